@@ -42,7 +42,7 @@ pub enum DemandError {
         /// Number of racks.
         racks: usize,
     },
-    /// A value that is no number of bytes: negative or not finite.
+    /// A value that is not a number of bytes: negative or not finite.
     #[error("row {row}, column {column}: {value} bytes: must be 0 or more and finite")]
     Value {
         /// Source rack.

@@ -1,13 +1,13 @@
 //! Demand estimates: bytes that racks still have to send to each other, from four kinds of knowledge.
 //!
-//! The sources are the switch's queues, application data units ([`Adus`]), socket buffers, and complete knowledge of all flows.
-//! Each estimate lists bytes by source rack, then destination. A rack has no demand for itself, since such bytes cross no
-//! circuit.
+//! The sources are the switch's queues, application data units ([`Adus`]), socket buffers, and complete knowledge of
+//! all flows. Each estimate lists bytes by source rack, then destination. A rack has no demand for itself, because such
+//! bytes cross no circuit.
 
 use crate::switch::Switch;
 
-/// Estimates demand from the switch's queues. A switch alone knows no more, and the estimate is limited by queue capacity
-/// (Etalon, section 2.2).
+/// Estimates demand from the switch's queues. A switch alone has no other information, and queue capacity limits the
+/// estimate (Etalon, section 2.2).
 pub fn of_queues<P: Copy>(switch: &Switch<P>) -> Vec<u64> {
     let racks = switch.settings().racks;
     let mut bytes = vec![0; racks * racks];
@@ -21,8 +21,8 @@ pub fn of_queues<P: Copy>(switch: &Switch<P>) -> Vec<u64> {
 
 /// Sums the remaining bytes of flows, given as (source, destination, bytes).
 ///
-/// With the bytes in the flows' sockets, the result is the estimate of a network that asks its hosts. With all bytes that the
-/// flows will ever send, it is an oracle's estimate.
+/// With the bytes in the flows' sockets, the result is the estimate of a network that queries its hosts. With all bytes
+/// that the flows will ever send, it is the estimate of an oracle.
 ///
 /// # Errors
 /// Returns an error for a flow from or to a rack that does not exist.
@@ -79,9 +79,9 @@ pub enum EstimateError {
 
 /// Application data units (Etalon, section 5.2): bytes that applications have written and the switch has not yet seen.
 ///
-/// The estimate tracks for each flow the bytes written and the highest byte that entered the switch, so a retransmitted byte
-/// counts once. Closing a flow removes its remaining bytes. The switch may see bytes before it learns that they were written;
-/// until then the flow has zero bytes left, never fewer.
+/// The estimate tracks for each flow the bytes written and the highest byte that entered the switch, so a retransmitted
+/// byte counts once. Closing a flow removes its remaining bytes. The switch may see bytes before it is told that they
+/// were written. Until then the flow has zero bytes left, never fewer.
 #[derive(Clone, Debug)]
 pub struct Adus {
     racks: usize,
@@ -109,7 +109,8 @@ impl Adus {
         Adus { racks, flows: Vec::new(), left: vec![0; racks * racks] }
     }
 
-    /// Opens a flow under a number that the caller chooses. Memory grows with the largest number in use, so use small numbers.
+    /// Opens a flow under a number that the caller chooses. Memory grows with the largest number in use, so small
+    /// numbers are best.
     ///
     /// # Errors
     /// Returns an error for a rack that does not exist or a number in use.

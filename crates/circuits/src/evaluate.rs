@@ -13,7 +13,8 @@ pub struct Evaluation {
     pub left: DemandMatrix,
     /// Bytes that circuits carry.
     pub served: u64,
-    /// Time that the packet switch needs for the remaining demand without other traffic: the time of the busiest port.
+    /// Time that the packet switch needs for the remaining demand without other traffic. It is the time of the busiest
+    /// port.
     pub packets_take: Nanos,
     /// Number of pairs of racks with a circuit on at least one day.
     pub pairs: usize,
@@ -24,7 +25,7 @@ pub struct Evaluation {
 pub struct DayServed {
     /// Start of its circuits, from the beginning of the week.
     pub start: Nanos,
-    /// Time its circuits are up.
+    /// Time for which its circuits are up.
     pub length: Nanos,
     /// Circuits of the day and the bytes that each carries.
     pub circuits: Vec<CircuitServed>,

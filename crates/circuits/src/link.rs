@@ -22,8 +22,8 @@ impl Pace {
     }
 }
 
-/// Time at which a link becomes free. The clock keeps the fraction that whole nanoseconds cannot hold, so packets sent back to
-/// back take the time of their sum without drift. Times reported to callers are rounded up: less than 1 ns late, never early.
+/// Time at which a link becomes free. The clock keeps fractions of a nanosecond, so packets sent back to back take
+/// exactly the sum of their times, without drift. Times for callers are rounded up: less than 1 ns late, never early.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pace: Pace,
@@ -50,7 +50,7 @@ impl Link {
         let (whole, part) = if now > self.free_at() { (now, 0) } else { (self.whole, self.part) };
         let total = u128::from(bytes) * u128::from(self.pace.nanos) + u128::from(part);
         let over = self.pace.bytes;
-        // 32-bit divisions are several times as fast and suffice for round rates.
+        // 32-bit divisions are several times faster and suffice for round rates.
         let (taken, part) = if total <= u128::from(u32::MAX) && over <= u64::from(u32::MAX) {
             let (total, over) = (total as u32, over as u32);
             (u64::from(total / over), u64::from(total % over))

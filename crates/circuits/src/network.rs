@@ -104,7 +104,7 @@ impl Network {
         self.week
     }
 
-    /// Shortest day worth a night; 0 for no minimum.
+    /// Length of the shortest useful day; 0 for no minimum.
     pub fn min_day(&self) -> Nanos {
         self.min_day
     }

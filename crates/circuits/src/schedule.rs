@@ -96,16 +96,16 @@ impl Matching {
     }
 }
 
-/// One configuration of the circuit switch and the time it is up.
+/// One configuration of the circuit switch, and its duration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Day {
     /// Circuits of the day.
     pub matching: Matching,
-    /// Time that the circuits are up, without the night before.
+    /// Time for which the circuits are up, without the night before.
     pub length: Nanos,
 }
 
-/// A week: nights and days in turn, beginning with a night.
+/// A week: nights and days alternate, beginning with a night.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     racks: usize,

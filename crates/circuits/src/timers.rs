@@ -1,7 +1,7 @@
 //! Alarms with a fast minimum: a tournament tree over a fixed set of alarms. Setting an alarm costs the height of a small tree
 //! and allocates nothing. Among alarms at the same time the lowest number is first.
 //!
-//! Hand-written: alarms move all the time, and a binary heap of the standard library cannot change a key in place.
+//! Hand-written: alarms change all the time, and the binary heap of the standard library cannot change a key in place.
 
 /// Time of an alarm that is not set.
 pub const NEVER: u64 = u64::MAX;

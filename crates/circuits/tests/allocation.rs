@@ -1,4 +1,4 @@
-//! Allocation test: the switch allocates nothing once its queues have reached their largest size.
+//! Allocation test: the switch allocates nothing after its queues have reached their largest size.
 
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait's; it hands on to the system's")]
 
@@ -23,7 +23,7 @@ static COUNTING: Counting = Counting;
 
 impl Counting {
     fn count() {
-        // The counter neither allocates nor has a destructor, so it lives as long as its thread.
+        // The counter does not allocate and has no destructor, so it lives as long as its thread.
         ASKED.with(|asked| asked.set(asked.get() + 1));
     }
 }
@@ -126,7 +126,7 @@ fn in_the_steady_state_a_step_allocates_nothing() {
         ("hoho", rotor, true, Some("hoho")),
     ];
     for (name, settings, circuits, routing) in loads {
-        // Below and above the links' capacity.
+        // Once below and once above the links' capacity.
         for every in [8_000, 1_000] {
             let mut switch = Switch::new(settings.clone()).expect("right settings");
             let mut out = Vec::with_capacity(1 << 16);

@@ -1,9 +1,9 @@
-//! Speed of the fluid simulator: whole simulations, solving and completions included, on one core.
+//! Speed of the fluid simulator on one core: whole simulations, including solving and completions.
 //!
-//! A plain simulator also runs the beginning of each case. It solves everything again at each event, by
-//! progressive filling with a heap of bottlenecks. It takes as many of the first flows as let it end
-//! within seconds, and the ratio compares the two on these. Run by `cargo bench -p leeward-fluid --bench
-//! fluid`; the coflow case needs `LEEWARD_DATA`.
+//! A plain simulator also runs the beginning of each case. It solves everything again at each event, by progressive
+//! filling with a heap of bottlenecks. It gets only as many of the first flows as it can simulate within seconds; the
+//! ratio compares the two simulators on these flows. Run by `cargo bench -p leeward-fluid --bench fluid`; the coflow
+//! case needs `LEEWARD_DATA`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -93,8 +93,8 @@ fn report(case: &Case) {
     );
 }
 
-/// Seconds of computation of this thread, if Linux reports them, otherwise elapsed seconds: other load of the
-/// machine should not count.
+/// Seconds of computation of this thread, if Linux reports them, otherwise elapsed seconds. Other load on the machine
+/// then has no effect.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn seconds() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
@@ -131,7 +131,7 @@ fn simulate(case: &Case, count: usize) -> Outcome {
     Outcome { seconds: seconds() - start, mean_active: area / now, max_active, total }
 }
 
-/// Simulates them by solving everything again at each event.
+/// Simulates the same flows by solving everything again at each event.
 fn plain(case: &Case, count: usize) -> Outcome {
     let start = seconds();
     let mut flows = case.flows[..count].iter().peekable();
@@ -257,7 +257,7 @@ impl Random {
         -mean * (1.0 - self.unit()).ln()
     }
 
-    /// Flow sizes like those of web search: half of the flows small, most of the bytes in few large ones.
+    /// Flow sizes like those of web search: half of the flows are small, and few large ones have most of the bytes.
     fn size(&mut self) -> f64 {
         let (least, most): (f64, f64) = match self.unit() {
             share if share < 0.5 => (1e4, 1e5),
@@ -330,7 +330,7 @@ fn racks(name: &'static str, load: f64, count: usize) -> Case {
     Case { name, capacities: racks.capacities(), flows: flows.collect(), prefix: 10_000.min(count) }
 }
 
-/// Blocks of 256 MiB written through two disks each, as one flow, among as many flows without disks.
+/// Blocks of 256 MiB, each written through two disks as one flow, among the same number of flows without disks.
 fn chains(name: &'static str, count: usize) -> Case {
     let racks = Racks(150);
     let mut random = Random(2);

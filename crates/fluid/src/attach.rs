@@ -1,7 +1,7 @@
-//! Entries join the resources of their paths, and leave them.
+//! Connects entries to the resources of their paths, and disconnects them.
 //!
-//! Two live steps of one path know each other. Nearly all entries need no more than that, and the cascade follows such
-//! a tie without a look at the entry or its path.
+//! The two live steps of a path refer to each other. Nearly all entries need nothing else, and the cascade follows such
+//! a tie without reading the entry or its path.
 
 use super::level::least;
 use super::maxmin::MaxMin;

@@ -1,24 +1,23 @@
 //! The solver: levels settle one resource at a time, the lowest first, and only where something changed.
 //!
-//! A saturated resource is settled if `left = gain * level`: members limited here take exactly the capacity
-//! that members limited elsewhere leave. Each change of a level or hand-over of a member updates these sums
-//! and queues the affected resources. The cascade takes them out one by one and sets `level = left / gain`.
-//! The change affects the rates of the members limited here, and thereby `left` on their other resources.
+//! A saturated resource is settled if `left = gain * level`: its members take exactly the capacity that members limited
+//! elsewhere leave. A change of a level, or of a member's limit, updates these sums and queues the affected resources.
+//! The cascade takes them out one by one and sets `level = left / gain`. The change affects the rates of the members
+//! limited here, and so the `left` of their other resources.
 //!
-//! The fixed point is the max-min allocation, by two invariants. Between any two visits, for every entry and
+//! The fixed point is the max-min allocation, by two invariants. Between any two visits, for every entry and every
 //! saturated resource `r` on its path:
 //!
 //! * an entry limited by `r` is offered at least the level of `r` by its ceiling and its other resources;
 //! * an entry limited elsewhere runs at most at the level of `r`.
 //!
-//! The bounds `wake` and `below` show at once if a new level breaks neither. Otherwise the solver examines
-//! the resource member by member (see [`handover`](super::handover)).
+//! If a new level breaks neither invariant, the bounds `wake` and `below` show it at once. Otherwise the solver
+//! examines the resource member by member (see [`handover`](super::handover)).
 //!
-//! A change of level can only change higher levels: an entry's rate is the level of its lowest resource, and
-//! matters to the others, which are higher. So in order of levels each resource is visited about once. The
-//! queue keeps that order only roughly, and levels move while they wait. So there is no proven and useful
-//! bound on the number of visits. The solver aborts a cascade that takes too long (see
-//! [`filling`](super::filling)); no such case is known.
+//! A change of level can only change higher levels. An entry's rate is the level of its lowest resource, so the level
+//! matters only to its other, higher resources. So in order of levels, each resource is visited about once. The queue
+//! keeps that order only roughly, and levels move while they wait. So no useful bound on the number of visits is
+//! proven. The solver aborts a cascade that takes too long (see [`filling`](super::filling)); no such case is known.
 
 use super::level::{SAME, least};
 use super::maxmin::MaxMin;
@@ -29,7 +28,7 @@ enum Stop {
     Settled,
     /// A resource is watched, limits no entry, or has inexact sums.
     Special(u32),
-    /// The level of a resource changed from the first value to the second, maybe past that of a member.
+    /// The level of a resource changed from the first value to the second, and may have passed a member's level.
     Crossed(u32, f64, f64),
     /// The cascade took too long.
     Tired,
@@ -54,7 +53,7 @@ impl MaxMin {
                     self.effort.fillings += 1;
                     self.fill();
                     if std::mem::replace(&mut filled, true) {
-                        // Resources still queued differ by rounding errors only.
+                        // Resources that are still queued differ only by rounding errors.
                         while self.queue.pop(&mut self.resources).is_some() {}
                         break;
                     }
@@ -134,8 +133,8 @@ impl MaxMin {
         }
     }
 
-    /// Handles a change of the level of `r` from `old` to `new`, which may have passed an offer or an
-    /// allowance of a member.
+    /// Handles a change of the level of `r` from `old` to `new` that may have passed an offer or an allowance of a
+    /// member.
     #[inline(never)]
     fn cross(&mut self, r: u32, old: f64, new: f64) {
         self.tell_far(r, new - old, new);

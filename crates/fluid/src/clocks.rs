@@ -1,15 +1,15 @@
 //! Virtual time: order and times of completions.
 //!
-//! All entries limited by one resource are served alike. The bytes of each flow, per unit of weight, are the
-//! integral of the resource's level over time. So the resource keeps a clock that runs at its level, and an
-//! entry a tag, the value of that clock at which its next flow finishes. While the entry stays, its tag is
-//! constant under all changes of level. A change of level costs one new prediction for the resource and not
-//! one for each flow. The method is the virtual time of fair queueing (Demers, Keshav and Shenker, SIGCOMM
-//! 1989), with one clock per bottleneck of a network.
+//! All entries limited by one resource get the same service. The bytes of each flow, per unit of weight, are the
+//! integral of the resource's level over time. So the resource has a clock that runs at its level. An entry has a tag:
+//! the value of that clock at which its next flow finishes. While the entry stays there, its tag is constant, even if
+//! the level changes. A change of level costs one new prediction for the resource, instead of one for each flow. The
+//! method is the virtual time of fair queueing (Demers, Keshav and Shenker, SIGCOMM 1989), with one clock per
+//! bottleneck of a network.
 //!
-//! An entry with a new limit takes its bytes along. The difference between its tag and the old clock, times
-//! its weight, determines its tag on the next clock. Entries limited by their ceilings have constant rates
-//! and predictions of their own.
+//! An entry with a new limit keeps its remaining bytes. The difference between its tag and the old clock, times its
+//! weight, determines its tag on the next clock. Entries limited by their ceilings have constant rates and their own
+//! predictions.
 //!
 //! An entry of several flows has a second virtual time: the service of each flow since the entry began. Only
 //! the first flow to finish has a tag on the clock; the others wait in a heap.
@@ -42,7 +42,7 @@ struct Clock {
     at: f64,
     /// The level of the resource; 0 while it is not saturated.
     level: f64,
-    /// Least tag of the entries limited here, and its entry; `NONE` if it must be searched.
+    /// Smallest tag of the entries limited here, and its entry; `NONE` if a search is needed.
     earliest: f64,
     first: u32,
     /// Slot of its prediction.
@@ -79,24 +79,24 @@ impl Clock {
         self.at + if ahead > 0.0 { ahead } else { 0.0 }
     }
 
-    /// Returns the value that counts as reached, so that rounding errors never delay a completion.
+    /// Returns the value up to which tags count as reached, so that rounding errors never delay a completion.
     fn due(&self, now: f64) -> f64 {
         (self.value + self.level * window(now)).max(self.earliest)
     }
 }
 
-/// Service of an entry, equal for each of its flows.
+/// Service of an entry; each of its flows gets the same.
 #[derive(Clone, Copy, Debug)]
 struct Service {
-    /// Resource of the clock that its tag refers to; `NONE` while its ceiling limits it.
+    /// Resource whose clock its tag refers to; `NONE` while its ceiling limits it.
     limit: u32,
     /// Flow that finishes first.
     head: u32,
     /// Heap of the other flows; `NONE` if there never was one.
     class: u32,
-    /// For a limit by the ceiling: slot of its prediction. `NONE` before the first solution.
+    /// Slot of its prediction, if the ceiling limits it. `NONE` before the first solution.
     place: u32,
-    /// For a limit by the ceiling: start, and rate of each flow.
+    /// For a limit by the ceiling: its start, and the rate of each flow since then.
     since: f64,
     rate: f64,
     weight: f64,
@@ -108,8 +108,8 @@ struct Service {
 pub(super) struct Clocks {
     clocks: Vec<Clock>,
     services: Vec<Service>,
-    /// By entry: the value of its limit's clock at which its first flow finishes; for a limit by the ceiling,
-    /// the bytes left of that flow at `since`.
+    /// By entry: the value of its limit's clock at which its first flow finishes. For a limit by the ceiling: the bytes
+    /// left of that flow at `since`.
     tags: Vec<f64>,
     classes: FlowClasses,
     completions: Completions,
@@ -250,7 +250,7 @@ impl Clocks {
         if class == NONE {
             return of_first;
         }
-        // Differences of served bytes follow from the tags.
+        // The tags give the differences of served bytes.
         let (count, lead) = self.classes.lead(class);
         of_first + (lead + count as f64 * (first.tag - left))
     }
@@ -282,7 +282,7 @@ impl Clocks {
             }
         }
         for &entry in maxmin.moves() {
-            // Entries removed before the solution are gone.
+            // Entries that were removed before the solution do not exist any more.
             if let Some((limit, rate)) = maxmin.terms(entry) {
                 self.transfer(entry, limit, rate, now);
             }
@@ -361,7 +361,7 @@ impl Clocks {
         self.due = owners;
     }
 
-    /// Returns true if the next flow of an entry also finishes now, after another of its flows did.
+    /// Returns true if, after one flow of an entry finished, the next one also finishes now.
     pub fn is_due(&self, entry: u32, now: f64) -> bool {
         let Service { limit, rate, .. } = self.services[entry as usize];
         if limit == NONE {

@@ -1,13 +1,13 @@
 //! Earliest completion: a tournament over the predicted finish times.
 //!
-//! The times are in one flat array. Above it are the minima of its blocks of 8 (a cache line), above these
-//! the minima of their blocks, up to a single one. Most new predictions are neither the least of their block
-//! nor replace it, and cost two comparisons; the others examine one cache line per level. Slots are reused
-//! last in, first out, so the array is as long as the most predictions ever held at once.
+//! The times are in one flat array. Above it are the minima of its blocks of 8 (a cache line), then the minima of their
+//! blocks, up to a single one. Most new predictions neither are nor replace the smallest of their block, and cost two
+//! comparisons. The others examine one cache line per level. Slots are reused last in, first out, so the length of the
+//! array is the largest number of predictions at any time.
 
 const BLOCK: usize = 8;
 
-/// The tournament. Each slot belongs to an owner, a number with a meaning to the caller.
+/// The tournament. Each slot has an owner, a number that the caller interprets.
 #[derive(Clone, Debug)]
 pub(super) struct Completions {
     times: Vec<f64>,

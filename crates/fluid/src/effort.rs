@@ -7,7 +7,7 @@ pub struct Effort {
     pub solutions: u64,
     /// Visits to a resource.
     pub settled: u64,
-    /// Resources with an assigned level, each counted once per solution.
+    /// Number of resources that got a level; each counts once per solution.
     pub changed: u64,
     /// Entries whose limit changed.
     pub transfers: u64,
@@ -15,6 +15,6 @@ pub struct Effort {
     pub raises: u64,
     /// Recounts of watched resources.
     pub reviews: u64,
-    /// Cascades that took too long, after which the affected resources were filled from zero.
+    /// Cascades that took too long; the affected resources were then filled from zero.
     pub fillings: u64,
 }

@@ -1,6 +1,6 @@
 //! An entry: flows of one class over one path.
 //!
-//! The steps of a path over saturated resources, its *live* steps, come before the others, so that a cascade skips the rest.
+//! The *live* steps of a path, those over saturated resources, come first, so that a cascade skips the rest.
 
 /// `flows` identical flows over one path.
 #[derive(Clone, Copy, Default, Debug)]
@@ -40,7 +40,7 @@ impl Entry {
         (self.first + self.live) as usize..(self.first + self.length) as usize
     }
 
-    /// Bytes per second per unit of level, of all flows together.
+    /// Rate of all flows together in bytes per second, per unit of level.
     pub fn each(&self) -> f64 {
         f64::from(self.flows) * self.weight
     }

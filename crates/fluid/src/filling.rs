@@ -1,9 +1,9 @@
 //! Water-filling from zero: the fallback if a cascade takes too long.
 //!
-//! All levels rise together from zero. The resource that fills first keeps its members at that level, an
-//! entry that meets its ceiling stays there, and the others continue to rise. This is the textbook algorithm
-//! (Bertsekas and Gallager, Data Networks, section 6.5.2), run on the connected components of the affected
-//! resources. Filling ignores the previous solution, so it costs as much as solving the whole component.
+//! All levels rise together from zero. The resource that fills first fixes its members at that level. An entry that
+//! reaches its ceiling stays there, and the others continue to rise. This is the textbook algorithm (Bertsekas and
+//! Gallager, Data Networks, section 6.5.2), run on the connected components of the affected resources. Filling ignores
+//! the previous solution, so it costs as much as a solution of the whole component.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ struct Component {
 }
 
 impl MaxMin {
-    /// Fills the components of all resources that are queued or got a level in this solution.
+    /// Fills the components of all resources that are queued, or that got a level in this solution.
     #[cold]
     pub(super) fn fill(&mut self) {
         let mut seeds = self.changes[..self.changed].to_vec();
@@ -35,7 +35,7 @@ impl MaxMin {
         for &id in &entries {
             self.enter(id);
         }
-        // Saturated resources are full now, up to rounding; watched ones share out their room again.
+        // Saturated resources are full now, up to rounding. Watched resources share out their room again.
         while self.queue.pop(&mut self.resources).is_some() {}
         for &r in &resources {
             if self.resources[r as usize].level == f64::INFINITY {
@@ -83,7 +83,7 @@ impl MaxMin {
         let ceiling = |index: usize| self.entries[entries[index] as usize].ceiling;
         let mut rising: Vec<usize> = (0..entries.len()).collect();
         rising.sort_by(|&one, &other| ceiling(other).total_cmp(&ceiling(one)));
-        // Level at which a resource would fill if all its rising entries continued together.
+        // Level at which a resource would fill if all its rising entries continued to rise together.
         let fills = |place: usize, fixed: &[Option<f64>]| {
             let (mut left, mut gain) = (self.capacities[resources[place] as usize], 0.0);
             for &(index, each) in &crossing[place] {
@@ -101,7 +101,7 @@ impl MaxMin {
             .collect();
         while let Some(Reverse((bits, place))) = next.pop() {
             let Some(level) = fills(place, &fixed) else { continue };
-            // Entries fixed meanwhile were fixed at lower levels, so this level can only have risen.
+            // Entries fixed meanwhile were fixed at lower levels, so this level cannot have fallen.
             if level.to_bits() > bits {
                 next.push(keyed(place, level));
                 continue;

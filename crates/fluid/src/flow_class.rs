@@ -1,4 +1,4 @@
-//! Flows of a class behind its first: heaps of finish tags.
+//! Flows of a class other than its first: heaps of finish tags.
 
 /// A waiting flow: its finish tag, its slot, its bytes.
 type Waiting = (f64, u32, f64);
@@ -13,7 +13,7 @@ pub(super) struct FlowClasses {
 #[derive(Clone, Default, Debug)]
 struct FlowClass {
     heap: Vec<Waiting>,
-    /// Sum of bytes less tags, which gives the total service without visiting each flow. Updated by
+    /// Sum of bytes minus tags. It gives the total service without a visit to each flow. The sum is updated by
     /// differences, and recomputed whenever the heap has been empty.
     lead: f64,
 }

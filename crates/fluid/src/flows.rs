@@ -2,8 +2,8 @@
 
 /// Identifier of a flow of a [`Network`](super::Network).
 ///
-/// The slot is a small number that is reused after the flow ends, suitable as an index into the caller's own
-/// table of active flows. The generation distinguishes flows of one slot.
+/// The slot is a small number that is reused after the flow ends. It can be an index into the caller's own table of
+/// active flows. The generation distinguishes consecutive flows of one slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowId {
     slot: u32,

@@ -1,16 +1,16 @@
 //! Limits of members: members change their limiting resource, and resources become saturated or unsaturated.
 //!
-//! The *offer* to a member of a resource is the level at which the rest of its path would run it. The offer
-//! is the least of its ceiling and the levels of its other saturated resources. The fair level of a resource
-//! is the one at which it is full when each member runs at the lesser of its offer and that level. Members
-//! with a lower offer are limited elsewhere, all others here.
+//! The *offer* to a member of a resource is its level if only the rest of its path limited it. The offer is the smaller
+//! of its ceiling and the levels of its other saturated resources. The fair level of a resource is the level at which
+//! it is full if each member runs at the smaller of its offer and that level. A member with a lower offer is limited
+//! elsewhere; all others are limited here.
 
 use super::level::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::{Hold, Tie};
 
 impl MaxMin {
-    /// Returns the level at which the rest of its path would run a member of `r`.
+    /// Returns the level of a member of `r` if only the rest of its path limited it.
     #[inline(always)]
     fn offer(&self, r: u32, tie: &Tie, hold: &Hold) -> f64 {
         if tie.peer == self.several() {
@@ -29,8 +29,8 @@ impl MaxMin {
             .fold(entry.ceiling, |offer, step| least(offer, self.resources[step.resource as usize].level))
     }
 
-    /// Raises the allowances of the members limited by `r`, which rose to `level`. Returns false if one has a
-    /// lower offer now.
+    /// Raises the allowances of the members limited by `r`, which rose to `level`. Returns false if a member now has a
+    /// lower offer.
     pub(super) fn allow(&mut self, r: u32, level: f64) -> bool {
         let mut wake = f64::INFINITY;
         for position in 0..self.resources[r as usize].limited {
@@ -50,8 +50,8 @@ impl MaxMin {
         true
     }
 
-    /// Recomputes the bound `below` of `r`, which fell to `level`. Returns false if a member limited
-    /// elsewhere runs above.
+    /// Recomputes the bound `below` of `r`, which fell to `level`. Returns false if a member limited elsewhere runs
+    /// above the new level.
     pub(super) fn clear(&mut self, r: u32, level: f64) -> bool {
         let resource = &self.resources[r as usize];
         let members = self.members.ties(resource).iter().zip(self.members.holds(resource));
@@ -61,8 +61,8 @@ impl MaxMin {
         below <= level
     }
 
-    /// Assigns saturated `r` its fair level and hands members over accordingly. `guess` must not exceed that
-    /// level.
+    /// Assigns saturated `r` its fair level, and changes the limits of members accordingly. `guess` must not exceed
+    /// that level.
     #[inline(never)]
     pub(super) fn refit(&mut self, r: u32, guess: f64) {
         let resource = &self.resources[r as usize];
@@ -165,7 +165,7 @@ impl MaxMin {
         }
     }
 
-    /// Saturates watched `r`, which is overloaded: it gets a level.
+    /// Makes the overloaded, watched `r` saturated: it gets a level.
     #[inline(never)]
     pub(super) fn saturate(&mut self, r: u32, load: f64) {
         for position in 0..self.resources[r as usize].crossing {
@@ -184,7 +184,7 @@ impl MaxMin {
         self.queue.cover(self.resources[r as usize].level);
     }
 
-    /// Desaturates `r`, which limits no entry and has room again: it is watched from now on.
+    /// Makes `r` watched again: it limits no entry and has room.
     #[inline(never)]
     pub(super) fn desaturate(&mut self, r: u32) {
         self.assign(r, f64::INFINITY);
@@ -202,7 +202,7 @@ impl MaxMin {
     }
 }
 
-/// Returns the level at which members fill a resource, if each runs at the least of that level and its offer;
+/// Returns the level at which members fill a resource, if each runs at the smaller of that level and its offer;
 /// infinite if they do not fill it.
 fn fair_level(capacity: f64, holds: &[Hold], offers: &[f64], guess: f64) -> f64 {
     let (mut load, mut gain) = (0.0, 0.0);
@@ -215,8 +215,8 @@ fn fair_level(capacity: f64, holds: &[Hold], offers: &[f64], guess: f64) -> f64 
     }
     let floor = capacity / gain;
     let mut level = if guess > floor { guess } else { floor };
-    // Members with lower offers keep these, the others share the rest. The load is a concave function of the
-    // level, so these steps rise to the fair level and never beyond.
+    // Members with lower offers keep them, and the others share the rest. The load is a concave function of the level,
+    // so these steps rise to the fair level and never above it.
     loop {
         let (mut left, mut gain) = (capacity, 0.0);
         for (hold, &offer) in holds.iter().zip(offers) {

@@ -1,6 +1,6 @@
 //! Comparison of levels.
 
-/// Relative tolerance within which levels are equal, and so are loads and capacities.
+/// Relative tolerance within which two levels, or a load and a capacity, count as equal.
 pub(super) const SAME: f64 = 1e-13;
 
 /// Returns the lesser of two numbers that are never NaN, in one instruction.

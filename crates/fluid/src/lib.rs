@@ -13,42 +13,40 @@
 //!
 //! # Model
 //!
-//! A *resource* has a capacity, in bits or in nanoseconds of service per second. An *entry* is a number `n`
-//! of equal flows along one path, with a weight `w` and a rate cap. A flow takes `a` units of work on a
-//! resource for each of its bytes. Rates `x` are weighted max-min fair if two conditions hold. No resource
-//! has more work than capacity, and none of the `x / w` can rise without lowering one that is not higher.
-//! These rates exist and are unique.
+//! A *resource* has a capacity, in bits or in nanoseconds of service per second. An *entry* is a number `n` of equal
+//! flows along one path, with a weight `w` and a rate cap. A flow takes `a` units of work on a resource for each of its
+//! bytes. Rates `x` are weighted max-min fair if two conditions hold. No resource has more work than capacity, and no
+//! `x / w` can rise without lowering another `x / w` that is not higher. These rates exist and are unique.
 //!
-//! The levels of the resources determine them. Give each resource `r` a level `s_r`, infinite if it is not
-//! saturated. Let each entry run at the least level on its path, or at its *ceiling* if that is less. The
-//! levels are *settled* if each saturated resource is full, and no other resource is overloaded:
+//! The levels of the resources determine them. Each resource `r` has a level `s_r`, which is infinite if `r` is not
+//! saturated. Each entry runs at the lowest level on its path, or at its *ceiling* if this is lower. The levels are
+//! *settled* if each saturated resource is full, and no other resource is overloaded:
 //!
 //! ```text
 //! sum over entries on r of  n a w min(s_r, what the rest of the path offers) = C_r
 //! ```
 //!
-//! Settled levels give the max-min allocation. Take any entry below its ceiling: it runs at the level of some
-//! resource `r` on its path; `r` is full; and no entry on `r` has more for its weight, since all run at `s_r`
-//! or less. This is the bottleneck condition (Bertsekas and Gallager, Data Networks, section 6.5.2), which
-//! characterizes the max-min allocation.
+//! Settled levels give the max-min allocation. Take any entry below its ceiling. It runs at the level of some resource
+//! `r` on its path, and `r` is full. No entry on `r` has more per weight, because all run at `s_r` or less. This is the
+//! bottleneck condition (Bertsekas and Gallager, Data Networks, section 6.5.2), which characterizes the max-min
+//! allocation.
 //!
 //! # Incremental updates
 //!
-//! An arrival, a completion or a new capacity disturbs few resources. The solver settles these one after the
-//! other, the lowest level first. A change of level disturbs the other saturated resources of the entries
-//! that it limits, and so on until all are settled again (`cascade`). A resource keeps the sums over its
-//! members. So a visit costs one division, and one addition for each entry limited there that also crosses
-//! another saturated resource. Resources that are not saturated take no part. They grant their members
-//! allowances and are involved only when these are used up (`watch`). Only lower levels affect higher ones,
-//! so nearly every visit is the last one to that resource for this event. The cost of an event is about the
-//! number of levels that it changes, times the entries limited by each. A full solution costs the number of
-//! all entries, times the number of levels.
+//! An arrival, a completion or a new capacity disturbs few resources. The solver settles these one after another, the
+//! lowest level first. A change of level disturbs the other saturated resources of the entries that it limits, and so
+//! on, until all are settled again (`cascade`). A resource keeps the sums over its members. So a visit costs one
+//! division, plus one addition for each entry that is limited there and crosses another saturated resource. Resources
+//! that are not saturated are not visited. They grant their members allowances, and are involved only if a member
+//! exceeds its allowance (`watch`). Only lower levels affect higher ones, so nearly every visit to a resource is the
+//! last one for this event. The cost of an event is about the number of levels that it changes, times the number of
+//! entries that each level limits. A full solution costs the number of all entries, times the number of levels.
 //!
-//! Over time, a change of level costs one prediction and not one per flow, by a virtual clock for each
-//! resource (`clocks`). All flows of one class, which take the same path, are one entry (`flow_class`). So an
-//! event costs at most the logarithm of the number of flows, besides its cascade.
+//! Over time, a change of level costs one prediction instead of one per flow, by a virtual clock for each resource
+//! (`clocks`). All flows of one class, on the same path, are one entry (`flow_class`). So an event costs at most the
+//! logarithm of the number of flows, besides its cascade.
 //!
-//! Finished flows leave no state. Sums kept by difference are recomputed periodically, so that rounding
+//! Finished flows leave no state. Sums that are updated by differences are recomputed periodically, so that rounding
 //! errors do not grow with time.
 
 mod attach;

@@ -1,8 +1,8 @@
 //! The allocation: entries are added, removed and changed, and [`MaxMin::solve`] makes the rates weighted
 //! max-min fair again.
 //!
-//! A change updates the sums of the affected resources and queues them, nothing more. So any number of
-//! changes at one time costs one solution. Module `cascade` has the solver.
+//! A change only updates the sums of the affected resources and queues these resources. So any number of changes at the
+//! same time costs one solution. Module `cascade` has the solver.
 
 use leeward_fabric::{Hop, ResourceId};
 
@@ -20,7 +20,7 @@ pub struct EntryId(pub u32);
 /// Limit of an entry's rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// The ceiling: its own rate cap, or the full capacity of the narrowest resource it crosses.
+    /// The ceiling: its own rate cap, or the full capacity of the narrowest resource on its path.
     Ceiling,
     /// A saturated resource, on which no entry has more per weight.
     Resource(ResourceId),
@@ -55,12 +55,12 @@ pub struct MaxMin {
     free: Vec<u32>,
     pub(super) paths: Paths,
     pub(super) queue: Queue,
-    /// The first `changed` elements are the resources whose level was assigned in the last solution. There is
-    /// always room for one more than there are resources, so that the cascade may write without a check.
+    /// The first `changed` elements are the resources whose level was assigned in the last solution. The list always
+    /// has room for one more element than there are resources, so that the cascade may write without a check.
     pub(super) changes: Vec<u32>,
     pub(super) changed: usize,
-    /// Entries that are new or got another limit or ceiling: up to the last solution, and since then. Some
-    /// may be removed, or reused for another entry.
+    /// Entries that are new, or that got another limit or ceiling: up to the last solution, and after it. Some may have
+    /// been removed, or reused for another entry.
     pub(super) moves: Vec<u32>,
     pub(super) moving: Vec<u32>,
     /// Levels of the members of the resource under review, by position.
@@ -85,7 +85,7 @@ impl MaxMin {
             check_capacity(ResourceId(index as u32), capacity)?;
             resources.push(Resource::new(capacity));
         }
-        // The marks `nowhere` and `several`. The cascade handles members of the second separately.
+        // The marks `nowhere` and `several`. The cascade handles members marked `several` separately.
         resources.extend([Resource::mark(f64::INFINITY), Resource::mark(f64::NEG_INFINITY)]);
         Ok(MaxMin {
             members: Members::default(),

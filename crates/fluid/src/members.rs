@@ -1,8 +1,8 @@
 //! Members of each resource, which are the entries that cross it, and the sums over them.
 //!
-//! The members of a resource are adjacent, in three zones. First come those limited here and tied to another
-//! saturated resource, then others limited here, then those limited elsewhere. A change of level concerns the
-//! first zone only. Its data per member are 16 bytes, stored apart from the rest.
+//! The members of a resource are adjacent, in three zones. First come members limited here and tied to another
+//! saturated resource, then other members limited here, then members limited elsewhere. A change of level affects only
+//! the first zone. The data of a member for this zone is 16 bytes, stored apart from the rest.
 
 use super::paths::Paths;
 
@@ -20,11 +20,11 @@ pub(super) struct Tie {
 /// Other data of an entry that crosses a resource.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Hold {
-    /// Level at which the entry meets its ceiling: its rate cap or its narrowest resource, whichever is less.
+    /// Level at which the entry reaches its ceiling: its rate cap or its narrowest resource, whichever is lower.
     pub ceiling: f64,
     /// Native units per second that the entry adds here per unit of level.
     pub gain: f64,
-    /// If limited here: a lower bound on the allowances of the entry at the watched resources of its path.
+    /// For a member limited here: a lower bound on the entry's allowances at the watched resources of its path.
     pub allowance: f64,
     /// Step of the entry here, as an index into the paths.
     pub step: u32,
@@ -36,8 +36,8 @@ pub(super) struct Hold {
 pub(super) struct Resource {
     /// Level; infinite while the resource is not saturated but watched.
     pub level: f64,
-    /// Saturated: capacity that members limited elsewhere leave to those limited here. Watched: capacity not
-    /// granted as allowances. Native units per second.
+    /// Saturated: the capacity that members limited elsewhere leave to the members limited here. Watched: the capacity
+    /// that is not granted as allowances. Native units per second.
     pub left: f64,
     /// Saturated: sum of the gains of the members limited here.
     pub gain: f64,
@@ -53,7 +53,7 @@ pub(super) struct Resource {
     pub crossing: u32,
     /// Start of the block of members.
     first: u32,
-    /// Upper bound on the changes of the sums since they were last recomputed.
+    /// Upper bound on the number of changes of the sums since the last recomputation.
     pub updates: u32,
     /// Base-two logarithm of the size of the block.
     room: u8,
@@ -187,7 +187,7 @@ impl Members {
         }
         of.limited -= 1;
         if of.limited == 0 {
-            // A rounding remainder of the sum would count as a member.
+            // A rounding error left in the sum would count as a member.
             of.gain = 0.0;
         }
         self.exchange(of, position, of.limited, paths);

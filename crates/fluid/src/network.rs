@@ -1,8 +1,8 @@
 //! Flows over time: arrivals, completions, and carried work.
 //!
 //! Rates are constant between events, which are completions and the caller's calls. A call first handles all
-//! completions up to its time; the next [`Network::advance`] returns these, each with its own time. Changes
-//! are solved when time advances or on a query, so arrivals and completions at one time cost one solution.
+//! completions up to its time. The next [`Network::advance`] returns them, each with its own time. Changes are solved
+//! when time advances or on a query, so arrivals and completions at the same time cost one solution.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,10 +23,10 @@ pub struct Finished {
     pub at: f64,
 }
 
-/// A network of resources and the flows through it, at its current time, which calls advance.
+/// A network of resources and flows, at its current time. Calls advance this time.
 ///
-/// Times are in seconds. The same calls give the same results to the last bit; the order of calls at one time
-/// does not matter, up to rounding.
+/// Times are in seconds. The same calls give the same results to the last bit. The order of calls at the same time has
+/// no effect, up to rounding.
 ///
 /// ```
 /// use leeward_fabric::{Hop, ResourceId};
@@ -55,9 +55,9 @@ pub struct Network {
     flows: Flows,
     /// Entry of each class with active flows.
     classes: HashMap<u64, u32>,
-    /// Finished flows that were not returned yet.
+    /// Finished flows that have not been returned yet.
     done: Vec<Finished>,
-    /// Capacities without the background.
+    /// Capacities before the background load is subtracted.
     capacities: Vec<f64>,
     /// Inelastic load.
     background: Vec<f64>,
@@ -115,9 +115,8 @@ impl Network {
     /// Its rate is max-min fair with `weight`, and at most `cap` bytes per second (infinite for none). A flow
     /// without bytes, or without limits, finishes at once.
     ///
-    /// Flows of one `class` share an entry of the allocation, which is faster if many flows take few paths.
-    /// The caller guarantees that their hops, weights and caps are equal; those of the first active flow
-    /// count.
+    /// Flows of one `class` share an entry of the allocation, which is faster if many flows take few paths. The caller
+    /// guarantees that their hops, weights and caps are equal; the values of the first active flow count.
     ///
     /// # Errors
     /// Returns an error for a time in the past, an invalid size, weight or cap, or an unknown resource.
@@ -197,7 +196,7 @@ impl Network {
     fn change_capacity(&mut self, resource: ResourceId) -> Result<(), FluidError> {
         self.settled = false;
         let r = resource.index();
-        // A rounding remainder of a fully used capacity must not count as capacity.
+        // A rounding error in a fully used capacity must not count as capacity.
         let rest = self.capacities[r] - self.background[r];
         let rest = if rest > 1e-12 * self.capacities[r] { rest } else { 0.0 };
         self.maxmin.set_capacity(resource, rest)
@@ -248,8 +247,8 @@ impl Network {
     /// of its load over time, without the background. Zero unless the network is
     /// [`observed`](Network::observed). Future and past times are as for [`remaining`](Network::remaining).
     ///
-    /// The work is counted by flow, from its transferred bytes, not by integrating loads. So bytes are
-    /// conserved. The count costs little while flows run, and a visit of the active entries on a query.
+    /// The work is counted by flow, from its transferred bytes, instead of by integrating loads. So bytes are
+    /// conserved. Counting costs little while flows run; a query visits the active entries.
     #[inline]
     pub fn carried(&self, resource: ResourceId, at: f64) -> f64 {
         let network = self.ahead(at);

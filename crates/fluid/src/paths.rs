@@ -1,8 +1,8 @@
 //! Storage of all paths: one arena of steps, in blocks of a power of two.
 //!
-//! A path is a run of adjacent steps, so that walking it costs one or two cache lines. A freed block goes to
-//! the free list of its size, for the next path of that length. With the few path lengths of a datacenter the
-//! arena is as large as the most steps ever alive at once.
+//! A path is a run of adjacent steps, so a walk along it costs one or two cache lines. A freed block goes to the free
+//! list of its size, for the next path of that length. With the few path lengths of a datacenter, the size of the arena
+//! is the largest number of steps in use at any time.
 
 /// One step of a stored path.
 #[derive(Clone, Copy, Default, Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Step {
     pub position: u32,
     /// Native units of work per payload byte.
     pub work: f64,
-    /// While the resource is watched: level up to which the entry may rise without notice.
+    /// While the resource is watched: level up to which the entry may rise without an update.
     pub allowance: f64,
 }
 

@@ -1,8 +1,8 @@
 //! Queue of resources to visit, approximately by level.
 //!
-//! Resources wait in buckets of levels that are at most a 64th of an octave apart, under two layers of
-//! bitmaps of non-empty buckets. So inserting a resource or removing the lowest one costs a few instructions,
-//! however many wait, and few visits come too early.
+//! Resources wait in buckets of levels that are at most a 64th of an octave apart, under two layers of bitmaps of
+//! non-empty buckets. So inserting a resource or removing the lowest one costs a few instructions, for any number of
+//! waiting resources. Few visits come too early.
 
 use super::members::Resource;
 
@@ -68,21 +68,20 @@ impl Queue {
         let r = *head;
         resources[r as usize].queued = false;
         *head = self.next[r as usize];
-        // Without branches, which would be unpredictable.
+        // The code has no branches, because they would be unpredictable.
         self.buckets[group] &= !(u64::from(*head == NONE) << bit);
         self.groups &= !(u64::from(self.buckets[group] == 0) << group);
         Some(r)
     }
 
-    /// Returns the bucket of a level, by exponent and the six highest bits of the mantissa. Levels beyond the
-    /// 64 distinguished octaves share the bucket at that end: the order of visits affects the time, not the
-    /// result.
+    /// Returns the bucket of a level, by exponent and the six highest bits of the mantissa. Levels outside the 64
+    /// distinguished octaves share the bucket at the nearer end. The order of visits affects the time, not the result.
     #[inline(always)]
     fn bucket(&self, level: f64) -> usize {
         (((level.to_bits() >> 46) as u32).saturating_sub(self.lowest) as usize).min(BUCKETS - 1)
     }
 
-    /// Centers the 64 octaves around a level that is beyond them.
+    /// Centers the 64 octaves around a level outside them.
     pub fn cover(&mut self, level: f64) {
         if matches!(self.bucket(level), 0 | LAST) && level < f64::INFINITY {
             self.lowest = ((level.to_bits() >> 46) as u32).saturating_sub(BUCKETS as u32 / 2);

@@ -1,20 +1,20 @@
-//! Resources with spare capacity: allowances instead of accounting.
+//! Resources with spare capacity have allowances instead of accounting.
 //!
-//! Most resources are not saturated, and most changes of rate do not saturate them. A *watched* resource
-//! therefore does not count its load. Instead, each member has an allowance, a level up to which it may rise
-//! without notice. The allowances, as loads, and `left` add up to the capacity. So nothing is updated when
-//! rates fall, nor when they rise within their allowances. A member that needs more gets it from `left`, at
-//! the cost of a few instructions. Only when nothing is left, the members are counted: either there is room
-//! to share out again, or the resource is saturated. A member never needs more than its ceiling: a link with
-//! one flow, or few slow ones, grants these once and is never involved again.
+//! Most resources are not saturated, and most changes of rate do not saturate them. A *watched* resource therefore does
+//! not count its load. Instead, each member has an allowance: a level up to which it may rise without an update. The
+//! allowances, converted to loads, plus `left` equal the capacity. So nothing is updated when rates fall, or when they
+//! rise within their allowances. A member that needs more gets it from `left`, at the cost of a few instructions. The
+//! members are counted only when nothing is left. Then either there is room to share out again, or the resource is
+//! saturated. A member never needs more than its ceiling. A link with one flow, or with few slow ones, grants the
+//! ceilings once and is never involved again.
 
 use super::level::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::Resource;
 
 impl Resource {
-    /// Raises an allowance below `level` to that level, plus half of the remaining room, or to the ceiling. A
-    /// missing room makes `left` negative.
+    /// Raises an allowance below `level` to that level, plus half of the remaining room, or to the ceiling. If room is
+    /// missing, `left` becomes negative.
     #[inline]
     pub fn grant(&mut self, gain: f64, allowance: f64, level: f64, ceiling: f64) -> f64 {
         let room = allowance + self.left / gain;
@@ -32,7 +32,7 @@ impl Resource {
 }
 
 impl MaxMin {
-    /// Raises the allowances of an entry so that it may run at `level`. Returns its least allowance.
+    /// Raises the allowances of an entry so that it may run at `level`. Returns its smallest allowance.
     pub(super) fn raise(&mut self, id: u32, level: f64) -> f64 {
         let entry = &self.entries[id as usize];
         let ceiling = entry.ceiling;
@@ -52,7 +52,7 @@ impl MaxMin {
         lowest
     }
 
-    /// Recounts the members of a watched resource: shares out its room, or saturates it if it is overloaded.
+    /// Recounts the members of a watched resource; then shares out its room, or saturates it if it is overloaded.
     pub(super) fn review(&mut self, r: u32) {
         self.effort.reviews += 1;
         let mut running = std::mem::take(&mut self.running);
@@ -83,12 +83,12 @@ impl MaxMin {
             }
         }
         let resource = &mut self.resources[r as usize];
-        // Rounding alone must not make the room negative.
+        // Rounding errors alone must not make the room negative.
         resource.left = (capacity - given).max(0.0);
         resource.updates = 0;
     }
 
-    /// Updates the limiting resource of an entry after an allowance was set, maybe below the others.
+    /// Updates the limiting resource of an entry after an allowance was set that may be below the others.
     fn lower(&mut self, id: u32, allowance: f64) {
         let entry = &self.entries[id as usize];
         for index in entry.live_steps() {

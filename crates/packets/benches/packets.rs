@@ -1,11 +1,11 @@
-//! Speed of the packet plant, on one core, in the setting of the Etalon paper's figure 6: 16 flows from one
-//! rack to another under strobe, by queue size. A packet here is one with data that reached its host. Each
-//! also passes the host's NIC and the switch (uplink, inner queue, downlink; or a circuit), and every second
-//! one is acknowledged by a packet on the same path back. Seconds are on-core seconds if Linux reports them,
-//! so that other load on the machine disturbs less.
+//! Speed of the packet simulator on one core, in the setting of the Etalon paper's figure 6: 16 flows from one rack to
+//! another under strobe, by queue size. A packet here is a data packet that reached its host. Each packet also passes
+//! the host's NIC and the switch (uplink, inner queue, downlink; or a circuit). For every second packet, an
+//! acknowledgement takes the same path back. Seconds are on-core seconds if Linux reports them, so that other load on
+//! the machine has less effect.
 //!
-//! Run by `cargo bench -p leeward-packets --bench packets [-- SECONDS]`, in simulated time; the default is
-//! 2, as in the paper.
+//! Run by `cargo bench -p leeward-packets --bench packets [-- SECONDS]`. SECONDS is simulated time; the default is 2,
+//! as in the paper.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// Days of 180 us after nights of 20 us, rack i to rack i + k on day k.
+/// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k.
 fn strobe(racks: usize) -> Schedule {
     let days = (1..racks).map(|day| {
         let sources = (0..racks).map(|to| Some(((to + racks - day) % racks) as u32)).collect();

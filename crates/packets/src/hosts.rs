@@ -1,4 +1,4 @@
-//! Hosts' NICs: a queue and a link each, and a token bucket for hosts with a rate limit.
+//! Hosts' NICs: each has a queue and a link, and a token bucket if the host has a rate limit.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use leeward_tcp::{Ack, Segment};
 
 use super::settings::Limit;
 
-/// Payload of a packet: bytes of a flow, their acknowledgement, or the packet of a train by its number.
+/// Payload of a packet: bytes of a flow, an acknowledgement of them, or the number of the packet in its train.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Payload {
     Data { flow: u32, segment: Segment },
@@ -35,8 +35,8 @@ struct Limiter {
 }
 
 impl Limiter {
-    /// Returns the time at which a packet at the head at `now` may start, and takes its bytes from the
-    /// bucket. A packet larger than the bucket waits until the bucket is full.
+    /// Returns the time at which the packet at the head may start, and takes its bytes from the bucket. A packet larger
+    /// than the bucket waits until the bucket is full.
     fn take(&mut self, now: u64, bytes: u32) -> u64 {
         let rest = u32::try_from(self.bucket.saturating_sub(u64::from(bytes))).unwrap_or(u32::MAX);
         let fills = Link::new(self.pace).after(0, rest).free_at();
@@ -74,7 +74,7 @@ impl Nic {
         Some(self.start(begin, packet.bytes))
     }
 
-    /// Returns the packet that has left at `now`, and the time at which the next one will have left.
+    /// Returns the packet that has left at `now`, and the time at which the next packet will have left.
     #[inline]
     pub(super) fn pop(&mut self, now: u64) -> Option<(Packet<Payload>, Option<u64>)> {
         let packet = self.queue.pop_front()?;
@@ -82,8 +82,7 @@ impl Nic {
         Some((packet, next))
     }
 
-    /// Starts to send a packet as soon as the limit allows, from `now` on; returns the time at which it has
-    /// left.
+    /// Starts to send a packet when the limit allows it, from `now` on. Returns the time at which the packet has left.
     #[inline]
     fn start(&mut self, now: u64, bytes: u32) -> u64 {
         let begin = self.limiter.as_mut().map_or(now, |limiter| limiter.take(now, bytes));

@@ -1,10 +1,9 @@
-//! Placement of block copies by a replica policy on its own engine. The plant asks it as blocks begin and
-//! informs it as they end.
+//! Placement of block copies by a replica policy on its own engine. The simulator calls it when blocks begin and end.
 //!
-//! The engine sees racks with one link each way, whose capacity is that of packets plus a circuit that is
-//! always up. Its reports have the traffic that the switch carried on each. Reports leave out the links of
-//! hosts. Before the first block, one report says that the network was idle, so the engine's time is ahead of
-//! the plant's by one report interval.
+//! The engine sees racks with one link in each direction. A link has the capacity of the packet switch plus a circuit
+//! that is always up. Its reports have the traffic that the switch carried on each link. Reports leave out the links of
+//! hosts. Before the first block, one report says that the network was idle, so the engine's time is one report
+//! interval ahead of the simulation.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +26,7 @@ pub struct Placer {
     every: Nanos,
     /// Ledger entries of blocks in progress, by block number.
     entries: BTreeMap<usize, Vec<EntryId>>,
-    /// By rack: its links out and in, with the bytes that each had carried by the last report.
+    /// By rack: its outbound and inbound links, with the bytes that each had carried by the last report.
     links: Vec<[(ResourceId, u64); 2]>,
     reported: Nanos,
     out: Vec<Output>,

@@ -56,7 +56,7 @@ pub struct BlockRecord {
     pub began: Option<Nanos>,
     /// Time at which the writer received the last answer.
     pub finished: Option<Nanos>,
-    /// Hosts of its copies beside the writer's, in the order of the chain; empty before it began.
+    /// Hosts of its copies except the writer, in the order of the chain; empty before it begins.
     pub copies: Vec<Place>,
 }
 
@@ -148,7 +148,7 @@ impl Traffic {
     }
 }
 
-/// Records of a plant.
+/// Records of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Records {
     /// All flows of the workload, by number.
@@ -167,12 +167,11 @@ pub struct Records {
     pub sent: Traffic,
     /// Traffic that the switch delivered to hosts, by path.
     pub delivered: [Traffic; 2],
-    /// Delivered traffic by the number of links between racks: 1, 2 and so on; more than one where racks
-    /// relay packets.
+    /// Delivered traffic by the number of links between racks: 1, 2 and so on; more than one if racks relay packets.
     pub hops: [Traffic; MOST_HOPS as usize],
     /// Traffic between hosts of the same rack, which bypasses the switch.
     pub local: Traffic,
-    /// Bytes that racks sent up to the packet switch; rejected bytes count each time.
+    /// Bytes that racks sent up to the packet switch. Bytes that it sends back count each time.
     pub raised_bytes: u64,
     /// Traffic that the switch dropped.
     pub dropped: Traffic,
@@ -212,7 +211,7 @@ impl Records {
     }
 }
 
-/// Histogram of times, exact up to 1023 ns and to a part in 1024 beyond.
+/// Histogram of times, exact up to 1023 ns and to one part in 1024 above.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
     counts: Vec<u64>,

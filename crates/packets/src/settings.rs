@@ -1,4 +1,4 @@
-//! Settings of a packet plant.
+//! Settings of a packet simulator.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub struct Settings {
     pub hosts_per_rack: usize,
     /// Send rate of each host.
     pub nic: Bandwidth,
-    /// Most bytes of a connection in its host's NIC; the rest of its window waits in the socket (TCP small
-    /// queues). `None`: no limit.
+    /// Largest number of bytes of a connection in its host's NIC; the rest of its window waits in the socket (TCP small
+    /// queues). `None` for no limit.
     pub nic_limit: Option<u64>,
     /// Hosts with a rate limit below their NIC.
     pub limits: Vec<Limit>,
@@ -86,10 +86,10 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// The testbed of the Etalon paper (section 3.4): 16 hosts of 10 Gb/s per rack, and Reno without ECN of
-    /// Linux 4.4, as in its install scripts. A connection has two bursts of 64 KiB in its NIC. The
-    /// testbed's kernels ran at 20 times their own time, so their least retransmission timeout of 200 ms and
-    /// all other times are divided by twenty.
+    /// The testbed of the Etalon paper (section 3.4): 16 hosts of 10 Gb/s per rack, and Reno without ECN of Linux 4.4,
+    /// as in its install scripts. A connection has two bursts of 64 KiB in its NIC. The testbed's kernels ran at 20
+    /// times their own time. Their smallest retransmission timeout of 200 ms, and all other times, are therefore
+    /// divided by twenty.
     pub fn etalon(racks: usize) -> Settings {
         const DILATION: u64 = 20;
         let of_kernel = tcp::Settings::default();
@@ -188,13 +188,13 @@ pub enum Plan<'a> {
     Fixed(Schedule),
     /// A week that repeats, with the routes of packets over its circuits.
     Routed(Schedule, Arc<Routes>),
-    /// A new week from the demand some time before it begins. The first begins at time 0, from the demand
-    /// written then.
+    /// A new week from the demand some time before it begins. The first week begins at time 0, from the demand written
+    /// at that time.
     Weekly {
         /// Source of the demand estimate.
         demand: Demand,
-        /// Time before the week at which the plant requests its schedule: the scheduler's computing time. 1
-        /// ns at least.
+        /// Time before the week at which the simulator requests its schedule: the scheduler's computing time. At least
+        /// 1 ns.
         ahead: Nanos,
         /// Computes schedules from demand.
         planner: Planner<'a>,

@@ -1,6 +1,5 @@
-//! Speed of simulated requests: the three stages of one server with 10 to 300 workloads, on one core, beside
-//! the time of a binary heap for as many events in the same run. Seconds are those of the processor, so that
-//! other load counts for little.
+//! Speed of simulated requests: the three stages of one server with 10 to 300 workloads, on one core. The same run
+//! measures a binary heap with as many events. Times are processor seconds, so other load has little effect.
 //!
 //! Run by `cargo bench -p leeward-requests --bench requests`.
 
@@ -25,7 +24,7 @@ const REQUESTS: u64 = 2_000_000;
 /// Mean gap between requests of all workloads, in nanoseconds: the link is busy for 70 % of the time.
 const GAP: u64 = 47_000;
 
-/// Requests of a workload: exponential gaps, half of them reads, of 4 KiB. Its own generator costs next to
+/// Requests of a workload: exponential gaps, half of them reads, of 4 KiB. Its own random generator costs next to
 /// nothing.
 struct Poisson {
     state: u64,
@@ -143,8 +142,8 @@ fn line(workloads: u64, what: &str, setup: &Setup, bound: f64) {
     );
 }
 
-/// Requests per second if each were only its five events (arrival, three services, a device's latency)
-/// through a heap with one entry per event source, with the same arrivals as in the runs.
+/// Requests per second if each request were only its five events in a heap with one entry per event source. The events
+/// are arrival, three services, and a device's latency; arrivals are as in the runs.
 fn heap(workloads: u64) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..3 {

@@ -10,7 +10,7 @@ pub struct Arrival {
     pub at: Nanos,
     /// Read or write.
     pub kind: Kind,
-    /// Payload in bytes; it counts for the byte caps of a device.
+    /// Payload in bytes; it counts towards the byte caps of a device.
     pub size: u64,
     /// Start of the payload on the volume, in bytes, if the trace records it. Consecutive writes may be
     /// served as one batch.
@@ -25,15 +25,15 @@ pub enum Source<'a> {
     /// Open loop, the replay of a trace: sends each request at its time, independent of earlier ones.
     /// Requests are in order of time.
     Open(Box<dyn Iterator<Item = Arrival> + 'a>),
-    /// Closed loop, like a file copy: sends the next request when an earlier one ends. Workload L of SLO
-    /// table 3.1.
+    /// Closed loop, like a file copy: sends the next request when an earlier one ends. It is workload L of SLO table
+    /// 3.1.
     Closed {
         /// Outstanding requests; at least 1.
         outstanding: u32,
         /// Send time of the first requests.
         from: Nanos,
-        /// Requests to send, in order. If the iterator is endless, the run needs an end
-        /// ([`super::Setup::until`]). Each request must have work at one stage at least.
+        /// Requests to send, in order. If the iterator is endless, the run needs an end ([`super::Setup::until`]). Each
+        /// request must have work in at least one stage.
         requests: Box<dyn Iterator<Item = Arrival> + 'a>,
     },
 }

@@ -1,10 +1,10 @@
 //! Event queue: tournament trees over a fixed number of slots, with one time per slot.
 //!
-//! Every source of events (a server, a limiter, a workload) owns a slot, so the clock never searches or
-//! allocates. To change its time, a source overwrites its slot. Equal times go by the lower slot first.
+//! Every source of events (a server, a limiter, a workload) owns a slot, so the clock never searches or allocates. To
+//! change its time, a source overwrites its slot. At equal times, the lower slot is first.
 //!
-//! Slots form consecutive groups, each with its own tournament. The few servers change their times many times
-//! per request and limiters hardly ever, so one tournament over all slots would cost more.
+//! Slots form consecutive groups, each with its own tournament. The few servers change their times many times per
+//! request, and limiters hardly ever. One tournament over all slots would cost more.
 
 /// Time of a slot without an event.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -76,8 +76,8 @@ impl Clock {
         let Place { leaf, group } = self.places[slot as usize];
         let base = self.groups[group as usize].base as usize;
         let mut node = leaf as usize - base;
-        // Each sibling on the path is the winner of its subtree; together these subtrees are all other slots
-        // of the group.
+        // Each sibling on the path is the winner of its subtree; together, these subtrees contain all other slots of
+        // the group.
         while node > 1 {
             if self.nodes[base + (node ^ 1)].time <= now {
                 return false;

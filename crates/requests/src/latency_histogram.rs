@@ -1,16 +1,16 @@
 //! Compact histogram of latencies.
 //!
-//! The buckets are those of an HDR histogram with two significant digits. This file is in place of the crate
-//! `hdrhistogram`: percentiles here have an exact decimal rank, and mean and sum are exact, where the crate rounds
-//! both in floating point. Only the ten lines that map a latency to its bucket would be left to the crate.
+//! The buckets are those of an HDR histogram with two significant digits. This file replaces the crate `hdrhistogram`:
+//! percentiles here have an exact decimal rank, and mean and sum are exact. The crate rounds both in floating point.
+//! Only the ten lines that map a latency to its bucket could come from the crate.
 
 use leeward_fabric::Nanos;
 
 /// Significant bits of a latency: 128 buckets per power of two.
 const BITS: u32 = 7;
 
-/// Counts of latencies in buckets a 128th wide: percentiles are at most 0.8 % too large and never too small.
-/// Memory grows with the largest latency: at most 58 KB, typically a third of that.
+/// Counts of latencies in buckets with a relative width of 1/128. Percentiles are at most 0.8 % too large and never too
+/// small. Memory grows with the largest latency: at most 58 KB, typically a third of that.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LatencyHistogram {
     counts: Vec<u64>,
@@ -59,8 +59,8 @@ impl LatencyHistogram {
         self.sum
     }
 
-    /// Returns the least latency that `percent` of all do not exceed, in nanoseconds: up to 0.8 % too large,
-    /// and at most the largest. `None` without latencies.
+    /// Returns the smallest latency that `percent` of all latencies do not exceed, in nanoseconds. It is up to 0.8 %
+    /// too large, and at most the largest latency. `None` without latencies.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let rank = rank(percent, self.count)?;
         let mut seen = 0;
@@ -74,9 +74,9 @@ impl LatencyHistogram {
     }
 }
 
-/// Returns the rank, from 1, of the least of `count` sorted values that `percent` of them do not exceed.
+/// Returns the rank, from 1, of the smallest of `count` sorted values that `percent` of them do not exceed.
 pub fn rank(percent: f64, count: u64) -> Option<u64> {
-    // 99.9 % of 1000 is 999, whatever 99.9 / 100 * 1000 is in floating point.
+    // 99.9 % of 1000 is 999, independently of the value of 99.9 / 100 * 1000 in floating point.
     let rank = (percent / 100.0 * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64;
     (count > 0).then(|| rank.clamp(1, count))
 }

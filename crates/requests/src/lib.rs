@@ -1,24 +1,23 @@
-//! The request plant simulates storage requests one by one over links and devices, under the enforced
-//! priorities and rate limits (SLO sections 2.1 and 2.2). Its replays check latency bounds.
+//! The request simulator simulates storage requests one by one over links and devices, under the enforced priorities
+//! and rate limits (SLO sections 2.1 and 2.2). Its replays check latency bounds.
 //!
 //! ```text
 //! Source (arrivals, work by stage) --> [limiter] network-in links --> [limiter] device --> [limiter] network-out links --> Report
 //! ```
 //!
-//! **Links** serve one whole request, or one whole packet, at a time. **Devices** serve one second of work
-//! per second, one request after another. After its service, a request takes its latency in parallel with
-//! others. Alone it takes its work and its latency. Any number of requests together take no more device time
-//! than their work. A device accepts requests up to its caps, keeps them in order and does not preempt.
-//! **Limiters** hold requests over a limit, or demote them behind all others.
+//! **Links** serve one whole request, or one whole packet, at a time. **Devices** serve one second of work per second,
+//! one request after another. After its service, a request takes its latency in parallel with others. A request alone
+//! takes its work plus its latency. Any number of requests together take no more device time than the sum of their
+//! work. A device accepts requests up to its caps, keeps them in order and does not preempt. **Limiters** hold requests
+//! over a limit, or demote them behind all others.
 //!
-//! *Reason for the pipe.* A device with m slots, each serving at 1/m, would do the same work per second. But
-//! work left in other slots delays a request even where the slots are never all full. A bound would need the
-//! largest requests of all others. In a pipe, a request waits only for the device time of the requests before
-//! it. The calculus of a queue of capacity 1 therefore holds, and the latency is added once. Two effects
-//! remain. Requests inside a device go first whatever their priority; there are at most
-//! [`Device::outstanding`]. The caps must also let the device be busy; the report gives the time for which
-//! they do not ([`ServerReport::starved`]).
-//! Time is whole nanoseconds. A run is a function of its setup and sources alone: no random numbers, no wall clock.
+//! *Reason for the pipe.* A device with m slots, each with the speed 1/m, would do the same work per second. But work
+//! left in other slots delays a request even if the slots are never all full. A bound would need the largest requests
+//! of all other workloads. In a pipe, a request waits only for the device time of the requests before it. The calculus
+//! of a queue of capacity 1 therefore holds, and the latency is added once. Two effects remain. Requests inside a
+//! device go first, regardless of their priority; there are at most [`Device::outstanding`]. The caps must also allow
+//! the device to be busy. The report has the time for which they do not ([`ServerReport::starved`]). Time is whole
+//! nanoseconds. A run is a function of its setup and sources alone; it uses no random numbers and no wall clock.
 
 mod arrival;
 mod clock;

@@ -1,15 +1,15 @@
 //! Rate limits: the token buckets of a workload at a stage, all enforced together (SLO section 2.1).
 //!
-//! The content of a bucket leaks at its rate. A request passes if its work fits in all buckets, and then adds
-//! its work to all. Requests of a workload pass in order. A request larger than a burst passes when that
-//! bucket is empty, and overfills it; otherwise it could never pass.
+//! The content of a bucket leaks at its rate. A request passes if its work fits in all buckets, and its work is then
+//! added to all of them. Requests of a workload pass in order. A request larger than a burst passes when that bucket is
+//! empty, and overfills it. Otherwise it could never pass.
 
 use leeward_calculus::TokenBucket;
 
 use super::live::{List, Live, NONE, Pool};
 
-/// Share of its burst by which a bucket may overfill, so that rounding delays no request of a workload that
-/// conforms to its own curve.
+/// Share of its burst by which a bucket may overfill. It keeps rounding errors from delaying a request of a workload
+/// that conforms to its own curve.
 const ROUNDING: f64 = 1e-9;
 
 /// A bucket with its current content.
@@ -82,7 +82,7 @@ impl Limiter {
         }
     }
 
-    /// Takes the available tokens for a request that is served over the limit.
+    /// Takes the available tokens for a request that is served although it is over the limit.
     pub(super) fn demote(&mut self, now: u64, work: f64) {
         self.leak(now);
         for bucket in &mut self.buckets {
@@ -90,8 +90,8 @@ impl Limiter {
         }
     }
 
-    /// Returns the time at which the first waiting request passes if nothing else passes before: a whole
-    /// nanosecond, at or after `now`.
+    /// Returns the time at which the first waiting request passes, if nothing else passes earlier: a whole nanosecond,
+    /// at or after `now`.
     pub(super) fn next(&mut self, now: u64, pool: &Pool) -> Option<u64> {
         if self.waiting.is_empty() {
             return None;
@@ -103,7 +103,7 @@ impl Limiter {
     }
 }
 
-/// Work of a request at its stage, as its buckets count it.
+/// Work of a request at its stage, in the units of its buckets.
 pub(super) fn work_at(live: &Live) -> f64 {
     live.left
 }
@@ -123,7 +123,7 @@ mod tests {
         assert!(limiter.passes(0, 30.0));
         assert!(!limiter.passes(0, 30.0));
         assert!(limiter.passes(3, 30.0));
-        // The first bucket has 57: a request that does not fit takes nothing from the second.
+        // The first bucket has 57, so the request does not fit and takes nothing from the second.
         assert!(!limiter.passes(6, 47.0));
         assert!(limiter.passes(6, 30.0) && !limiter.passes(9, 30.0) && limiter.passes(26, 30.0));
     }
@@ -142,7 +142,7 @@ mod tests {
         assert!(limiter.passes(0, 7.0));
         limiter.demote(0, 7.0);
         assert!(!limiter.passes(6, 7.0) && limiter.passes(7, 7.0));
-        // Overfilled by one larger than the bucket, it stays so.
+        // A request larger than the bucket has overfilled it, and it stays overfilled.
         assert!(limiter.passes(20, 40.0));
         limiter.demote(20, 5.0);
         assert!(!limiter.passes(49, 10.0) && limiter.passes(60, 10.0));

@@ -16,17 +16,16 @@ pub(super) struct Live {
     pub(super) workload: u32,
     /// Index of its current hop, among the hops of all workloads.
     pub(super) hop: u32,
-    /// Rank at its current queue, 0 first; [`DEMOTED`] for the rest of a stage at which it was over its
-    /// limits.
+    /// Rank at its current queue, 0 first; [`DEMOTED`] for the rest of a stage in which it was over its limits.
     pub(super) level: u32,
     pub(super) kind: Kind,
-    /// True for a packet that is not the last of its request: it occupies queues and ends with its stage.
+    /// True for a packet that is not the last of its request. Such a packet occupies queues and ends with its stage.
     pub(super) is_packet: bool,
     /// True while it waits behind a limiter for tokens.
     pub(super) is_over: bool,
     /// True if it was over its limits at any stage.
     pub(super) was_demoted: bool,
-    /// True if its end frees the device slot of itself or of its batch.
+    /// True if the end of this request frees the device slot of itself or of its batch.
     pub(super) frees: bool,
     /// Sequence number in order of arrival, over all workloads.
     pub(super) number: u64,
@@ -40,7 +39,7 @@ pub(super) struct Live {
     pub(super) work: [f64; 3],
     pub(super) size: u64,
     pub(super) offset: Option<u64>,
-    /// Nanoseconds at a device beside its work and the device's latency.
+    /// Nanoseconds at a device in addition to its work and the device's latency.
     pub(super) tail: u64,
     /// Nanoseconds in each stage so far.
     pub(super) spent: [u64; 3],
@@ -66,7 +65,7 @@ impl Pool {
 
     #[inline]
     pub(super) fn remove(&mut self, id: u32) {
-        // A free slot has the number of no request, so that stale entries are recognized.
+        // A free slot has a number that no request has, so that stale entries are recognized.
         self.places[id as usize].number = u64::MAX;
         self.free.push(id);
     }

@@ -3,14 +3,14 @@
 use leeward_fabric::Nanos;
 use leeward_traces::{Kind, Stage};
 
-/// Observer of a run's events, in order of time. `()` observes nothing at no cost.
+/// Observer of a run's events, in order of time. `()` observes nothing and costs nothing.
 pub trait Observer {
-    /// The limits of a stage let a request of `workload` with this work pass; not called for demoted
+    /// The limits of a stage let a request of `workload` with this work pass. The method is not called for demoted
     /// requests.
     fn passed(&mut self, _at: Nanos, _workload: usize, _stage: Stage, _work: f64) {}
     /// A request arrives at a server; it may wait behind a limiter there.
     fn arrived(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
-    /// A server takes a request, or a link starts to send a packet of it.
+    /// A server takes a request, or a link starts to send one of its packets.
     fn started(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
     /// A server has served a request or packet. A device's latency comes after.
     fn served(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
@@ -18,7 +18,7 @@ pub trait Observer {
 
 impl Observer for () {}
 
-/// A request, or a packet of it, at a server.
+/// A request, or one of its packets, at a server.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RequestEvent {
     /// Index of the workload.

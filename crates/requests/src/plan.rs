@@ -1,4 +1,4 @@
-//! A checked setup, laid out for a run.
+//! A checked setup in the layout for a run.
 
 use leeward_fabric::Nanos;
 use leeward_traces::Stage;

@@ -1,5 +1,5 @@
-//! Check of latency bounds against a replay: the bound, the measured latency, and, for an exceeded bound, its
-//! violated assumptions.
+//! Check of latency bounds against a replay: the bound, the measured latency and, if it exceeds the bound, the violated
+//! assumptions.
 
 use std::sync::Arc;
 
@@ -16,24 +16,24 @@ use super::report::Report;
 use super::scheduling::Scheduling;
 use super::setup::{Device, OverLimit, Setup};
 
-/// A replay and the bounds it checks.
+/// A replay, and the bounds to check.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     /// Queues, priorities and limits.
     pub system: &'a System,
-    /// Settings of bounds. A device of the replay accepts [`BoundSettings::outstanding`] requests, and a link
-    /// sends frames if bounds count frames, so that bound and replay describe the same machines.
+    /// Settings of bounds. A device of the replay accepts [`BoundSettings::outstanding`] requests, and a link sends
+    /// frames if bounds count frames. So bound and replay describe the same machines.
     pub bounds: BoundSettings,
     /// Method of the checked bounds.
     pub method: Method,
     /// Handling of requests over a limit, at every stage. Bounds assume [`OverLimit::Held`].
     pub over: OverLimit,
-    /// Service order of devices, and of links where it applies. Bounds assume [`Scheduling::Priority`].
+    /// Service order of devices, and of links if they support it.
     pub order: Scheduling,
-    /// Requests of each workload; `None` for a workload known by curves only, which sends nothing.
+    /// Requests of each workload; `None` for a workload without a trace, which sends nothing.
     pub arrivals: Vec<Option<Arc<[Arrival]>>>,
-    /// Times at devices without queueing beside the work ([`super::tails`]), by workload. If empty, requests
-    /// take no such time, although bounds add the profiled one.
+    /// Times of requests at devices without queueing, in addition to their work ([`super::tails`]), by workload. If
+    /// empty, requests take no such time, although bounds add the profiled time.
     pub tails: Vec<Arc<[Nanos]>>,
 }
 
@@ -64,7 +64,7 @@ pub struct BoundCheck {
     pub bound: Result<Bound, Unbounded>,
     /// Measured latency; `None` if the workload sent nothing.
     pub measured: Option<MeasuredLatency>,
-    /// Violated assumptions of an exceeded bound; never empty in that case. Empty if the bound holds.
+    /// Violated assumptions if the bound is exceeded; never empty in that case. Empty if the bound holds.
     pub violated: Vec<Assumption>,
 }
 
@@ -73,17 +73,17 @@ pub struct BoundCheck {
 pub struct MeasuredLatency {
     /// Number of requests.
     pub requests: u64,
-    /// Exact latency at the SLO's percentile; the 99.9th for best effort.
+    /// Exact latency at the SLO's percentile; for best effort, at the 99.9th percentile.
     pub tail: Nanos,
     /// Largest latency.
     pub worst: Nanos,
     /// Number of three-minute windows in which requests ended.
     pub windows: u64,
-    /// Number of windows that met the SLO, by percentiles at most 0.8 % too large.
+    /// Number of windows that met the SLO. Their percentiles are at most 0.8 % too large.
     pub windows_met: u64,
     /// Number of requests that were served over their limits at any stage.
     pub demoted: u64,
-    /// Number of requests later than the SLO.
+    /// Number of requests with a latency above the SLO.
     pub late: u64,
 }
 
@@ -96,7 +96,7 @@ pub enum Assumption {
     /// Requests over a limit wait.
     #[error("{requests} requests over their limits were served, but bounds assume that they wait")]
     Demoted {
-        /// Number of such requests, of all workloads.
+        /// Number of demoted requests of all workloads.
         requests: u64,
     },
     /// Work is a fluid.
@@ -131,7 +131,7 @@ pub enum Assumption {
         /// Bound by curves, which needs no model; `None` if there is none.
         curves: Option<f64>,
     },
-    /// Device times without queueing stay within the profiled one at the SLO's percentile.
+    /// Device times without queueing stay within the profiled time at the SLO's percentile.
     #[error("{requests} requests drew a longer time without queueing at {stage} than the bound adds")]
     Tail {
         /// Number of such requests.
@@ -144,7 +144,7 @@ pub enum Assumption {
     Starved {
         /// Name of the device.
         server: String,
-        /// Time for which the device idled.
+        /// Time for which the device idled although requests waited.
         starved: Nanos,
     },
     /// No examined assumption is violated.
@@ -231,13 +231,12 @@ impl Replay<'_> {
         .collect()
     }
 
-    /// Returns true if the workload exceeded its bound. A stochastic bound covers the percentile, other
-    /// bounds cover every request. A service ends at a whole nanosecond, so each queue and each limiter may
-    /// add one.
+    /// Returns true if the workload exceeded its bound. A stochastic bound covers the percentile, other bounds cover
+    /// every request. A service ends at a whole nanosecond, so each queue and each limiter may add one nanosecond.
     fn exceeded(&self, at: usize, bound: &Bound, measured: &MeasuredLatency) -> bool {
         let promise = &self.system.promises[at];
         let hops: usize = promise.route.iter().map(|path| path.len() + 1).sum();
-        // Drawn tails stay within the bound's allowance only up to the percentile, for every bound.
+        // For every bound, drawn tails stay within the bound's allowance only up to the percentile.
         let of_percentile = bound.method == Method::Snc || !self.tails.is_empty();
         let most = if of_percentile { measured.tail } else { measured.worst };
         most.0 as f64 > bound.seconds * 1e9 * (1.0 + 1e-9) + 2.0 * hops as f64

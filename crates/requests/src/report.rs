@@ -32,7 +32,7 @@ pub struct Measured {
     pub stages: [(u128, Nanos); 3],
     /// Number of requests that were served over their limits at any stage.
     pub demoted: u64,
-    /// Number of requests later than the SLO.
+    /// Number of requests with a latency above the SLO.
     pub late: u64,
     /// Windows in which requests ended, in order.
     pub windows: Vec<Window>,
@@ -49,8 +49,8 @@ pub struct Window {
     pub start: Nanos,
     /// Number of requests that ended in the window.
     pub requests: u64,
-    /// Their latency at the SLO's percentile, or the 99.9th without an SLO, as [`LatencyHistogram::percentile`] returns
-    /// it.
+    /// Their latency at the SLO's percentile, as [`LatencyHistogram::percentile`] returns it; without an SLO, at the
+    /// 99.9th percentile.
     pub tail: Nanos,
     /// Largest latency.
     pub largest: Nanos,
@@ -63,7 +63,7 @@ pub struct Interval {
     pub start: Nanos,
     /// Number of requests that ended in the interval.
     pub requests: u64,
-    /// Number of them later than the SLO.
+    /// Number of these requests with a latency above the SLO.
     pub late: u64,
 }
 
@@ -76,8 +76,8 @@ pub struct ServerReport {
     pub served: u64,
     /// Time for which it served.
     pub busy: Nanos,
-    /// Time for which it did not serve while requests waited, because of a device's caps. Such a device did
-    /// not provide its capacity, so bounds that assume it do not hold.
+    /// Time for which it did not serve although requests waited, because of a device's caps. Such a device did not
+    /// provide its capacity, so bounds that assume the capacity do not hold.
     pub starved: Nanos,
 }
 

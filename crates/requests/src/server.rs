@@ -13,15 +13,15 @@ pub(super) struct Serving {
     nanos: f64,
     /// Requests within their limits.
     pub(super) waiting: RequestQueue,
-    /// Demoted requests from another server, or with packets already sent.
+    /// Demoted requests that come from another server, or that have already sent packets.
     demoted: List,
-    /// Requests over their limits that arrived here first, in order of arrival: number, hop and request.
-    /// Number and hop identify entries that have passed their limiter meanwhile.
+    /// Requests that are over their limits and were not over them before this server, in order of arrival: number, hop
+    /// and request. Number and hop identify entries that have passed their limiter meanwhile.
     over: VecDeque<(u64, u32, u32)>,
     /// Request in service; [`NONE`] if there is none.
     pub(super) serves: u32,
-    /// Rounding carry: the share of a nanosecond by which the current service starts too late, since earlier
-    /// ends were rounded up.
+    /// Rounding carry: the fraction of a nanosecond by which the current service starts too late, because earlier ends
+    /// were rounded up.
     late: f64,
     /// Work that the current service does.
     pub(super) sends: f64,
@@ -30,7 +30,7 @@ pub(super) struct Serving {
     pub(super) device: Option<Inside>,
     /// Nanoseconds of service.
     pub(super) busy: u64,
-    /// Nanoseconds without service while requests waited, because of a device's caps.
+    /// Nanoseconds without service although requests waited, because of a device's caps.
     pub(super) starved: u64,
     starved_since: Option<u64>,
     pub(super) served: u64,
@@ -43,17 +43,17 @@ pub(super) struct Inside {
     /// Requests started and not yet served.
     started: List,
     outstanding: u32,
-    /// Bytes of started reads and of started writes.
+    /// Bytes of started reads, and bytes of started writes.
     bytes: [u64; 2],
     /// Served requests in their latency, in order of its end: reads, writes.
     pub(super) returning: [VecDeque<(u64, u32)>; 2],
     pub(super) return_slots: [u32; 2],
     /// Workload served last.
     last: u32,
-    /// Requests and bytes started since the beginning.
+    /// Number of requests and bytes started since the beginning.
     ever: (u64, u64),
-    /// With caps behind higher priorities: requests in progress in order of start, each with its level and
-    /// `ever` after its start.
+    /// With caps behind higher priorities: requests in progress in order of start, each with its level and with the
+    /// value of `ever` after its start.
     under_way: Vec<(u32, u32, (u64, u64))>,
 }
 
@@ -133,7 +133,7 @@ impl Serving {
         }
     }
 
-    /// Adds a request or packet that is within its limits, or was demoted before.
+    /// Adds a request or packet that is within its limits, or that was demoted before.
     #[inline]
     pub(super) fn push(&mut self, pool: &mut Pool, id: u32) {
         if pool.get(id).level == DEMOTED {
@@ -149,7 +149,7 @@ impl Serving {
         self.over.push_back((live.number, live.hop, id));
     }
 
-    /// Puts back a request of which a packet was sent, as the next of its level.
+    /// Puts a request back as the next of its level, after one of its packets was sent.
     pub(super) fn put_back(&mut self, pool: &mut Pool, id: u32) {
         if pool.get(id).level == DEMOTED {
             self.demoted.push_front(pool, id);
@@ -158,8 +158,7 @@ impl Serving {
         }
     }
 
-    /// Returns the next request, and true if it is over its limits and not started; [`NONE`] if nothing
-    /// waits.
+    /// Returns the next request, and true if it is over its limits and not started; [`NONE`] if no request waits.
     #[inline]
     pub(super) fn next(&mut self, pool: &Pool) -> (u32, bool) {
         let id = self.waiting.peek();
@@ -172,7 +171,7 @@ impl Serving {
                 self.over.pop_front();
                 continue;
             }
-            // Both lists are in order of arrival; a request already started came before those that are not.
+            // Both lists are in order of arrival. A started request arrived before those that have not started.
             let first = self.demoted.head;
             if first != NONE && pool.get(first).entered <= live.entered {
                 break;
@@ -225,7 +224,7 @@ impl Serving {
         Some((id, is_over))
     }
 
-    /// Hands a taken request to the device: a single request, or the first of a batch.
+    /// Passes a taken request to the device: a single request, or the first of a batch.
     pub(super) fn hand(&mut self, pool: &mut Pool, id: u32) {
         let Some(device) = &mut self.device else { return };
         device.outstanding += 1;
@@ -233,7 +232,7 @@ impl Serving {
         pool.get_mut(id).frees = true;
     }
 
-    /// Starts the next request as part of the batch of `last`, if it belongs to it, and returns it.
+    /// Starts the next request as part of the batch of `last` if it fits there, and returns it.
     pub(super) fn join(&mut self, pool: &mut Pool, last: u32, bytes: &mut u64) -> Option<u32> {
         let device = self.device.as_mut()?;
         let Batch { bytes: most, gap } = device.settings.batch?;
@@ -271,7 +270,7 @@ impl Serving {
         let id = device.started.pop(pool);
         let live = pool.get(id);
         self.sends = live.left;
-        // Turn time as work in seconds of service, like that of requests.
+        // Turn time as work, in seconds of service like the work of requests.
         if device.last != live.workload && device.last != NONE {
             self.sends += device.settings.turn.0 as f64 / self.nanos;
         }
@@ -280,8 +279,8 @@ impl Serving {
         true
     }
 
-    /// Returns the end of the service that starts now, rounded up to a whole nanosecond. The next service
-    /// subtracts the rounding if it follows without a pause, so that rounding does not accumulate.
+    /// Returns the end of the service that starts now, rounded up to a whole nanosecond. If the next service follows
+    /// without a pause, it subtracts the rounding, so that rounding does not accumulate.
     #[inline]
     pub(super) fn ends(&mut self, now: u64) -> u64 {
         let exact = self.sends * self.nanos - self.late;
@@ -294,7 +293,7 @@ impl Serving {
         now.saturating_add(whole as u64)
     }
 
-    /// Ends the starts of this moment: nothing more can start now.
+    /// Marks that all starts of this moment are done: no more request can start now.
     #[inline]
     pub(super) fn rests(&mut self, now: u64, pool: &Pool) {
         if self.serves != NONE {

@@ -15,20 +15,20 @@ pub struct Setup {
     pub servers: Vec<Server>,
     /// Workloads, in the order of their sources.
     pub workloads: Vec<Enforced>,
-    /// Largest packet of a link, in bytes; at least 1. A link may switch to a higher priority after each
-    /// packet, and each packet proceeds to the next link by itself. `None`: requests are sent whole.
+    /// Largest packet of a link, in bytes; at least 1. A link may switch to a higher priority after each packet, and
+    /// each packet proceeds to the next link independently. `None`: requests are sent whole.
     pub packet: Option<f64>,
     /// Time from which on no requests are sent. Requests in progress are served to their end.
     pub until: Option<Nanos>,
-    /// Length of the windows that meet an SLO or not (SLO section 4.3); above 0.
+    /// Length of the windows that are checked against an SLO (SLO section 4.3); above 0.
     pub window: Nanos,
     /// Length of the intervals that count violations (SLO figure 3.1); above 0.
     pub interval: Nanos,
     /// If true, the report has a row for each request.
     pub rows: bool,
-    /// For each workload, times that its requests take at a device beside their work and the device's
-    /// latency. Requests use them in order, then again from the first. Empty for a workload, or for all,
-    /// without such times. The device serves others meanwhile.
+    /// For each workload, times of its requests at a device in addition to their work and the device's latency.
+    /// Requests use them in order, then again from the first. Empty for workloads without such times; the whole list
+    /// may also be empty. The device serves other requests meanwhile.
     pub tails: Vec<Arc<[Nanos]>>,
 }
 
@@ -74,31 +74,31 @@ impl Server {
     }
 }
 
-/// Caps of a device on requests in progress, and times beside the work of a request.
+/// Caps of a device on requests in progress, and times in addition to the work of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Device {
-    /// Most requests started and not finished; at least 1. A batch counts as one.
+    /// Largest number of requests started and not finished; at least 1. A batch counts as one.
     pub outstanding: u32,
-    /// Most bytes of reads started and not finished. One read may always be in progress.
+    /// Largest number of bytes of reads started and not finished. One read may always be in progress.
     pub read_bytes: u64,
-    /// Most bytes of writes started and not finished. One write may always be in progress.
+    /// Largest number of bytes of writes started and not finished. One write may always be in progress.
     pub write_bytes: u64,
     /// Caps on starts while a request of a higher priority is in progress.
     pub behind: Option<StartCaps>,
-    /// Time of a read beside its work, in which the device serves others: its latency without queueing is
-    /// this plus its work.
+    /// Time of a read in addition to its work, during which the device serves others. Its latency without queueing is
+    /// this time plus its work.
     pub read_latency: Nanos,
-    /// Time of a write beside its work.
+    /// Time of a write in addition to its work.
     pub write_latency: Nanos,
-    /// Device time lost when a request follows one of another workload, like a seek of a disk's head.
+    /// Device time lost when a request follows a request of another workload, like a seek of a disk's head.
     pub turn: Nanos,
     /// Batching of consecutive writes, if any.
     pub batch: Option<Batch>,
 }
 
-/// Caps on starts while a request of a higher priority is in progress. A request waits once this much was
-/// started, of any priority, since the oldest such request (as in the released enforcer). Applies to
-/// [`Scheduling::Priority`] only.
+/// Caps on starts while a request of a higher priority is in progress. A request waits if, since the oldest such
+/// request, this number of requests or bytes of any priority was started (as in the released enforcer). The caps apply
+/// only to [`Scheduling::Priority`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StartCaps {
     /// Number of requests.
@@ -107,11 +107,11 @@ pub struct StartCaps {
     pub bytes: u64,
 }
 
-/// Batch limits. A batch starts consecutive writes of one workload together, without interruption, if each
-/// starts near the end of the one before.
+/// Batch limits. A batch starts consecutive writes of one workload together, without interruption, if each starts near
+/// the end of the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Batch {
-    /// Most bytes of a batch, except for its first write.
+    /// Largest number of bytes of a batch, except for its first write.
     pub bytes: u64,
     /// Largest distance from the end of a write to the start of the next, in bytes, in either direction.
     pub gap: u64,
@@ -145,9 +145,10 @@ impl Device {
 pub struct Enforced {
     /// Name for messages.
     pub name: String,
-    /// Promised SLO: reports include its percentile in each window; later requests are violations.
+    /// Guaranteed SLO: reports include its percentile in each window, and requests above it are violations.
     pub slo: Option<Slo>,
-    /// Share of a device relative to others; above 0. Applies to [`Scheduling::Shares`] and [`Scheduling::Cake`].
+    /// Weight of the workload at a device; above 0. The weight applies to [`Scheduling::Shares`] and
+    /// [`Scheduling::Cake`].
     pub weight: f64,
     /// Limits at each of [`leeward_traces::Stage::ALL`].
     pub stages: [StageLimits; 3],
@@ -159,7 +160,8 @@ pub struct StageLimits {
     /// Indices of the servers passed, in order. Requests skip a stage without servers; a request that skips
     /// all stages ends when it is sent.
     pub route: Vec<usize>,
-    /// Priority, 0 first; equal priorities are served in order of arrival. Applies to [`Scheduling::Priority`].
+    /// Priority, 0 first; equal priorities are served in order of arrival. The priority applies to
+    /// [`Scheduling::Priority`].
     pub priority: u32,
     /// Rate limits, all enforced together at the first server; each has a rate above 0.
     pub limits: Vec<TokenBucket>,
@@ -173,7 +175,7 @@ pub enum OverLimit {
     /// Requests wait for tokens.
     #[default]
     Held,
-    /// Requests wait too, but an otherwise idle server serves them: after all priorities and in order of
-    /// arrival, for the rest of the stage. They take the available tokens, never below zero.
+    /// Requests also wait, but an otherwise idle server serves them, for the rest of the stage. They come after all
+    /// priorities, in order of arrival. They take the available tokens, and never go below zero.
     Demoted,
 }

@@ -14,12 +14,11 @@ use super::arrival::Arrival;
 /// Requests of the workloads of a file.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// Requests by workload; `None` without a trace. Workloads with the same trace and device file share
-    /// them.
+    /// Requests by workload; `None` without a trace. Workloads with the same trace and device file share the requests.
     pub arrivals: Vec<Option<Arc<[Arrival]>>>,
     /// Device profile by workload; `None` without a trace or a device file.
     pub profiles: Vec<Option<Arc<Device>>>,
-    /// Device files that give a number of outstanding requests, with that number: reads and writes together.
+    /// Device files with a number of outstanding requests, and that number: reads and writes together.
     pub outstanding: BTreeMap<String, u64>,
 }
 

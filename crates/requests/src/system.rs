@@ -7,12 +7,12 @@ use super::error::RequestsError;
 use super::setup::{Device, Enforced, OverLimit, Server, Setup, StageLimits};
 
 impl Setup {
-    /// Builds the setup that enforces the promises of a system, with promises in the same order and queues by
-    /// the same indices. Queues of a storage stage become devices like `device`, other queues become links.
-    /// Limits hold requests on networks and demote them at devices, like the thesis' enforcers.
+    /// Builds the setup that enforces the promises of a system: promises in the same order, and queues with the same
+    /// indices. Queues of a storage stage become devices like `device`, other queues become links. Limits hold requests
+    /// on networks and demote them at devices, as the thesis' enforcers do.
     ///
-    /// A promise's profiled tail ([`leeward_slo::Demand::unloaded`]) is a bound on what a request takes beside its work;
-    /// what it takes here is the device's latency, which should not be above it.
+    /// A promise's profiled tail ([`leeward_slo::Demand::unloaded`]) is a bound on a request's time in addition to its
+    /// work. Here this time is the device's latency, which should not exceed the tail.
     ///
     /// # Errors
     /// Returns an error if the parts of a promise do not match, or if a queue serves both a storage stage and

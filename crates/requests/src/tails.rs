@@ -11,13 +11,13 @@ use super::arrival::Arrival;
 
 const TAIL: Kind = Kind::named("request tail");
 
-/// Draws the time of each request at its device beside its work ([`super::Setup::tails`]) from the device's
-/// profile. Alone, a request then takes the drawn time, or its work if that is longer. `number` distinguishes
-/// workloads of one seed. `None` if the profile has no times without queueing.
+/// Draws the time of each request at its device in addition to its work ([`super::Setup::tails`]), from the device's
+/// profile. Without other load, a request then takes the drawn time, or its work if that is longer. `number`
+/// distinguishes workloads of one seed. `None` if the profile has no times without queueing.
 ///
-/// A draw is the time at a percentile uniform from 0 to 100. A percentile that was not measured uses the next
-/// higher one, as in bounds. So at each measured percentile, requests take the time that the bound assumes,
-/// and between two they take more. Draws beyond the highest percentile use the highest.
+/// A draw is the time at a percentile uniform from 0 to 100. A percentile that was not measured uses the next higher
+/// measured one, as in bounds. So at each measured percentile, requests take the time that the bound assumes; between
+/// two of them, they take more. Draws beyond the highest percentile use the highest.
 pub fn tails(arrivals: &[Arrival], device: &Device, seed: u64, number: u64) -> Option<Arc<[Nanos]>> {
     let draws = Draws::new(seed, TAIL);
     let tail = |(index, arrival): (usize, &Arrival)| {

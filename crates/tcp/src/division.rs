@@ -1,5 +1,5 @@
-//! State of a sender for each kind of path of its network: a window, round-trip times, a recovery (TDTCP,
-//! section 3). A sender without divisions has one.
+//! State of a sender for each kind of path: a window, round-trip times, and a recovery (TDTCP, section 3). A sender
+//! without divisions has one such state.
 
 use leeward_fabric::Nanos;
 
@@ -34,15 +34,15 @@ pub(super) struct Division {
     pub(super) lost: u64,
     /// Bytes sent in this division that are acknowledged selectively only.
     pub(super) held: u64,
-    /// Bytes of this division that the current acknowledgement is the first to report.
+    /// Bytes of this division that the current acknowledgement reports for the first time.
     pub(super) delivered: u64,
     /// Bytes in flight and outstanding before the current acknowledgement.
     before: (u64, u64),
-    /// Segments with lower numbers were checked for losses.
+    /// Segments with lower numbers have been checked for losses.
     pub(super) searched: u64,
     /// No mark reduces the window before this byte is acknowledged.
     marks_from: u64,
-    /// True while the last reduction was by a mark and `marks_from` is not acknowledged.
+    /// True after a reduction by a mark, until `marks_from` is acknowledged.
     quiet: bool,
     /// Bytes outstanding at the start of the recovery, delivered in it, and sent in it (RFC 6937, section 3).
     began_with: u64,
@@ -74,8 +74,8 @@ impl Division {
         }
     }
 
-    /// Returns true if `length` more bytes may be sent. A recovery always sends its first segment, and an
-    /// empty path takes one.
+    /// Returns true if `length` more bytes may be sent. A recovery always sends its first segment, and an empty path
+    /// accepts one segment.
     pub(super) fn admits(&self, length: u32) -> bool {
         let first = self.state == State::Recovery && self.sent == 0;
         self.flying + u64::from(length) <= self.window.size || self.flying == 0 || first
@@ -97,7 +97,7 @@ impl Division {
         self.before = (self.flying, self.outstanding());
     }
 
-    /// Returns true if the window was in full use; `short` is true if it has held data back.
+    /// Returns true if the window was fully used; `short` is true if it has held data back.
     fn is_full(&self, short: bool) -> bool {
         short || (self.window.is_slow_start() && self.window.size < 2 * self.before.0)
     }
@@ -107,8 +107,8 @@ impl Division {
         self.before.1.min(self.window.size)
     }
 
-    /// Updates the window after delivered bytes are counted and before losses are looked for. `short` is that
-    /// of [`Division::is_full`]; with `marks`, an ECN echo reduces the window. Returns true if it did.
+    /// Updates the window, after delivered bytes are counted and before the search for losses. `short` is as for
+    /// [`Division::is_full`]. With `marks`, an ECN echo reduces the window. Returns true if it did.
     pub(super) fn acknowledge(&mut self, acked: &Acked, short: bool, marks: bool) -> bool {
         self.control.get().observe(acked);
         if self.state != State::Open && acked.cumulative >= self.recovered_at {
@@ -136,8 +136,8 @@ impl Division {
         false
     }
 
-    /// Applies reTCP's factors. The authors' module acts only where a window may grow, not while losses are
-    /// repaired; a change in that time takes effect after the repair.
+    /// Applies reTCP's factors. The authors' module scales only where a window may grow, not during the repair of
+    /// losses; a change in that time takes effect after the repair.
     fn rescale(&mut self, acked: &Acked) {
         if self.state == State::Recovery || acked.bytes == 0 {
             return;
@@ -190,7 +190,7 @@ impl Division {
 
     /// Handles an expired retransmission timer; `again` is true if it had expired before for the same byte.
     pub(super) fn time_out(&mut self, next: u64, again: bool) {
-        // A recovery has reduced the threshold for this window already.
+        // A recovery has already reduced the threshold for this window.
         if !again && self.state != State::Recovery {
             let used = self.outstanding().min(self.window.size);
             self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Timeout);

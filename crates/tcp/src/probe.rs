@@ -7,15 +7,15 @@ use leeward_fabric::Nanos;
 pub(super) struct Probe {
     /// Time of the probe, if no acknowledgement comes before.
     pub(super) at: Option<Nanos>,
-    /// True if the probe must be sent now, whatever the window.
+    /// True if the probe must be sent now, regardless of the window.
     pub(super) due: bool,
-    /// Probe that was sent and is not acknowledged.
+    /// The probe that was sent and is not acknowledged yet.
     underway: Option<Underway>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Underway {
-    /// Sequence number after the last byte sent by then.
+    /// Sequence number after the last byte sent before the probe.
     end: u64,
     sent: Nanos,
     /// True if its bytes were sent before.
@@ -23,7 +23,7 @@ struct Underway {
 }
 
 impl Probe {
-    /// Cancels the probe: losses are known, or all has arrived.
+    /// Cancels the probe: losses are known, or all bytes have arrived.
     pub(super) fn stop(&mut self) {
         (self.at, self.due) = (None, false);
     }
@@ -44,8 +44,8 @@ impl Probe {
         self.underway = Some(Underway { end, sent: now, again });
     }
 
-    /// Handles an acknowledgement of new data. Returns true if the probe repaired a loss: the echoed
-    /// timestamp is that of the probe, not of the segment that it repeats.
+    /// Handles an acknowledgement of new data. Returns true if the probe repaired a loss: the echoed timestamp is the
+    /// probe's, not that of the segment that it repeats.
     pub(super) fn acknowledge(&mut self, cumulative: u64, echo: Nanos) -> bool {
         let Some(underway) = self.underway.take_if(|underway| cumulative >= underway.end) else {
             return false;

@@ -1,5 +1,5 @@
-//! RACK, loss detection by time: a segment sent long enough before one that has arrived is lost (RFC 8985,
-//! section 6).
+//! RACK, loss detection by time: a segment is lost if it was sent long enough before a segment that has arrived (RFC
+//! 8985, section 6).
 
 use leeward_fabric::Nanos;
 
@@ -8,25 +8,24 @@ use super::rtt::RoundTrip;
 /// State of a division's arrived segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
-    /// Of the arrived segment that was sent last: send time and round trip.
+    /// Send time and round trip of the arrived segment that was sent last.
     sent: Nanos,
     trip: Nanos,
     /// Sequence number after the highest arrived segment.
     highest: u64,
-    /// True once a segment has arrived after a later one.
+    /// True after a segment has arrived later than a segment sent after it.
     reordered: bool,
-    /// True once any segment has arrived.
+    /// True after any segment has arrived.
     known: bool,
 }
 
 impl Rack {
-    /// Records the arrival of a segment that was last sent at `sent`; `again` is true if that was a
-    /// retransmission.
+    /// Records the arrival of a segment that was last sent at `sent`; `again` is true if this was a retransmission.
     pub(super) fn arrive(&mut self, now: Nanos, sent: Nanos, end: u64, again: bool, trips: &RoundTrip) {
         self.reordered |= !again && end < self.highest;
         self.highest = self.highest.max(end);
         let trip = now.since(sent);
-        // The acknowledgement comes too soon to answer the retransmission (step 2).
+        // The acknowledgement comes too soon to be for the retransmission (step 2).
         if again && trips.least().is_none_or(|least| trip < least) {
             return;
         }
@@ -53,9 +52,9 @@ impl Rack {
         overtaken.then(|| sent.plus(self.trip).plus(window))
     }
 
-    /// Returns true if a segment last sent at `sent` is lost by the rule of Linux 4.4: a segment sent more
-    /// than `least` later has arrived. Once segments have come out of order, it must have been sent more than
-    /// a quarter of a round trip later as well.
+    /// Returns true if a segment last sent at `sent` is lost by the rule of Linux 4.4: a segment sent more than `least`
+    /// later has arrived. After segments have come out of order, the later segment must also have been sent more than a
+    /// quarter of a round trip later.
     pub(super) fn is_late(&self, sent: Nanos, least: Nanos, trips: &RoundTrip) -> bool {
         let window = match trips.least() {
             Some(trip) if self.reordered => least.max(Nanos(trip.0 / 4)),

@@ -6,18 +6,18 @@ use super::error::SettingsError;
 use super::segment::{Ack, BLOCKS, Block, Ecn, Segment};
 use super::settings::Settings;
 
-/// A receiver. It acknowledges segments at once or at its [`Receiver::deadline`], at which the caller must
-/// call [`Receiver::on_timer`]. A deadline may be now.
+/// A receiver. It acknowledges segments at once or at its [`Receiver::deadline`]. The caller must call
+/// [`Receiver::on_timer`] at this deadline. A deadline may be now.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     every: u32,
     delay: Nanos,
-    /// If true, marks are echoed segment by segment, not until the sender has reacted.
+    /// If true, marks are echoed segment by segment; otherwise until the sender has reacted.
     exact: bool,
     division: u8,
     /// Next expected byte: all bytes before it have arrived.
     next: u64,
-    /// Blocks that arrived beyond it, in order and disjoint.
+    /// Blocks that have arrived beyond `next`, in order and disjoint.
     beyond: Vec<Block>,
     /// Blocks of the last acknowledgement, the latest first.
     told: [Block; BLOCKS],
@@ -28,7 +28,7 @@ pub struct Receiver {
     echo: Nanos,
     sent_in: u8,
     last_told: u64,
-    /// True if the last segment was marked; without `exact`, if any was since the sender reported its
+    /// True if the last segment was marked. Without `exact`: if any segment was marked after the sender reported its
     /// reduction.
     marked: bool,
 }
@@ -94,8 +94,8 @@ impl Receiver {
         Some(self.answer())
     }
 
-    /// Takes a segment's mark. With exact echoes, a mark that differs from that of the waiting segments
-    /// acknowledges these first (RFC 8257, section 3.2).
+    /// Takes a segment's mark. With exact echoes, a mark that differs from the mark of the waiting segments
+    /// acknowledges these segments first (RFC 8257, section 3.2).
     fn note_mark(&mut self, segment: &Segment) -> Option<Ack> {
         let marked = segment.ecn == Ecn::Marked;
         if !self.exact {
@@ -107,7 +107,7 @@ impl Receiver {
         before
     }
 
-    /// Handles the deadline; before it, does nothing.
+    /// Handles the deadline; does nothing before it.
     pub fn on_timer(&mut self, now: Nanos) -> Option<Ack> {
         self.timer.is_some_and(|timer| timer <= now).then(|| self.answer())
     }
@@ -132,7 +132,7 @@ impl Receiver {
         }
     }
 
-    /// Takes bytes other than the next ones in order.
+    /// Takes bytes that are not the next ones in order.
     fn take(&mut self, new: Block) {
         if new.end > self.next && !new.is_empty() {
             self.insert(new);
@@ -157,7 +157,7 @@ impl Receiver {
         self.beyond.drain(from + 1..to);
     }
 
-    /// Chooses the blocks to report: the changed one, then those reported last (RFC 2018, section 4).
+    /// Chooses the blocks to report: the changed block first, then the blocks reported last (RFC 2018, section 4).
     fn tell(&mut self, new: Block) {
         let before = self.told;
         self.told = [Block::default(); BLOCKS];

@@ -13,8 +13,8 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Takes one of `expected` samples per round trip. The gains are divided by `expected`; otherwise many
-    /// samples per window would forget the past too fast (RFC 7323, appendix G).
+    /// Takes a sample; there are `expected` samples per round trip. The gains are divided by `expected`. Otherwise,
+    /// many samples per window would make the estimate drop the past too fast (RFC 7323, appendix G).
     pub(super) fn sample(&mut self, trip: Nanos, expected: f64) {
         let trip_ns = trip.0 as f64;
         if self.samples == 0 {

@@ -11,8 +11,8 @@ use leeward_fabric::Nanos;
 use super::division::{Division, State};
 use super::segment::{BLOCKS, Block};
 
-/// Number of later arrivals after which a segment counts as lost (`DupThresh`, RFC 6675, section 2). Whole
-/// segments stand for the bytes that the RFC counts.
+/// Number of later arrivals after which a segment counts as lost (`DupThresh`, RFC 6675, section 2). Whole segments
+/// replace the bytes that the RFC counts.
 const LATER: u32 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +57,7 @@ pub(super) struct Scoreboard {
     ring: VecDeque<Sent>,
     /// Number of the first segment in the ring.
     first: u64,
-    /// Number of lost segments, and a lower bound on the number of the first.
+    /// Number of lost segments, and a lower bound on the number of the first lost segment.
     lost: u32,
     lost_from: u64,
     /// Number of held segments, and the number after the last of them.
@@ -65,7 +65,7 @@ pub(super) struct Scoreboard {
     held_to: u64,
     /// Number of retransmitted segments in flight.
     again: u32,
-    /// Blocks of the last acknowledgement, which carry no news.
+    /// Blocks of the last acknowledgement, which contain nothing new.
     seen: [Block; BLOCKS],
 }
 
@@ -131,7 +131,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the blocks of an acknowledgement. Returns true if they carry news.
+    /// Takes the blocks of an acknowledgement. Returns true if they contain anything new.
     pub(super) fn hold(&mut self, now: Nanos, blocks: &[Block; BLOCKS], divisions: &mut [Division]) -> bool {
         let seen = std::mem::replace(&mut self.seen, *blocks);
         let mut news = false;
@@ -139,7 +139,7 @@ impl Scoreboard {
             if block.is_empty() {
                 break;
             }
-            // A block of the previous acknowledgement is known; only the bytes beside it are examined.
+            // A block of the previous acknowledgement is known; only the bytes outside it are examined.
             let known = seen
                 .iter()
                 .find(|known| !known.is_empty() && known.start < block.end && block.start < known.end);
@@ -186,9 +186,9 @@ impl Scoreboard {
         news
     }
 
-    /// Marks segments as lost after enough later arrivals. Only arrivals of the same division count, since
-    /// paths of different lengths overtake each other (TDTCP, section 3). With `holes`, all segments before
-    /// the last arrival count as arrived (FACK), but not between divisions.
+    /// Marks segments as lost after enough later arrivals. Only arrivals of the same division count, because packets on
+    /// paths of different lengths overtake each other (TDTCP, section 3). With `holes`, all segments before the last
+    /// arrival count as arrived (FACK), but only within a division.
     pub(super) fn find_lost(&mut self, holes: bool, divisions: &mut [Division]) {
         let holes = holes && divisions.len() == 1;
         if self.held < LATER && !(holes && self.held > 0) {
@@ -212,7 +212,7 @@ impl Scoreboard {
         }
     }
 
-    /// Returns the number before which segments of a division are lost, if it is beyond `searched`.
+    /// Returns the segment number below which segments of a division are lost, if it is beyond `searched`.
     fn last_of(&self, division: usize, searched: u64) -> Option<u64> {
         let mut left = LATER;
         for number in (searched.max(self.first)..self.held_to).rev() {
@@ -227,7 +227,7 @@ impl Scoreboard {
         None
     }
 
-    /// Marks segments as lost by time. Returns the time of the next check, if nothing arrives before.
+    /// Marks segments as lost by time. Returns the time of the next check, if nothing arrives earlier.
     pub(super) fn find_late(&mut self, now: Nanos, divisions: &mut [Division]) -> Option<Nanos> {
         if self.held == 0 && self.again == 0 {
             return None;
@@ -238,7 +238,7 @@ impl Scoreboard {
             let division = &mut divisions[usize::from(sent.division)];
             match sent.fate {
                 Fate::Lost | Fate::Held => continue,
-                // All later segments in the ring were sent later still.
+                // All later segments in the ring were sent even later.
                 Fate::Flying if single && division.rack.is_after(sent.at) => break,
                 Fate::Flying | Fate::Again => {}
             }
@@ -269,7 +269,7 @@ impl Scoreboard {
             let division = &mut divisions[usize::from(sent.division)];
             match sent.fate {
                 Fate::Lost | Fate::Held => continue,
-                // All later segments in the ring were sent later still.
+                // All later segments in the ring were sent even later.
                 Fate::Flying if single && division.rack.is_after(sent.at) => break,
                 Fate::Flying | Fate::Again => {}
             }

@@ -14,7 +14,7 @@ pub const BLOCKS: usize = 3;
 /// ECN field of a packet (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
-    /// Not ECN-capable: a queue drops it instead.
+    /// Not ECN-capable: a queue drops the packet instead of marking it.
     #[default]
     No,
     /// ECN-capable.

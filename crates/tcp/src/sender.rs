@@ -14,7 +14,7 @@ use super::settings::{RackUse, Settings};
 /// Counters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Segments sent, retransmissions included.
+    /// Segments sent, including retransmissions.
     pub segments: u64,
     /// Retransmitted segments.
     pub again: u64,
@@ -40,19 +40,18 @@ pub struct Sender {
     closed: bool,
     /// Next byte that was never sent.
     next: u64,
-    /// All bytes before it are acknowledged.
+    /// All bytes before this number are acknowledged.
     acknowledged: u64,
     timer: Option<Nanos>,
     /// Time at which overtaken segments count as lost.
     reordering: Option<Nanos>,
     probe: Probe,
-    /// Number of timer expiries without news.
+    /// Number of timer expiries without a new acknowledgement.
     backoff: u32,
     last_sent: Nanos,
-    /// Send time of the last segment on the scoreboard. Times there are distinct, so that they give the
-    /// order.
+    /// Send time of the last segment on the scoreboard. The times are distinct, so they define the order.
     last_noted: Nanos,
-    /// True if the window has held data back since the application last ran out of it.
+    /// True if the window has held data back since the application last ran out of data.
     short: bool,
     /// True if the next new segment must report the reduction of the window.
     tell_reduced: bool,
@@ -102,7 +101,7 @@ impl Sender {
         self.closed = true;
     }
 
-    /// Notes that the host takes no more segments for now: if the window has room, it is not the limit.
+    /// Records that the host accepts no more segments for now. If the window has room, it is not the limit.
     pub fn hold_back(&mut self) {
         let division = &self.divisions[usize::from(self.division)];
         self.short &= !division.admits(self.settings.mss);
@@ -144,8 +143,7 @@ impl Sender {
         }
     }
 
-    /// Looks for losses after an acknowledgement: `news` is true for new bytes in order, `held` for new
-    /// blocks.
+    /// Looks for losses after an acknowledgement. `news` is true for new bytes in order, `held` for new blocks.
     fn find_losses(&mut self, now: Nanos, news: bool, held: bool) {
         let settings = &self.settings;
         if settings.rack == RackUse::Always {
@@ -167,7 +165,7 @@ impl Sender {
         self.divisions.iter().all(|division| division.state == State::Open)
     }
 
-    /// Schedules a probe after two round trips without an answer; a single segment may be answered late (RFC
+    /// Schedules a probe after two round trips without an answer. The answer to a single segment may come late (RFC
     /// 8985, section 7.2).
     fn wait_for_tail(&mut self, now: Nanos) {
         if !self.settings.tail_probe {
@@ -180,11 +178,11 @@ impl Sender {
         };
         let late = if self.board.is_single() { self.settings.lone_probe } else { Nanos(0) };
         let at = now.plus(Nanos(2 * trip.0).plus(late).max(self.settings.min_probe));
-        // The retransmission timer comes no later.
+        // The probe is not later than the retransmission timer.
         self.probe.wait_until(self.timer.map_or(at, |timer| at.min(timer)));
     }
 
-    /// Takes a round-trip sample. If its two ways were in different divisions, it belongs to neither (TDTCP,
+    /// Takes a round-trip sample. If its two directions were in different divisions, it belongs to neither (TDTCP,
     /// section 3).
     fn sample(&mut self, now: Nanos, ack: &Ack) {
         let of = usize::from(ack.sent_in).min(self.divisions.len() - 1);
@@ -238,7 +236,7 @@ impl Sender {
         timeout.clamp(self.settings.min_timeout, self.settings.max_timeout)
     }
 
-    /// Handles the deadline; before it, does nothing.
+    /// Handles the deadline; does nothing before it.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.reordering.is_some_and(|deadline| deadline <= now) {
             for division in &mut self.divisions {
@@ -279,7 +277,7 @@ impl Sender {
         [self.timer, self.reordering, self.probe.at].into_iter().flatten().min()
     }
 
-    /// Returns the next segment, if there is one and it may be sent now.
+    /// Returns the next segment, if it exists and may be sent now.
     pub fn next_segment(&mut self, now: Nanos) -> Option<Segment> {
         self.restart_after_idle(now);
         let division = &self.divisions[usize::from(self.division)];

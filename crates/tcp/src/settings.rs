@@ -19,32 +19,31 @@ pub struct Settings {
     pub mss: u32,
     /// Segments of the first window (RFC 6928).
     pub initial_window: u32,
-    /// Most unacknowledged bytes, whatever the window: the receiver's buffer.
+    /// Largest number of unacknowledged bytes, regardless of the window: the receiver's buffer.
     pub receive_window: u64,
-    /// If true, segments are ECN-capable and an echoed mark reduces the window (RFC 3168). DCTCP's always
-    /// are, reTCP's never.
+    /// If true, segments are ECN-capable and an echoed mark reduces the window (RFC 3168). Segments of DCTCP always
+    /// are, those of reTCP never.
     pub ecn: bool,
     /// Loss detection by send times (RFC 8985, section 6), instead of by three later arrivals.
     pub rack: RackUse,
-    /// For [`RackUse::Repairs`]: a segment is lost if one sent more than this after it has arrived. Linux
+    /// For [`RackUse::Repairs`]: a segment is lost if a segment sent later by more than this time has arrived. Linux
     /// 4.4: 1 ms.
     pub rack_window: Nanos,
-    /// If true, a probe after two silent round trips finds out if the last segments are lost (RFC 8985,
-    /// section 7).
+    /// If true, a probe after two silent round trips shows if the last segments are lost (RFC 8985, section 7).
     pub tail_probe: bool,
-    /// Least wait before such a probe. RFC 8985 has none, Linux 4.4 has 10 ms.
+    /// Shortest wait before such a probe. RFC 8985 has none, Linux 4.4 has 10 ms.
     pub min_probe: Nanos,
-    /// Additional wait if a single segment is outstanding, which may be acknowledged late: the receivers'
-    /// longest delay. Linux assumes 200 ms.
+    /// Additional wait if a single segment is outstanding: the receivers' longest delay, because its acknowledgement
+    /// may come late. Linux assumes 200 ms.
     pub lone_probe: Nanos,
-    /// If true, a window unused for a retransmission timeout restarts (RFC 5681, section 4.1).
+    /// If true, a window that was unused for a retransmission timeout restarts (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
     /// Retransmission timeout before the first round-trip sample (RFC 6298, section 2.1).
     pub initial_timeout: Nanos,
-    /// Least margin of the retransmission timeout above the round trip. RFC 6298 requires 1 s in total; Linux
-    /// has 200 ms above the smoothed round trip. A network under time dilation divides this by its factor.
+    /// Smallest margin of the retransmission timeout above the round trip. RFC 6298 requires 1 s in total; Linux has
+    /// 200 ms above the smoothed round trip. A network under time dilation divides this by its factor.
     pub min_timeout: Nanos,
-    /// Largest retransmission timeout, whatever the backoff.
+    /// Largest retransmission timeout, regardless of the backoff.
     pub max_timeout: Nanos,
     /// Segments per acknowledgement (RFC 5681, section 4.2: 2 at most).
     pub ack_every: u32,
@@ -58,8 +57,8 @@ pub struct Settings {
 pub enum RackUse {
     /// Never: by three later arrivals (RFC 6675).
     Never,
-    /// During recovery, losses of retransmissions included. Later arrivals find the first loss, and a hole
-    /// among them counts as well (FACK). Linux did so from 4.4 on, until it went by time alone (4.18).
+    /// During recovery, losses of retransmissions included. Later arrivals find the first loss, and a hole among them
+    /// also counts (FACK). Linux did so from 4.4 until 4.18, which uses time alone.
     Repairs,
     /// Always.
     Always,

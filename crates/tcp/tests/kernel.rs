@@ -1,10 +1,10 @@
-//! The sender compared with that of Linux: the same bottleneck, in network namespaces with a token bucket
-//! filter and in the toy link.
+//! The sender compared with Linux's sender: the same bottleneck, in network namespaces with a token bucket filter and
+//! in the toy link.
 //!
 //! Without permission for namespaces, or without `ip`, `tc` or `ss`, the test prints a skip and proves
 //! nothing.
 
-// A program of its own: it starts itself again by the names of its tests, and compares times.
+// A separate program: it starts itself again by the names of its tests, and compares times.
 #[path = "it/support/mod.rs"]
 #[allow(dead_code, reason = "the other test program uses the rest")]
 mod support;
@@ -152,10 +152,10 @@ fn kernel(control: &str) -> Result<Steady, String> {
 fn simulated(control: Control) -> Steady {
     let settings = Settings { control, mss: MSS as u32, ..Settings::default() };
     let link = Link {
-        // 20 Mbit/s for a frame, of which this link counts the packet only.
+        // 20 Mbit/s for a whole frame; this link counts only the packet in it.
         ns_per_byte: 400 * FRAME / (FRAME - 14),
         delay: Nanos(20_000),
-        // The filter counts the frame that it is about to send, this link does not.
+        // The filter counts the frame that it is about to send; this link does not.
         queue: QUEUE as usize - 1,
         segments: |_: u64, _: &Segment| Fate::Arrives,
         acks: |_: u64, _: &mut Ack| Fate::Arrives,
@@ -176,7 +176,7 @@ fn simulated(control: Control) -> Steady {
 fn windows_move_as_those_of_linux_do() {
     for (name, control) in [("reno", Control::Reno), ("cubic", Control::Cubic)] {
         let ours = simulated(control);
-        // Other load of the machine may delay one run of a kernel, not each.
+        // Other load on the machine may delay one run of a kernel, but not each run.
         let (mut far, mut failures) = (Vec::new(), 0);
         while far.len() < ATTEMPTS {
             let theirs = match kernel(name) {

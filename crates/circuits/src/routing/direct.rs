@@ -1,4 +1,4 @@
-//! `direct`: packets wait for the circuit of their own pair of racks or take the packet switch.
+//! `direct`: packets wait for the circuit of their own pair of racks, or take the packet switch.
 
 use leeward_fabric::input::InputError;
 use leeward_registry::{NoSettings, Registration, schema, settings};

@@ -1,10 +1,10 @@
-//! `hoho`: hop-on hop-off routing. A packet takes the circuits that bring it to its destination first.
+//! `hoho`: hop-on hop-off routing. A packet takes the circuits that lead to its destination earliest.
 //!
-//! The schedule is unrolled in time. A node is a rack at the beginning of a day; a packet there waits for the next day, or
-//! takes the rack's circuit and is at its other end the next day. Of all paths from there to the destination it takes the one
-//! that arrives on the earliest day, and among these the one with the fewest circuits (Hop-On Hop-Off Routing: A Fast Tour
-//! across the Optical Data Center Network, APNet 2022). A packet that missed its day continues as one that is there now. It
-//! visits no rack twice and takes at most `most_hops` circuits.
+//! The schedule is unrolled in time. A node is a rack at the beginning of a day. A packet there waits for the next day,
+//! or takes the rack's circuit and is at the other end on the next day. A packet takes the path that arrives on the
+//! earliest day; of several, the path with the fewest circuits (Hop-On Hop-Off Routing: A Fast Tour across the Optical
+//! Data Center Network, APNet 2022). A packet that missed its day continues like a packet that is there now. A path
+//! visits no rack twice and has at most `most_hops` circuits.
 
 use leeward_fabric::input::InputError;
 use leeward_registry::{Registration, schema, setting_error, settings};
@@ -100,12 +100,12 @@ impl Routing for Hoho {
     }
 }
 
-/// Arrival times of packets that are at each rack at the beginning of the week and may still take all their circuits. Calls
-/// `admit` for each day, rack and number of remaining circuits where a packet takes the circuit, from the last day of the
-/// week to the first.
+/// Arrival times of packets that are at each rack at the beginning of the week and may still take all their circuits.
+/// For each day, rack and number of remaining circuits, calls `admit` if a packet takes the circuit, from the last day
+/// of the week to the first.
 ///
-/// A packet that takes `hops` circuits waits less than a week for each. The search therefore unrolls one week more than `hops`,
-/// after which the first week is exact.
+/// A packet that takes `hops` circuits waits for less than a week for each. The search therefore unrolls one week more
+/// than `hops`; the first week is then exact.
 fn arrivals(
     onward: &[Vec<Option<usize>>],
     destination: usize,
@@ -113,11 +113,11 @@ fn arrivals(
     mut admit: impl FnMut(usize, usize, u8),
 ) -> Vec<Arrival> {
     let racks = onward.first().map_or(0, Vec::len);
-    // By remaining circuits: arrivals from each rack at the beginning of the day after the current one.
+    // By number of remaining circuits: arrivals from each rack at the beginning of the day after the current one.
     let mut next = vec![vec![NO_WAY; racks]; usize::from(hops) + 1];
     for day in (0..onward.len() * (usize::from(hops) + 1)).rev() {
         let circuits = &onward[day % onward.len()];
-        // More remaining circuits first, since each level reads the next lower one before its update.
+        // Larger numbers of remaining circuits first, because each level reads the next lower one before its update.
         for left in (1..=hops).rev() {
             for rack in (0..racks).filter(|&rack| rack != destination) {
                 let Some(to) = circuits[rack] else { continue };

@@ -1,12 +1,13 @@
 //! `rotorlb`: RotorLB, Valiant load balancing with the capacity that direct circuits leave.
 //!
-//! A circuit first takes packets that other racks left at its source for its destination, then the source's own packets for it.
-//! The remaining time goes to the source's packets for other racks, as far as the rack at the other end offers room. The offer
-//! for each destination is the bytes that the circuit there carries in a day, minus that rack's own queue and the bytes already
-//! promised to others (RotorNet, SIGCOMM 2017, section 4). Accepted packets therefore drain on the next day, a path has at most
-//! two circuits, and new indirect packets never precede direct ones.
+//! A circuit first carries packets that other racks left at its source for its destination, then the source's own
+//! packets for it. The remaining time goes to the source's packets for other racks, as far as the rack at the circuit's
+//! end offers room. The offer for each destination is the number of bytes that the circuit there carries in a day,
+//! minus that rack's own queue and the bytes already promised to others (RotorNet, SIGCOMM 2017, section 4). Accepted
+//! packets therefore drain on the next day, a path has at most two circuits, and new indirect packets never precede
+//! direct ones.
 //!
-//! RotorNet settles offers once per slot. This implementation evaluates the same sum for each packet.
+//! RotorNet settles offers once per slot. This implementation evaluates the same condition for each packet.
 
 use leeward_fabric::input::InputError;
 use leeward_registry::{NoSettings, Registration, schema, settings};
@@ -42,7 +43,7 @@ impl Routing for RotorLb {
     fn routes(&self, schedule: &Schedule, network: &Network) -> Result<Routes, CircuitsError> {
         all_linked(NAME, schedule)?;
         let racks = schedule.racks();
-        // For pairs with days of several lengths, use the shortest, so that the offer holds for any next day.
+        // For pairs with days of several lengths, the shortest counts, so that the offer holds for any next day.
         let mut carries = vec![u64::MAX; racks * racks];
         for day in schedule.days() {
             for (source, destination) in day.matching.circuits() {

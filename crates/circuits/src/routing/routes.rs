@@ -1,10 +1,11 @@
-//! Routes that a routing computes from a schedule: for each packet the queue to wait in and the circuits to take.
+//! Routes that a routing computes from a schedule: for each packet, its queue and its circuits.
 
 use leeward_registry::splitmix;
 
 use crate::Schedule;
 
-/// Largest number of circuits on a path, for any routing. The racks between fit into the packet trace that a queue stores.
+/// Largest number of circuits on a path, for any routing. The intermediate racks fit into the packet trace that a queue
+/// stores.
 pub const MOST_HOPS: u8 = 4;
 
 /// Routes of packets under a repeating schedule.
@@ -21,13 +22,13 @@ pub struct Routes {
 pub(crate) enum Rule {
     /// Admits no packets.
     Direct,
-    /// Admits packets drawn to wait for this circuit; from its end they go directly.
+    /// Admits packets that were drawn for this circuit; from its end they go directly.
     Spread { seed: u64 },
-    /// Admits packets that the rack at the circuit's end has room for. Holds, by pair of racks, the bytes that the shortest day
-    /// of its circuit carries.
+    /// Admits packets that fit at the rack at the circuit's end. Holds, by pair of racks, the bytes that the pair's
+    /// circuit carries in its shortest day.
     Offered { carries: Vec<u64> },
-    /// Admits packets that the circuit brings to their destination first. Holds sets of destinations as bits, by remaining
-    /// circuits, day and rack.
+    /// Admits packets for which the circuit is on the earliest path to the destination. Holds sets of destinations as
+    /// bits, by remaining circuits, day and rack.
     Planned { sets: Vec<u64>, words: usize },
 }
 
@@ -82,8 +83,8 @@ impl Routes {
         &self.rule
     }
 
-    /// Queue of its rack in which a host's packet waits; `number` counts the packets of its rack. The queue is that of the rack
-    /// to which the packet's first circuit leads, or of its destination if any circuit may be first.
+    /// Queue in which a host's packet waits at its rack; `number` counts the packets of the rack. The queue belongs to
+    /// the rack at the end of the packet's first circuit, or to its destination if any circuit may be first.
     ///
     /// # Panics
     /// Panics if there is no other rack to send to.
@@ -108,8 +109,8 @@ impl Routes {
     }
 }
 
-/// Intermediate rack for the `number`th packet of a source. Each round visits every other rack once, in the order a + b i
-/// modulo their number, with a and b drawn for the round.
+/// Intermediate rack for the `number`th packet of a source. Each round visits every other rack once, in the order a + b
+/// i modulo their number; each round draws its a and b.
 fn draw_rack(racks: usize, seed: u64, source: usize, number: u64) -> usize {
     let others = racks as u64 - 1;
     let (round, place) = (number / others, number % others);

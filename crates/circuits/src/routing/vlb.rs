@@ -1,11 +1,11 @@
 //! `vlb`: Valiant load balancing. A packet takes two circuits: one to a randomly drawn rack and one from there.
 //!
-//! Each rack goes through the others in an order drawn again for each round, so every round sends one packet over each. The
-//! load is as even as with independent draws per packet on average, and never less even. If the drawn rack is the packet's
-//! destination (probability 1 / (N - 1)), the packet takes one circuit.
+//! Each rack visits the other racks in an order drawn again for each round, so every round sends one packet over each
+//! rack. On average the load is as even as with independent draws per packet, and it is never less even. If the drawn
+//! rack is the packet's destination (probability 1 / (N - 1)), the packet takes one circuit.
 //!
-//! For any demand each circuit carries the same load, which at most doubles the total (Valiant and Brebner, STOC 1981; for
-//! rotors RotorNet, SIGCOMM 2017, section 4).
+//! For any demand, each circuit carries the same load. This at most doubles the total (Valiant and Brebner, STOC 1981;
+//! for rotors RotorNet, SIGCOMM 2017, section 4).
 
 use leeward_fabric::input::InputError;
 use leeward_registry::{Registration, schema, settings};

@@ -1,19 +1,19 @@
 //! Maximum-weight matchings by shortest augmenting paths (the Hungarian method), for any square matrix of weights.
 //!
-//! Hand-written: `eclipse` solves many problems of one size per schedule, so the buffers are reused between calls, and ties are
-//! broken by index, so that schedules stay reproducible. Graph libraries promise neither.
+//! Hand-written: `eclipse` solves many problems of one size per schedule, so calls reuse the buffers. Ties are broken
+//! by index, so that schedules are reproducible. Graph libraries guarantee neither.
 
 use super::matcher::NONE;
 
 /// Solver with buffers that it reuses between calls, so that a search rarely allocates.
 pub(super) struct Assignment {
     racks: usize,
-    /// Dual potentials of rows and of columns: the sum for a row and a column is at least their weight.
+    /// Dual potentials of rows and of columns: the sum of a row's and a column's potential is at least their weight.
     of_row: Vec<i64>,
     of_column: Vec<i64>,
     row_of: Vec<u32>,
     column_of: Vec<u32>,
-    /// Smallest slack of each column from the rows in the tree, and the row that gives it.
+    /// For each column, the smallest slack to a row in the tree, and that row.
     slack: Vec<i64>,
     from: Vec<u32>,
     /// Columns outside the tree.
@@ -70,7 +70,8 @@ impl Assignment {
         self.slack.fill(i64::MAX);
         self.outside.clear();
         self.outside.extend(0..self.racks as u32);
-        // Total change of the potentials: rows of the tree go down and its columns go up by it from the time they join.
+        // Total change of the potentials. Rows of the tree decrease, and its columns increase, by the changes after
+        // they joined.
         let mut sunk = 0;
         let mut row = root;
         let mut joined: Vec<(u32, i64)> = Vec::with_capacity(16);
@@ -98,7 +99,7 @@ impl Assignment {
             joined.push((column, sunk));
             row = self.row_of[column as usize] as usize;
         };
-        // A column that joined at `at` has moved by the difference.
+        // A column that joined at `at` has changed by the difference.
         self.of_row[root] -= sunk;
         for &(column, at) in &joined {
             self.of_column[column as usize] += sunk - at;

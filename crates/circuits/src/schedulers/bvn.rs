@@ -1,7 +1,8 @@
 //! `bvn`: Birkhoff-von Neumann decomposition, a baseline that ignores the cost of nights.
 //!
-//! The scheduler cuts demand to the bytes that ports can carry in a week and stuffs it, which makes it a sum of perfect
-//! matchings. Each matching is up for as long as its smallest entry needs. Matchings follow each other until the week is full.
+//! The scheduler cuts demand to the bytes that ports can carry in a week, and stuffs it. The result is a sum of perfect
+//! matchings. The smallest entry of a matching determines how long the matching is up. Matchings follow each other
+//! until the week is full.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
@@ -18,8 +19,8 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BvnSettings {
-    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less where the network's times
-    /// need it.
+    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less if the network's
+    /// times require it.
     pub unit: Option<Nanos>,
 }
 
@@ -62,7 +63,7 @@ impl Scheduler for Bvn {
         let (mut days, mut time) = (Vec::new(), times.week);
         while time > times.night && slices.matcher.extend(0..racks) == racks {
             let (length, sources) = slices.take(1);
-            // A matching of stuffing alone takes no time.
+            // A matching that has only stuffing takes no time.
             if sources.iter().any(Option::is_some) {
                 let matching = Matching::new(sources)
                     .map_err(|error| CircuitsError::Matching { day: days.len(), error })?;

@@ -1,9 +1,9 @@
-//! `eclipse`: greedy choice of the day that serves most demand per time.
+//! `eclipse`: greedy choice of the day that serves the most demand per time.
 //!
-//! Each day is the matching and the length with the largest `served / (length + night)` (Eclipse, SIGMETRICS 2016). Candidate
-//! lengths are those at which an entry of the remaining demand is served completely. The best matching of a longer day serves
-//! no less, and, apart from fractions of bytes, no more in proportion. Two known lengths therefore bound the lengths between
-//! them, and most are never tried.
+//! Each day is the matching and the length with the largest `served / (length + night)` (Eclipse, SIGMETRICS 2016).
+//! Candidate lengths are those at which the day serves an entry of the remaining demand completely. The best matching
+//! of a longer day serves at least as much and, apart from fractions of bytes, at most proportionally more. So two
+//! evaluated lengths bound all lengths between them, and most lengths are never tried.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
@@ -20,11 +20,11 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EclipseSettings {
-    /// Set to true to make no day shorter than the network's minimum day. Default false: the cost of nights alone makes days
+    /// If true, no day is shorter than the network's minimum day. Default false: the cost of nights alone makes days
     /// long.
     pub keep_min_day: bool,
-    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less where the network's times
-    /// need it.
+    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less if the network's
+    /// times require it.
     pub unit: Option<Nanos>,
 }
 
@@ -93,7 +93,7 @@ struct Choice<'a> {
 impl Choice<'_> {
     fn new<'a>(demand: &DemandMatrix, network: &'a Network, times: Times) -> Choice<'a> {
         let racks = demand.racks();
-        // A pair never gets more than a week's bytes, and without the excess sums stay small.
+        // A pair never gets more than a week's bytes. Without the excess, sums stay small.
         let most = network.carries(network.week());
         let cut = |&bytes: &u64| bytes.min(most) as i64;
         Choice {
@@ -120,7 +120,7 @@ impl Choice<'_> {
         self.lengths.dedup();
         let last = self.lengths.len().checked_sub(1)?;
         self.best = (0, 1);
-        // Longest first, so that it wins ties.
+        // The longest length is first, so that it wins ties.
         let high = self.served(last);
         let low = if last > 0 { self.served(0) } else { high };
         self.between((0, low), (last, high));
@@ -134,14 +134,14 @@ impl Choice<'_> {
         }
         let middle = low.0 + (high.0 - low.0) / 2;
         let middle = (middle, self.served(middle));
-        // Longer half first, so that the longest wins ties.
+        // The longer half is first, so that the longest length wins ties.
         self.between(middle, high);
         self.between(low, middle);
     }
 
-    /// Returns true if a length between two may serve more per time than the best one. Such a length serves no more than the
-    /// longer one, and no more than the shorter one in proportion, apart from a fraction of a byte per circuit. The bound is
-    /// highest where these two limits meet.
+    /// Returns true if a length between two others may serve more per time than the best one. Such a length serves at
+    /// most as much as the longer one and, apart from a fraction of a byte per circuit, at most proportionally more
+    /// than the shorter one. The bound is highest where these two limits meet.
     fn may_be_better(&self, (low, of_low): (usize, i64), (_, of_high): (usize, i64)) -> bool {
         if of_low == 0 {
             return of_high > 0;
@@ -150,7 +150,7 @@ impl Choice<'_> {
         let low = self.lengths[low] as f64;
         let meet = (low * of_high as f64 / (of_low + self.racks as i64) as f64).max(low);
         let (served, length) = self.best;
-        // Slightly more than the possible rounding error.
+        // The factor slightly exceeds the possible rounding error.
         of_high as f64 / (meet + night) * (1.0 + 1e-12) > served as f64 / (length as f64 + night)
     }
 

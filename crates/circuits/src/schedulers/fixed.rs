@@ -1,4 +1,4 @@
-//! `fixed`: days that the user gives, such as the ring that a workload sends around (Etalon, section 5).
+//! `fixed`: days from the user, such as the ring of racks that a workload communicates along (Etalon, section 5).
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
@@ -24,7 +24,7 @@ pub struct FixedSettings {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FixedDay {
-    /// Time its circuits are up.
+    /// Time for which its circuits are up.
     pub length: Nanos,
     /// Circuits as `[source, destination]`, racks from 0.
     pub circuits: Vec<[u32; 2]>,
@@ -60,7 +60,7 @@ impl Fixed {
     /// Creates the scheduler from settings.
     ///
     /// # Errors
-    /// Returns an error if both `rings` and `days` are set, or the one that is set is empty.
+    /// Returns an error if both `rings` and `days` are set, or if the given one is empty.
     pub fn new(settings: FixedSettings) -> Result<Fixed, InputError> {
         let wrong = |field, message| Err(setting_error(NAME, field, message));
         match settings {
@@ -104,7 +104,7 @@ impl Scheduler for Fixed {
         NAME
     }
 
-    /// Days given by the user have any length.
+    /// Days from the user may have any length.
     fn guarantees(&self) -> Guarantees {
         let ours = matches!(self.0, Plan::Rings(_));
         Guarantees { within_week: ours, min_day: ours, all_pairs: false }

@@ -1,11 +1,11 @@
 //! Maximum matchings by augmenting paths over bit sets.
 //!
-//! The possible sources of a destination are words of 64 bits, so one step of a search examines 64 sources. The matching stays
-//! valid while edges are added and removed. Sources visited by a failed search cannot be on any later augmenting path, so later
-//! searches skip them.
+//! The possible sources of a destination are words of 64 bits, so one step of a search examines 64 sources. The
+//! matching stays valid while edges are added and removed. No later augmenting path can contain sources visited by a
+//! failed search, so later searches skip them.
 //!
-//! Hand-written: the schedulers remove and add edges between searches and keep the matching, while graph libraries compute each
-//! matching from an empty one.
+//! Hand-written: the schedulers remove and add edges between searches and keep the matching. Graph libraries compute
+//! each matching from an empty one.
 
 /// Marks a rack without a partner.
 pub(super) const NONE: u32 = u32::MAX;
@@ -16,12 +16,12 @@ pub(super) struct Matcher {
     words: usize,
     /// Bit set of possible sources, `words` words for each destination.
     edges: Vec<u64>,
-    /// Sources that this search has not visited, and sources that later searches may still use.
+    /// Sources that the current search has not visited, and sources that later searches may still use.
     unseen: Vec<u64>,
     useful: Vec<u64>,
     source_of: Vec<u32>,
     destination_of: Vec<u32>,
-    /// Destinations on the path, and the source by which the path leaves each.
+    /// Destinations on the path, each with the source after it.
     path: Vec<(u32, u32)>,
 }
 
@@ -41,8 +41,8 @@ impl Matcher {
         }
     }
 
-    /// Makes edges of the entries, row by row of destinations, for which `keep` returns true. Pairs of the matching must stay
-    /// edges.
+    /// Makes edges of the entries for which `keep` returns true, row by row of destinations. Pairs of the matching must
+    /// stay edges.
     pub(super) fn set_edges(&mut self, by_destination: &[u64], keep: impl Fn(u64) -> bool) {
         let rows = by_destination.chunks_exact(self.racks);
         for (row, edges) in rows.zip(self.edges.chunks_exact_mut(self.words)) {
@@ -72,7 +72,7 @@ impl Matcher {
         self.destination_of[source] == NONE
     }
 
-    /// Extends the matching to a maximum one and keeps every matched rack matched. If some destinations cannot be matched,
+    /// Extends the matching to a maximum one; every matched rack stays matched. If some destinations cannot be matched,
     /// earlier ones in `order` win. Returns the number of matched destinations.
     pub(super) fn extend(&mut self, order: impl Iterator<Item = usize>) -> usize {
         self.useful.fill(u64::MAX);

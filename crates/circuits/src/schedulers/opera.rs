@@ -1,12 +1,12 @@
-//! `opera`: a round in which every pair of racks has its day and any few days in a row connect all racks.
+//! `opera`: a round in which every pair of racks has its day, and a few consecutive days always connect all racks.
 //!
-//! Circuits go both ways between the racks of a pair, and the days of a round cover all pairs. The scheduler draws several
-//! orders. It keeps the order in which the circuits of any `uplinks` days in a row connect all racks in the fewest hops (Opera,
-//! NSDI 2020, section 3); Opera's switches have the circuits of that many days up at the same time.
+//! Circuits are bidirectional between the racks of a pair, and the days of a round cover all pairs. The scheduler draws
+//! several orders. It keeps the order in which any `uplinks` consecutive days connect all racks in the fewest hops
+//! (Opera, NSDI 2020, section 3). Opera's switches have the circuits of as many days up at the same time.
 //!
 //! Deviations: Opera draws the days themselves by lifting smaller ones; this scheduler shuffles the racks and days of a
-//! round-robin tournament. A network of this crate has one circuit per rack, so a day is one of Opera's matchings, and one
-//! switch that turns through all matchings stands for all of Opera's switches.
+//! round-robin tournament. A network of this crate has one circuit per rack, so a day is one of Opera's matchings. One
+//! switch that goes through all matchings replaces all of Opera's switches.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
@@ -25,7 +25,7 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OperaSettings {
-    /// Time that circuits are up. Default: nine nights, or the network's minimum day if that is longer.
+    /// Time for which circuits are up. Default: nine nights, or the network's minimum day if that is longer.
     pub day: Option<Nanos>,
     /// Number of consecutive days that should connect all racks: in Opera, the number of switches. Default 6.
     pub uplinks: u32,
@@ -91,13 +91,13 @@ impl Scheduler for Opera {
     }
 }
 
-/// Partner of each rack on each day of a round, with racks and days in random order. With an odd number of racks one rack has
-/// no partner each day; it is listed as its own partner.
+/// Partner of each rack on each day of a round, with racks and days in random order. With an odd number of racks, one
+/// rack has no partner each day, and is listed as its own partner.
 fn round(racks: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
     let mut names: Vec<u32> = (0..racks as u32).collect();
     names.shuffle(random);
-    // Round-robin tournament: with an even number one rack stays and the others turn around it; with an odd number nobody is at
-    // the fixed place.
+    // Round-robin tournament. With an even number, one rack stays and the others rotate around it; with an odd number,
+    // the fixed position is empty.
     let turning = racks - 1 + racks % 2;
     let mut days: Vec<Vec<u32>> = (0..turning)
         .map(|day| {
@@ -115,7 +115,7 @@ fn round(racks: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
             partner
         })
         .collect();
-    // Neighbouring days of the tournament form long rings, which a random order breaks up.
+    // Consecutive days of the tournament form long rings; a random order breaks them up.
     days.shuffle(random);
     days
 }
@@ -125,8 +125,8 @@ fn both_ways(partner: &[u32]) -> Matching {
     Matching::new((0..).zip(partner).map(source).collect()).expect("partners have each other")
 }
 
-/// Largest number of hops between two racks over the circuits of any `window` days in a row; the round's end joins its
-/// beginning. Returns more than the number of racks if some racks are not connected.
+/// Largest number of hops between two racks over the circuits of any `window` consecutive days. The round is cyclic.
+/// Returns more than the number of racks if some racks are not connected.
 fn steps(round: &[Vec<u32>], window: usize) -> usize {
     let racks = round[0].len();
     let words = racks.div_ceil(64);

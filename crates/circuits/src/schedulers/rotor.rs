@@ -1,4 +1,4 @@
-//! `rotor`, also `strobe`: a fixed round of matchings in which every pair of racks has its day, independent of demand.
+//! `rotor`, also `strobe`: a fixed round of matchings, independent of demand, in which every pair of racks has its day.
 //!
 //! On day k rack i has its circuit to rack i + k, for k from 1 (RotorNet, SIGCOMM 2017; the strobe schedule of Etalon).
 
@@ -15,7 +15,7 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RotorSettings {
-    /// Time that circuits are up. Default: nine nights, or the network's minimum day if that is longer.
+    /// Time for which circuits are up. Default: nine nights, or the network's minimum day if that is longer.
     pub day: Option<Nanos>,
 }
 
@@ -40,7 +40,7 @@ fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
     Ok(Box::new(Rotor(read)))
 }
 
-/// Ratio of day to night: circuits should be up nine parts of ten (Etalon, section 2).
+/// Ratio of day to night: circuits should be up for nine tenths of the time (Etalon, section 2).
 const DUTY: u64 = 9;
 
 /// Checks the setting `day` of a scheduler of rounds.

@@ -20,7 +20,7 @@ pub(super) struct Times {
     pub(super) min_day: u64,
 }
 
-/// Unit of day lengths where no setting gives one and the network's times allow it.
+/// Default unit of day lengths, if the network's times allow it.
 const UNIT: Nanos = Nanos(1000);
 
 /// Checks the setting `unit`.
@@ -30,8 +30,8 @@ pub(super) fn unit_of(scheduler: &str, unit: Option<Nanos>) -> Result<(), InputE
 }
 
 impl Times {
-    /// Converts the network's times to units of `unit`; without a setting, of 1 us divided by the power of ten that makes all
-    /// times whole.
+    /// Converts the network's times to units of `unit`. Without this setting, the unit is 1 us divided by the smallest
+    /// power of ten that makes all times whole.
     pub(super) fn of(
         scheduler: &str,
         network: &Network,

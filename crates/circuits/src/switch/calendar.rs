@@ -1,4 +1,4 @@
-//! Calendar of a week: all its events by time, and the switch's progress through them.
+//! Calendar of a week: all its events by time, and the switch's position among them.
 
 use super::settings::Settings;
 use leeward_fabric::Nanos;
@@ -108,7 +108,7 @@ impl Calendar {
     }
 }
 
-/// The switch's progress through its week.
+/// The switch's position in its week.
 impl<P: Copy> Switch<P> {
     pub(super) fn new_week(
         &mut self,
@@ -186,7 +186,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Handles one event. Returns true if a link may now take a packet that it could not take before.
+    /// Handles one event. Returns true if a link may now be able to take a packet.
     fn apply(&mut self, event: CalendarEvent, now: u64, out: &mut Vec<Output<P>>) -> bool {
         let racks = self.racks.len();
         match event {

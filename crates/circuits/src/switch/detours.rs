@@ -1,4 +1,4 @@
-//! Detours: packets on circuits that do not lead to their destination, as [`Routes`] permit, and racks that forward them.
+//! Detours: packets on circuits that lead to other racks, as [`Routes`] permit, and racks that forward them.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ pub(super) struct Detours {
     routes: Arc<Routes>,
     /// Number of packets from each rack's hosts so far.
     sent: Vec<u64>,
-    /// For each rack, next destination in turn among those that its circuit does not lead to.
+    /// For each rack, the next destination in turn, among the destinations that its circuit does not lead to.
     turns: Vec<u32>,
-    /// With offers: traffic on its way to each rack, by that rack and then the packets' destination.
+    /// With offers: traffic on its way to each rack, by rack and then by the packets' destination.
     reserved: Vec<Reservation>,
 }
 
@@ -72,8 +72,8 @@ impl<P: Copy> Switch<P> {
         Ok(())
     }
 
-    /// Next packet on the circuit from a rack to another: packets of the pair come first, then packets that travel over the
-    /// other rack.
+    /// Next packet on the circuit between two racks: packets of the pair come first, then packets that the other rack
+    /// forwards.
     #[inline]
     pub(super) fn next_for_circuit(&self, source: usize, to: usize) -> Option<(usize, Part)> {
         let own = &self.voqs[self.pair(source, to)];
@@ -87,7 +87,8 @@ impl<P: Copy> Switch<P> {
                 let pair = self.pair(source, destination);
                 let bytes = self.next_bytes(pair, Part::Main)?;
                 let onward = self.pair(to, destination);
-                // While that circuit is up, the rack's own packets come first, and less than a full day of it is left.
+                // While that circuit is up, the rack's own packets come first, and the rest of the day is less than a
+                // full day.
                 let runs = self.racks[to].circuit_to == Some(destination as u32);
                 (to != source && !runs && self.has_room(detours, onward, bytes, carries[onward]))
                     .then_some(Part::Main)
@@ -107,7 +108,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// First destination in turn with a packet at the rack that may take the circuit, and the part of its queue.
+    /// First destination in turn that has a packet at the rack which may take the circuit, and the part of its queue.
     fn next_in_turn(
         &self,
         detours: &Detours,

@@ -52,7 +52,7 @@ pub enum Event<P> {
     Arrive(Packet<P>),
     /// Time passes.
     Wake,
-    /// Sets the capacity of a pair's queue. Packets beyond it stay; new ones are rejected until there is room.
+    /// Sets the capacity of a pair's queue. Packets beyond it stay, and new packets are rejected until there is room.
     SetCapacity {
         /// Source rack of the pair.
         source: usize,
@@ -80,7 +80,7 @@ pub enum Output<P> {
         at: Nanos,
         /// Switch of the last link.
         via: Via,
-        /// Number of links between racks that the packet took: 1 plus one for each rack that forwarded it.
+        /// Number of links between racks on the packet's path: 1, plus one for each rack that forwarded it.
         hops: u8,
         /// True if the packet carries the announcement of a circuit from its destination to its source
         /// ([`Settings::circuit_marks`]).

@@ -1,4 +1,4 @@
-//! Links of a switch: the next packet on each free link, and the packet's next place.
+//! Links of a switch: the next packet on each free link, and the packet's next location.
 
 use leeward_fabric::Nanos;
 
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::timers::NEVER;
 
-/// Link that a packet of a rack's queue starts on.
+/// Link on which a packet of a rack's queue starts.
 #[derive(Clone, Copy)]
 enum On {
     Uplink,
@@ -158,8 +158,8 @@ impl<P: Copy> Switch<P> {
         self.set(DOWN_FREE, destination, if more { free } else { NEVER });
     }
 
-    /// The circuit to a rack is free: sends the pair's next packet, or one that travels over that rack, if it ends before the
-    /// day does.
+    /// The circuit to a rack is free: sends the pair's next packet, or a packet that the rack forwards. The packet must
+    /// end before the day does.
     pub(super) fn begin_circuit(&mut self, to: usize, now: u64) {
         let begun = self.racks[to].circuit_from.and_then(|source| {
             let source = source as usize;

@@ -7,18 +7,21 @@
 //!                  +-- circuit to the destination, while its day lasts and it is this pair's ----------+
 //! ```
 //!
-//! A rack's uplink serves the destinations of its packets in turn. If the packet switch's own small queue of a pair is full,
-//! the packet goes back to its rack and waits there ahead of the others. A circuit has no queue other than the pair's.
+//! A rack's uplink serves the destinations of its packets in turn. If the packet switch's own small queue of a pair is
+//! full, the packet goes back to its rack and waits there before the others. A circuit has no queue other than the
+//! pair's.
 //!
-//! Deviation: a packet starts on a circuit only if it ends before the day does; the released switch lets the last packet of a
-//! day run into the night.
+//! Deviation: a packet starts on a circuit only if it ends before the day does. In the released switch, the last packet
+//! of a day may run into the night.
 //!
-//! If [`Routes`](crate::routing::Routes) permit it, a circuit also takes packets for other racks than its own end. They wait
-//! there in that rack's queue for their destination, ahead of its own packets, and continue over that rack's circuits.
+//! If [`Routes`](crate::routing::Routes) permit it, a circuit also carries packets for other racks. They wait at the
+//! circuit's end in the queue for their destination, before that rack's own packets, and continue over that rack's
+//! circuits.
 //!
-//! [`Switch::step`] is the only entry point: no clock, no sockets, and no allocation once queues have reached their largest
-//! size. Time is in whole nanoseconds. Links keep the fractions ([`crate::link`]), so link rates are exact. Events at the same
-//! nanosecond have a fixed order: the calendar, packets that links may start, packets that leave links, the caller's event.
+//! [`Switch::step`] is the only entry point. It uses no clock and no sockets, and allocates nothing when queues have
+//! reached their largest size. Time is in whole nanoseconds. Links keep the fractions ([`crate::link`]), so link rates
+//! are exact. Events at the same nanosecond have a fixed order: the calendar, packets that links may start, packets
+//! that leave links, the caller's event.
 
 mod calendar;
 mod detours;
@@ -103,7 +106,7 @@ impl Voq {
     }
 }
 
-/// Links of a rack, the packets on them, and the turns.
+/// Links of a rack, the packets on them, and the positions of its round robins.
 #[derive(Clone, Copy, Debug)]
 struct Rack {
     up: Link,
@@ -127,7 +130,7 @@ pub struct Switch<P> {
     settings: Settings,
     now: u64,
     timers: Timers,
-    /// Number of bits for the rack in an alarm's number; the kind is above them.
+    /// Number of bits for the rack in the number of an alarm; the higher bits are the kind.
     shift: u32,
     store: Store<P>,
     /// Pair queues by source, then destination.
@@ -135,8 +138,7 @@ pub struct Switch<P> {
     /// Queues of the packet switch by source, then destination.
     inner: Vec<Queue>,
     racks: Vec<Rack>,
-    /// For each source: destinations with packets in their queue, and destinations whose packets must not take the packet
-    /// switch.
+    /// For each source: destinations with packets in their queue, and destinations that must not use the packet switch.
     waiting: Sets,
     off: Sets,
     /// For each destination: sources with packets in the packet switch.
@@ -158,8 +160,8 @@ pub struct Switch<P> {
     uplink_bytes: u64,
 }
 
-/// Kinds of alarms in the order in which simultaneous ones are handled: the calendar, which has one alarm; then for each rack
-/// packets that its links may start, then packets that leave links.
+/// Kinds of alarms, in the order in which simultaneous ones are handled. The calendar has one alarm. Then, for each
+/// rack, come packets that its links may start, and packets that leave links.
 const CALENDAR: usize = 0;
 const DOWN_FREE: usize = 1;
 const UP_FREE: usize = 2;
@@ -224,7 +226,8 @@ impl<P: Copy> Switch<P> {
         &self.settings
     }
 
-    /// Latest time of the next call to [`Switch::step`] for outputs in time; `None` if nothing happens before the next input.
+    /// Time of the next required call to [`Switch::step`], so that outputs are in time; `None` if nothing happens
+    /// before the next input.
     #[inline]
     pub fn wake_at(&self) -> Option<Nanos> {
         let at = self.timers.earliest();

@@ -2,7 +2,8 @@
 
 use crate::routing::MOST_HOPS;
 
-/// At most three racks: their number in the two highest bits, then ten bits per rack, the last rack lowest.
+/// At most three racks: their number in the two highest bits, then ten bits per rack, with the last rack in the lowest
+/// bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct PacketTrace(u32);
 
@@ -24,7 +25,7 @@ impl PacketTrace {
         (0..self.len()).any(|place| at(place) as usize == rack)
     }
 
-    /// Returns the trace with one more rack. A full trace forgets its first rack; no routing reaches that length.
+    /// Returns the trace with one more rack. A full trace drops its first rack; no routing reaches that length.
     #[inline]
     pub(super) fn with(self, rack: usize) -> PacketTrace {
         let racks = (self.0 << RACK | rack as u32) & ((1 << (3 * RACK)) - 1);

@@ -1,5 +1,5 @@
-//! Packet queues in one shared store. A queue holds only its two ends and its length, so thousands of queues come and go
-//! without allocation once the store has held the largest number of packets.
+//! Packet queues in one shared store. A queue holds only its two ends and its length. So thousands of queues work
+//! without allocation, when the store has once held the largest number of packets.
 
 use super::Packet;
 use super::packet_trace::PacketTrace;

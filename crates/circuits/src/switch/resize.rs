@@ -4,9 +4,9 @@ use leeward_fabric::Nanos;
 
 use crate::Schedule;
 
-/// resize(s, b, tau): the queue of a pair of racks holds `big` packets from `early` before the pair's day until that day ends,
-/// and `small` packets at any other time. A schedule repeats until the next one replaces it, so preparation for a week's first
-/// days begins in the week before.
+/// resize(s, b, tau): the queue of a pair of racks holds `big` packets from `early` before the pair's day until the end
+/// of that day. At other times it holds `small` packets. A schedule repeats until the next one replaces it, so the
+/// changes for a week's first days begin in the week before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resize {
     small: u32,
@@ -30,7 +30,7 @@ pub enum ResizeError {
     Nothing,
 }
 
-/// Capacity of a pair's queue from some time of the week on.
+/// New capacity of a pair's queue, from a time of the week on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CapacityChange {
     /// Time from the beginning of the week.
@@ -58,12 +58,12 @@ impl Resize {
         Ok(Resize { small, big, early })
     }
 
-    /// Capacity away from a day.
+    /// Capacity outside days.
     pub fn small(&self) -> u32 {
         self.small
     }
 
-    /// Capacity ahead of a day and during it.
+    /// Capacity before and during a day.
     pub fn big(&self) -> u32 {
         self.big
     }
@@ -73,7 +73,8 @@ impl Resize {
         self.early
     }
 
-    /// Capacity changes of a repeating week, by time; pairs that are `big` at the beginning of the week come first.
+    /// Capacity changes of a repeating week, by time. Pairs with the big capacity at the beginning of the week come
+    /// first.
     pub fn changes(&self, schedule: &Schedule) -> Vec<CapacityChange> {
         let mut changes = Vec::new();
         for lead in Leads::of(schedule, self.early).0 {
@@ -94,13 +95,13 @@ impl Resize {
     }
 }
 
-/// Times in a repeating week at which a pair is ahead of its day or in it.
+/// Times in a repeating week at which a pair is in its day or shortly before it.
 pub(super) struct Lead {
     pub(super) source: usize,
     pub(super) destination: usize,
-    /// True if the lead is on when the week begins.
+    /// True if the lead is active when the week begins.
     pub(super) at_first: bool,
-    /// Times at which the lead turns on or off, in order, at most the week's length.
+    /// Times at which the lead becomes active or inactive, in order, at most the week's length.
     pub(super) turns: Vec<(u64, bool)>,
 }
 
@@ -138,7 +139,7 @@ impl Lead {
                 continue;
             }
             lead.turns.push((end, false));
-            // `next > early` holds here, since the gap before `next` is longer than `early`.
+            // `next > early` holds here, because the gap before `next` is longer than `early`.
             let from = next - early;
             if last && from >= week {
                 lead.turns.push((from - week, true));
@@ -159,7 +160,8 @@ mod tests {
     use super::*;
     use crate::{Day, Matching};
 
-    /// A week of days of two racks; a day leads from 0 to 1 if its flag in `lengths` is set, and has no circuit otherwise.
+    /// A week of days of two racks. A day leads from 0 to 1 if its flag in `lengths` is set; otherwise it has no
+    /// circuit.
     fn week(lengths: &[(u64, bool)], night: u64) -> Schedule {
         let days = lengths.iter().map(|&(length, up)| {
             let matching = Matching::new(vec![None, up.then_some(0)]).expect("a matching");

@@ -33,7 +33,7 @@ impl Sets {
         self.words[owner * self.each + rack / 64] >> (rack % 64) & 1 == 1
     }
 
-    /// First rack at or after `from`, wrapping around, that is in the owner's set and not in the owner's set of `but`.
+    /// First rack at or after `from` (wrapping around) that is in the owner's set, and not in the owner's set of `but`.
     #[inline]
     pub(super) fn next(&self, owner: usize, from: usize, but: Option<&Sets>) -> Option<usize> {
         let base = owner * self.each;

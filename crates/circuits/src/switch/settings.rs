@@ -4,7 +4,7 @@ use leeward_fabric::{Bandwidth, Nanos};
 
 use super::Resize;
 
-/// Largest number of racks of a switch, since it keeps a queue for each pair.
+/// Largest number of racks of a switch; the switch has a queue for each pair.
 pub(super) const MOST_RACKS: usize = 1024;
 
 /// A hybrid switch: the top-of-rack switches of all racks, the packet switch and the circuit switch.
@@ -26,23 +26,24 @@ pub struct Settings {
     pub voq_capacity: u32,
     /// Capacity in packets of a pair's queue in the packet switch.
     pub inner_capacity: u32,
-    /// Capacity in packets for a pair's packets that the full packet switch sent back to the top-of-rack switch; they go first.
+    /// Capacity in packets for a pair's packets that the full packet switch sent back to the top-of-rack switch. They
+    /// precede other packets.
     pub loss_capacity: u32,
-    /// Set to true to keep a pair's packets off the packet switch from the night before the pair's day until that day ends, so
-    /// that no packet overtakes another.
+    /// If true, a pair's packets avoid the packet switch from the night before the pair's day until the end of that
+    /// day, so that no packet overtakes another.
     pub packet_path_off: bool,
-    /// Set to false for racks without links to a packet switch; packets then wait for circuits.
+    /// If false, racks have no links to a packet switch, and all packets wait for circuits.
     pub packet_switch: bool,
-    /// Capacity in packets, for each destination, of packets of other racks that a rack forwards over circuits
-    /// ([`crate::routing`]); they go before its own.
+    /// Capacity in packets, for each destination, for packets of other racks that a rack forwards over circuits
+    /// ([`crate::routing`]). They precede its own packets.
     pub relay_capacity: u32,
-    /// Queue length in packets from which a packet is marked, if it is capable of marking.
+    /// Queue length in packets from which a packet that supports marks is marked.
     pub mark_at: Option<u32>,
     /// Larger queues ahead of circuits. Replaces `voq_capacity` from the first schedule on.
     pub resize: Option<Resize>,
-    /// Time before a day from which packets from a circuit's destination to its source announce the circuit to that source
-    /// (Etalon, section 4.4); `None` for no announcements. The paper's text says 0; its code uses the same time as for
-    /// resizing.
+    /// Time before a day at which the announcement of its circuit to the source begins: packets from the circuit's
+    /// destination carry it (Etalon, section 4.4). `None` for no announcements. The paper's text says 0; its code uses
+    /// the same time as for resizing.
     pub circuit_marks: Option<Nanos>,
 }
 
@@ -70,9 +71,9 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// Testbed of the Etalon paper (section 3.4) for `racks` racks: rates of 10 and 80 Gb/s, delays of 5 us for each packet
-    /// link and 30 us for circuits, queues of 16 packets. As in the released switch, the packet switch holds 3 packets a pair
-    /// and 5 sent back.
+    /// Testbed of the Etalon paper (section 3.4) for `racks` racks: rates of 10 and 80 Gb/s, delays of 5 us for each
+    /// packet link and 30 us for circuits, queues of 16 packets. As in the released switch, the packet switch holds 3
+    /// packets per pair, and 5 that it sent back.
     pub fn etalon(racks: usize) -> Settings {
         Settings {
             racks,

@@ -12,7 +12,8 @@ const FLOWS: usize = 6;
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Write(u64),
-    /// Sends a range of the written bytes, for the first time or again, from `back` bytes before the highest byte sent.
+    /// Sends a range of the written bytes, for the first time or again, starting `back` bytes before the highest byte
+    /// sent.
     Send {
         back: u64,
         bytes: u64,

@@ -1,9 +1,9 @@
 //! `solstice-etalon` against results of the solver released with Etalon (`golden/circuits`).
 //!
-//! The files hold 27 demands each for 4, 8 and 16 racks. For each demand the tests compare the cut demand and its units (in the
-//! crate's own tests), the days where no shuffle changes anything, and the bytes that the days of a plain and of a shuffled run
-//! carry. They also check that our result lies within the range of a thousand shuffled runs. Shuffles are not imitated, so the
-//! tests do not compare shuffled days one by one.
+//! The files hold 27 demands each for 4, 8 and 16 racks. For each demand the tests compare three things: the cut demand
+//! and its units (in the crate's own tests), the days if no shuffle has an effect, and the bytes that the days of a
+//! plain and of a shuffled run carry. They also check that our result lies within the range of a thousand shuffled
+//! runs. The tests do not imitate shuffles, so they do not compare shuffled days one by one.
 
 use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{Day, DemandMatrix, Matching, Network, Schedule, check, evaluate};

@@ -1,4 +1,4 @@
-//! Integration tests of the circuits crate. `allocation` is a binary of its own, since it replaces the allocator.
+//! Integration tests of the circuits crate. `allocation` is a separate binary, because it replaces the allocator.
 
 mod estimate;
 mod golden;

@@ -126,7 +126,7 @@ proptest! {
         begin in 0_usize..40,
         ends in (0_usize..9, 1_usize..9),
     ) {
-        // Each ring once, so that all racks are connected, and some again, in any order.
+        // Each ring once, so that all racks are connected, and some rings again, in any order.
         let mut steps: Vec<usize> = order.iter().map(|step| 1 + (step - 1) % (racks - 1)).collect();
         let missing: Vec<usize> = (1..racks).filter(|step| !steps.contains(step)).collect();
         steps.extend(missing);
@@ -166,8 +166,8 @@ proptest! {
     }
 }
 
-/// Each rack sends packets to `destinations` in turn at the rate of a circuit for some weeks. Returns for each rack the share
-/// of a circuit's capacity that arrived in the second half.
+/// Each rack sends packets to `destinations` in turn at the rate of a circuit for some weeks. Returns, for each rack,
+/// the share of a circuit's capacity that arrived in the second half.
 fn share(name: &str, racks: usize, destinations: impl Fn(usize) -> Vec<usize>, weeks: u64) -> Vec<f64> {
     let schedule = rotor(racks);
     let of = routes(name, "", &schedule);
@@ -201,24 +201,25 @@ fn each_routing_has_its_theoretical_rate() {
     let racks = 8;
     let all = |source: usize| -> Vec<usize> { (0..8).filter(|&to| to != source).collect() };
     let next = |source: usize| vec![(source + 3) % 8];
-    // With one destination, packets use only their own pair's circuit, on one day in N - 1.
+    // With one destination, packets use only the circuit of their own pair, on one day in N - 1.
     for share in share("direct", racks, all, 40) {
         assert!((0.99..=1.0).contains(&share), "direct, all to all: {share}");
     }
     for share in share("direct", racks, next, 40) {
         assert!((share - 1.0 / 7.0).abs() < 0.002, "direct, one destination: {share}");
     }
-    // With one destination, the direct circuit carries one packet for each intermediate rack; of packets over the N - 2 others
-    // every second one is forwarded.
+    // With one destination, the direct circuit carries one packet for each intermediate rack. Every second packet over
+    // the N - 2 other racks is a forwarded one.
     for share in share("vlb", racks, next, 80) {
         assert!((share - 4.0 / 7.0).abs() < 0.01, "vlb, one destination: {share}");
     }
-    // Of N - 1 packets one takes one circuit and the others two: 2 - 1 / (N - 1) on average.
+    // Of N - 1 packets, one takes one circuit and the others take two: 2 - 1 / (N - 1) on average.
     let half = 1.0 / (2.0 - 1.0 / 7.0);
     for share in share("vlb", racks, all, 80) {
         assert!((share - half).abs() < 0.01, "vlb, all to all: {share}");
     }
-    // All to all, racks have nothing to offer. With one destination every direct day is full, and the rest is as in vlb.
+    // With all-to-all traffic, racks have nothing to offer. With one destination, every direct day is full, and the
+    // rest behaves as in vlb.
     for share in share("rotorlb", racks, all, 40) {
         assert!((0.99..=1.0).contains(&share), "rotorlb, all to all: {share}");
     }
@@ -250,7 +251,8 @@ fn rotorlb_serves_a_circuits_own_pair_first() {
     let mut switch = switch(circuits_alone(racks, 1024, 1024), &schedule, routes("rotorlb", "", &schedule));
     let (mut out, mut now, weeks) = (Vec::new(), 0, 10);
     while now < weeks * schedule.length().0 {
-        // Rack 0 always has more for 1 and for 5 than a day carries; other racks are idle and offer all their capacity.
+        // Rack 0 always has more packets for 1 and for 5 than a day carries. The other racks are idle and offer all
+        // their capacity.
         for to in [1, 5] {
             while switch.queued(0, to).0 < 512 {
                 let event = Event::Arrive(packet(0, 0, to, MTU));
@@ -276,7 +278,8 @@ fn rotorlb_serves_a_circuits_own_pair_first() {
 
 #[test]
 fn a_packet_that_missed_its_day_still_arrives() {
-    // More than a day's capacity at once: packets that the plan has no room for continue as packets that are there then.
+    // More than a day's capacity at once: packets that do not fit their plan continue like packets that are there
+    // later.
     let schedule = rotor(6);
     let mut switch = switch(circuits_alone(6, 4096, 4096), &schedule, routes("hoho", "", &schedule));
     let mut out = Vec::new();

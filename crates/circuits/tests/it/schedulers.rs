@@ -1,4 +1,4 @@
-//! Properties of every schedule of every scheduler, and errors where there is no schedule.
+//! Properties of every schedule of every scheduler, and errors if no schedule exists.
 
 use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{
@@ -39,7 +39,7 @@ fn networks() -> impl Strategy<Value = Network> {
     })
 }
 
-/// Settings with which a scheduler works for any network.
+/// Settings with which a scheduler supports any network.
 fn settings(name: &str) -> &'static str {
     match name {
         "rotor" => "day: 90us",
@@ -84,8 +84,8 @@ proptest! {
         for name in ["solstice", "eclipse", "solstice-paper"] {
             let Ok(schedule) = REGISTRY.make(name, "").unwrap().schedule(&demand, &network) else { continue };
             let result = evaluate(&schedule, &demand, &network).unwrap();
-            // Days of the published Solstice last whole nanoseconds, so rounding may let them carry all of a later circuit's
-            // bytes.
+            // Days of the published Solstice last whole nanoseconds, so rounding may let a day carry all bytes of a
+            // later circuit.
             let rounded = network.carries(Nanos(result.days.len() as u64)) + result.days.len() as u64;
             let is_short = |day: &DayServed| name == "solstice-paper" && network.carries(day.length) <= rounded;
             for (day, circuit) in result.days.iter().flat_map(|day| day.circuits.iter().map(move |one| (day, one))) {

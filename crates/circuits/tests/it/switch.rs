@@ -29,7 +29,8 @@ fn step(switch: &mut Switch<u64>, now: u64, event: Event<u64>) -> Vec<Output<u64
     out
 }
 
-/// Sends a packet of a pair whenever its queue has room, so that the queue is never empty, until `until`. Returns all outputs.
+/// Sends a packet of a pair whenever its queue has room, until `until`, so that the queue is never empty. Returns all
+/// outputs.
 fn saturate(switch: &mut Switch<u64>, source: u32, destination: u32, until: u64) -> Vec<Output<u64>> {
     let (mut out, mut now, mut sent) = (Vec::new(), 0, 0);
     while now < until {
@@ -45,7 +46,7 @@ fn saturate(switch: &mut Switch<u64>, source: u32, destination: u32, until: u64)
     out
 }
 
-/// Sorted latencies in ns of packets delivered by one of the switches.
+/// Sorted latencies in ns of the packets that one of the switches delivered.
 fn latencies(out: &[Output<u64>], by: Via) -> Vec<u64> {
     let mut latencies: Vec<u64> = out
         .iter()
@@ -62,7 +63,7 @@ fn latencies(out: &[Output<u64>], by: Via) -> Vec<u64> {
 fn days_weeks_and_rates_are_those_of_table_1_exactly() {
     let mut switch = Switch::new(Settings::etalon(8)).expect("right settings");
     assert!(step(&mut switch, 0, Event::NewWeek(strobe(8))).is_empty());
-    // 20 weeks with a queue that is never empty.
+    // The queue is never empty for 20 weeks.
     let weeks = 20;
     let out = saturate(&mut switch, 0, 1, weeks * 1_400_000);
     let circuit: Vec<u64> = out
@@ -80,8 +81,8 @@ fn days_weeks_and_rates_are_those_of_table_1_exactly() {
         let expected: Vec<u64> = (1..=200).map(|sent| began + sent * 900 + 30_000).collect();
         assert_eq!(day, expected);
     }
-    // The packet switch has the pair for the other 1200 us: packets of 7.2 us back to back, the last of which begins in this
-    // time.
+    // The packet switch serves the pair for the other 1200 us, with packets of 7.2 us back to back; the last packet
+    // begins in this time.
     let packets: Vec<u64> = out
         .iter()
         .filter_map(|output| match output {
@@ -105,9 +106,9 @@ fn days_weeks_and_rates_are_those_of_table_1_exactly() {
 
 #[test]
 fn a_full_queue_drains_in_its_length_over_the_packet_rate() {
-    // Delay of a packet at the end of a full queue: the packet that started on the uplink as it arrived, the packets before it,
-    // itself on two links, and the delays of both links. Etalon's queues are nearly always full at the 99th percentile (figure
-    // 9), and one to four packets shorter at the median (figure 7a).
+    // Delay of a packet at the end of a full queue. It includes the packet that started on the uplink at its arrival,
+    // the packets before it, its own time on two links, and the delays of both links. Etalon's queues are nearly always
+    // full at the 99th percentile (figure 9), and one to four packets shorter at the median (figure 7a).
     for (capacity, p99, median) in [(16_u32, 140_800_u64, 128_100_u64), (64, 485_000, 453_100)] {
         let mut switch =
             Switch::new(Settings { voq_capacity: capacity, ..Settings::etalon(8) }).expect("right settings");
@@ -136,7 +137,7 @@ fn a_circuit_alone_takes_its_delay_and_the_packet() {
 fn no_packet_starts_on_a_circuit_that_would_end_in_the_night() {
     let mut switch = Switch::new(Settings::etalon(2)).expect("right settings");
     step(&mut switch, 0, Event::NewWeek(strobe(2)));
-    // 1 ns too late for a packet of 900 ns before the night at 200 us, so it leaves after the night.
+    // The packet of 900 ns is 1 ns too late for the night at 200 us, so it leaves after the night.
     step(&mut switch, 200_000 - 899, Event::Arrive(packet(1, 0, 1, MTU)));
     let out = step(&mut switch, 1_000_000, Event::Wake);
     let [Output::Deliver { at, via: Via::Circuit, .. }] = out[..] else { panic!("{out:?}") };
@@ -159,7 +160,7 @@ fn packets_sent_back_go_first_and_are_lost_beyond_five() {
     assert_eq!(delivered.len(), 7 * 64, "large packets are few enough on the uplink for five places");
     assert_eq!(switch.buffered_bytes(), 0);
 
-    // An uplink holds many small packets; the night keeps all packets that come back.
+    // An uplink holds many small packets. The night holds all packets that come back.
     for sent in 0..64 {
         for source in 1..8 {
             step(&mut switch, 100_000_000, Event::Arrive(packet(sent, source, 0, 52)));
@@ -340,7 +341,7 @@ proptest! {
             ..Settings::etalon(5)
         };
         let mut switch = Switch::new(settings.clone()).expect("right settings");
-        // Largest queue length permitted: the capacity, or the length at the time the capacity shrank.
+        // Largest permitted queue length: the capacity, or the length when the capacity shrank.
         let mut most = [[settings.voq_capacity; 5]; 5];
         let (mut now, mut sent, mut came, mut lost, mut entered) = (0, 0, 0_u64, 0_u64, 0_u64);
         let mut last_at = 0;
@@ -404,7 +405,7 @@ proptest! {
         }
     }
 
-    /// Each rack sends to one other, so that nothing waits in the packet switch, and packets arrive all the time.
+    /// Each rack sends to one other rack, so nothing waits in the packet switch, and packets arrive all the time.
     #[test]
     fn no_packet_on_a_circuit_overtakes_one_of_its_pair(
         shift in 1_u32..5,
@@ -425,7 +426,7 @@ proptest! {
             assert_eq!(switch.buffered_bytes(), 0);
             let mut next = [0; 5];
             let mut overtaken = 0;
-            // Packets of the packet switch that arrive after a higher number came by circuit were overtaken.
+            // A packet of the packet switch was overtaken if it arrives after a higher number that came by circuit.
             for output in &out {
                 let Output::Deliver { packet, via, .. } = output else { continue };
                 let next = &mut next[packet.source as usize];

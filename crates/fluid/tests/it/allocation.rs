@@ -1,4 +1,4 @@
-//! The allocation against its definition: every solution is weighted max-min fair, after any history.
+//! The allocation compared with its definition: every solution is weighted max-min fair, after any history.
 
 use leeward_fabric::ResourceId;
 use leeward_fluid::{EntryId, Limit, MaxMin};
@@ -16,7 +16,7 @@ enum Change {
     Solve,
 }
 
-/// Few distinct values, so that levels often tie, and some unique ones.
+/// Few distinct values, so that levels are often equal, and some unique ones.
 fn amount() -> impl Strategy<Value = f64> {
     prop_oneof![3 => (1..6u32).prop_map(f64::from), 1 => 0.01..100.0]
 }
@@ -226,8 +226,8 @@ fn a_resource_crossed_twice_counts_twice() {
     assert_eq!((maxmin.rate(twice), maxmin.rate(once)), (Some(30.0), Some(30.0)));
 }
 
-/// Two resources of nearly the same level, each of which can take the other's members. If visited in turns,
-/// before either has reached its own level, they would not settle.
+/// Two resources of nearly the same level, each of which can take the other's members. If they are visited in turn
+/// before either reaches its own level, they do not settle.
 #[test]
 fn resources_that_contend_for_the_same_members_settle() {
     let mut pair = Pair::new(&[10.0, 20.0]);
@@ -252,7 +252,7 @@ fn resources_that_contend_for_the_same_members_settle() {
     assert_eq!(pair.maxmin.effort().fillings, 0);
 }
 
-/// Racks under a bottleneck tree, long enough that many levels move at once and sums could drift.
+/// Racks under a bottleneck tree. The history is long enough that many levels change at once and sums could drift.
 #[test]
 fn a_long_history_on_a_tree_ends_where_a_fresh_start_does() {
     let (racks, hosts) = (12, 4);

@@ -45,7 +45,7 @@ fn case() -> impl Strategy<Value = Case> {
             let time = prop_oneof![(0..12u32).prop_map(f64::from), 0.0..12.0];
             let bytes = prop_oneof![6 => amount(), 1 => Just(0.0)];
             let arrival = (time, bytes, 0..100usize);
-            // Off the grid: rounding decides if a flow finishes at the moment its resource goes down.
+            // Off the grid, because rounding decides if a flow finishes at the moment when its resource goes down.
             let change = (0.0..12.0f64, 0..resources, prop_oneof![Just(0.0), amount()]);
             let kinds = prop::collection::vec(kind, 1..5);
             let arrivals = prop::collection::vec(arrival, 1..40);
@@ -59,7 +59,7 @@ fn case() -> impl Strategy<Value = Case> {
                 .collect();
             arrivals.sort_by(|one, other| one.at.total_cmp(&other.at));
             changes.sort_by(|one, other| one.0.total_cmp(&other.0));
-            // Everything works again at the end, so that all flows finish.
+            // All resources work again at the end, so that all flows finish.
             for (resource, &capacity) in capacities.iter().enumerate() {
                 changes.push((13.0, resource, capacity));
             }
@@ -374,7 +374,7 @@ fn invalid_calls_are_rejected_and_change_nothing() {
     assert_eq!(finished_by(&mut network, 20.0), vec![(flow.slot(), 15.0)]);
 }
 
-/// Two hundred thousand flows over a few racks, never empty: only accumulated rounding errors could cause a
+/// Two hundred thousand flows over a few racks that are never empty: only accumulated rounding errors could cause a
 /// drift.
 #[test]
 fn loads_do_not_drift_over_a_long_run() {

@@ -1,4 +1,4 @@
-//! Scenario file of the packet plant: YAML or JSON, quantities with their units.
+//! Scenario file of the packet simulator: YAML or JSON, with quantities that have units.
 //!
 //! Missing fields have the values of the Etalon testbed. Fields have the names of the settings that they set
 //! ([`Settings`], [`leeward_circuits::switch::Settings`], [`tcp::Settings`]), so that an error names the
@@ -20,7 +20,7 @@ pub use workload::{CollectiveFile, CollectiveKind, DfsioFile, FlowFile, LongFile
 
 use super::settings::{Demand, Settings};
 
-/// A scenario of the packet plant.
+/// A scenario of the packet simulator.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PacketsFile {
@@ -43,7 +43,7 @@ pub struct PacketsFile {
     pub trains: Vec<TrainFile>,
     /// Time after its start at which a flow is abandoned and sends nothing more. Default: never.
     pub give_up: Option<Nanos>,
-    /// Longest duration of the run; a run ends earlier when its workload has ended.
+    /// Longest duration of the run; a run ends earlier if its workload ends earlier.
     pub horizon: Nanos,
     /// Seed of random draws. Default 1.
     #[serde(default = "one")]
@@ -66,10 +66,10 @@ pub struct NetworkFile {
     pub hosts_per_rack: usize,
     /// Send rate of each host. Default 10Gbps.
     pub nic: Bandwidth,
-    /// Most bytes of a connection in its host's NIC; more waits in the socket. Default 128KiB; null: no
-    /// limit.
+    /// Largest number of bytes of a connection in its host's NIC; the rest waits in the socket. Default 128KiB; null
+    /// for no limit.
     pub nic_limit: Option<Bytes>,
-    /// Hosts with a rate limit below their NIC, by a token bucket each. Default: none.
+    /// Hosts with a rate limit below their NIC's rate; each has a token bucket. Default: none.
     pub limits: Vec<LimitFile>,
     /// Rate of a rack's link to the packet switch, and of the link back. Default 10Gbps.
     pub packet_rate: Bandwidth,
@@ -91,13 +91,13 @@ pub struct NetworkFile {
     pub inner_capacity: u32,
     /// Capacity for a pair's packets that the packet switch sent back, in packets. Default 5.
     pub loss_capacity: u32,
-    /// If true, a pair's packets avoid the packet switch from the night before its day on. Default true.
+    /// If true, a pair's packets avoid the packet switch from the night before the pair's day. Default true.
     pub packet_path_off: bool,
     /// If false, there is no packet switch and all packets wait for circuits. Default true.
     pub packet_switch: bool,
-    /// Capacity of a rack for packets it relays from other racks, per destination, in packets. Default 1024.
+    /// Capacity of a rack for packets that it relays for other racks, per destination, in packets. Default 1024.
     pub relay_capacity: u32,
-    /// Queue length in packets from which on a packet is marked (ECN). Default: no marks.
+    /// Queue length in packets from which packets are marked (ECN). Default: no marks.
     pub mark_at: Option<u32>,
 }
 
@@ -172,7 +172,7 @@ pub struct SchedulerFile {
     /// Shortest day. Default 180us.
     #[serde(default = "min_day")]
     pub min_day: Nanos,
-    /// Time before a week at which its demand is read: the scheduler's computing time. Default 1us.
+    /// Time before a week at which its demand is read; this is the scheduler's computing time. Default 1us.
     #[serde(default = "ahead")]
     pub ahead: Nanos,
 }
@@ -268,18 +268,18 @@ pub struct TcpFile {
     pub mss: u32,
     /// Segments of the first window. Default 10.
     pub initial_window: u32,
-    /// Most unacknowledged bytes. Default: no limit.
+    /// Largest number of unacknowledged bytes. Default: no limit.
     pub receive_window: Option<u64>,
     /// If true, segments are ECN-capable (DCTCP's always are). Default false.
     pub ecn: bool,
     /// Loss detection by time (RFC 8985): `never`, `always`, or `repairs`. With `repairs`, as in Linux 4.4,
     /// it applies while other losses are repaired. Default repairs.
     pub rack: tcp::RackUse,
-    /// For `rack: repairs`: a segment is lost if one that was sent this much later has arrived. Default 50us.
+    /// For `rack: repairs`: a segment is lost if a segment sent later by more than this time has arrived. Default 50us.
     pub rack_window: Nanos,
     /// If true, a silent path is probed. Default true.
     pub tail_probe: bool,
-    /// Least wait before a probe. Default 500us.
+    /// Shortest wait before a probe. Default 500us.
     pub min_probe: Nanos,
     /// Additional wait before a probe if a single segment is outstanding. Default 10ms.
     pub lone_probe: Nanos,
@@ -287,7 +287,7 @@ pub struct TcpFile {
     pub restart_after_idle: bool,
     /// Retransmission timeout before the first round-trip sample. Default 50ms.
     pub initial_timeout: Nanos,
-    /// Least margin of the retransmission timeout above the round trip. Default 10ms.
+    /// Smallest margin of the retransmission timeout above the round trip. Default 10ms.
     pub min_timeout: Nanos,
     /// Largest retransmission timeout. Default 6s.
     pub max_timeout: Nanos,
@@ -326,7 +326,7 @@ impl Default for TcpFile {
 }
 
 impl TcpFile {
-    /// Returns the transport's settings. `alpha` and `beta` belong to reTCP only; see [`super::scenario`].
+    /// Returns the transport's settings. `alpha` and `beta` apply only to reTCP; see [`super::scenario`].
     pub(super) fn settings(&self) -> tcp::Settings {
         let control = match self.control {
             ControlFile::Reno => Control::Reno,
@@ -366,7 +366,7 @@ pub enum ControlFile {
     Reno,
     /// CUBIC.
     Cubic,
-    /// DCTCP; `network.mark_at` sets the queue length from which on packets are marked.
+    /// DCTCP; `network.mark_at` sets the queue length from which packets are marked.
     Dctcp,
     /// Reno with announcements of circuits (Etalon, section 4.4).
     Retcp,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Limit;
 use crate::workload::{Place, Train};
 
-/// A train of packets; defaults are those that did well on EC2 (Choreo, section 4.1).
+/// A train of packets. The defaults gave good results on EC2 (Choreo, section 4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainFile {

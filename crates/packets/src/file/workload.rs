@@ -11,7 +11,7 @@ use crate::workload::pipeline::Pipeline;
 use crate::workload::rings::Rings;
 use crate::workload::{Flow, Place, Workload, WorkloadError};
 
-/// Most pieces of a generated workload, so that a file cannot exhaust memory.
+/// Largest number of pieces of a generated workload, so that a file cannot exhaust memory.
 const MOST: u64 = 20_000_000;
 
 /// Workload of hosts: exactly one of these fields.
@@ -116,16 +116,16 @@ pub struct RingsFile {
     pub big_rate: Bandwidth,
     /// Total rate of small flows that a rack offers. Default a third of 10Gbps.
     pub small_rate: Bandwidth,
-    /// Least and largest size of a big flow in bytes, uniform between. Default 9MB to 90MB.
+    /// Smallest and largest size of a big flow in bytes; sizes are uniform between them. Default 9MB to 90MB.
     pub big_bytes: [Bytes; 2],
-    /// Least and largest size of a small flow in bytes. Default 90kB to 900kB.
+    /// Smallest and largest size of a small flow in bytes. Default 90kB to 900kB.
     pub small_bytes: [Bytes; 2],
     /// If true, small flows also go inside racks, as in the authors' generator. Default true.
     pub own_rack: bool,
     /// Bytes of the answer to each flow, sent as a flow of class 2 (for small ones) or 3. Default 0B: no
     /// answers.
     pub answer: Bytes,
-    /// Time from which on no flow starts. Default: the horizon.
+    /// Time after which no flow starts. Default: the horizon.
     pub until: Option<Nanos>,
 }
 
@@ -150,14 +150,14 @@ impl Default for RingsFile {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DfsioFile {
-    /// Number of mappers that write a file each, on racks in turn and on each rack's hosts in turn. Default 64.
+    /// Number of mappers. Each writes a file; mappers alternate over racks, and over each rack's hosts. Default 64.
     pub mappers: u32,
     /// Bytes of each file. Default 400MiB.
     pub bytes: Bytes,
     /// Copies of each block, the first on the writer. Default 2.
     pub replication: u8,
-    /// Replica policy that places the other copies, asked as each block begins. Default uniform, which is
-    /// HDFS's own.
+    /// Replica policy that places the other copies; the simulator calls it when a block begins. Default uniform, which
+    /// is HDFS's own.
     pub copies: PolicySpec,
     /// Interval between reports of racks' link loads to the policy. Default 100ms.
     pub report: Nanos,
@@ -165,7 +165,7 @@ pub struct DfsioFile {
     pub block: Bytes,
     /// Bytes of a packet. Default 64KiB.
     pub packet: Bytes,
-    /// Most packets without an answer. Default 80.
+    /// Largest number of packets without an answer. Default 80.
     pub window: u32,
 }
 
@@ -314,8 +314,7 @@ impl RingsFile {
 }
 
 impl DfsioFile {
-    /// Chains are laid out over the hosts that follow the writer; when a block begins, the policy replaces
-    /// them.
+    /// The initial chain is the hosts after the writer; when a block begins, the policy replaces them.
     fn workload(&self, racks: u32, hosts: u32) -> Result<Workload, WorkloadError> {
         above("mappers", self.mappers)?;
         above("bytes", self.bytes.0)?;
@@ -365,7 +364,7 @@ impl CollectiveFile {
         let all = u64::from(racks) * u64::from(self.ranks_per_rack);
         let each = match self.kind {
             CollectiveKind::Tree => (2 * all).saturating_mul(self.parts as u64),
-            // Each message waits for one message of every rank, so pieces times ranks are counted.
+            // Each message waits for one message of every rank, so the limit counts pieces times ranks.
             CollectiveKind::AllToAll => all * all * all,
             CollectiveKind::Ring => 2 * all * all,
         };

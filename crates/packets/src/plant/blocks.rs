@@ -37,7 +37,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// Ends a flow; the flow that brings answers to a block's writer ends the block.
+    /// Ends a flow. The flow that carries answers to a block's writer ends the block.
     pub(super) fn end_block(&mut self, flow: u32) {
         let first = flow.checked_sub(1).and_then(|data| self.driver.workload().block_from(data));
         let Some(number) = first else { return };

@@ -21,11 +21,11 @@ pub(super) struct Connection {
     pub(super) source_rack: u32,
     pub(super) destination_rack: u32,
     pub(super) closed: bool,
-    /// Bytes of the flow in its host's NIC; `held` is true if more wait for them to leave.
+    /// Bytes of the flow in its host's NIC. `held` is true if more bytes wait for them to leave.
     pub(super) in_nic: u64,
     pub(super) held: bool,
-    /// Times at which the heap next checks the timers of the sender and the receiver. A later deadline is
-    /// checked again then.
+    /// Times at which the heap next checks the timers of the sender and the receiver. A later deadline is then checked
+    /// again.
     pub(super) sender_armed: u64,
     pub(super) receiver_armed: u64,
 }
@@ -99,7 +99,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Ends a flow of which the sender knows that all has arrived.
+    /// Ends a flow if the sender knows that all bytes have arrived.
     pub(super) fn end_if_done(&mut self, flow: u32) {
         let Flow::Live(connection) = &self.flows[flow as usize] else { return };
         if connection.sender.is_finished() {

@@ -1,4 +1,4 @@
-//! Main loop of the plant: events in order of time.
+//! Main loop of the simulator: events in order of time.
 
 mod blocks;
 mod connections;
@@ -63,7 +63,7 @@ pub enum PlantError {
     Hosts {
         /// Racks of the workload, and hosts of each.
         found: (usize, usize),
-        /// Racks of the plant, and hosts of each.
+        /// Racks of the simulator, and hosts of each.
         expected: (usize, usize),
     },
 }
@@ -86,7 +86,7 @@ const TIMER: usize = 0;
 const SWITCH: usize = 1;
 const HOSTS: usize = 2;
 
-/// A packet plant that runs a workload.
+/// A packet simulator that runs a workload.
 pub struct Plant<'a> {
     settings: Settings,
     driver: Driver,
@@ -119,7 +119,7 @@ pub struct Plant<'a> {
 }
 
 impl<'a> Plant<'a> {
-    /// Creates a plant at time 0.
+    /// Creates a simulator at time 0.
     ///
     /// # Errors
     /// Returns an error for settings out of bounds, a fixed schedule that does not fit the switch, or a
@@ -202,8 +202,8 @@ impl<'a> Plant<'a> {
         Ok(())
     }
 
-    /// Runs until the workload has ended and leaves packets in flight, or until `until`. Returns true if the
-    /// workload has ended. At its end, sampled pairs are sampled once more.
+    /// Runs until the workload has ended, or until `until`; packets may remain in flight. Returns true if the workload
+    /// has ended. At its end, sampled pairs are sampled once more.
     ///
     /// # Errors
     /// Returns the errors of [`Plant::run`].
@@ -230,7 +230,7 @@ impl<'a> Plant<'a> {
         self.now = at;
         match self.timers.first() {
             SWITCH => {
-                // Other events that are due wait until the switch has output.
+                // Other due events wait until the switch has no more output.
                 self.timers.set(SWITCH, NEVER);
                 let until = Nanos(self.timers.earliest().min(until.0));
                 self.now = self.switch.run(until, &mut self.out)?.0;

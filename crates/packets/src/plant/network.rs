@@ -1,4 +1,4 @@
-//! Packets between hosts and the switch, and circuits that come and go.
+//! Packets between hosts and the switch, and circuits that come up and go down.
 
 use leeward_circuits::switch::{self, Event, Full, Output, Packet, Via};
 use leeward_circuits::timers::NEVER;
@@ -94,7 +94,7 @@ impl Plant<'_> {
                 self.take_data(flow, &segment)
             }
             Payload::Ack { flow, mut ack } => {
-                // Adds to the receiver's echo; with reTCP nothing else sets the bit.
+                // The mark adds to the receiver's echo; with reTCP nothing else sets the bit.
                 ack.ece |= circuit_mark;
                 self.take_ack(flow, &ack);
                 Ok(())

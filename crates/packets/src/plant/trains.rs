@@ -1,4 +1,4 @@
-//! Trains of packets: they go as fast as a host's NIC takes them, without retransmissions.
+//! Trains of packets: they go as fast as a host's NIC accepts them, without retransmissions.
 
 use leeward_circuits::switch::{Ecn, Packet};
 use leeward_fabric::Nanos;
@@ -14,7 +14,7 @@ pub(super) struct ActiveTrain {
     /// Current burst, and the number of its packets that the NIC has taken.
     burst: u32,
     taken: u32,
-    /// Bytes of the train in its host's NIC; `held` is true if more wait for them to leave.
+    /// Bytes of the train in its host's NIC. `held` is true if more bytes wait for them to leave.
     in_nic: u64,
     held: bool,
     /// Packets that have arrived or are lost.
@@ -22,7 +22,7 @@ pub(super) struct ActiveTrain {
 }
 
 impl Plant<'_> {
-    /// Gives a host's NIC packets of a train, up to its free space and the end of the burst.
+    /// Passes packets of a train to a host's NIC, up to its free space and the end of the burst.
     pub(super) fn send_train(&mut self, number: u32) {
         let at = number as usize;
         let train = self.driver.workload().trains()[at];
@@ -61,7 +61,7 @@ impl Plant<'_> {
         }
     }
 
-    /// A packet of a train has left its host's NIC: others may have waited for the space.
+    /// A packet of a train has left its host's NIC; other packets may have waited for the space.
     pub(super) fn leave_train(&mut self, number: u32, bytes: u32) {
         let sending = &mut self.trains[number as usize];
         sending.in_nic -= u64::from(bytes);

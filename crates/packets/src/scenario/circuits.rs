@@ -20,7 +20,7 @@ pub(super) enum Circuits {
     None,
     /// A week that repeats, with the routes of packets over it.
     Fixed(Schedule, Arc<Routes>),
-    /// A new week from the demand each time.
+    /// A new week each time, computed from the demand.
     Weekly {
         demand: Demand,
         ahead: Nanos,
@@ -63,7 +63,7 @@ fn named(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
         .map_err(|error| wrong("scheduler.name", error.to_string()))
 }
 
-/// Returns the schedule of the days listed in the file, with their lengths unchanged.
+/// Returns the schedule of the days in the file, with unchanged lengths.
 fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
     let days = of.days.as_deref().unwrap_or_default();
     if of.demand.is_some() {
@@ -118,7 +118,7 @@ fn network(
         .map_err(|error| wrong("scheduler", error.to_string()))
 }
 
-/// Rejects settings that need a schedule that repeats where schedules follow the demand.
+/// Rejects settings that need a repeating schedule, if schedules follow the demand.
 fn repeats(file: &PacketsFile) -> Result<(), InputError> {
     let expected = "expected a schedule that repeats, `scheduler` without `demand`";
     match &file.routing {

@@ -1,4 +1,4 @@
-//! A checked scenario of the packet plant, and its run.
+//! A checked scenario of the packet simulator, and its run.
 
 mod circuits;
 mod settings;
@@ -58,7 +58,7 @@ pub struct Outcome {
 /// Error of a run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// The plant failed.
+    /// The simulator failed.
     #[error(transparent)]
     Plant(#[from] PlantError),
     /// The placement policy of copies is invalid.
@@ -150,14 +150,14 @@ impl Scenario {
             }),
             _ => None,
         };
-        // The placer is valid when a run creates it again.
+        // The placer is valid here, so it is valid when a run creates it again.
         if let Some(Err(error)) = copies.as_ref().map(Copies::placer) {
             return wrong("workload.dfsio.copies", error.to_string());
         }
         Ok(Scenario { settings, circuits, workload, copies, horizon: file.horizon })
     }
 
-    /// Settings of the plant.
+    /// Settings of the simulator.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

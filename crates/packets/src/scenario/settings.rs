@@ -1,4 +1,4 @@
-//! Settings of the plant from a file; errors name the invalid field of the file.
+//! Settings of the simulator from a file. Errors name the invalid field of the file.
 
 use leeward_circuits::switch::Resize;
 use leeward_fabric::Nanos;
@@ -7,7 +7,7 @@ use leeward_fabric::input::InputError;
 use crate::file::{ControlFile, EceFile, LimitFile, PacketsFile};
 use crate::settings::{Settings, SettingsError};
 
-/// Lead time of circuit announcements in Etalon's code where queues are not resized.
+/// Lead time of circuit announcements in Etalon's code if queues are not resized.
 const EARLY: Nanos = Nanos(600_000);
 /// Largest number of samples of a run.
 const MOST_SAMPLES: u64 = 20_000_000;
@@ -16,7 +16,7 @@ fn wrong(field: &str, message: impl Into<String>) -> InputError {
     InputError::new("scenario", message.into()).in_field(field)
 }
 
-/// Returns the checked settings of the plant.
+/// Returns the checked settings of the simulator.
 pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
     let tcp = file.tcp.settings();
     tcp.check().map_err(|error| wrong("tcp", error.to_string()))?;
@@ -104,7 +104,7 @@ fn of_field(error: &SettingsError) -> InputError {
     }
 }
 
-/// Strips the name of the setting from an error, since the error names the file's field already.
+/// Strips the name of the setting from an error, because the error already names the file's field.
 fn tail(text: &str) -> String {
     text.split_once(": ").map_or(text, |(_, tail)| tail).to_owned()
 }

@@ -1,7 +1,7 @@
 //! Collective communication of a training job: all-reduce along a ring or a tree, and all-to-all.
 //!
-//! A rank sends what it has just received, so each piece waits for the one before it. Rounds are consecutive:
-//! a rank starts the next one when it has received all of this one and has computed for some time.
+//! A rank sends the data that it has just received, so each piece waits for the previous one. Rounds are consecutive: a
+//! rank starts the next round when it has received all data of this one and has computed for some time.
 
 use leeward_fabric::Nanos;
 
@@ -41,7 +41,7 @@ impl Collective {
         workload.add_flow(Flow { source, destination, class: 0 })
     }
 
-    /// Returns the bytes of a part; sizes of parts differ by one at most and add up to all bytes.
+    /// Returns the bytes of a part. Sizes of parts differ by at most one and add up to all bytes.
     fn part(&self, part: usize, parts: usize) -> u64 {
         let end = |part: usize| (u128::from(self.bytes) * part as u128 / parts as u128) as u64;
         end(part + 1) - end(part)
@@ -51,22 +51,22 @@ impl Collective {
     /// bytes, one part in each of 2 (n - 1) steps.
     ///
     /// # Errors
-    /// Returns an error for fewer than two ranks, an unknown host, a rank that follows itself, or fewer bytes
-    /// than ranks.
+    /// Returns an error for fewer than two ranks, an unknown host, a rank on the same host as the next one, or fewer
+    /// bytes than ranks.
     pub fn ring_all_reduce(&self) -> Result<Workload, WorkloadError> {
         let mut workload = self.start()?;
         let ranks = self.ranks.len();
         let flows: Vec<u32> = (0..ranks)
             .map(|rank| self.flow(&mut workload, rank, (rank + 1) % ranks))
             .collect::<Result<_, _>>()?;
-        // By rank: the piece that it received in the step before.
+        // By rank: the piece that it received in the previous step.
         let mut received: Vec<Option<u32>> = vec![None; ranks];
         for _ in 0..self.rounds {
             for step in 0..2 * (ranks - 1) {
                 let mut now = vec![None; ranks];
                 for (rank, &flow) in flows.iter().enumerate() {
-                    // Parts travel on: a rank sends the part that it received before. After n - 1 steps rank
-                    // r has all of part r + 1, which then goes around once more.
+                    // Parts travel around the ring: a rank sends the part that it received before. After n - 1 steps,
+                    // rank r has all of part r + 1, which then travels around once more.
                     let part = (rank + 2 * ranks - step) % ranks;
                     let wait = if step == 0 { self.compute } else { Nanos(0) };
                     let piece = Piece { flow, bytes: self.part(part, ranks), wait };
@@ -94,8 +94,8 @@ impl Collective {
             let parent = (rank - 1) / 2;
             flows.push((self.flow(&mut workload, rank, parent)?, self.flow(&mut workload, parent, rank)?));
         }
-        // By rank: the last part of the round before, which came down to it. A leaf waits for it and
-        // computes; ranks above wait for parts from below.
+        // By rank: the last part of the previous round that reached it from above. A leaf waits for it and computes;
+        // ranks above wait for parts from below.
         let mut begins: Vec<Option<u32>> = vec![None; ranks];
         for _ in 0..self.rounds {
             let mut ends = vec![None; ranks];
@@ -123,8 +123,8 @@ impl Collective {
         Ok(workload)
     }
 
-    /// Generates an all-to-all exchange: each rank has a part for each rank, its own included, and sends the
-    /// n - 1 others at once.
+    /// Generates an all-to-all exchange: each rank has a part for each rank, including itself, and sends the other n -
+    /// 1 parts at once.
     ///
     /// # Errors
     /// Returns the errors of [`Collective::ring_all_reduce`].

@@ -1,4 +1,4 @@
-//! Driver of a workload: pieces to write, as other pieces arrive.
+//! Driver of a workload: returns pieces to write when other pieces have arrived.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ pub struct Driver {
     workload: Workload,
     /// By piece: number of pieces that it still waits for.
     missing: Vec<u32>,
-    /// Pieces that wait for a piece, one piece after another, and the start of each piece's range.
+    /// Pieces that wait for each piece, one range after another, and the start of each range.
     waiting: Vec<u32>,
     waiting_starts: Vec<usize>,
     flows: Vec<Progress>,
@@ -82,7 +82,7 @@ impl Driver {
         self.workload.send_along(block, chain)
     }
 
-    /// Returns the pieces that wait for nothing, with their times: by time, then by number.
+    /// Returns the pieces that wait for no other piece, with their times: by time, then by number.
     pub fn first(&self) -> Vec<(Nanos, u32)> {
         let pieces = self.workload.pieces().iter().enumerate();
         let mut first: Vec<(Nanos, u32)> = pieces

@@ -1,16 +1,15 @@
 //! Traffic between hosts: flows, and pieces of them that may wait for each other.
 //!
-//! A [`Flow`] is a connection from one host to another. Its bytes come in [`Piece`]s: the application writes
-//! a piece once the pieces that it waits for have arrived and some time has passed. A flow with one piece
-//! that waits for nothing is a transfer with a start time; dependencies make pipelines and collectives of
-//! flows. [`Driver`] decides which pieces are written at which time.
+//! A [`Flow`] is a connection from one host to another. Its bytes come in [`Piece`]s. The application writes a piece
+//! after the pieces that it waits for have arrived, and after a wait. A flow with one piece without dependencies is a
+//! transfer with a start time; dependencies make pipelines and collectives of flows. [`Driver`] decides which pieces
+//! are written at which time.
 //!
 //! [`Block`]s of files have a preliminary chain of hosts; when a block begins, a [`super::Placer`] may choose
 //! another.
 //!
-//! [`trains`] are packets without a transport. [`lists`] are flows as given, [`rings`] the workload of
-//! Etalon's section 5, [`pipeline`] files written as HDFS does, [`collective`] the communication of model
-//! training.
+//! [`trains`] are packets without a transport. [`lists`] are flows from a list, [`rings`] is the workload of Etalon's
+//! section 5, [`pipeline`] writes files as HDFS does, [`collective`] is the communication of model training.
 
 pub mod collective;
 mod driver;
@@ -59,7 +58,8 @@ pub struct Piece {
     pub flow: u32,
     /// Number of bytes; at least one.
     pub bytes: u64,
-    /// Time from the last arrival that it waits for to its writing; its start time if it waits for nothing.
+    /// Time between the last arrival that it waits for and its writing; for a piece without dependencies, its start
+    /// time.
     pub wait: Nanos,
 }
 
@@ -67,7 +67,7 @@ pub struct Piece {
 /// with data and one with answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// Number of its first flow, whose start is the block's start. The next flow ends the block.
+    /// Number of its first flow; the start of this flow is the start of the block. The next flow ends the block.
     pub first: u32,
     /// Number of hops: copies that cross the network.
     pub hops: u32,
@@ -77,7 +77,7 @@ pub struct Block {
     pub writer: Place,
     /// Size in bytes.
     pub bytes: u64,
-    /// Blocks of the file that are not written when it begins, itself included.
+    /// Blocks of the file that are not written when it begins, including itself.
     pub left: u64,
 }
 

@@ -1,10 +1,10 @@
 //! Files written as HDFS writes them: block after block, packets from copy to copy, and acknowledgements
 //! back.
 //!
-//! A block has a chain of hosts. The writer sends packets to the first, which forwards each complete packet,
-//! and so on. The last host answers each packet, and answers travel back host by host. The writer has at most
-//! a window of unanswered packets. It starts the next block when the last packet of this one is answered. A
-//! copy on the writer's own host crosses no network.
+//! A block has a chain of hosts. The writer sends packets to the first, which forwards each complete packet, and so on.
+//! The last host answers each packet, and answers travel back host by host. The writer has at most a window of
+//! unanswered packets. It starts the next block when the last packet of the previous one is answered. A copy on the
+//! writer's own host crosses no network.
 
 use leeward_fabric::Nanos;
 
@@ -23,7 +23,7 @@ pub struct Pipeline {
     pub block: u64,
     /// Bytes of a packet (`dfs.client-write-packet-size`).
     pub packet: u64,
-    /// Most packets without an answer (`dfs.client.write.max-packets-in-flight`).
+    /// Largest number of packets without an answer (`dfs.client.write.max-packets-in-flight`).
     pub window: u32,
     /// Bytes of an answer.
     pub answer: u64,
@@ -112,7 +112,8 @@ impl Pipeline {
             Ok(Hop { data: workload.add_flow(flow)?, answers: workload.add_flow(back)? })
         });
         let hops: Vec<Hop> = hops.collect::<Result<_, WorkloadError>>()?;
-        // The last packets' answers at the writer, as many as the window; a packet waits for one of them.
+        // The answers to the last packets at the writer; there are as many as the window has packets. A packet waits
+        // for one of them.
         let mut answered: Vec<u32> = Vec::with_capacity(self.window as usize);
         let packets = bytes.div_ceil(self.packet);
         for packet in 0..packets {
@@ -150,7 +151,7 @@ pub struct Dfsio {
     pub racks: u32,
     /// Hosts per rack.
     pub hosts: u32,
-    /// Mappers in each rack, on its hosts in turn.
+    /// Number of mappers in each rack, on its hosts in turn.
     pub mappers: u32,
     /// Bytes of each file.
     pub file: u64,

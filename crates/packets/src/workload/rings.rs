@@ -1,8 +1,8 @@
-//! Big flows along rings of racks and small ones between all others (Etalon, section 5.3).
+//! Big flows along rings of racks, and small flows between all other pairs (Etalon, section 5.3).
 //!
-//! Each pair of racks has flows of one kind, one after another. The next starts when the one before would end
-//! at its pair's share of the bandwidth. Sizes and hosts are uniform draws. Big flows go from rack i to i +
-//! 1, and with two rings also to i + 2; the rings share a rack's rate of big flows.
+//! Each pair of racks has flows of one kind, one after another. The next flow starts when the previous one would end at
+//! its pair's share of the bandwidth. Sizes and hosts are uniform draws. Big flows go from rack i to i + 1, and with
+//! two rings also to i + 2; the rings share a rack's rate of big flows.
 
 use std::ops::RangeInclusive;
 
@@ -21,7 +21,7 @@ pub const SMALL: u32 = 0;
 /// Class of big flows.
 pub const BIG: u32 = 1;
 
-/// Difference between the class of an answer and that of its flow.
+/// Difference between the class of an answer and the class of its flow.
 pub const ANSWER: u32 = 2;
 
 /// Settings of the workload.
@@ -41,14 +41,13 @@ pub struct Rings {
     pub big_bytes: RangeInclusive<u64>,
     /// Range of the bytes of a small flow.
     pub small_bytes: RangeInclusive<u64>,
-    /// If true, follows the authors' generator: small flows also go inside a rack. Each pair, those of the
-    /// rings included, counts for one share of the small rate. If false, a rack offers its whole small rate
-    /// to other racks.
+    /// If true, follows the authors' generator: small flows also go inside a rack. Each pair, including the pairs of
+    /// rings, counts for one share of the small rate. If false, a rack offers its whole small rate to other racks.
     pub own_rack: bool,
-    /// Bytes of the answer to each flow, sent when all of the flow has arrived; 0 for no answer. An answer
-    /// has the flow number after that of its flow, and its class plus [`ANSWER`].
+    /// Bytes of the answer to each flow, sent when the whole flow has arrived; 0 for no answer. An answer has the next
+    /// flow number after its flow, and its flow's class plus [`ANSWER`].
     pub answer: u64,
-    /// Time from which on no flow starts.
+    /// Time after which no flow starts.
     pub end: Nanos,
     /// Seed of the draws.
     pub seed: u64,
@@ -112,8 +111,8 @@ impl Rings {
         Ok(workload)
     }
 
-    /// Generates the flows of a pair of racks. Each pair draws from its own stream, so that another ring or a
-    /// later end does not change them.
+    /// Generates the flows of a pair of racks. Each pair draws from its own stream, so another ring or a later end does
+    /// not change its draws.
     fn pair(&self, from: u32, to: u32, workload: &mut Workload) -> Result<(), WorkloadError> {
         let ahead = (to + self.racks - from) % self.racks;
         if ahead == 0 && !self.own_rack {

@@ -9,10 +9,10 @@ use super::{Place, WorkloadError};
 pub const HEADER: u32 = 28;
 /// Largest payload of a UDP packet.
 const MOST_PAYLOAD: u32 = 65_507;
-/// Most packets of all trains, so that their records fit in memory.
+/// Largest number of packets of all trains, so that their records fit in memory.
 const MOST_PACKETS: u64 = 20_000_000;
 
-/// A train: bursts of packets, each sent as fast as the host's NIC takes them, with a pause between bursts.
+/// A train: bursts of packets with a pause between them. Each burst goes as fast as the host's NIC accepts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Train {
     /// Sending host.
@@ -27,7 +27,7 @@ pub struct Train {
     pub packets: u32,
     /// Bytes of a packet without headers.
     pub payload: u32,
-    /// Time from the last packet of a burst that the NIC took to the first of the next.
+    /// Time between the last packet of a burst that the NIC accepted and the first packet of the next burst.
     pub gap: Nanos,
 }
 
@@ -42,7 +42,7 @@ impl Train {
         self.payload + HEADER
     }
 
-    /// Checks that hosts of a network can send the train in addition to trains of `beside` packets.
+    /// Checks that hosts of a network can send the train, in addition to trains with `beside` packets.
     pub(super) fn check(&self, racks: u32, hosts: u32, beside: u64) -> Result<(), WorkloadError> {
         for (end, place) in [("from", self.source), ("to", self.destination)] {
             if place.rack >= racks || place.host >= hosts {

@@ -1,4 +1,4 @@
-//! Scenario files of the packet plant: their settings, results and errors.
+//! Scenario files of the packet simulator: their settings, results and errors.
 
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
@@ -24,7 +24,7 @@ fn the_example_uses_circuits_as_figure_6b_does() {
     let text = include_str!("../../../../examples/circuits/strobe.yaml");
     let outcome = run(text);
     let used = outcome.records.circuit_utilization(0, 1, 80e9, Nanos(10_000_000)).expect("days");
-    // The paper has 88 %.
+    // The paper reports 88 %.
     assert!((0.72..=1.0).contains(&used), "{used}");
     assert_eq!(outcome.records.samples.len(), 5001);
     assert!(outcome.records.samples.iter().any(|sample| sample.capacity == 128 && sample.packets > 16));
@@ -48,8 +48,7 @@ fn circuit_marks_for_retcp_start_at_the_time_in_the_file() {
 
 #[test]
 fn queue_marks_and_circuit_marks_never_share_a_segment() {
-    // Queues do not mark segments of reTCP, so its echo signals circuits only; circuits do not mark DCTCP's
-    // segments.
+    // Queues do not mark segments of reTCP, so its echo signals only circuits. Circuits do not mark DCTCP's segments.
     let of = |network: &str, tcp: &str| {
         run(&format!("{LONG}scheduler: {{name: strobe}}\nnetwork: {{{network}}}\ntcp: {{{tcp}}}\n"))
     };
@@ -104,8 +103,8 @@ fn a_train_leaves_at_the_nic_rate_for_the_bucket_and_then_at_the_limit() {
     let [train] = &outcome.records.trains[..] else { panic!("one train") };
     assert_eq!((train.began, train.sent, train.arrivals.len()), (Some(Nanos(1_000_000)), 200, 200));
     assert!(train.arrivals.iter().map(|one| one.packet).eq(0..200));
-    // 1500 bytes take 1.2 us at 10 Gb/s and 120 us at 100 Mb/s. The first ten are in the bucket. All others
-    // follow each other, since the NIC has 128 KiB of the first burst when the second begins.
+    // 1500 bytes take 1.2 us at 10 Gb/s and 120 us at 100 Mb/s. The first ten are in the bucket. All others follow each
+    // other without a pause, because the NIC has 128 KiB of the first burst when the second begins.
     let gaps = train.arrivals.windows(2).map(|two| two[1].at.since(two[0].at));
     let fast = gaps.clone().take_while(|gap| *gap == Nanos(1_200)).count();
     assert_eq!(fast, 9);
@@ -116,7 +115,7 @@ fn a_train_leaves_at_the_nic_rate_for_the_bucket_and_then_at_the_limit() {
 
 #[test]
 fn a_pause_refills_the_bucket() {
-    // The bucket refills 5 packets in 60 us less than the pause.
+    // The bucket refills 5 packets in a time that is 60 us shorter than the pause.
     let outcome = train(5, "rate: 100Mbps, bucket: 7500B");
     let at: Vec<u64> = outcome.records.trains[0].arrivals.iter().map(|one| one.at.0).collect();
     assert!([&at[..5], &at[5..]].iter().all(|burst| burst[4] - burst[0] == 4 * 1_200), "{at:?}");
@@ -139,14 +138,14 @@ fn limits_hold_for_tcp_and_a_train_waits_for_its_share() {
     let text = "network: {racks: 2, hosts_per_rack: 1, limits: [{host: [0, 0], rate: 1Gbps, bucket: 16kB}]}\n\
         workload: {flows: [{from: [0, 0], to: [1, 0], bytes: 1GB}]}\nhorizon: 100ms\n";
     let alone = run(text).records.flows[0].delivered;
-    // All of 100 ms except the headers, plus the bucket.
+    // All of 100 ms at the limit, except the headers, plus the bucket.
     assert!((12_300_000..=12_530_000).contains(&alone), "{alone}");
     let outcome = run(&format!("{text}trains: [{{from: [0, 0], to: [1, 0], start: 20ms}}]\n"));
     let train = &outcome.records.trains[0];
     let bytes = 1500 * train.arrivals.len() as u64;
     assert!(train.arrivals.len() == 2000, "{}", train.arrivals.len());
     assert!(outcome.records.flows[0].delivered.abs_diff(alone - bytes) < 200_000);
-    // Both have 128 KiB in the NIC, so each gets half.
+    // Both flows have 128 KiB in the NIC, so each gets half.
     let took = train.arrivals[1999].at.since(train.arrivals[0].at);
     assert!((40_000_000..56_000_000).contains(&took.0), "{took:?}");
 }
@@ -173,7 +172,7 @@ fn every_workload_and_demand_estimate_runs_to_its_end() {
             let outcome = run(&text);
             let records = &outcome.records;
             assert!(records.flows.iter().all(|flow| flow.finished.is_some()), "{text}");
-            // Queues of 16 packets are less than a day's worth, and Solstice leaves them to packets.
+            // Queues of 16 packets hold less than a day's worth, and Solstice leaves them to the packet switch.
             let days = records.days.iter().any(|day| day.bytes > 0);
             assert!(days || demand == "voq" || workload.contains("tree"), "{text}");
             assert!(outcome.ended < Nanos(1_000_000_000), "{text}");
@@ -203,7 +202,7 @@ fn the_policy_places_copies_at_the_start_of_each_block() {
         assert!(ahead.iter().all(|&(_, to)| to != 0), "{copies}: {ahead:?}");
         assert!(ahead.iter().any(|&(_, to)| to != ahead[0].1), "{copies}: {ahead:?}");
     }
-    // Before the first block the policy got one idle report, so its time is one report ahead.
+    // Before the first block, the policy got one idle report, so its time is one report interval ahead.
     let turned = of("{leeward: {circuit_turn: 2ms}}");
     assert!(
         turned.iter().all(|&(began, to)| u64::from(to) == 1 + (began.0 + 1_000_000) / 2_000_000 % 7),
@@ -248,7 +247,7 @@ fn a_run_ends_with_the_last_byte_of_its_workload_whatever_its_horizon() {
     let of_pair = |flow: &&FlowRecord| (flow.flow.source.rack, flow.flow.destination.rack) == (0, 1);
     let written: u64 = outcome.records.flows.iter().filter(of_pair).map(|flow| flow.written).sum();
     assert_eq!((sample.at, sample.delivered), (outcome.ended, written));
-    // An earlier horizon cuts the run.
+    // An earlier horizon ends the run.
     assert_eq!(of("1ms").ended, Nanos(1_000_000));
 }
 
@@ -263,7 +262,7 @@ fn listed_days_equal_those_of_the_matching_scheduler() {
     let round = "days: [{length: 180us, circuits: [[0, 1], [1, 2], [2, 0]]},\
                  {length: 180us, circuits: [[0, 2], [1, 0], [2, 1]]}]";
     assert_eq!(of(round), of("name: strobe"));
-    // Listed days may be longer than a scheduler's week, after nights of their own.
+    // Listed days may be longer than a scheduler's week, and have their own nights.
     let long = of("night: 3ms, days: [{length: 5ms, circuits: [[2, 0]]}]");
     let first = long.records.days.first().expect("a day has ended");
     assert_eq!((first.source, first.destination), (2, 0));
@@ -515,7 +514,7 @@ proptest! {
         prop_assert!(records.flows.iter().all(|flow| flow.delivered == bytes && flow.finished.is_some()));
         prop_assert_eq!(Some(outcome.ended), records.flows.iter().map(|flow| flow.finished).max().flatten());
         prop_assert_eq!(&outcome, &run(&text));
-        // A longer horizon does not change a run; a run cut at any time loses no byte.
+        // A longer horizon does not change a run. A run cut at any time loses no byte.
         prop_assert_eq!(&outcome, &run(&text.replace("horizon: 10s", "horizon: 9s")));
         let cut = outcome.ended.0 * shorter / 10;
         let cut = run(&text.replace("horizon: 10s", &format!("horizon: {}ns", cut.max(1))));

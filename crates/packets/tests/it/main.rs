@@ -1,4 +1,4 @@
-//! Tests of the packet plant: runs, files, and workloads.
+//! Tests of the packet simulator: runs, files, and workloads.
 
 mod file;
 mod plant;

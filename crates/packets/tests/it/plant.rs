@@ -1,4 +1,4 @@
-//! The packet plant conserves bytes, ends flows, repeats runs, follows demand with weeks, and reproduces
+//! The packet simulator conserves bytes, ends flows, repeats runs, follows demand with its weeks, and reproduces
 //! figures of the Etalon paper.
 
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
 
-/// Days of 180 us after nights of 20 us, rack i to rack i + k on day k (Etalon, figure 4).
+/// Days of 180 us after nights of 20 us; on day k rack i sends to rack i + k (Etalon, figure 4).
 fn strobe(racks: usize) -> Schedule {
     let days = (1..racks).map(|day| ring(racks, day, 180_000));
     Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
@@ -26,7 +26,7 @@ fn ring(racks: usize, step: usize, length: u64) -> Day {
     Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(length) }
 }
 
-/// A small plant: 4 racks of 2 hosts.
+/// A small network: 4 racks of 2 hosts.
 fn small() -> Settings {
     Settings { hosts_per_rack: 2, ..Settings::etalon(4) }
 }
@@ -100,7 +100,7 @@ proptest! {
         for (record, &(.., start, bytes)) in records.flows.iter().zip(&flows) {
             prop_assert_eq!((record.written, record.delivered), (bytes, bytes));
             prop_assert_eq!(record.began, Some(Nanos(start)));
-            // The bytes need this time to pass a NIC.
+            // The bytes need at least this time to pass a NIC.
             prop_assert!(record.finished.is_some_and(|at| at.0 >= start + bytes * 8 / 10));
             prop_assert!(record.segments >= bytes.div_ceil(8948));
         }
@@ -133,7 +133,7 @@ fn seeds_differ_where_hosts_jitter() {
 
 #[test]
 fn a_lone_flow_takes_the_sum_of_its_link_times() {
-    // A segment with 948 bytes of payload: 0.8 us on each of three links of 10 Gb/s, 10 us along two of them.
+    // A segment with 948 bytes of payload takes 0.8 us on each of three links of 10 Gb/s, and 10 us along two of them.
     let mut plant =
         Plant::new(small(), Plan::Packets, transfers(&[(0, 2, 500, 948)])).expect("a right plant");
     plant.run(Nanos(MS)).expect("a right run");
@@ -159,7 +159,7 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
         let demands = RefCell::new(Vec::new());
         let planner = Box::new(|bytes: &[u64]| {
             demands.borrow_mut().push(bytes[1]);
-            // A long day if there is demand, otherwise a short one without circuits.
+            // A long day if there is demand; otherwise a short day without circuits.
             let length = if bytes[1] > 0 { 480_000 } else { 180_000 };
             let none =
                 Day { matching: Matching::new(vec![None; 4]).expect("a matching"), length: Nanos(length) };
@@ -167,7 +167,7 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
             Ok(Schedule::new(4, Nanos(20_000), vec![day]).expect("a schedule"))
         });
         let plan = Plan::Weekly { demand, ahead: Nanos(1000), planner };
-        // Two hosts send from 0.3 ms on, so that they queue; the flow within the rack is no demand.
+        // Two hosts send from 0.3 ms on, so they queue. The flow within the rack is no demand.
         let flows = [(0, 2, 300_000, 2_000_000), (1, 3, 300_000, 2_000_000), (4, 5, 0, 1_000_000)];
         let mut plant = Plant::new(small(), plan, transfers(&flows)).expect("a right plant");
         plant.run(Nanos(20 * MS)).expect("a right run");
@@ -181,7 +181,7 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
             .collect();
         drop(plant);
         let demands = demands.into_inner();
-        // No demand at 0 and 199 us, so two weeks of 200 us; then weeks of 500 us.
+        // No demand at 0 and at 199 us, so two weeks of 200 us; then weeks of 500 us.
         assert_eq!(demands[..2], [0, 0], "{demand:?}");
         assert!(demands[2] > 0, "{demand:?}: {demands:?}");
         assert_eq!(days[0], (420_000, 900_000), "{demand:?}");

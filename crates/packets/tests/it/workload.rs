@@ -23,8 +23,8 @@ fn collective(count: u32, bytes: u64, rounds: u32) -> Collective {
     Collective { racks: 4, hosts: 16, ranks: ranks(count), bytes, rounds, compute: Nanos(7) }
 }
 
-/// Carries a workload out over a network in which each flow has its own time per piece and sends its pieces
-/// one after another. Returns the write and arrival times of each piece.
+/// Carries out a workload over a network in which each flow has its own time per piece, and sends its pieces one after
+/// another. Returns the write and arrival times of each piece.
 fn carry_out(workload: &Workload, takes: impl Fn(u32) -> u64) -> Vec<(Nanos, Nanos)> {
     let mut driver = Driver::new(workload.clone());
     let mut events: BTreeSet<(Nanos, u32, Option<u64>)> =
@@ -54,7 +54,7 @@ fn carry_out(workload: &Workload, takes: impl Fn(u32) -> u64) -> Vec<(Nanos, Nan
     times
 }
 
-/// Checks that every piece is written at its wait after the last piece that it waits for.
+/// Checks that every piece is written exactly one wait after the last piece that it waits for.
 fn check_order(workload: &Workload, times: &[(Nanos, Nanos)]) {
     for (number, piece) in workload.pieces().iter().enumerate() {
         let last = workload.after(number as u32).iter().map(|&after| times[after as usize].1).max();
@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(of(ANSWERS), 32 * u64::from(copies) * packets.sum::<u64>());
         let times = carry_out(&workload, |flow| takes[flow as usize % takes.len()]);
         check_order(&workload, &times);
-        // Data of the writer that is sent and not answered.
+        // Data of the writer that is sent and not yet answered.
         let mut changes = Vec::new();
         for (piece, times) in workload.pieces().iter().zip(&times) {
             let flow = workload.flows()[piece.flow as usize];
@@ -175,7 +175,7 @@ proptest! {
 
 #[test]
 fn etalons_files_cross_racks_once_for_each_copy_but_the_first() {
-    // Section 6: 64 writers of 400 MB on 8 racks, the first copy at the writer: 25 GB for each other copy.
+    // Section 6: 64 writers of 400 MB on 8 racks, with the first copy at the writer, give 25 GB for each other copy.
     let dfsio = Dfsio {
         racks: 8,
         hosts: 16,
@@ -197,8 +197,8 @@ fn etalons_files_cross_racks_once_for_each_copy_but_the_first() {
     assert_eq!(bytes, 64 * 400_000_000);
 }
 
-/// Returns the offered bytes per second by pair of racks: the bytes except those of its last flow, over the
-/// time until that one starts.
+/// Returns the offered bytes per second by pair of racks: all bytes except the last flow's, over the time until the
+/// last flow starts.
 fn offered(flows: &[Transfer]) -> BTreeMap<(u32, u32), (u32, f64, usize)> {
     let mut pairs: BTreeMap<(u32, u32), Vec<&Transfer>> = BTreeMap::new();
     for transfer in flows {

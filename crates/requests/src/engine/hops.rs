@@ -35,7 +35,7 @@ impl<W: Observer> Engine<'_, W> {
                     self.plan.servers[hop.server as usize].push_over(&self.pool, id);
                     self.wake(hop.server);
                 }
-                // Behind other requests it is not the head, so the time of the limiter is unchanged.
+                // Behind other requests, it is not the head, so the limiter's time is unchanged.
                 if self.plan.limiters[hop.limiter as usize].waiting.head == id {
                     self.expect(hop.limiter as usize);
                 }
@@ -99,7 +99,7 @@ impl<W: Observer> Engine<'_, W> {
             }
         } else {
             while let Some((mut id, was_over)) = self.plan.servers[index].start_device(&mut self.pool) {
-                // The request leaves its limiter first: a request is in at most one list.
+                // The request leaves its limiter first, because a request is in at most one list.
                 self.started(index, id, was_over, self.pool.get(id).left);
                 self.plan.servers[index].hand(&mut self.pool, id);
                 let mut bytes = self.pool.get(id).size;
@@ -155,7 +155,7 @@ impl<W: Observer> Engine<'_, W> {
             let way = live.kind as usize;
             let latency = [device.settings.read_latency, device.settings.write_latency][way].0;
             let time = self.now + latency + live.tail;
-            // Equal times stay in order of service; without tails the position is the end.
+            // At equal times, the order of service stays. Without tails, the position is the end.
             let later = device.returning[way].iter().rev().take_while(|&&(other, _)| other > time).count();
             let at = device.returning[way].len() - later;
             device.returning[way].insert(at, (time, id));
@@ -234,7 +234,7 @@ impl<W: Observer> Engine<'_, W> {
     }
 }
 
-/// Builds the watcher's view of a request.
+/// Builds the description of a request for the observer.
 #[inline]
 fn of(live: &Live, work: f64) -> RequestEvent {
     RequestEvent {

@@ -1,8 +1,8 @@
 //! Main loop of a run, in whole nanoseconds.
 //!
-//! The engine takes in all events of one moment before it starts anything at that moment, so that a server
-//! chooses among all present requests. Events of one moment go in this order: servers, device latencies,
-//! limiters, weight controllers, arrivals; each group by index.
+//! The engine handles all events of one moment before it starts any service, so that a server chooses among all present
+//! requests. Events of one moment are handled in this order: servers, device latencies, limiters, weight controllers,
+//! arrivals. Within each group, they go by index.
 
 mod hops;
 mod senders;
@@ -130,8 +130,7 @@ impl<'a, W: Observer> Engine<'a, W> {
         for workload in 0..self.setup.workloads.len() {
             slot(Event::Sends(workload as u32));
         }
-        // Groups of the clock: servers with their latencies, limiters, and the sources that act by
-        // themselves.
+        // Groups of the clock: servers with their latencies, limiters, and the sources that act on their own.
         let limiters = self.plan.limiters.len();
         let is_served = |what: &&Event| matches!(what, Event::Served(_) | Event::Returned(..));
         let servers = self.events.iter().filter(is_served).count();
@@ -149,8 +148,8 @@ impl<'a, W: Observer> Engine<'a, W> {
             self.area += u128::from(self.under_way) * u128::from(now - self.now);
             self.now = now;
             self.recorder.until(now);
-            // Server that ended a service, if it is the only event now: its slot is written when it starts
-            // the next service.
+            // The server that ended a service, if this is the only event now. Its slot is written when it starts the
+            // next service.
             let mut last = None;
             loop {
                 let (time, slot) = self.clock.first();
@@ -181,8 +180,7 @@ impl<'a, W: Observer> Engine<'a, W> {
         Ok(self.recorder.finish(servers.collect(), Nanos(self.now), self.area))
     }
 
-    /// Handles the event of a slot. Returns the server if it ended a service; the caller then writes its
-    /// slot.
+    /// Handles the event of a slot. Returns the server if it ended a service, so that the caller writes its slot.
     fn handle(&mut self, slot: u32) -> Result<Option<u32>, RequestsError> {
         match self.events[slot as usize] {
             Event::Served(server) => {

@@ -17,7 +17,7 @@ pub(super) struct Sender<'a> {
     pub(super) next: Option<Arrival>,
     /// Number of requests that a closed loop may send now; `None` for an open loop.
     pub(super) closed: Option<u32>,
-    /// Number of requests read from the source, the next included.
+    /// Number of requests read from the source, including the next one.
     pub(super) seen: u64,
     pub(super) slot: u32,
 }
@@ -70,7 +70,7 @@ impl<'a, W: Observer> Engine<'a, W> {
             return refuse(format!("{} bytes: expected at most {}", next.size, 1u64 << 53));
         }
         if sender.closed.is_some() {
-            // Requests without work would be sent endlessly at one moment.
+            // Requests without work would be sent endlessly at the same moment.
             let (from, to) = self.plan.ways[workload];
             let hops = &self.plan.hops[from as usize..to as usize];
             if hops.iter().all(|hop| next.work[hop.stage as usize] <= 0.0) {
@@ -93,7 +93,7 @@ impl<'a, W: Observer> Engine<'a, W> {
         Ok(())
     }
 
-    /// Returns true if a workload will send a request. Controllers alone must not keep the run going.
+    /// Returns true if a workload will send a request. Controllers alone must not extend the run.
     pub(super) fn anyone_sends(&self) -> bool {
         let until = self.setup.until.unwrap_or(Nanos(NEVER));
         let sends = |sender: &Sender<'_>| match (sender.next, sender.closed) {
@@ -120,7 +120,7 @@ impl<'a, W: Observer> Engine<'a, W> {
             self.clock.set(sender.slot, again);
         }
         let (hop, end) = self.plan.ways[workload];
-        // The request being sent is the last one read.
+        // The current request is the last one read.
         let tails = self.setup.tails.get(workload).filter(|tails| !tails.is_empty());
         let tail = tails.map_or(0, |tails| tails[((sender.seen - 1) % tails.len() as u64) as usize].0);
         let id = self.pool.add(Live {

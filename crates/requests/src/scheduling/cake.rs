@@ -1,8 +1,8 @@
 //! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012). At each interval, weights of shares
 //! adapt to the ratio of the SLO to the tail measured in that interval.
 //!
-//! The thesis gives no numbers for its bounds. Cake itself controls two levels of a real store; this module
-//! has its shares of device time and its compliance bounds.
+//! The thesis gives no values for its bounds. Cake itself controls two levels of a real store. This module has only its
+//! shares of device time and its compliance bounds.
 
 use leeward_fabric::Nanos;
 
@@ -19,8 +19,8 @@ pub struct Cake {
     pub upper: f64,
     /// Relative step of a weight; above 0 and below 1.
     pub step: f64,
-    /// Least weight, as a share of the mean weight, so that the workload stays measurable and its weight can
-    /// grow again; above 0, at most 1.
+    /// Smallest weight, as a share of the mean weight; above 0, at most 1. It keeps the workload measurable, so that
+    /// its weight can grow again.
     pub floor: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Earliest deadline first: the deadline of a request is its arrival plus its workload's SLO, whatever
-//! happened to it before (SLO section 3.3.1).
+//! Earliest deadline first: the deadline of a request is its arrival plus its workload's SLO, regardless of earlier
+//! delays (SLO section 3.3.1).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

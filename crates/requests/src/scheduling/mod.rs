@@ -13,11 +13,11 @@ use self::levels::Levels;
 use self::shares::Shares;
 use super::live::Pool;
 
-/// Scheduling in which a server serves waiting requests. In every order, requests over their limits come last.
+/// Order in which a server serves waiting requests. In every order, requests over their limits come last.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Scheduling {
-    /// Strict priorities, first come first served within one: the order that PriorityMeister enforces, and
-    /// bySLO with other priorities.
+    /// Strict priorities, first come first served within a priority. PriorityMeister enforces this order, and bySLO
+    /// with other priorities.
     #[default]
     Priority,
     /// First come, first served at the server.
@@ -26,7 +26,7 @@ pub enum Scheduling {
     Shares,
     /// Proportional share with weights that feedback adjusts. Devices only.
     Cake(Cake),
-    /// Earliest deadline first; the deadline is arrival plus SLO, best effort comes last. Devices only.
+    /// Earliest deadline first: the deadline is arrival plus SLO. Best effort comes last. Devices only.
     Deadline,
 }
 
@@ -39,8 +39,7 @@ pub(super) enum RequestQueue {
 }
 
 impl RequestQueue {
-    /// Creates an empty queue for workloads with these weights and objectives in nanoseconds, on `levels`
-    /// levels.
+    /// Creates an empty queue on `levels` levels, for workloads with these weights and with objectives in nanoseconds.
     pub(super) fn new(order: Scheduling, levels: usize, weights: &[f64], objectives: &[u64]) -> RequestQueue {
         match order {
             Scheduling::Priority | Scheduling::Fifo => RequestQueue::Levels(Levels::new(levels)),
@@ -78,7 +77,7 @@ impl RequestQueue {
         }
     }
 
-    /// Puts back a request of which a link has sent a packet, as the first of its level. Links support levels
+    /// Puts a request back as the first of its level, after a link has sent one of its packets. Links support levels
     /// only.
     #[inline]
     pub(super) fn put_back(&mut self, pool: &mut Pool, id: u32) {

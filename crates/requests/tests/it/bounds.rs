@@ -16,7 +16,7 @@ struct Sends {
     priority: u32,
     path: Vec<usize>,
     largest: f64,
-    /// Start, and requests: (share of the largest, pause before it in seconds).
+    /// Start time, and requests as (share of the largest request, pause before it in seconds).
     start: f64,
     requests: Vec<(f64, f64)>,
 }
@@ -27,12 +27,12 @@ struct Case {
     workloads: Vec<Sends>,
 }
 
-/// Work is in bytes, and a second of capacity serves a few thousand requests, so rounding to nanoseconds is
+/// Work is in bytes, and the servers serve a few thousand requests per second, so rounding to nanoseconds is
 /// negligible.
 const CAPACITIES: [f64; 4] = [10e6, 8e6, 9e6, 10e6];
 
-/// Workloads of one or two buckets over `paths`, up to nine tenths of the least capacity together. They are
-/// greedy from one moment on, or have pauses.
+/// Workloads of one or two buckets over `paths`, with a total of up to nine tenths of the smallest capacity. They are
+/// greedy from some moment on, or have pauses.
 fn systems(paths: Vec<Vec<usize>>, buckets: usize) -> impl Strategy<Value = Case> {
     let path = prop::sample::select(paths);
     let pause = prop_oneof![6 => Just(0.0), 1 => 0.0..0.05f64, 1 => 0.05..0.5f64];
@@ -238,7 +238,7 @@ proptest! {
         (places, latency) in (1u32..8, 0u64..2_000_000),
         over in prop_oneof![Just(OverLimit::Held), Just(OverLimit::Demoted)],
     ) {
-        // During a latency, slots are occupied without service, so there must be enough slots.
+        // During a latency, slots are occupied without service, so enough slots must exist.
         let least = case.workloads.iter().flat_map(|sends| sends.requests.iter().map(|r| (r.0 * sends.largest).ceil()))
             .fold(f64::INFINITY, f64::min);
         let spare = (latency as f64 / (least / case.capacities[0] * 1e9)).ceil() as u32 + 1;
@@ -250,7 +250,7 @@ proptest! {
         let most = case.workloads.iter().map(|sends| sends.largest).fold(0.0, f64::max);
         for (index, latency_of) in latencies.iter().enumerate() {
             let own = &case.workloads[index];
-            // Requests inside the device when one of a later priority was last started go first.
+            // Requests that are inside the device when a request of a later priority was last started go first.
             let has_later = case.workloads.iter().any(|other| other.priority > own.priority) || over == OverLimit::Demoted;
             let inside = if has_later { most * f64::from(outstanding) } else { 0.0 };
             let mut flows: Vec<Flow> = case.workloads.iter().map(|sends| Flow {

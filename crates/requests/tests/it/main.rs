@@ -1,4 +1,5 @@
-//! Tests of the request plant: runs against a literal simulator, bounds, queueing theory, and what is promised of latency.
+//! Tests of the request simulator: runs compared with a literal simulator, bounds, queueing theory, and latency
+//! guarantees.
 
 mod bounds;
 mod queueing;

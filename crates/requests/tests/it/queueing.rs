@@ -1,4 +1,4 @@
-//! Means of simulated queues against queueing theory, with fixed seeds and confidence intervals by batches.
+//! Means of simulated queues compared with queueing theory, with fixed seeds and confidence intervals by batches.
 
 use leeward_fabric::Nanos;
 use leeward_registry::random::{Kind as Drawn, stream};
@@ -92,13 +92,13 @@ fn priorities_match_cobhams_formula() {
     let loads = [0.2, 0.25, 0.3];
     let arrivals =
         (6..).zip(loads).map(|(index, load)| poisson(index, load, REQUESTS, exponential)).collect();
-    // Up to the end of the shortest one, so that all three overlap.
+    // The arrivals end with the shortest sequence, so that all three overlap.
     let mut arrivals: Vec<Vec<Arrival>> = arrivals;
     let end = arrivals.iter().map(|of| of[of.len() - 1].at).min().unwrap();
     arrivals.iter_mut().for_each(|of| of.retain(|arrival| arrival.at <= end));
     let rows = one_device(&[0, 1, 2], arrivals);
-    // Residual work in service: the sum of load times mean square over twice the mean, which for exponential
-    // sizes is the load.
+    // Residual work in service: the sum of load times mean square over twice the mean. For exponential sizes, this is
+    // the load.
     let (left, mut before) = (loads.iter().sum::<f64>(), 0.0);
     for (priority, load) in (0..).zip(loads) {
         let wait = left / ((1.0 - before) * (1.0 - before - load));

@@ -1,4 +1,4 @@
-//! The request simulator against a literal model, nanosecond by nanosecond, and general properties.
+//! The request simulator compared with a literal model, nanosecond by nanosecond, and general properties.
 
 use std::collections::BTreeMap;
 
@@ -128,9 +128,9 @@ fn sources(sends: &Sends) -> Vec<Source<'_>> {
 #[derive(Default)]
 struct Log {
     passed: BTreeMap<(usize, usize), Vec<(u64, f64)>>,
-    /// Work that waits within its limits, by server and rank, where nothing is limited.
+    /// Work that waits within its limits, by server and rank, if nothing is limited.
     waits: BTreeMap<(usize, u32), f64>,
-    /// Times at which a server last became free, and its queue last filled.
+    /// Times at which a server last became free, and at which its queue last filled.
     since: BTreeMap<usize, u64>,
     serves: BTreeMap<usize, bool>,
     faults: Vec<String>,
@@ -265,7 +265,7 @@ proptest! {
         for limits in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
             limits.limits.clear();
         }
-        // Services without duration begin and end at one moment; here each has some duration.
+        // Services of zero duration begin and end at the same moment; here each has some duration.
         let mut sends = sends;
         for arrival in sends.iter_mut().flat_map(|(arrivals, _)| arrivals) {
             arrival.work.iter_mut().for_each(|work| *work += 1.0);
@@ -394,7 +394,7 @@ fn shares_are_of_device_time_and_an_idle_workload_gains_no_credit() {
     let server = Server { order: Scheduling::Shares, ..Server::device("d", Device::ssd(1)) };
     let mut setup = Setup::new(vec![server], vec![weigh(1.0), weigh(3.0), weigh(2.0)]);
     setup.until = Some(Nanos::SECOND);
-    // The third is idle for half the time, and gets at most its share afterwards.
+    // The third workload is idle for half the time, and gets at most its share afterwards.
     let late = Source::Closed {
         outstanding: 2,
         from: Nanos(Nanos::SECOND.0 / 2),
@@ -427,7 +427,7 @@ fn demotion_slows_an_excessive_sender_only_at_a_busy_device() {
     let all = || Source::closed(8, std::iter::repeat(read(0, 100e-6)));
     let alone = run(&setup(Vec::new()), vec![all()]).unwrap();
     assert!(alone.workloads[0].latency.count() >= 10_000);
-    // Another workload of the same priority without limits is always busy: the greedy one keeps its rate.
+    // Another workload of the same priority without limits is always busy; the greedy workload keeps its rate.
     let beside = run(&setup(vec![at_storage("w", Vec::new(), OverLimit::Held)]), vec![all(), all()]).unwrap();
     let share = beside.workloads[0].latency.count() as f64 * 100e-6;
     assert!((0.19..0.22).contains(&share), "{share}");

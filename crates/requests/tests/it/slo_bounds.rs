@@ -1,5 +1,5 @@
-//! A replay keeps the promises of its system: no request is later than the deterministic bounds of `leeward_slo::bound`,
-//! over clients' and servers' links and devices that are handed several requests at once.
+//! A replay keeps the guarantees of its system. No request exceeds the deterministic bounds of `leeward_slo::bound`,
+//! over clients' and servers' links and devices that accept several requests at once.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct Draw {
     client: usize,
     server: usize,
     priorities: [u32; 3],
-    /// Limits beside its own curve, as factors of its rate and of its burst.
+    /// Limits in addition to its own curve, as factors of its rate and of its burst.
     limit: Option<(f64, f64)>,
     tail: f64,
     start: f64,
@@ -60,7 +60,7 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
     prop::collection::vec(draw, 1..6)
 }
 
-/// Two clients and two servers with one device each, loaded up to nine tenths; and the requests, as early as
+/// Two clients, and two servers with one device each, with a load of up to nine tenths. Requests come as early as
 /// curves allow.
 fn world(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     let names = ["c0-out", "c1-out", "s0-in", "s1-in", "d0", "d1", "s0-out", "s1-out", "c0-in", "c1-in"];
@@ -127,7 +127,7 @@ fn world(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
 const LINE: [&[usize]; 6] = [&[0, 1, 2, 3], &[0, 1], &[1, 2], &[2, 3], &[1, 2, 3], &[3]];
 const DIAMOND: [&[usize]; 6] = [&[0, 1, 3], &[0, 2, 3], &[0, 3], &[1, 3], &[2, 3], &[0, 1]];
 
-/// One stage over several links, loaded up to nine tenths; and the requests, as early as curves allow.
+/// One stage over several links, with a load of up to nine tenths. Requests come as early as curves allow.
 fn links(draws: &[Draw], paths: &[&[usize]], priorities: u32) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     let queue = |at: usize| Queue {
         name: format!("l{at}"),
@@ -212,7 +212,7 @@ proptest! {
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
             let replayed = replay.run().unwrap();
             for (held, sent) in replayed.workloads.iter().zip(&sent) {
-                // Two buckets may exceed the capacity: then there is no bound, and no claim.
+                // Two buckets may exceed the capacity. Then no bound exists, and nothing is claimed.
                 prop_assert_eq!(held.measured.unwrap().requests, sent.as_ref().unwrap().len() as u64);
                 prop_assert!(held.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.measured, held.bound, held.violated);
             }

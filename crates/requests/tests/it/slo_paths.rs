@@ -1,4 +1,4 @@
-//! Stochastic bounds over paths of three and four links, against requests drawn from their models.
+//! Stochastic bounds over paths of three and four links, compared with requests drawn from their models.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn sent(rates: [f64; 2], seed: u64) -> Arc<[Arrival]> {
     while clock < SECONDS {
         let gap = exponential(1.0 / rates[state]);
         if clock + gap > until {
-            // Memoryless: the rest of the gap is drawn again at the rate of the next state.
+            // The process is memoryless: the rest of the gap is drawn again at the rate of the next state.
             (clock, state) = (until, 1 - state);
             until += exponential(LASTS);
             continue;

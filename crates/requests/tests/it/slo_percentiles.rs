@@ -1,9 +1,9 @@
-//! Stochastic bounds of whole requests, large and small, over paths of one to four links, against requests
-//! drawn from their models.
+//! Stochastic bounds of whole requests, large and small, over paths of one to four links, compared with requests drawn
+//! from their models.
 //!
-//! A bound covers a percentile that a run of finite length only estimates, so a run may exceed it by chance.
-//! Of a thousand requests with a given exact 99th percentile, more than 1 % are later in half of all runs.
-//! The bounds are so loose that no run was seen to exceed one.
+//! A bound covers a percentile that a run of finite length only estimates, so a run may exceed it by chance. Of a
+//! thousand requests with a given exact 99th percentile, more than 1 % exceed it in half of all runs. The bounds are so
+//! loose that no observed run exceeded one.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const PATHS: [&[usize]; 7] = [&[0, 1, 2, 3], &[0], &[0, 1], &[1, 2], &[2, 3], &[
 struct Draw {
     path: usize,
     priority: u32,
-    /// Bytes of each of its requests.
+    /// Bytes of each request.
     size: f64,
     /// Share of the links' rate.
     load: f64,
@@ -96,7 +96,8 @@ impl Draw {
     }
 }
 
-/// Replays the draws over the four links, long enough that the rarest sends enough for a 99th percentile.
+/// Replays the draws over the four links. The run is long enough that even the rarest workload sends enough requests
+/// for a 99th percentile.
 fn replayed(draws: &[Draw], unit: Unit) -> Vec<BoundCheck> {
     let queues = (0..4).map(|at| Queue { name: format!("l{at}"), capacity: CAPACITY, resource: None });
     let promises = draws.iter().enumerate().map(|(at, draw)| draw.promise(at));

@@ -10,7 +10,7 @@ use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::device::Device;
 use leeward_traces::{Kind, Stage};
 
-/// Half of all reads take up to a millisecond, 99 of a hundred up to four, and a thousandth up to twenty.
+/// Half of all reads take up to 1 ms, 99 of a hundred take up to 4 ms, and the slowest thousandth takes up to 20 ms.
 const PROFILE: &str = r#"{
   "table": [{"size_bytes": 4096, "read_iops": 10000, "write_iops": 10000}],
   "unloaded": [
@@ -104,8 +104,8 @@ fn a_replay_uses_the_draws_and_its_percentile_meets_the_bound() {
     assert_eq!(held.measured.unwrap().worst, Nanos(longest));
     assert!(held.violated.is_empty(), "{held:?}");
     assert_eq!(run(98.0, 0.004, Vec::new()).measured.unwrap().worst, Nanos((WORK * 1e9) as u64));
-    // A bound that adds less than the profiled time at its percentile is exceeded, and the violated
-    // assumption says so.
+    // A bound that adds less than the profiled time at its percentile is exceeded, and the check reports the violated
+    // assumption.
     let short = drawn_of(98.0, 0.001);
     let named =
         short.violated.iter().any(|why| why.to_string().contains("drew a longer time without queueing"));

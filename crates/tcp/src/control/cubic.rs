@@ -1,4 +1,4 @@
-//! CUBIC: the window is a cubic function of the time since the last reduction, and at least Reno's (RFC
+//! CUBIC: the window is a cubic function of the time since the last reduction, and at least as large as Reno's (RFC
 //! 9438).
 
 use leeward_fabric::Nanos;
@@ -11,21 +11,21 @@ const C: f64 = 0.4;
 /// Factor of a window at a reduction (section 4.6).
 const BETA: f64 = 0.7;
 
-/// Segments per round trip that a Reno with this beta gains to match one that halves (section 4.3).
+/// Segments per round trip that a Reno with this beta must gain to match a Reno that halves (section 4.3).
 const RENO_GAIN: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// CUBIC state. Windows are in segments here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cubic {
-    /// Window before the last reduction; lower if that was below the one before it.
+    /// Window before the last reduction; lower if that window was below the one before the previous reduction.
     largest: f64,
     /// Window that was reduced.
     prior: f64,
-    /// Current epoch of congestion avoidance, once it has begun.
+    /// Current epoch of congestion avoidance, after its start.
     epoch: Option<Epoch>,
     /// Fraction of the window below a whole byte.
     fraction: f64,
-    /// Time at which the window last grew or could not.
+    /// Time at which the window last grew, or could not grow.
     last: Nanos,
 }
 
@@ -66,7 +66,7 @@ impl Cubic {
         if self.at(&epoch, passed.as_secs_f64()) < epoch.reno {
             return epoch.reno.max(size);
         }
-        // The target is one round trip ahead, and at most half as much again in that time (section 4.2).
+        // The target is one round trip ahead. In that time, the window grows by at most half (section 4.2).
         let target = self.at(&epoch, passed.plus(trip).as_secs_f64()).clamp(size, 1.5 * size);
         size + (target - size) / size * acked
     }
@@ -90,7 +90,7 @@ impl Algorithm for Cubic {
     }
 
     fn idle(&mut self, now: Nanos) {
-        // Idle time does not count for the epoch (section 5.8).
+        // Idle time does not count in the epoch (section 5.8).
         if let Some(epoch) = &mut self.epoch {
             epoch.began = epoch.began.plus(now.since(self.last.max(epoch.began)));
         }
@@ -103,7 +103,7 @@ impl Algorithm for Cubic {
         self.largest = match cause {
             // The next epoch begins at its own window, with k = 0 (section 4.8).
             Cause::Timeout => 0.0,
-            // Another flow has come: this one makes room (section 4.7).
+            // Another flow has started, so this one makes room (section 4.7).
             _ if size < self.largest => size * (1.0 + BETA) / 2.0,
             _ => size,
         };

@@ -1,4 +1,4 @@
-//! DCTCP: a reduction of the window follows the share of its marked bytes (RFC 8257, section 3.3).
+//! DCTCP: a window is reduced by the share of its marked bytes (RFC 8257, section 3.3).
 
 use super::reno::Reno;
 use super::{Acked, Algorithm, Cause, Window};
@@ -19,7 +19,7 @@ pub(crate) struct Dctcp {
 
 impl Default for Dctcp {
     fn default() -> Dctcp {
-        // The initial value is 1: a mark before the first estimate halves, as with any ECN.
+        // The initial value is 1: a mark before the first estimate halves the window, as with any ECN.
         Dctcp { reno: Reno::default(), share: 1.0, acked: 0, marked: 0, window_end: 0 }
     }
 }

@@ -22,7 +22,7 @@ pub enum Control {
     Cubic,
     /// Reductions by the share of marked bytes (RFC 8257).
     Dctcp,
-    /// Reno that multiplies its window when the ECN echo begins and when it ends (Etalon, section 4.4).
+    /// Reno that scales its window when the ECN echo begins and when it ends (Etalon, section 4.4).
     Retcp {
         /// Factor when the echo begins; 1 or more, 2 in the paper.
         alpha: f64,
@@ -37,7 +37,7 @@ impl Control {
 
     pub(super) fn check(&self) -> Result<(), SettingsError> {
         let &Control::Retcp { alpha, beta } = self else { return Ok(()) };
-        // A factor above a thousand makes no sense for a window.
+        // A factor above a thousand is useless for a window.
         if !(1.0..=1000.0).contains(&alpha) {
             return Err(SettingsError::Factor { name: "alpha", value: alpha, expected: "from 1 to 1000" });
         }
@@ -74,7 +74,7 @@ impl Control {
 /// A congestion window, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Window {
-    /// Most bytes in flight.
+    /// Largest number of bytes in flight.
     pub(super) size: u64,
     /// Slow start threshold: below it the window is in slow start.
     pub(super) threshold: u64,
@@ -83,7 +83,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Least window after a reduction (RFC 5681, equation 4).
+    /// Smallest window after a reduction (RFC 5681, equation 4).
     pub(super) fn floor(&self) -> u64 {
         2 * self.mss
     }
@@ -102,11 +102,11 @@ impl Window {
     }
 }
 
-/// An acknowledgement as an algorithm sees it.
+/// An acknowledgement, as the algorithms use it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acked {
     pub(super) now: Nanos,
-    /// Bytes that it is the first to acknowledge, selectively or not.
+    /// Bytes that this is the first acknowledgement of, selective or not.
     pub(super) bytes: u64,
     /// The ECN echo.
     pub(super) ece: bool,
@@ -126,23 +126,23 @@ pub(super) enum Cause {
     Timeout,
 }
 
-/// Interface of an algorithm. The sender calls it and alone handles losses and recovery.
+/// Interface of an algorithm. The sender calls it, and handles losses and recovery itself.
 pub(super) trait Algorithm {
     /// Observes every acknowledgement, before any other step.
     fn observe(&mut self, _acked: &Acked) {}
 
-    /// Returns a factor for an immediate scaling of the window.
+    /// Returns a factor by which the window is scaled at once.
     fn rescale(&mut self, _acked: &Acked) -> Option<f64> {
         None
     }
 
-    /// Grows the window: nothing is lost and it was in full use.
+    /// Grows the window. Nothing is lost, and the window was fully used.
     fn grow(&mut self, window: &mut Window, acked: &Acked);
 
-    /// Notes a time in which the window was not in full use.
+    /// Records that the window was not fully used at this time.
     fn idle(&mut self, _now: Nanos) {}
 
-    /// Returns the threshold after a reduction of a window of which `used` bytes were in use.
+    /// Returns the threshold after a reduction; `used` bytes of the window were in use.
     fn reduce(&mut self, window: &Window, used: u64, cause: Cause) -> u64;
 }
 

@@ -1,4 +1,4 @@
-//! Reno: one segment more per round trip, half after a loss (RFC 5681, section 3).
+//! Reno: the window grows by one segment per round trip, and halves after a loss (RFC 5681, section 3).
 
 use super::{Acked, Algorithm, Cause, Window};
 

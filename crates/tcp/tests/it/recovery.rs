@@ -82,7 +82,7 @@ fn gaps_before_sacked_segments_count_as_in_linux_4_4() {
 
 #[test]
 fn a_repair_is_lost_if_a_segment_sent_well_after_it_arrives() {
-    // The window of 1 ms refers to send times; an acknowledgement with later ones comes later.
+    // The window of 1 ms refers to send times. An acknowledgement of later send times comes later.
     let repaired = |after: u64| {
         let settings = Settings { rack: RackUse::Repairs, ..Settings::default() };
         let mut sender = Sender::new(settings).unwrap();
@@ -181,7 +181,7 @@ fn the_timer_doubles_until_new_data_is_acknowledged() {
 
 #[test]
 fn after_a_timeout_slow_start_repairs_only_missing_segments() {
-    // All of a window except its fourth and fifth segments is lost; their blocks are known and kept.
+    // All segments of a window except the fourth and fifth are lost; their blocks are known and stay known.
     let link = Link {
         ns_per_byte: 0,
         delay: Nanos(5 * MS),
@@ -327,7 +327,7 @@ fn each_loss_is_repaired_once() {
         run.sender.write(40_000 * MSS);
         run.until(Nanos(10_000 * MS));
         let counts = run.sender.counts();
-        // The last loss may be still unknown.
+        // The last loss may still be unknown.
         assert!(counts.timeouts == 0 && run.lost - counts.again <= 2, "{} lost: {counts:?}", run.lost);
         assert!(run.lost > 10);
     }
@@ -335,8 +335,8 @@ fn each_loss_is_repaired_once() {
 
 #[test]
 fn segments_late_by_less_than_a_quarter_round_trip_are_not_lost() {
-    // RFC 8985, section 6.2: the window opens once reordering was seen; before that, three later segments
-    // were proof.
+    // RFC 8985, section 6.2: the window opens after reordering was seen. Before that, three later segments count as
+    // proof.
     let again = [RackUse::Always, RackUse::Never].map(|rack| {
         let link = Link {
             ns_per_byte: 1,
@@ -381,7 +381,7 @@ fn divisions_have_own_windows_and_reordering_between_them_is_no_loss() {
         assert_eq!(sender.next_segment(Nanos(3 * MS)).unwrap().again, lost);
         sender.set_division(0);
         assert_eq!(sender.state(), if lost { State::Recovery } else { State::Open });
-        // A loss among segments of one path is a loss of that path only.
+        // A loss among segments of one path counts only for that path.
         if !lost {
             sender.on_ack(Nanos(4 * MS), &ack(5, &[block(6, end)]));
             assert_eq!(sender.state(), State::Recovery);

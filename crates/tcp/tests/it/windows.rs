@@ -1,4 +1,4 @@
-//! Growth and reduction of windows, against the RFCs and papers of each algorithm.
+//! Growth and reduction of windows, compared with the RFCs and papers of each algorithm.
 
 use leeward_fabric::Nanos;
 use leeward_tcp::control::Control;
@@ -53,7 +53,8 @@ fn slow_start_doubles_in_each_round_trip() {
 
 #[test]
 fn reno_gains_a_segment_per_round_trip_and_averages_3_4_of_its_peak() {
-    // RFC 5681, section 3.1. One loss in n segments: a peak of sqrt(8n/3) and 3/4 of it on average (Mathis and others, 1997).
+    // RFC 5681, section 3.1. One loss in n segments gives a peak of sqrt(8n/3), and 3/4 of this on average (Mathis and
+    // others, 1997).
     let every = 6000;
     let mut run = Run::new(
         with(Control::Reno),
@@ -113,8 +114,7 @@ fn cubic_follows_its_curve_after_a_loss() {
 
 #[test]
 fn cubic_is_no_slower_than_reno_where_round_trips_are_short() {
-    // RFC 9438, section 4.3: 3 (1 - beta) / (1 + beta) segments per round trip, up to the window that was
-    // reduced.
+    // RFC 9438, section 4.3: 3 (1 - beta) / (1 + beta) segments per round trip, up to the window before the reduction.
     let settings = Settings { initial_window: 100, ..with(Control::Cubic) };
     let mut run = Run::new(settings, fast(1, |n, _| if n == 0 { Fate::Lost } else { Fate::Arrives }));
     run.sender.write(1 << 40);
@@ -178,9 +178,11 @@ fn an_echoed_mark_halves_a_window_once_per_round_trip() {
     run.until(Nanos(10 * MS));
     assert_eq!(run.sender.threshold(), run.sender.window());
     let halved = run.sender.window();
-    // Three segments have grown the window of 10 before; the one whose acknowledgement echoes has left it.
+    // Three segments have already grown the window of 10. The segment whose acknowledgement has the echo has left the
+    // window.
     assert_eq!(halved / MSS, 6);
-    // No further cut while the echo may be an earlier one; then one segment per round trip.
+    // No further reduction while the echo may still be an earlier one; then the window grows by one segment per round
+    // trip.
     run.until(Nanos(20 * MS));
     assert_eq!(run.sender.window(), halved);
     run.until(Nanos(40 * MS));
@@ -211,7 +213,7 @@ fn retcp_doubles_when_the_echo_begins_and_halves_when_it_ends() {
 
 #[test]
 fn retcp_defers_its_multiplication_to_the_end_of_recovery() {
-    // The authors' module acts where a window may grow.
+    // The authors' module scales only where a window may grow.
     let mut sender = Sender::new(with(Control::RETCP)).unwrap();
     sender.write(1 << 40);
     let end = MSS * send_all(&mut sender, Nanos(0)).len() as u64;
@@ -234,7 +236,7 @@ fn a_window_idle_for_a_timeout_restarts() {
     for (restart_after_idle, expected) in [(true, 10), (false, 27)] {
         let settings = Settings { restart_after_idle, ..with(Control::Reno) };
         let mut run = Run::new(settings, fast(5, |_, _| Fate::Arrives));
-        // Twenty segments are in flight when the second ten return, and a last ten do not fill the window.
+        // Twenty segments are in flight when the second ten are acknowledged; the last ten do not fill the window.
         run.sender.write(30 * MSS);
         run.until(Nanos(5_000 * MS));
         assert_eq!((run.sender.acknowledged(), run.sender.window()), (30 * MSS, 27 * MSS));

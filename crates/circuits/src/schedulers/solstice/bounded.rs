@@ -1,16 +1,16 @@
-//! `solstice`: longest days first, with as many circuits as demand keeps busy, until the week is full.
+//! `solstice`: the longest days first, with as many circuits as demand keeps busy, until the week is full.
 //!
-//! As in Solstice (CoNEXT 2015), all circuits of a day have at least a threshold of demand, and the threshold halves when too
-//! few are left. As in Etalon, days have a minimum length and must fit into a week.
+//! As in Solstice (CoNEXT 2015), all circuits of a day have at least a threshold of demand. The threshold halves when
+//! too few circuits reach it. As in Etalon, days have a minimum length and must fit into a week.
 //!
 //! Deviations:
 //!
-//! * Matchings need not be perfect. Where Etalon's solver finds no perfect matching it leaves one ring up for the week; this
+//! * Matchings need not be perfect. If Etalon's solver finds no perfect matching, one ring is up for the week. This
 //!   scheduler continues with the racks that have demand.
-//! * Demand is therefore not stuffed. Ports with more remaining demand are matched first instead.
+//! * Demand is therefore not stuffed. Instead, ports with more remaining demand are matched first.
 //! * A matching that gives fewer than half the racks a circuit waits for a lower threshold.
 //! * Racks that a matching leaves out are paired by the largest demand between them.
-//! * A day has the length that serves most demand per time, as in Eclipse.
+//! * A day has the length that serves the most demand per time, as in Eclipse.
 //! * Time left at the end goes to the days whose circuits can use it.
 
 use std::cmp::Reverse;
@@ -32,11 +32,11 @@ use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SolsticeSettings {
-    /// Set to true to give pairs of an overloaded port max-min fair shares of it, as in Etalon. Default false: circuits carry
-    /// as much as they can.
+    /// If true, pairs of an overloaded port get max-min fair shares of it, as in Etalon. Default false: circuits carry
+    /// as many bytes as they can.
     pub fair: bool,
-    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less where the network's times
-    /// need it.
+    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less if the network's
+    /// times require it.
     pub unit: Option<Nanos>,
 }
 
@@ -75,7 +75,7 @@ impl Scheduler for Solstice {
         let times = Times::of(NAME, network, self.0.unit, racks)?;
         let units: Vec<u64> = match self.0.fair {
             true => fill::align(&fill::water_fill(racks, demand.bytes(), times.budget()), times.unit_bytes),
-            // A day too long by a fraction of a unit is better than one too short.
+            // A day that is too long by a fraction of a unit is better than one that is too short.
             false => demand.bytes().iter().map(|bytes| bytes.div_ceil(times.unit_bytes)).collect(),
         };
         let mut week = Week::new(racks, times, &units);
@@ -101,11 +101,11 @@ struct DayPlan {
     length: u64,
 }
 
-/// A week that fills with days. All values are in units of time.
+/// A week under construction. All values are in units of time.
 struct Week {
     racks: usize,
     times: Times,
-    /// Demand that the days leave, row by row of destinations, and its sums.
+    /// Demand that remains after the days, row by row of destinations, and its sums.
     left: Vec<u64>,
     of_destination: Vec<u64>,
     /// Remaining time of the week.
@@ -149,8 +149,8 @@ impl Week {
         self.time >= self.times.night + self.shortest()
     }
 
-    /// Adds days whose circuits have at least `threshold` of demand each, while at least half the racks have one. At the last
-    /// threshold it continues while any rack has one.
+    /// Adds days whose circuits have at least `threshold` of demand each, as long as at least half the racks have such
+    /// a circuit. At the last threshold, it continues as long as any rack has one.
     fn fill(&mut self, threshold: u64) {
         self.matcher.set_edges(&self.left, |entry| entry >= threshold);
         let enough = if threshold == 1 { 1 } else { self.racks.div_ceil(2) };
@@ -188,7 +188,7 @@ impl Week {
         }
     }
 
-    /// Length at which the chosen circuits serve most demand per time, including the night before.
+    /// Length at which the chosen circuits serve the most demand per time, including the night before.
     fn best_length(&mut self) -> u64 {
         let (night, racks) = (self.times.night, self.racks);
         let chosen = self.source_of.iter().enumerate().filter(|&(_, &source)| source != NONE);
@@ -232,7 +232,7 @@ impl Week {
     /// Gives leftover time repeatedly to the day in which the most circuits can use it. Time that no circuit can use goes to
     /// all days in equal parts.
     fn stretch(&mut self) {
-        // A pair's remaining demand counts for its first day only.
+        // A pair's remaining demand counts only for its first day.
         let mut wants: Vec<Vec<u64>> = Vec::with_capacity(self.days.len());
         for day in &self.days {
             let circuits =

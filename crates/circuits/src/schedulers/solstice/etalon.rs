@@ -1,8 +1,9 @@
 //! `solstice-etalon`: Solstice as released with Etalon, including the order in which its solver visits entries.
 //!
-//! The scheduler cuts, aligns and stuffs demand, decomposes it into days by perfect matchings, and fits the days to exactly one
-//! week. The released solver shuffles the entries it visits; this scheduler gives its result for inputs where shuffling changes
-//! nothing. Without a perfect matching it leaves one ring up for the week, whatever the demand; `solstice` does better there.
+//! The scheduler cuts, aligns and stuffs demand, decomposes it into days by perfect matchings, and fits the days to
+//! exactly one week. The released solver shuffles the entries that it visits. This scheduler gives the same result for
+//! inputs on which shuffling has no effect. Without a perfect matching, one ring is up for the week, for any demand;
+//! `solstice` does better there.
 
 use leeward_fabric::input::InputError;
 use leeward_registry::{Registration, schema, settings};
@@ -27,7 +28,7 @@ pub enum Prepare {
     /// Preparation of Etalon's Solstice element: if any entry is not small, small entries are removed. Then all entries are
     /// raised until the busiest port wants half of the bytes that a circuit carries in a week.
     Element,
-    /// As `element`, but small entries are always removed. Etalon does this where applications report their demand.
+    /// As `element`, but small entries are always removed. Etalon does this if applications report their demand.
     Adu,
 }
 
@@ -37,10 +38,10 @@ pub enum Prepare {
 pub struct EtalonSettings {
     /// Preparation of demand. Default `raw`.
     pub prepare: Prepare,
-    /// Size below which an entry is small. Default 1MB; the files of Etalon's section 6 were written with 8kB.
+    /// Size below which an entry is small. Default 1MB. The files of Etalon's section 6 were written with 8kB.
     pub small: Bytes,
-    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less where the network's times
-    /// need it.
+    /// Unit of day lengths; night, week and minimum day must be multiples of it. Default 1us, or less if the network's
+    /// times require it.
     pub unit: Option<Nanos>,
 }
 
@@ -76,7 +77,7 @@ impl Scheduler for Etalon {
         NAME
     }
 
-    /// No guarantee of a minimum day: this solver counts the night before a day as part of it.
+    /// No guarantee of a minimum day, because this solver counts the night before a day as part of it.
     fn guarantees(&self) -> Guarantees {
         Guarantees { within_week: true, ..Guarantees::default() }
     }
@@ -132,9 +133,9 @@ pub(super) struct DayPlan {
 
 /// Positive entries in the order in which the released solver lists them after it cut demand to port capacity.
 ///
-/// The solver keeps entries in a list and removes an entry by moving the last one into its place. It first removes the entries
-/// that `prepare` leaves out, by row and column. A later pass lists the entries again and removes those that want no more than
-/// the common share.
+/// The solver keeps entries in a list and removes an entry by moving the last one into its place. It first removes the
+/// entries that `prepare` leaves out, by row and column. A later pass lists the entries again, and removes those whose
+/// demand is at most the common share.
 pub(super) fn list_entries(racks: usize, demand: &[u64], request: &[u64], budget: u64) -> Vec<u32> {
     let mut list: Vec<u32> = (0..).zip(demand).filter(|&(_, &entry)| entry > 0).map(|(at, _)| at).collect();
     let mut place = vec![0u32; demand.len()];
@@ -169,12 +170,12 @@ pub(super) fn list_entries(racks: usize, demand: &[u64], request: &[u64], budget
     order
 }
 
-/// Takes perfect matchings among entries of at least a threshold; the threshold halves down to the base, and the search ends
-/// when there is none.
+/// Takes perfect matchings among entries of at least a threshold. The threshold halves down to the base; the search
+/// ends when no matching is left.
 ///
-/// `list` holds the positive entries of `stuffed`. The released solver visits a destination's sources in an order that starts
-/// from this list and changes as entries leave, and so does this function. On return `stuffed` holds the demand that the days
-/// leave.
+/// `list` holds the positive entries of `stuffed`. The released solver visits a destination's sources in an order that
+/// starts from this list and changes as entries leave. This function does the same. On return, `stuffed` holds the
+/// remaining demand.
 pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, times: Times) -> Vec<DayPlan> {
     let (base, mut threshold) = (times.base(), times.first_threshold());
     let mut place = vec![0u32; stuffed.len()];
@@ -284,8 +285,8 @@ impl Search {
 
 /// Fits days to exactly one week.
 ///
-/// Without days, one ring is up for the week. If days are too short, all get longer by the same time. If they are too long, the
-/// shortest are dropped until the week has room for as many days of the minimum length, and the others are shortened in turns.
+/// Without days, one ring is up for the week. If days are too short, all are extended by the same time. If they are too
+/// long, the shortest ones are dropped until the rest fits with the minimum length. The others are shortened in turn.
 pub(super) fn fit(racks: usize, days: &mut Vec<DayPlan>, times: Times) {
     if days.is_empty() {
         let source_of = (1..=racks as u32).map(|next| next % racks as u32).collect();
@@ -305,7 +306,7 @@ pub(super) fn fit(racks: usize, days: &mut Vec<DayPlan>, times: Times) {
     }
     let most = (times.week / times.min_day.max(1)) as usize;
     while days.len() > most {
-        // Last one among equals.
+        // The last one of equal days.
         let shortest = (0..days.len()).rev().min_by_key(|&at| days[at].length).unwrap_or(0);
         days.swap_remove(shortest);
     }
@@ -319,7 +320,7 @@ fn shorten(days: &mut [DayPlan], times: Times) {
     while excess > 0 {
         let long = || days.iter().map(|day| day.length).filter(|&length| length > times.min_day);
         let Some(room) = long().min().map(|length| length - times.min_day) else { return };
-        // Whole rounds at once while the same days take part.
+        // Takes whole rounds at once while the same days take part.
         let turns = room.min(excess / long().count() as u64);
         if turns == 0 {
             for day in days.iter_mut().filter(|day| day.length > times.min_day).take(excess as usize) {

@@ -1,12 +1,13 @@
-//! Steps 1 to 3 of Solstice: demand becomes port capacity of a week in whole time units, with the same sum at each port.
+//! Steps 1 to 3 of Solstice: demand is cut to the port capacity of a week, in whole time units, with the same sum at
+//! each port.
 
 use crate::demand::sums;
 
 /// Cuts demand to port capacity, shared max-min fairly as far as whole bytes allow.
 ///
-/// All unsettled entries get the same share, the level. The level rises until an entry has all it wants or a port's budget is
-/// used up. The level at which a port is used up changes only when one of its entries settles. So the search visits only the
-/// levels of sorted entries and of ports.
+/// All unsettled entries get the same share, the level. The level rises until an entry has all its demand or a port's
+/// budget is used up. The level at which a port is used up changes only when one of its entries settles. So the search
+/// visits only the levels of sorted entries and of ports.
 pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) -> Vec<u64> {
     let mut given = demand.to_vec();
     let (mut rows, mut columns) = sums(racks, demand);
@@ -42,7 +43,7 @@ pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) ->
         match next {
             None => break,
             Some(level) if level > spent => spent = level,
-            // No entry is left at this level, so the ports that are used up close: first those without a spare byte.
+            // No entry is left at this level, so the exhausted ports close: first those without a spare byte.
             Some(level) => {
                 let bare = |port: &Port| port.left(budget) == level * port.open;
                 let spent = |port: &&Port| port.level(budget) == Some(level);
@@ -53,7 +54,7 @@ pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) ->
                 for other in 0..racks {
                     let (row, column) = if port < racks { (port, other) } else { (other, port - racks) };
                     let end = if port < racks { racks + other } else { other };
-                    // Entries that want no more than the level are already settled.
+                    // Entries with a demand of at most the level are already settled.
                     if demand[row * racks + column] > level && !ports[end].closed {
                         ports[end].settle(level);
                         given[row * racks + column] = level;
@@ -98,7 +99,7 @@ impl Port {
     }
 }
 
-/// Converts demand to units of time: up to one unit becomes one, everything else is rounded half up.
+/// Converts demand to units of time: up to one unit becomes one unit, and larger values are rounded half up.
 pub(in super::super) fn align(demand: &[u64], unit_bytes: u64) -> Vec<u64> {
     let units = |&bytes: &u64| match bytes {
         0 => 0,
@@ -150,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    /// Reference implementation by passes. Each pass gives all unsettled entries the same amount, until an entry has all it
-    /// wants or a port nothing left. A port with less than one byte per entry closes.
+    /// Reference implementation by passes. Each pass gives all unsettled entries the same amount, until an entry has
+    /// all its demand or a port has nothing left. A port with less than one byte per entry closes.
     fn by_passes(racks: usize, demand: &[u64], budget: u64) -> Vec<u64> {
         let mut left = demand.to_vec();
         let mut given = vec![0; demand.len()];

@@ -1,4 +1,5 @@
-//! `solstice-paper`: Solstice as published. It adds days until the packet switch can carry the rest in the time taken so far.
+//! `solstice-paper`: Solstice as published. It adds days until the packet switch can carry the rest in the time used so
+//! far.
 //!
 //! The scheduler stuffs demand and takes perfect matchings of entries of at least a threshold, a power of two that halves when
 //! no such matching exists (Solstice, CoNEXT 2015: QuickStuff and BigSlice). The total length of all days has no bound. Lengths
@@ -62,7 +63,7 @@ impl Scheduler for Paper {
                 continue;
             }
             let (bytes, sources) = slices.take(threshold);
-            // A slice of stuffing alone takes no time.
+            // A slice that has only stuffing takes no time.
             if sources.iter().any(Option::is_some) {
                 let matching = Matching::new(sources)
                     .map_err(|error| CircuitsError::Matching { day: days.len(), error })?;
@@ -79,7 +80,7 @@ impl Scheduler for Paper {
 pub(in super::super) struct Slices {
     racks: usize,
     stuffed: Vec<u64>,
-    /// Part of it that is real demand, with its sums.
+    /// Part of it that is real demand, with the sums of this part.
     left: Vec<u64>,
     of_destination: Vec<u64>,
     of_source: Vec<u64>,
@@ -114,8 +115,8 @@ impl Slices {
         self.of_destination.iter().chain(&self.of_source).copied().max().unwrap_or(0)
     }
 
-    /// Subtracts the smallest entry of the matching, which is perfect, from all its entries. Returns that entry, and the
-    /// sources of circuits that carry real demand. Entries then below `threshold` are edges no longer.
+    /// Subtracts the smallest entry of the matching, which is perfect, from all its entries. Returns that entry, and
+    /// the sources of circuits that carry real demand. Entries that are then below `threshold` are no longer edges.
     pub(in super::super) fn take(&mut self, threshold: u64) -> (u64, Vec<Option<u32>>) {
         let sources: Vec<u32> = self.matcher.source_of().to_vec();
         debug_assert!(!sources.contains(&NONE), "the matching is perfect");

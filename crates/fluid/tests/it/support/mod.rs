@@ -64,8 +64,8 @@ pub fn water_filling(capacities: &[f64], demands: &[Demand]) -> Vec<f64> {
     }
 }
 
-/// Checks the conditions that characterize weighted max-min fair rates. No resource carries more than its
-/// capacity. Each demand is at its cap or crosses a full resource where no demand has more for its weight.
+/// Checks the conditions that characterize weighted max-min fair rates. No resource carries more than its capacity.
+/// Each demand is at its cap, or crosses a full resource on which no demand has more per weight.
 pub fn optimal(capacities: &[f64], demands: &[Demand], rates: &[f64]) -> Result<(), String> {
     let close = 1e-9;
     let load = |resource: usize| -> f64 {

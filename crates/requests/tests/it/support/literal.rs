@@ -1,5 +1,5 @@
-//! A literal model of the documentation, which examines everything in each nanosecond: the simulator must
-//! match it. Works are whole nanoseconds, rates quarters of a unit per nanosecond.
+//! A literal model of the documentation that examines everything in each nanosecond. The simulator must match it.
+//! Amounts of work are whole nanoseconds, and rates are quarters of a unit per nanosecond.
 
 use leeward_requests::{Arrival, Device, OverLimit, Scheduling, Server, Setup};
 use leeward_traces::Kind;
@@ -31,15 +31,15 @@ struct Item {
 
 #[derive(Default)]
 struct Place {
-    /// Requests of `over` are behind a limiter; those of a workload that demotes may be taken too.
+    /// Requests in `over` are behind a limiter; those of a workload that demotes may also be taken.
     waiting: Vec<Item>,
     over: Vec<Item>,
     demoted: Vec<Item>,
     serves: Option<(u64, u64, Item)>,
     started: Vec<Item>,
     returning: [Vec<(u64, Item)>; 2],
-    /// Started and not finished, in order of start: item, and the requests and bytes started up to and
-    /// including it.
+    /// Started and not finished requests, in order of start: the item, and the number of requests and bytes started so
+    /// far, including it.
     under_way: Vec<(Item, u64, u64)>,
     ever: (u64, u64),
     last: Option<usize>,
@@ -112,7 +112,7 @@ impl<'a> Literal<'a> {
         self.places.iter().map(|place| (place.busy, place.starved)).collect()
     }
 
-    /// Handles the first due event, in the order of the documentation; false if there is none.
+    /// Handles the first due event, in the order of the documentation; returns false if there is none.
     fn one_thing(&mut self) -> bool {
         for server in 0..self.places.len() {
             if let Some((until, sent, item)) = self.places[server].serves
@@ -281,7 +281,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// Starts one request at a server; false if none can start.
+    /// Starts one request at a server; returns false if none can start.
     fn start(&mut self, server: usize) -> bool {
         let Server { device, .. } = &self.setup.servers[server];
         let Some(device) = *device else {

@@ -1,5 +1,4 @@
-//! Helpers of the tests of requests: workloads that send as early as their buckets allow, and the number of
-//! cases.
+//! Helpers for tests of requests: workloads that send as early as their buckets allow, and the number of cases.
 
 pub mod literal;
 
@@ -13,8 +12,8 @@ pub fn cases(usual: u32) -> Config {
     Config::with_cases(set.unwrap_or(usual))
 }
 
-/// Returns requests of (work, pause before it in seconds), each as early as the buckets allow: (time, work).
-/// Times are rounded up to nanoseconds, so that none is too early.
+/// Returns requests as (time, work), from (work, pause before it in seconds). Each comes as early as the buckets allow.
+/// Times are rounded up to nanoseconds, so that no request is too early.
 pub fn greedy(curve: &ArrivalCurve, start: f64, requests: &[(f64, f64)]) -> Vec<(Nanos, f64)> {
     let buckets = curve.buckets();
     let mut levels = vec![0.0f64; buckets.len()];

@@ -9,27 +9,26 @@ use leeward_tcp::{Ack, Ecn, Receiver, Segment, Sender, Settings};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Arrives,
-    /// Arrives this much later than its turn.
+    /// Arrives later than in order, by this time.
     Late(Nanos),
     Lost,
     /// Arrives with a mark.
     Marked,
 }
 
-/// A link with a rate, a delay, and a queue; two functions decide on further treatment of packets by their
-/// order.
+/// A link with a rate, a delay and a queue. Two functions decide on the fate of packets by their order.
 pub struct Link<S, A> {
     /// Nanoseconds per byte.
     pub ns_per_byte: u64,
     /// One-way delay.
     pub delay: Nanos,
-    /// Capacity of the queue in segments; one more is lost.
+    /// Capacity of the queue in segments; further segments are lost.
     pub queue: usize,
     pub segments: S,
     pub acks: A,
 }
 
-/// A packet in flight, ordered by its arrival and then by its order.
+/// A packet in flight, sorted by its arrival and then by its send order.
 #[derive(Clone, Copy)]
 enum Travels {
     Segment(Segment),
@@ -105,8 +104,8 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         }
     }
 
-    /// Checks that at most a window is in flight, except for segments that may always be sent: one while
-    /// nothing is in flight, the first segment of a recovery, a probe.
+    /// Checks that at most a window is in flight. Exceptions are segments that may always be sent: one while nothing is
+    /// in flight, the first segment of a recovery, and a probe.
     fn check_window(&mut self, before: u64) {
         let sender = &self.sender;
         if before > 0 && sender.in_flight() > sender.window() && self.divisions == 1 {
