@@ -20,9 +20,9 @@ pub struct AdmissionResult {
     pub system: System,
 }
 
-/// Requests admission of draws in their order, each on the client and server of `links` (with its first
-/// device). Demands are curves and models of a part of their traces at some stages. `percentile`, if given,
-/// replaces that of the traces, in percent. Rejected draws are not kept.
+/// Requests admission of draws in their order, each on the client and server of `links` (with its first device).
+/// Demands are curves and models of a part of their traces at some stages. `percentile`, if given, replaces the
+/// percentile of the traces, in percent. Rejected draws leave no trace in the system.
 ///
 /// # Errors
 /// Returns an error for invalid settings, or an invalid policy, shape, draw or link.

@@ -1,10 +1,10 @@
-//! Synthetic traces of lookups in a cache, after the thesis' description of its own, which are private (SLO
-//! section 4.3.2). A trace has 100 to 600 thousand requests in half an hour, and a peak rate of 2 to 6 times
-//! the mean (SLO figure 4.9). Objects have up to 256 KB, and 28 KB on average.
+//! Synthetic traces of lookups in a cache, after the thesis' description of its private traces (SLO section 4.3.2). A
+//! trace has 100 to 600 thousand requests in half an hour, and a peak rate of 2 to 6 times the mean (SLO figure 4.9).
+//! Objects have up to 256 KB, and 28 KB on average.
 //!
-//! The rate alternates between calm and bursts, which last seconds (SLO section 4.1); each burst has its own
-//! height. At a given rate requests are Poisson. The thesis gives neither the lengths and gaps of bursts nor
-//! the distribution of sizes: these are [`CacheShape`]'s, and ours.
+//! The rate alternates between calm and bursts, which last seconds (SLO section 4.1); each burst has its own height. At
+//! a given rate requests are Poisson. The thesis gives neither the lengths and gaps of bursts nor the distribution of
+//! sizes. These are in [`CacheShape`], with our own values.
 
 use leeward_fabric::Nanos;
 use leeward_registry::random::{Kind, stream};
@@ -20,14 +20,14 @@ const CACHE: Kind = Kind::named("study-cache");
 /// Approximate largest number of requests of a trace.
 const MOST_REQUESTS: f64 = 1e8;
 
-/// Properties of synthetic traces. Ranges are drawn from uniformly, once for each trace.
+/// Properties of synthetic traces. Values are drawn uniformly from ranges, once for each trace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CacheShape {
     /// Length in seconds.
     pub seconds: f64,
     /// Range of the mean number of requests per second.
     pub rate: (f64, f64),
-    /// Range of the largest height of a burst, relative to calm. The peak over the mean is a little less.
+    /// Range of the largest height of a burst, relative to calm. The ratio of peak to mean is a little lower.
     pub height: (f64, f64),
     /// Mean length of a burst, in seconds.
     pub burst: f64,
@@ -75,7 +75,7 @@ impl CacheShape {
         let mut random = stream(seed, CACHE, index);
         let mut between = |(least, most): (f64, f64)| least + (most - least) * random.random::<f64>();
         let (rate, highest) = (between(self.rate), between(self.height));
-        // Points of changing rate: seconds, and the cumulative number of requests in units of the calm rate.
+        // Points at which the rate changes: seconds, and the cumulative number of requests in units of the calm rate.
         let (mut at, mut mass, mut turns) = (0.0, 0.0, vec![(0.0, 0.0)]);
         let mut calm = true;
         while at < self.seconds {

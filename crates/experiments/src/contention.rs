@@ -18,7 +18,7 @@ use super::{ExperimentError, Shape};
 pub enum Scheduler {
     /// Equal shares of each device's time; networks in order of arrival.
     Shares,
-    /// Shares adjusted by feedback; networks in order of arrival.
+    /// Shares that feedback adjusts; networks in order of arrival.
     Cake,
     /// Earliest deadline first at devices; networks in order of arrival.
     Deadline,
@@ -76,9 +76,9 @@ pub struct ContentionExperiment {
     pub device: Device,
     /// Device model of curves (SLO figure 3.8); `None` for the true device.
     pub model: Option<Device>,
-    /// Largest packet of links, in bytes: a link may switch to a higher priority after each.
+    /// Largest packet of links, in bytes: a link may switch to a higher priority after each packet.
     pub packet: f64,
-    /// Duration of requests, in seconds.
+    /// Time for which requests are sent, in seconds.
     pub seconds: f64,
     /// Start of measurement, in seconds (SLO section 3.3.1: the second half).
     pub from: f64,
@@ -93,19 +93,18 @@ pub struct ContentionExperiment {
 pub struct ContentionResult {
     /// Requests made from [`ContentionExperiment::from`] on.
     pub requests: u64,
-    /// Number of these later than the SLO.
+    /// Number of these with a latency above the SLO.
     pub late: u64,
-    /// Exact latency of these at each of [`ContentionExperiment::percentiles`], in seconds; empty without requests.
+    /// Exact latencies of these requests at [`ContentionExperiment::percentiles`], in seconds; empty without requests.
     pub tails: Vec<f64>,
-    /// Requests of the whole run served over their limits. There are a few even if all workloads conform to
-    /// their curves, because networks move requests closer together.
+    /// Number of requests, in the whole run, that were served over their limits. Even if all workloads conform to their
+    /// curves, there are a few, because networks move requests closer together.
     pub demoted: u64,
     /// Priority at each stage of the workload: 0 is served first.
     pub priorities: Vec<(Stage, u32)>,
-    /// Latency bound in seconds; `None` without an SLO or without a bound, and for schedulers other than
-    /// PriorityMeister.
+    /// Latency bound in seconds; `None` without an SLO or a bound, and for schedulers other than PriorityMeister.
     pub bound: Option<f64>,
-    /// Intervals of ten seconds in which requests ended: start in seconds, number, and number of late ones.
+    /// Intervals of ten seconds in which requests ended: start in seconds, number of requests, and number of late ones.
     pub intervals: Vec<(f64, u64, u64)>,
 }
 

@@ -18,12 +18,12 @@ pub struct Draw {
     /// Start within the trace, as a share of its length from 0 to below 1; the trace is replayed once and
     /// wraps around its end.
     pub start: f64,
-    /// Promised latency, in seconds.
+    /// Guaranteed latency, in seconds.
     pub slo: f64,
 }
 
-/// Draws `count` workloads, each one of `from` (trace, SLO) with replacement and a random start. A larger
-/// count begins with the draws of a smaller one.
+/// Draws `count` workloads. Each has one of `from` (trace, SLO), with replacement, and a random start. A larger count
+/// begins with the draws of a smaller one.
 ///
 /// # Errors
 /// Returns an error if `from` is empty.
@@ -59,9 +59,8 @@ pub fn links(
     Ok((0..count as u64).map(route).collect())
 }
 
-/// Draws arrivals and departures (SLO figure 5.10) of `count` workloads, as a list of (workload, true for an
-/// arrival) in order. Each arrives at a uniform time in a span of 1 and stays for an exponential time of mean
-/// `stay`.
+/// Draws arrivals and departures (SLO figure 5.10) of `count` workloads, as a list of (workload, true for an arrival)
+/// in order. Each arrives at a uniform time in a span of 1, and stays for an exponential time with mean `stay`.
 ///
 /// # Errors
 /// Returns an error for an invalid stay.
@@ -76,7 +75,7 @@ pub fn visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, 
         events.push((comes, index, true));
         events.push((comes - stay * (1.0 - share).ln(), index, false));
     }
-    // A stay of zero still arrives before it departs.
+    // Even with a stay of zero, the arrival comes before the departure.
     events.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.cmp(&a.2)).then(a.1.cmp(&b.1)));
     Ok(events.into_iter().map(|(_, index, comes)| (index, comes)).collect())
 }

@@ -13,10 +13,9 @@ use super::pack::{PackingResult, name};
 use super::traces::{Part, Traces};
 use super::{Draw, ExperimentError, Shape};
 
-/// Places each draw, in order, on the first server where a policy admits it beside the server's workloads,
-/// with all buckets of its curve enforced. Each server has its own client and uses its first device; `shape`
-/// limits the number of servers. The returned system has no promises, since each server is a system of its
-/// own.
+/// Places each draw, in order, on the first server where a policy admits it beside the server's workloads, with all
+/// buckets of its curve enforced. Each server has its own client and uses its first device; `shape` limits the number
+/// of servers. The returned system has no promises, because each server is a separate system.
 ///
 /// # Errors
 /// Returns an error for invalid settings, or an invalid policy, shape, margin or draw.

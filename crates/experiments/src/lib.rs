@@ -1,5 +1,5 @@
-//! Experiments on many workloads drawn from a few traces (SLO sections 4.4 and 5.4): packing, admission, and
-//! a check by replay that promised latencies hold.
+//! Experiments on many workloads drawn from a few traces (SLO sections 4.4 and 5.4): packing, admission, and a check by
+//! replay that guaranteed latencies hold.
 //!
 //! ```text
 //! files --Traces--> requests, curves and models, made once
@@ -8,19 +8,18 @@
 //! System --replay--> PromiseOutcome
 //! ```
 //!
-//! Other workloads are drawn by load and burstiness only, and contend under each request scheduler (SLO
-//! section 3.4):
+//! Other workloads are drawn only by load and burstiness, and compete under each request scheduler (SLO section 3.4):
 //!
 //! ```text
 //! ContentionExperiment (WorkloadDraws, machines, a device), seed --> DrawnContention (traces and curves)
 //! DrawnContention, Scheduler --run--> ContentionResult
 //! ```
 //!
-//! A draw is data and depends on its seed only, so that every limit method and every policy gets the same
-//! draws. Curves are of the trace as it is; the start of a workload within its trace matters in the replay
-//! only. Requests around the wrap from a trace's end to its beginning are in no curve, and limits near the
-//! mean rate delay them for long. A replay that checks promises therefore begins at 0. Experiments run on one
-//! thread, except for the computation of curves, whose result does not depend on the number of threads.
+//! A draw is data and depends only on its seed, so every limit method and every policy gets the same draws. Curves
+//! describe the trace as it is; the start of a workload within its trace affects only the replay. No curve contains the
+//! requests around the wrap from a trace's end to its beginning, and limits near the mean rate delay them for long. A
+//! replay that checks promises therefore begins at 0. Experiments run on one thread, except for the computation of
+//! curves, whose result does not depend on the number of threads.
 
 mod admit;
 mod cache;

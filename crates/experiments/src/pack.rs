@@ -25,8 +25,8 @@ pub struct PackingResult {
     pub system: System,
 }
 
-/// Packs draws by the curves of a part of their traces. Without `steps` each draw arrives, in order.
-/// `settings` name the limit method, and `way` has its settings.
+/// Packs draws by the curves of a part of their traces. Without `steps` each draw arrives, in order. `settings` name
+/// the limit method, and `way` has the settings of this method.
 ///
 /// # Errors
 /// Returns an error for invalid settings, or an invalid shape, draw or step.
@@ -66,7 +66,7 @@ pub fn pack(
     Ok(PackingResult { servers: packing.servers_used(), most, refused, placed, system: packing.system() })
 }
 
-/// Returns, for each trace, true if a workload of it with this SLO fits on a server by itself.
+/// Returns, for each trace, true if one of its workloads with this SLO fits alone on a server.
 ///
 /// # Errors
 /// Returns the errors of [`pack`].

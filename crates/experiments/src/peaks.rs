@@ -1,4 +1,4 @@
-//! Ratio of peaks to means, for single traces and for all together (SLO figures 4.2 and 4.9).
+//! Ratio of peaks to means, for single traces and for all traces together (SLO figures 4.2 and 4.9).
 
 use leeward_fabric::Nanos;
 use leeward_traces::Stage;
@@ -9,11 +9,11 @@ use super::{Draw, ExperimentError};
 /// Load of the fullest window, and of a mean one.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Peak {
-    /// Requests of the fullest window by number.
+    /// Number of requests in the window with the most requests.
     pub requests: f64,
     /// Requests of a mean window.
     pub mean_requests: f64,
-    /// Payload of the fullest window by bytes.
+    /// Payload of the window with the most bytes.
     pub bytes: f64,
     /// Payload of a mean window.
     pub mean_bytes: f64,

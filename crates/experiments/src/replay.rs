@@ -1,4 +1,4 @@
-//! Replay of the requests of promised workloads, to check their SLOs.
+//! Replay of the requests of workloads with guaranteed SLOs, to check these SLOs.
 
 use leeward_requests::{Device, OverLimit, Setup, Source, run};
 use leeward_slo::System;
@@ -15,7 +15,7 @@ pub enum Enforcement {
     Enforced,
     /// Demoted everywhere.
     Demoted,
-    /// Unlimited: there are no limits.
+    /// No limits.
     Unlimited,
 }
 
@@ -36,7 +36,7 @@ impl Enforcement {
 pub struct ReplaySettings {
     /// Handling of requests over a limit. Bounds by models do not assume limits.
     pub enforcement: Enforcement,
-    /// Largest packet of a link, in bytes; `None`: requests are sent whole.
+    /// Largest packet of a link, in bytes; `None` sends requests whole.
     pub packet: Option<f64>,
 }
 
@@ -45,13 +45,13 @@ pub struct ReplaySettings {
 pub struct PromiseOutcome {
     /// SLO of the workload, in seconds.
     pub slo: f64,
-    /// Latency at the SLO's percentile over the whole replay, in seconds, at most 0.8 % above the exact one.
+    /// Latency at the SLO's percentile over the whole replay, in seconds; at most 0.8 % above the exact value.
     pub tail: f64,
     /// Largest latency, in seconds.
     pub largest: f64,
     /// Number of requests.
     pub requests: u64,
-    /// Number of requests later than the SLO.
+    /// Number of requests with a latency above the SLO.
     pub late: u64,
     /// Number of three-minute windows with requests.
     pub windows: usize,
@@ -59,8 +59,8 @@ pub struct PromiseOutcome {
     pub met: usize,
 }
 
-/// Replays a part of the traces of a system's promises, which belong to the draws `of`, by index and in
-/// order. A device accepts as many reads at once as its profile says, or one.
+/// Replays a part of the traces of a system's promises. `of` has the draws of the promises, by index and in order. A
+/// device accepts as many reads at once as its profile says, or one.
 ///
 /// # Errors
 /// Returns an error if draws do not match the promises, or if the system cannot be enforced.

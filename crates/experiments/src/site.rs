@@ -9,7 +9,7 @@ use super::ExperimentError;
 pub struct Shape {
     /// Machines that workloads run on.
     pub clients: usize,
-    /// Most workloads of each client; `None`: no limit.
+    /// Largest number of workloads of each client; `None` for no limit.
     pub slots: Option<u32>,
     /// Machines that hold volumes.
     pub servers: usize,

@@ -15,15 +15,15 @@ use super::{Draw, ExperimentError, Shape};
 /// Bounds on the latency of the last of several workloads, in seconds; `None` without a bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tails {
-    /// Deterministic, by curves.
+    /// Deterministic bound, by curves.
     pub dnc: Option<f64>,
-    /// Deterministic, by the program of PriorityMeister.
+    /// Deterministic bound, by the program of PriorityMeister.
     pub priority_meister: Option<f64>,
-    /// Stochastic, as in SNC-Meister's analysis.
+    /// Stochastic bound, as in SNC-Meister's analysis.
     pub bipartite: Option<f64>,
-    /// Stochastic, queue by queue.
+    /// Stochastic bound, queue by queue.
     pub hop_by_hop: Option<f64>,
-    /// Stochastic, by the convolution of the queues' leftover services.
+    /// Stochastic bound, by the convolution of the queues' leftover services.
     pub convolution: Option<f64>,
 }
 
@@ -40,8 +40,8 @@ pub struct TailSettings {
     pub bounds: BoundSettings,
 }
 
-/// Computes bounds for the last of some draws, served by one server over its link and that of one client.
-/// Each draw has a lower priority than those before it.
+/// Computes bounds for the last of some draws. One server serves all draws over its link and the link of one client.
+/// Each draw has a lower priority than the previous ones.
 ///
 /// # Errors
 /// Returns an error without draws, for a draw without a trace, or for invalid settings.

@@ -19,7 +19,7 @@ use super::{Draw, ExperimentError};
 /// Settings of curves and models.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TraceSettings {
-    /// Relative increase that curves may take to have fewer buckets.
+    /// Largest relative increase of curves by pruning to fewer buckets.
     pub pruning: f64,
     /// Percentile of every SLO, in percent.
     pub percentile: f64,
@@ -89,7 +89,7 @@ impl Traces {
         Traces::of(traces, device, settings, threads)
     }
 
-    /// Takes traces by name, each in order of time.
+    /// Accepts traces by name, each in order of time.
     ///
     /// # Errors
     /// Returns an error for the first trace, in order, that has no curve.
@@ -106,7 +106,7 @@ impl Traces {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some((name, requests)) = traces.get(at) else { return };
-                // Each index is handed out once, so the cell is empty.
+                // Each index is assigned only once, so the cell is empty.
                 made[at].get_or_init(|| parts(name, requests, &device, settings));
             }
         };
@@ -148,7 +148,7 @@ impl Traces {
         Ok(requests.iter().map(|request| request.size as f64).sum())
     }
 
-    /// Returns the workload of a draw, by the curves of a part of its trace at some stages; with storage, its
+    /// Returns the workload of a draw, from the curves of a part of its trace at some stages. With storage, its
     /// profiled tail counts.
     ///
     /// # Errors
@@ -233,7 +233,7 @@ fn works(name: &str, requests: &[Request], device: &Device) -> Result<Vec<[f64; 
     let mut work = Work::new(NetworkWork::default(), Some(device));
     let of = |request: &Request| {
         let work = work.of(request).map_err(|error| wrong(name, error))?;
-        // With a device there is work at every stage.
+        // With a device, there is work at every stage.
         Ok(Stage::ALL.map(|stage| work.at(stage).unwrap_or(0.0)))
     };
     requests.iter().map(of).collect()

@@ -17,11 +17,11 @@ const DRAW: Kind = Kind::named("study-member");
 const CHANGE: Kind = Kind::named("study-instead");
 /// Bytes of each volume.
 const VOLUME: u64 = 64 << 30;
-/// Number of requests that estimate the mean work of one.
+/// Number of requests that estimate the mean work of a request.
 const SAMPLE: usize = 20_000;
-/// Most requests of a workload.
+/// Largest number of requests of a workload.
 const MOST: f64 = 2e7;
-/// Relative increase that curves may take to have fewer buckets.
+/// Largest relative increase of curves by pruning to fewer buckets.
 const PRUNING: f64 = 0.01;
 
 /// A workload of a contention experiment.
@@ -30,16 +30,16 @@ const PRUNING: f64 = 0.01;
 pub struct WorkloadDraw {
     /// Name of the workload.
     pub name: String,
-    /// Promised latency, in seconds; `None` for best effort.
+    /// Guaranteed latency, in seconds; `None` for best effort.
     pub slo: Option<f64>,
     /// Its traffic, which also determines its limits.
     #[serde(rename = "sends")]
     pub traffic: Traffic,
-    /// Deviating traffic for some time, which does not affect limits.
+    /// Different traffic for some time, without effect on limits.
     #[serde(default, rename = "instead")]
     pub change: Option<TrafficChange>,
-    /// Outstanding requests of a closed loop: the next is sent when an earlier one ends. A closed loop has
-    /// neither load nor SLO.
+    /// Number of outstanding requests of a closed loop; the next request is sent when an earlier one ends. A closed
+    /// loop has neither load nor SLO.
     #[serde(default)]
     pub closed: Option<u32>,
     /// Index of its machine.
@@ -50,8 +50,8 @@ pub struct WorkloadDraw {
     pub server: usize,
     /// Index of the device on that machine; `None` for a volume in memory, which takes no time.
     pub device: Option<usize>,
-    /// Rates of its limits at the device, each with the least burst that does not delay it, for every
-    /// scheduler. `None` leaves limits to the scheduler.
+    /// Rates of its limits at the device, for every scheduler, each with the smallest burst that does not delay it.
+    /// `None` leaves limits to the scheduler.
     #[serde(default)]
     pub rates: Option<Vec<f64>>,
 }
@@ -68,7 +68,7 @@ pub struct Traffic {
     pub sizes: Vec<(u64, f64)>,
     /// Share of reads.
     pub read_share: f64,
-    /// Share of requests that start at the end of the one before.
+    /// Share of requests that start at the end of the previous request.
     pub sequential_share: f64,
 }
 
@@ -82,7 +82,7 @@ pub enum Load {
     NetworkOut(f64),
 }
 
-/// Deviating requests for some time.
+/// Different requests for some time.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficChange {
@@ -253,9 +253,8 @@ impl WorkloadDraw {
         ArrivalCurve::new(&buckets).ok_or_else(|| self.wrong("no rate: expected at least one"))
     }
 
-    /// Demand of a closed loop in bounds of others: it comes after all promises, which wait only for its
-    /// request in service. It has no curve and no bound; the bucket here holds its largest request at almost
-    /// no rate.
+    /// Demand of a closed loop in the bounds of other workloads. It comes after all promises, which wait only for its
+    /// request in service. It has no curve and no bound. The bucket here holds its largest request, at almost no rate.
     fn closed_loop_demands(
         &self,
         shape: Drawing,
@@ -307,7 +306,7 @@ impl RequestSource {
     }
 }
 
-/// Returns requests with their work; without device work if they are stored in memory.
+/// Returns requests with their work; no device work for a volume in memory.
 fn arrivals<'a>(
     requests: impl IntoIterator<Item = Request> + 'a,
     device: &'a Device,

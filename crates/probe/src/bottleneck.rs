@@ -1,8 +1,8 @@
 //! Bottleneck detection: decides which paths share a bottleneck (Choreo, sections 3.3.2 and 4.3).
 //!
-//! Path A to B shares a bottleneck with C to D if its rate falls significantly while both carry a transfer. The pattern of such
-//! falls gives the kind of network. If transfers from one source always slow each other down and all others never do, each
-//! source has its own limit: a hose.
+//! Path A to B shares a bottleneck with C to D if its rate falls significantly while both carry a transfer. The pattern
+//! of such falls shows the kind of network. If transfers from one source always slow each other down, and other
+//! transfers never do, each source has its own limit: a hose.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::ProbeError;
 use crate::numbers::{deviation, mean};
 
-/// Share by which a rate "decreases significantly" ...
+/// Share by which a rate must fall for a significant decrease ...
 pub const FALL: f64 = 0.2;
-/// ... and number of standard deviations of the rate alone that the fall must also exceed. Both values are ours; the paper
-/// gives no number.
+/// ... and the number of standard deviations of the rate alone that the fall must exceed too. Both values are ours; the
+/// paper gives no number.
 pub const SIGMAS: f64 = 3.0;
 /// Minimum number of windows of the transfer alone for an estimate of its noise.
 const LEAST_WINDOWS: usize = 3;
@@ -70,8 +70,8 @@ pub fn meet_at_rack(a: Path, b: Path, rack: &[usize]) -> bool {
     a.0 == b.0 || meet_above(a, b, rack)
 }
 
-/// Rule 2: returns true if two paths may meet at a bottleneck on the link out of a subtree: both begin in it and neither ends
-/// in it. They may still take different switches. `subtree[host]` is the host's subtree.
+/// Rule 2: returns true if two paths may meet at a bottleneck on the link out of a subtree. Both begin in it, and
+/// neither ends in it. They may still take different switches. `subtree[host]` is the host's subtree.
 pub fn may_meet_at_subtree(a: Path, b: Path, subtree: &[usize]) -> bool {
     meet_above(a, b, subtree)
 }
@@ -84,7 +84,7 @@ fn meet_above(a: Path, b: Path, group: &[usize]) -> bool {
 /// Two paths to test at the same time.
 pub type PathPair = (Path, Path);
 
-/// Draws up to `count` pairs of paths between four distinct hosts, by a seed; fewer if there are not as many.
+/// Draws up to `count` pairs of paths between four distinct hosts, by a seed; fewer if not enough exist.
 pub fn between_four(hosts: usize, count: usize, seed: u64) -> Vec<PathPair> {
     let fits = |((a, b), (c, d)): &PathPair| {
         // Each pair of paths once, in one order.
@@ -93,13 +93,13 @@ pub fn between_four(hosts: usize, count: usize, seed: u64) -> Vec<PathPair> {
     draw(hosts, count, seed, fits)
 }
 
-/// Draws up to `count` pairs of paths from one source to two destinations, by a seed; fewer if there are not as many.
+/// Draws up to `count` pairs of paths from one source to two destinations, by a seed; fewer if not enough exist.
 pub fn from_one(hosts: usize, count: usize, seed: u64) -> Vec<PathPair> {
     let fits = |((a, b), (c, d)): &PathPair| a == c && a != b && a != d && b < d;
     draw(hosts, count, seed, fits)
 }
 
-/// Number of hosts up to which all pairs are listed before some are drawn.
+/// Largest number of hosts for which all pairs are listed before the draw.
 const LISTED: usize = 16;
 
 fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool) -> Vec<PathPair> {
@@ -131,8 +131,8 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool)
     all
 }
 
-/// One pair for each rack that shows whether its uplink is a bottleneck: two of its hosts send to two hosts in other racks. The
-/// result stands for all paths out of the rack.
+/// One pair for each rack that shows whether its uplink is a bottleneck: two of its hosts send to two hosts in other
+/// racks. The result applies to all paths out of the rack.
 pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, PathPair)> {
     let ask = |(rack, hosts): (usize, &Vec<usize>)| {
         let others = racks.iter().enumerate().filter(|&(other, _)| other != rack);

@@ -1,7 +1,7 @@
 //! Calibration: choice of the train to measure a network with (Choreo, section 4.1, figure 6).
 //!
-//! The survey sends every train of a grid on some paths and compares its rate with a bulk transfer. Longer trains are more
-//! accurate up to a point. The choice is the cheapest train whose error is close to the smallest.
+//! The survey sends every train of a grid on some paths, and compares its rate with the rate of a bulk transfer. Up to
+//! a point, longer trains are more accurate. The choice is the cheapest train whose error is close to the smallest.
 
 use serde::{Deserialize, Serialize};
 

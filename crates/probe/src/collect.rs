@@ -20,11 +20,11 @@ pub struct Burst {
     pub first_ns: u64,
     /// Arrival time of the last packet.
     pub last_ns: u64,
-    /// Number of packets received right after their predecessor by number.
+    /// Number of packets received right after the packet with the previous number.
     pub steps: u32,
-    /// Total time of those steps.
+    /// Total time of these steps.
     pub steps_ns: u64,
-    /// Total time between the other packets and their predecessors: the gaps where packets are missing.
+    /// Total time between the other packets and the packets received before them: gaps with missing packets.
     pub jumps_ns: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct TrainReport {
     pub bursts: Vec<Burst>,
     /// Number of packets received more than once.
     pub duplicates: u64,
-    /// Number of packets that belong to no burst of the train.
+    /// Number of packets outside the bursts of the train.
     pub strangers: u64,
     /// Number of packets that reached the receiver but overflowed its socket buffer; they were not lost on the network.
     pub overrun: u64,
@@ -48,7 +48,7 @@ impl TrainReport {
         self.bursts.iter().map(|burst| u64::from(burst.received)).sum()
     }
 
-    /// Rejects a report that no receiver of this train can have produced, since a peer may send anything.
+    /// Rejects a report that no receiver of this train can have produced, because a peer may send anything.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ fn burst(at_ns: &[u64]) -> Burst {
     let mut burst = Burst { first_ns: NEVER, ..Burst::default() };
     let mut before: Option<(u32, u64)> = None;
     for (number, &at) in (0..).zip(at_ns).filter(|&(_, &at)| at != NEVER) {
-        // A packet that overtook its predecessor took no time.
+        // A packet that overtook the previous one took no time.
         let waited = before.map_or(0, |(_, then)| at.saturating_sub(then));
         match before {
             None => burst.lowest = number,

@@ -1,7 +1,8 @@
 //! Cross traffic on a path, in equivalent connections (Choreo, section 3.2).
 //!
-//! A connection that gets `c2` of a path's `c1` shares it with the equivalent of `c = c1/c2 - 1` other backlogged connections.
-//! The value measures load and does not count connections. It assumes that TCP divides a link evenly.
+//! If a path has the rate `c1` and a connection gets only `c2` of it, the connection shares the path with the
+//! equivalent of `c = c1/c2 - 1` other backlogged connections. The value measures load; it does not count connections.
+//! It assumes that TCP divides a link evenly.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +25,9 @@ impl Cross {
         Cross { connections: (path_bps / seen_bps - 1.0).max(0.0), path_bps }
     }
 
-    /// Computes the equivalent for an unknown path rate: one connection alone gets `one_bps`, each of two gets `each_bps`. With
-    /// these as x and y, `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`. Returns `None` if the second connection took no more than
-    /// noise, so that no shared link limits the two.
+    /// Computes the equivalent for an unknown path rate: one connection alone gets `one_bps`, and each of two gets
+    /// `each_bps`. With these as x and y, `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`. Returns `None` if the second
+    /// connection reduced the first by no more than noise, so that no shared link limits the two.
     pub fn from_two_rates(one_bps: f64, each_bps: f64) -> Option<Cross> {
         let (x, y) = (one_bps, each_bps);
         let valid = x > 0.0 && y > 0.0 && x - y > TELLING * x;
@@ -41,8 +42,9 @@ impl Cross {
         self.path_bps / (self.connections + f64::from(own.max(1)))
     }
 
-    /// Smallest and largest equivalent consistent with the measured rate if that may be wrong by a share. A connection that
-    /// gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or eleven.
+    /// Smallest and largest equivalent that are consistent with the measured rate, if the rate may be wrong by the
+    /// share `wrong`. A connection that gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or
+    /// eleven.
     pub fn plausible(&self, wrong: f64) -> (f64, f64) {
         let seen = self.each_bps(1);
         let at = |seen: f64| Cross::from_path_rate(self.path_bps, seen).connections;

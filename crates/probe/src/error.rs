@@ -57,7 +57,7 @@ impl ProbeError {
         ProbeError::Setting { field: field.into(), message: message.into() }
     }
 
-    /// Error for a peer's refusal, with the start of its message on one line, since a peer may send anything.
+    /// Error for a peer's refusal, with the start of its message on one line, because a peer may send anything.
     pub fn refused(peer: impl Into<String>, message: &str) -> ProbeError {
         ProbeError::Refused { peer: peer.into(), message: excerpt(message) }
     }

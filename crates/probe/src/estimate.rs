@@ -7,16 +7,16 @@
 //! packets lost   at most MSS C / (RTT sqrt(loss)), C = sqrt(3/2)
 //! ```
 //!
-//! The paper writes the rate twice: `P sum n_i / sum t_i`, and `P (N - 1)(1 - loss)/T`, which counts the gaps between packets.
-//! They differ by one part in B. This module uses the second form, which is right for small bursts too: B packets without loss
-//! span B - 1 gaps.
+//! The paper writes the rate twice: `P sum n_i / sum t_i`, and `P (N - 1)(1 - loss)/T`, which counts the gaps between
+//! packets. They differ by one part in B. This module uses the second form, which is also right for small bursts: B
+//! packets without loss span B - 1 gaps.
 //!
-//! **Deviation.** A train sent much faster than the path's rate overruns a queue there, and most of it is lost. The lost
-//! packets took no time on the link, so the correction for lost ends would give far too low a rate. The bound under loss does
-//! not apply either, since TCP would not have lost these packets. The time at missing packets between received ones tells the
-//! cases apart: at a full queue the gap takes as long as if none were missing; losses behind the bottleneck leave gaps as long
-//! as the missing packets. In the overrun case the rate is `P sum (n_i - 1) / sum t_i`, the data between the first and the last
-//! packet received.
+//! **Deviation.** A train sent much faster than the path's rate overflows a queue, and most of the train is lost. The
+//! lost packets took no time on the link, so the correction for lost ends would give far too low a rate. The bound
+//! under loss does not apply either, because TCP would not have lost these packets. The time between received packets
+//! around missing ones distinguishes the cases. At a full queue, the gap takes as long as without missing packets.
+//! Losses behind the bottleneck leave gaps as long as the missing packets. In the overrun case the rate is
+//! `P sum (n_i - 1) / sum t_i`, the data between the first and the last packet received.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ use crate::train::Train;
 
 /// C, the constant of TCP's rate bound under loss ("roughly sqrt(3/2)", section 3.1, after Mathis et al.).
 pub const MATHIS_C: f64 = 1.224_744_871_391_589;
-/// Ratio of arrival rate to sending rate from which a train has met no link slower than its sender. The value is ours.
+/// Ratio of arrival rate to sending rate above which no link on the path was slower than the sender. The value is ours.
 pub const NEAR: f64 = 0.8;
 /// Payload difference between a UDP packet and a TCP segment of the same size on the wire: 20 header bytes against 8.
 const TCP_OVER_UDP: u32 = 12;
@@ -39,7 +39,7 @@ pub struct SendStatistics {
     pub packets: u64,
     /// Time within bursts in nanoseconds, without waits.
     pub busy_ns: u64,
-    /// Time within bursts in nanoseconds that the sender waited for room in its own interface.
+    /// Time within bursts, in nanoseconds, for which the sender waited for room in its own interface.
     pub waited_ns: u64,
 }
 
@@ -55,11 +55,11 @@ pub struct Estimate {
     pub bound_bps: Option<f64>,
     /// Rate at which the sender sent packets while its interface accepted them; `None` if that took no time.
     pub sent_bps: Option<f64>,
-    /// True if the sender was the limit and not the path; the path's rate is then at least this.
+    /// True if the sender was the limit instead of the path; the path's rate is then at least this value.
     pub sender_limited: bool,
     /// Share of packets that the network lost.
     pub loss: f64,
-    /// True if the train overran a queue: it caused its own losses, and there is no bound.
+    /// True if the train overflowed a queue: it caused its own losses, and there is no bound.
     pub overran: bool,
     /// Round-trip time in nanoseconds, if known.
     pub rtt_ns: Option<u64>,
@@ -74,7 +74,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Rejects an estimate that no train of this kind can give, since a peer may send anything.
+    /// Rejects an estimate that no train of this kind can give, because a peer may send anything.
     ///
     /// # Errors
     ///
@@ -113,13 +113,13 @@ fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
         return Some((bits * f64::from(burst.received - 1), seen));
     }
     let missing = burst.lowest + (train.packets - 1 - burst.highest);
-    // B packets span B - 1 gaps; each received packet accounts for an equal part.
+    // B packets span B - 1 gaps, and each received packet accounts for an equal part.
     let part = f64::from(train.packets - 1) / f64::from(train.packets);
     let time = seen + seen / f64::from(gaps) * f64::from(missing);
     Some((bits * part * f64::from(burst.received), time))
 }
 
-/// Returns true if packets missing between received ones took no time, so that a full queue before the link dropped them.
+/// Returns true if missing packets between received ones took no time: a full queue before the link dropped them.
 fn overran(received: &TrainReport) -> bool {
     let some = received.bursts.iter().filter(|burst| burst.received >= 2);
     let [mut steps, mut steps_ns, mut jumps, mut jumps_ns, mut missing] = [0.0; 5];
@@ -130,7 +130,7 @@ fn overran(received: &TrainReport) -> bool {
         jumps_ns += burst.jumps_ns as f64;
         missing += f64::from(burst.highest - burst.lowest + 1 - burst.received);
     }
-    // Midpoint between one packet time for each jump, and one more for each missing packet.
+    // The limit is halfway between one packet time for each jump and one more for each missing packet.
     steps > 0.0 && jumps > 0.0 && jumps_ns < steps_ns / steps * (jumps + missing / 2.0)
 }
 
@@ -170,7 +170,8 @@ pub fn estimate(
         return Err(ProbeError::Nothing(message));
     }
     let train_bps = bits / (time / 1e9);
-    // Packets that overflowed the receiver's buffer had passed the network. A peer may report anything, so the sum is bounded.
+    // Packets that overflowed the receiver's buffer had crossed the network. A peer may report anything, so the sum is
+    // bounded.
     let came = arrived.saturating_add(received.overrun).min(sent.packets);
     let loss = if sent.packets == 0 { 0.0 } else { 1.0 - came as f64 / sent.packets as f64 };
     let bound_bps = rtt_ns.filter(|&rtt| rtt > 0 && loss > 0.0 && !overran).map(|rtt| {

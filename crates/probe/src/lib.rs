@@ -14,11 +14,13 @@
 //! all of it --report--> output of commands and of the service
 //! ```
 //!
-//! The lower half is arithmetic: no input or output, no clock, and any report gives a number or an error. [`link`] is a
-//! simulated token bucket to test it. A peer's reports are checked before use, and its requests are checked against [`Limits`].
+//! The lower half is arithmetic without input, output or clock; any report gives a number or an error. [`link`] is a
+//! simulated token bucket to test it. A peer's reports are checked before use, and its requests are checked against
+//! [`Limits`].
 //!
-//! Our own choices, where the paper is silent or a real network differs: trains that overrun a queue and senders that are too
-//! slow ([`estimate`](estimate())); the meaning of "significant" ([`bottleneck`]); the accepted error ([`calibrate`]).
+//! Our own choices, where the paper gives no answer or a real network differs: trains that overflow a queue and senders
+//! that are too slow ([`estimate`](estimate())); the meaning of "significant" ([`bottleneck`]); the accepted error
+//! ([`calibrate`]).
 
 pub mod bottleneck;
 pub mod calibrate;

@@ -42,7 +42,8 @@ impl Shaper {
         Shaper { link, tokens: link.bucket_bytes, left_ns: 0.0, waiting, waiting_bytes }
     }
 
-    /// Returns the departure time of a packet that arrives at `at_ns`; `None` if it is lost. Call it in order of arrival.
+    /// Returns the departure time of a packet that arrives at `at_ns`; `None` if it is lost. Calls must be in order of
+    /// arrival.
     pub fn packet(&mut self, at_ns: u64, bytes: u64) -> Option<u64> {
         let now = at_ns as f64;
         while let Some(&(leaves, waited)) = self.waiting.front().filter(|(leaves, _)| *leaves <= now) {

@@ -8,7 +8,8 @@ use crate::numbers::quantile;
 /// All ordered pairs of hosts in rounds; a host is in at most one pair per round, as in a double round-robin tournament. Trains
 /// of one round collide at no host. They may still collide inside the network, where hosts share links.
 pub fn rounds(hosts: usize) -> Vec<Vec<(usize, usize)>> {
-    // Circle method: one host stays and the others move one place per round. With an odd number one host pauses each round.
+    // Circle method: one host stays, and the others move by one place per round. With an odd number one host pauses
+    // each round.
     let places = hosts + hosts % 2;
     let mut rounds = Vec::new();
     for round in 0..places.saturating_sub(1) {
@@ -44,9 +45,9 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// Converts the mesh to a cluster file. A pipe has the rate of each pair. A hose has for each host the median of its rates
-    /// as the sending limit. Receiving limits were not measured and are set high enough to limit nothing: the sum of all
-    /// others. `racks` groups hosts, if known.
+    /// Converts the mesh to a cluster file. A pipe has the rate of each pair. A hose has, for each host, the median of
+    /// its rates as the sending limit. Receiving limits were not measured. They are the sum of all other sending
+    /// limits, so that they limit nothing. `racks` groups hosts, if known.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Reports of surveys as programs and people read them: hosts by name and times in seconds. Commands and the service use the
+//! Reports of surveys for programs and people: hosts by name, and times in seconds. Commands and the service use the
 //! same reports.
 
 use schemars::JsonSchema;
@@ -28,9 +28,9 @@ pub struct Path {
     pub bound_bps: Option<f64>,
     /// Rate at which the sender sent packets.
     pub sent_bps: Option<f64>,
-    /// True if the sender was the limit; the path's rate is then at least this.
+    /// True if the sender was the limit; the path's rate is then at least this value.
     pub sender_limited: Option<bool>,
-    /// True if the train overran a queue.
+    /// True if the train overflowed a queue.
     pub overran: Option<bool>,
     /// Share of packets that the network lost.
     pub loss: Option<f64>,
@@ -44,7 +44,7 @@ pub struct Path {
     pub received: Option<u64>,
     /// Number of packets that overflowed the receiver's socket buffer.
     pub overrun: Option<u64>,
-    /// Reason of a failed measurement; null on success.
+    /// Reason for a failed measurement; null on success.
     pub error: Option<String>,
 }
 
@@ -129,7 +129,7 @@ pub struct Uplink {
     pub rack: usize,
     /// True if paths out of the rack share the uplink as a bottleneck.
     pub bottleneck: bool,
-    /// Experiment that stands for all paths out of the rack.
+    /// Experiment that represents all paths out of the rack.
     pub experiment: PairResult,
 }
 
@@ -207,7 +207,7 @@ impl Topology {
     }
 }
 
-/// Measures a path with trains, one after the other.
+/// Measures a path with several trains, one after another.
 ///
 /// # Errors
 ///
@@ -235,7 +235,7 @@ pub struct MeshOptions {
     pub train: Train,
     /// Maximum number of simultaneous trains.
     pub at_once: usize,
-    /// Set to true to count hops too, so that the cluster file has racks.
+    /// If true, also counts hops, so that the cluster file has racks.
     pub hops: bool,
     /// Shape of the cluster file.
     pub shape: Shape,
@@ -247,7 +247,7 @@ pub struct MeshOptions {
 ///
 /// # Errors
 ///
-/// Fails as [`survey::mesh`] and [`survey::topology`] do; a single path that fails is no error.
+/// Fails as [`survey::mesh`] and [`survey::topology`] do. The failure of a single path is no error.
 pub fn mesh(
     hosts: &[Host],
     options: &MeshOptions,
@@ -278,7 +278,7 @@ pub struct BottleneckOptions {
     pub pairs: usize,
     /// Seed for drawing the pairs.
     pub seed: u64,
-    /// Set to true to count hops too, so that the survey tests the uplinks of racks.
+    /// If true, also counts hops, so that the survey tests the uplinks of racks.
     pub hops: bool,
 }
 
@@ -328,7 +328,8 @@ pub fn bottlenecks(
     })
 }
 
-/// Counts hops before a survey, if requested. The callback can stop it; the steps reported to it are those of the survey.
+/// Counts hops before a survey, if requested. The callback can stop it. The steps reported to the callback are the
+/// steps of the survey.
 fn count_hops(
     wanted: bool,
     hosts: &[Host],

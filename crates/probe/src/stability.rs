@@ -1,4 +1,5 @@
-//! Stability of a path: errors of earlier measurements as predictions of later ones (Choreo, section 4.1, figure 7).
+//! Stability of a path: the error of using earlier measurements as predictions of later ones (Choreo, section 4.1,
+//! figure 7).
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ pub struct Sample {
 pub struct Stability {
     /// Time between the measurements, in nanoseconds.
     pub lag_ns: u64,
-    /// Number of pairs of measurements that far apart.
+    /// Number of pairs of measurements with this distance.
     pub pairs: usize,
     /// Median error.
     pub median: f64,
@@ -28,8 +29,8 @@ pub struct Stability {
     pub p95: f64,
 }
 
-/// Computes `|x(t) - x(t - s)| / x(t)` for each measurement with an earlier one at a lag `s` within `within_ns`; the nearest
-/// one counts. Measurements are in order of time. A rate of 0 has no relative error and is left out.
+/// Computes `|x(t) - x(t - s)| / x(t)` for each measurement that has an earlier one at a lag `s` within `within_ns`;
+/// the nearest one counts. Measurements are in order of time. A rate of 0 has no relative error and is left out.
 pub fn errors(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Vec<f64> {
     let before = |now: &Sample| {
         let then = now.at_ns.checked_sub(lag_ns)?;
@@ -40,7 +41,7 @@ pub fn errors(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Vec<f64> {
     samples.iter().filter_map(before).collect()
 }
 
-/// Summarizes the errors of a lag; `None` if no two measurements are that far apart.
+/// Summarizes the errors of a lag; `None` if no two measurements have this distance.
 pub fn stability(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Option<Stability> {
     let errors = errors(samples, lag_ns, within_ns);
     Some(Stability {

@@ -1,7 +1,7 @@
 //! Topology of hosts, inferred from hop counts (Choreo, section 3.3.1).
 //!
-//! In a multi-rooted tree paths have one hop (same machine), two (same rack), four (same aggregation switch), six or eight
-//! (across the core). Any other count means that the network hides hops or is no such tree.
+//! In a multi-rooted tree, paths have one hop (same machine), two (same rack), four (same aggregation switch), six or
+//! eight (across the core). Any other count means that the network hides hops or is not such a tree.
 
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
             }
         }
     }
-    // The longer direction counts: a network may hide hops but adds none.
+    // The longer direction counts: a network may hide hops but never adds any.
     let apart = |i: usize, j: usize| at(i, j).max(at(j, i));
     let racks = clusters(count, |i, j| apart(i, j).is_some_and(|hops| hops <= RACK));
     let subtrees = clusters(count, |i, j| apart(i, j).is_some_and(|hops| hops <= SUBTREE));
@@ -176,7 +176,7 @@ mod tests {
         (hops[0][3], hops[1][3], hops[2][3]) = (Some(5), None, Some(8));
         let misfits: Vec<_> = fit(&hops).misfits.into_iter().map(|one| (one.pair, one.hops)).collect();
         assert_eq!(misfits, [((0, 3), Some(5)), ((1, 3), None), ((2, 3), Some(8))]);
-        // Hosts 0 and 1 share a rack, and 1 and 2; but 0 and 2 are far apart.
+        // Hosts 0 and 1 share a rack, and so do 1 and 2; but 0 and 2 are far apart.
         let chain = [[1, 2, 6], [2, 1, 2], [6, 2, 1]].map(|row| row.map(Some).to_vec());
         let found = fit(&chain);
         assert_eq!(found.racks, [[0, 1, 2]]);

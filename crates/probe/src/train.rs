@@ -23,7 +23,7 @@ pub struct Train {
 }
 
 impl Default for Train {
-    /// Train that did well on EC2 (section 4.1): ten bursts of 200 packets of 1,472 bytes, 1 ms apart.
+    /// A train with good results on EC2 (section 4.1): ten bursts of 200 packets of 1,472 bytes, 1 ms apart.
     fn default() -> Train {
         Train { bursts: 10, packets: 200, bytes: 1472, gap_ns: 1_000_000 }
     }
@@ -58,7 +58,7 @@ impl Train {
     pub const MOST_PACKETS: u64 = 10_000;
     /// Minimum payload of a packet in bytes, with room for its header.
     pub const LEAST_BYTES: u64 = 64;
-    /// Maximum payload of a packet in bytes: that of a jumbo frame of 9,000.
+    /// Maximum payload of a packet in bytes: the payload of a jumbo frame of 9,000 bytes.
     pub const MOST_BYTES: u64 = 8_972;
 
     /// Number of packets of the whole train.
@@ -118,7 +118,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Shortest transfer; TCP does not find its rate in less time.
+    /// Shortest transfer; TCP does not reach its rate in less time.
     pub const LEAST_NS: u64 = 100_000_000;
 
     /// Checks the transfer's fields and the host's limits.

@@ -7,7 +7,7 @@ use crate::train::Transfer;
 
 /// Length of a slot: the paper measures throughput "every 10 milliseconds".
 pub const SLOT_NS: u64 = 10_000_000;
-/// Share of the beginning to ignore, in which TCP searches for its rate and buckets are full. The value is ours.
+/// Share of the time at the beginning to ignore: TCP searches for its rate, and buckets are full. The value is ours.
 const BEGINNING: f64 = 0.1;
 
 /// Bytes received over each connection of a transfer.
@@ -16,8 +16,8 @@ const BEGINNING: f64 = 0.1;
 pub struct TransferReport {
     /// Duration of sending in nanoseconds.
     pub duration_ns: u64,
-    /// For each connection the bytes of each slot of [`SLOT_NS`] from the beginning of the transfer. Bytes after its end have
-    /// slots too.
+    /// For each connection, the bytes of each slot of [`SLOT_NS`] from the beginning of the transfer. Bytes after its
+    /// end have slots too.
     pub slots: Vec<Vec<u64>>,
 }
 
@@ -53,7 +53,7 @@ impl TransferReport {
         starts.map(|start| self.slots.iter().map(|each| rate(each, start..start + slots)).sum()).collect()
     }
 
-    /// Rejects an invalid report of this transfer, since a peer may send anything.
+    /// Rejects an invalid report of this transfer, because a peer may send anything.
     ///
     /// # Errors
     ///
@@ -63,12 +63,12 @@ impl TransferReport {
             let message = format!("{} connections reported of {}", self.slots.len(), transfer.connections);
             return Err(ProbeError::Nothing(message));
         }
-        // The number of slots depends on this time, so a false value would keep the evaluation busy for years.
+        // The number of slots depends on this time, so a false value would occupy the evaluation for years.
         if self.duration_ns != transfer.duration_ns {
             let [reported, asked] = [self.duration_ns, transfer.duration_ns].map(|ns| ns as f64 / 1e9);
             return Err(ProbeError::Nothing(format!("{reported} s reported of a transfer of {asked} s")));
         }
-        // No link is as fast, and sums stay within range.
+        // No real link reaches this value, and sums stay within range.
         if self.slots.iter().flatten().any(|&bytes| bytes > 1 << 40) {
             return Err(ProbeError::Nothing("more bytes reported than any link carries".to_owned()));
         }

@@ -33,7 +33,7 @@ impl Head {
         packet[20..24].copy_from_slice(&self.number.to_be_bytes());
     }
 
-    /// Reads the header of a packet; `None` for a packet of no train.
+    /// Reads the header of a packet; `None` if the packet belongs to no train.
     pub fn read(packet: &[u8]) -> Option<Head> {
         let (magic, rest) = packet.split_first_chunk::<4>()?;
         let (version, rest) = rest.split_first_chunk::<4>()?;

@@ -1,4 +1,5 @@
-//! Measurements on real kernels, between namespaces whose links `tc` limits. They need root and print a note without it.
+//! Measurements on real kernels, between namespaces whose links `tc` limits. They need root, and print a note without
+//! it.
 
 mod support;
 
@@ -46,7 +47,7 @@ fn a_limit_inside_the_network_is_found_and_not_blamed_on_the_sender() {
     let estimates: Vec<_> = (0..5).map(|_| network.train((0, 0), (1, 0), Train::default())).collect();
     let rate = median(5, |at| estimates[at].rate_bps);
     println!("{rate:.0} {:?}", estimates[0]);
-    // TCP's share of a 50 Mb/s link is 1448 of 1514 bytes; a train's is 1472.
+    // TCP's share of a 50 Mb/s link is 1448 of 1514 bytes; a train's share is 1472 of 1514.
     assert!((rate / (50e6 * 1448.0 / 1514.0) - 1.0).abs() < 0.15, "{rate}");
     assert!(estimates.iter().filter(|one| one.sender_limited).count() <= 2, "{estimates:?}");
     // In the other direction only this machine limits the rate.
@@ -57,7 +58,7 @@ fn a_limit_inside_the_network_is_found_and_not_blamed_on_the_sender() {
 #[test]
 fn competing_connections_are_counted() {
     let network = network!(&[2, 2]);
-    // With a short queue a link is shared evenly soon: Reno recovers from halving within half a second.
+    // With a short queue, connections soon share a link evenly: Reno recovers from halving within half a second.
     network.limit_rack(0, 40);
     let path = network.transfer((0, 0), (1, 0), 2.0, 1).rate_bps();
     let mut seen = Vec::new();
@@ -108,7 +109,7 @@ fn senders_behind_one_link_share_it_and_others_do_not() {
     assert!(!apart.shares, "{apart:?}");
     let together = both((a, b), (a, d));
     assert!(together.shares, "{together:?}");
-    // Then also the uplink of the rack, with less than both.
+    // Then the uplink of the rack is limited too, below the sum of both hosts.
     network.limit_rack(0, 80);
     let shared = both((a, b), (c, d));
     println!("apart {:.2}, one source {:.2}, one rack {:.2}", apart.fall, together.fall, shared.fall);

@@ -1,7 +1,7 @@
 //! Speed of a cell: one decision, a stream of placements, and a simulated week, on one core.
 //!
-//! Run by `cargo bench -p leeward-scenarios --bench cell`. Arguments select a part by name: `-- score`, `--
-//! stream`, `-- week`; a week under one policy by its name as well: `-- week utp`.
+//! Run by `cargo bench -p leeward-scenarios --bench cell`. Arguments select a part by name: `-- score`, `-- stream`,
+//! `-- week`. A second argument selects the policy of the week: `-- week utp`.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -16,7 +16,7 @@ use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::Summary;
 use leeward_scenarios::{Task as Run, run_all};
 
-/// As in the extension for Python.
+/// The same allocator as in the extension for Python.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Speed of simulated reads: a million of them among the writes of 800 hosts, on one core, beside the writes
+//! Speed of simulated reads: a million reads among the writes of 800 hosts, on one core, and the speed of the writes
 //! alone.
 //!
 //! Run by `cargo bench -p leeward-scenarios --bench reads`.
@@ -13,7 +13,7 @@ use leeward_scenarios::{Task, run_all};
 
 const CLUSTER: &str = "racks: 40\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
     devices: [{read: 50MB/s, write: 50MB/s}]\n";
-/// Simulated seconds, the first 60 of them without reads.
+/// Simulated seconds; the first 60 have no reads.
 const SECONDS: f64 = 560.0;
 
 fn main() {

@@ -1,5 +1,5 @@
-//! Scenarios simulate placement policies on a cluster: the arrivals, the events, and the policies to compare. The workloads
-//! and measures are those of Sinbad (replicas of blocks), Choreo (apps) and Hotspots (tasks of a cell).
+//! Scenarios simulate placement policies on a cluster: the arrivals, the events, and the policies to compare. The
+//! workloads and measures are from Sinbad (replicas of blocks), Choreo (apps) and Hotspots (tasks of a cell).
 //!
 //! ```text
 //! scenario file -> Scenario -- arrivals(seed) --> Workload      the same for every policy
@@ -9,9 +9,10 @@
 //!                          Record -> Summary, Comparison
 //! ```
 //!
-//! A driver carries the arrivals on a plant and drives an engine: [`driver`] has one for files and one for apps on the fluid
-//! network ([`leeward_fluid`]), and one for the tasks of a cell. A run is one thread and depends on its scenario, policy and seed
-//! alone. Runs are independent of each other, so [`run_all`] may do several at once and gives the same results.
+//! A driver simulates the arrivals and drives an engine. [`driver`] has one for files and one for apps on the fluid
+//! network ([`leeward_fluid`]), and one for the tasks of a cell. A run uses one thread, and depends only on its
+//! scenario, policy and seed. Runs are independent of each other, so [`run_all`] may do several at once with the same
+//! results.
 
 pub mod driver;
 mod outage;

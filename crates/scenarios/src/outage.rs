@@ -39,7 +39,7 @@ impl Outages {
         self.domain_up[domain.index()]
     }
 
-    /// Sets the capacity of a resource, which takes effect now or when it works again.
+    /// Sets the capacity of a resource. It takes effect now, or when the resource works again.
     pub fn set_capacity(
         &mut self,
         resource: ResourceId,
@@ -72,7 +72,7 @@ impl Outages {
         }
     }
 
-    /// Updates the current capacity of a resource: 0 unless everything it belongs to is up.
+    /// Updates the current capacity of a resource: 0 if one of its hosts, its rack or its pod is down.
     fn settle(&mut self, resource: ResourceId, changed: &mut Vec<(ResourceId, Load)>) {
         let fabric = &self.fabric;
         let pair = fabric.hosts_of_pair(resource);

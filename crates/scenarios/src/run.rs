@@ -44,7 +44,7 @@ pub fn run_all(
     jobs: usize,
     progress: &(dyn Fn(usize, f64) -> bool + Sync),
 ) -> Result<Vec<Run>, RunError> {
-    // Arrivals depend on the seed only, so that policies are compared on the same ones.
+    // Arrivals depend only on the seed, so policies are compared on the same arrivals.
     let mut arrivals: BTreeMap<u64, Mutex<SharedArrivals>> = BTreeMap::new();
     for task in tasks {
         arrivals.entry(task.seed).or_default().get_mut().expect("no thread has it yet").left += 1;
@@ -74,7 +74,7 @@ pub fn run_all(
     for result in results.into_iter().flatten() {
         match result {
             Ok(run) => runs.push(run),
-            // A run that another's failure stopped does not know the cause.
+            // If the error of another run stopped this run, it does not know the cause.
             Err(RunError::Stopped) => stopped = Some(RunError::Stopped),
             Err(error) => return Err(error),
         }
@@ -89,7 +89,7 @@ struct SharedArrivals {
     left: usize,
 }
 
-/// Returns the arrivals of a seed; the first run creates them, the last one removes them.
+/// Returns the arrivals of a seed. The first run creates them, and the last one removes them.
 fn arrivals_of(
     scenario: &Scenario,
     seed: u64,

@@ -1,7 +1,7 @@
-//! Telemetry of a simulated network: counters read at intervals; reports may be late, lost or noisy.
+//! Telemetry of a simulated network. Counters are read at intervals; reports may be late, lost or noisy.
 //!
-//! A host reports its interfaces, a switch the links of its rack or pod, each in one message. Every reporter
-//! draws from its own stream, so the losses of one do not affect another.
+//! A host reports its interfaces, and a switch reports the links of its rack or pod, each in one message. Every
+//! reporter draws from its own stream, so the losses of one do not affect another.
 
 use leeward_fabric::{DomainId, Fabric, Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
@@ -40,7 +40,7 @@ pub struct Telemetry {
 pub enum Counter {
     /// Interfaces of hosts, read by the hosts.
     Hosts,
-    /// Rack uplinks and downlinks, read by their switches. Without these the ledger sums up the hosts.
+    /// Rack uplinks and downlinks, read by their switches. Without these, the ledger adds up the loads of the hosts.
     Racks,
     /// Pod uplinks and downlinks, read by their switches.
     Pods,
@@ -140,8 +140,8 @@ impl Reporters {
         self.settings.interval
     }
 
-    /// Reads every counter at `now`. `carried` returns the total work that a resource has carried; hosts and
-    /// switches that are not `up` send nothing.
+    /// Reads every counter at `now`. `carried` returns the total work that a resource has carried. Hosts and switches
+    /// that are not `up` send nothing.
     pub fn read(
         &mut self,
         now: Nanos,

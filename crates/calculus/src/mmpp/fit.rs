@@ -148,7 +148,7 @@ fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
     }
 }
 
-/// Counts transitions over the steps spent in a state; the remaining probability is that of staying.
+/// Counts transitions per step spent in a state; the remainder is the probability of staying.
 fn transitions(
     state_of: &[usize],
     states: usize,

@@ -1,10 +1,10 @@
 //! The tightest latency bound of an expression at a percentile.
 //!
 //! Every theta > 0 and every value of the other free parameters give a valid bound (theorem 1), so the search only
-//! affects time and tightness. First theta is searched: down a coarse grid from the limit of the generating
-//! functions, then by Brent's method in the logarithm. At each theta, convolutions give up the rate that is best
-//! there. If operands may depend on one another, theta, those gaps and the logarithms of Hoelder's x - 1 then descend
-//! together along the gradient; so do Lyapunov's stretches, if enabled.
+//! affects time and tightness. The search first varies theta: down a coarse grid from the limit of the generating
+//! functions, then by Brent's method in the logarithm. At each theta, convolutions give up the rate that gives the
+//! lowest bound. If operands may be dependent, a descent along the gradient follows. It varies theta, those gaps and
+//! the logarithms of Hoelder's x - 1 together, and Lyapunov's stretches if enabled.
 
 use super::error::SncError;
 use super::evaluate::{Point, Query};

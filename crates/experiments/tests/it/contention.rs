@@ -1,5 +1,4 @@
-//! Contention experiments: every scheduler gets the same requests, loads are as configured, and promises
-//! hold.
+//! Contention experiments: every scheduler gets the same requests, loads are as configured, and guarantees hold.
 
 use leeward_experiments::{
     ContentionExperiment, ContentionResult, DrawnContention, ExperimentError, Load, Scheduler, Shape,
@@ -100,7 +99,7 @@ proptest! {
     #[test]
     fn the_offered_load_matches_its_setting(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
         let fared = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
-        // 1 ms each: requests of a minute, within five standard deviations of a renewal process.
+        // 1 ms each; the number of requests in a minute is within five standard deviations of a renewal process.
         let expected = load * 60_000.0;
         let off = (fared[0].requests as f64 - expected).abs();
         prop_assert!(off <= 5.0 * (gap_c2 * expected).sqrt() + 3.0, "{off} of {expected}");
@@ -124,19 +123,18 @@ fn every_scheduler_gets_the_same_requests_whatever_the_others() {
 
 #[test]
 fn each_scheduler_serves_in_its_own_order() {
-    // Eight tenths of the device together, and a copy that takes its share of the rest.
+    // The workloads together use eight tenths of the device, and a copy takes its share of the rest.
     let all = [member("tight", 0.02, 0.2, 2.0), member("loose", 0.5, 0.6, 2.0), copy(4)];
     let fared = |scheduler| run(&all, 1, scheduler);
     let median = |scheduler| -> Vec<f64> { fared(scheduler).iter().map(|of| of.tails[0]).collect() };
     let by_slo = median(Scheduler::BySlo);
     assert!(by_slo[0] < by_slo[1], "{by_slo:?}");
-    // The copy takes half of what the tight one leaves, and the loose one needs more than the other half;
-    // feedback gives it more.
+    // The copy takes half of what `tight` leaves, and `loose` needs more than the other half. Feedback gives it more.
     let (shares, cake) = (median(Scheduler::Shares), median(Scheduler::Cake));
     assert!(shares[1] > 10.0 * by_slo[1], "{shares:?}, {by_slo:?}");
     assert!(cake[1] < shares[1], "{cake:?}, {shares:?}");
     assert!(fared(Scheduler::BySlo)[2].requests < fared(Scheduler::Shares)[2].requests);
-    // Deadlines keep the tight one before the loose one if both wait.
+    // With deadlines, `tight` goes before `loose` if both wait.
     let deadline = median(Scheduler::Deadline);
     assert!(deadline[0] <= deadline[1], "{deadline:?}");
 }

@@ -1,4 +1,4 @@
-//! Experiments: the same draws for every method, in every query, and with any number of reading threads.
+//! Experiments: every method and query gets the same draws, for any number of reading threads.
 
 use leeward_experiments::{
     CacheShape, Draw, Enforcement, ExperimentError, PackingResult, Part, ReplaySettings, Shape, TailSettings,
@@ -23,7 +23,7 @@ fn traces(bursts: &[u64], threads: usize) -> Traces {
     growing(&steady, threads)
 }
 
-/// Traces like these with different bursts in each half.
+/// Traces of the same kind, with different bursts in each half.
 fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
     let file = |(at, &halves): (usize, &[u64; 2])| {
         let rows =
@@ -37,7 +37,7 @@ fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
     Traces::read(files, Device::from_text("ssd", DEVICE).unwrap(), TraceSettings::default(), threads).unwrap()
 }
 
-/// The draws with starts at the beginning of their traces: requests around the wrap are in no curve.
+/// The draws with starts at the beginning of their traces, because no curve contains the requests around the wrap.
 fn from_the_start(draws: Vec<Draw>) -> Vec<Draw> {
     draws.into_iter().map(|draw| Draw { start: 0.0, ..draw }).collect()
 }
@@ -100,7 +100,7 @@ fn every_limit_policy_places_the_same_draws() {
 
 #[test]
 fn workloads_that_fit_alone_are_exactly_those_placed_alone() {
-    // 40 reads of 1 ms in 400 ms fit any SLO; at 1 ms no read fits, since the margin makes it 1.1 ms.
+    // 40 reads of 1 ms in 400 ms fit any SLO. At 1 ms no read fits, because the margin makes it 1.1 ms.
     let traces = traces(&[1, 40], 1);
     let settings = PackSettings::default();
     for (slo, fits) in [(0.001, false), (0.5, true)] {
@@ -162,7 +162,7 @@ fn first_fit_without_fifo_needs_no_fewer_servers() {
 
 #[test]
 fn only_enforced_limits_delay_a_workload_that_outgrows_them() {
-    // Half the device at first, and then all of it, but not more than its capacity.
+    // Half of the device first, and then all of it, but not more than its capacity.
     let traces = growing(&[[40, 90]], 1);
     let drawn = [Draw { trace: 0, start: 0.0, slo: 1.0 }];
     let settings = PackSettings::default();
@@ -255,7 +255,7 @@ fn drawn_cache_traces_match_the_thesis() {
     let ratios: Vec<f64> = each.iter().map(|peak| peak.requests / peak.mean_requests).collect();
     assert!(ratios.iter().all(|ratio| (1.5..7.0).contains(ratio)), "{ratios:?}");
     assert!(ratios.iter().any(|&ratio| ratio < 3.0) && ratios.iter().any(|&ratio| ratio > 4.0), "{ratios:?}");
-    // Together they are smoother than each, and at most the sum of all peaks.
+    // Together they are smoother than each alone, with at most the sum of all peaks.
     let sum: f64 = each.iter().map(|peak| peak.requests).sum();
     assert!(all.requests < 0.7 * sum && all.requests >= all.mean_requests, "{} of {sum}", all.requests);
 }
@@ -291,7 +291,7 @@ fn every_path_analysis_is_a_bound_and_that_of_the_thesis_is_the_lowest() {
     assert!(found.dnc.unwrap() > 0.0 && found.priority_meister.unwrap() > 0.0);
     let dependent = ask(&from(0..6), &TailSettings { dependent: 6, ..settings });
     assert!(dependent.bipartite.unwrap() > bipartite && dependent.dnc == found.dnc);
-    // More nines cost more; the worst case does not depend on them.
+    // More nines cost more. The worst case does not depend on them.
     let rarer = ask(&from(0..6), &TailSettings { excess: 1e-40, ..settings });
     assert!(rarer.bipartite.unwrap() > bipartite && rarer.dnc == found.dnc);
     for excess in [0.0, 1.0, f64::NAN] {

@@ -14,10 +14,10 @@ use crate::sockets::clock::Clock;
 pub const DEFAULT_PORT: u16 = 7601;
 /// Timeout for a connection, and for a reply that needs no measurement.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Number of pings; the shortest counts.
+/// Number of pings; the shortest round trip counts.
 const PINGS: usize = 5;
 
-/// Shared secret of a network's hosts, so that only they may request measurements.
+/// Shared secret of a network's hosts: only these hosts may request measurements.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(pub Option<String>);
 
@@ -29,7 +29,7 @@ impl fmt::Debug for Secret {
 
 /// Resolves `HOST` or `HOST:PORT`, with [`DEFAULT_PORT`] by default.
 fn resolve(host: &str) -> Result<Vec<SocketAddr>, ProbeError> {
-    // An IPv6 address has colons of its own and needs brackets before a port.
+    // An IPv6 address contains colons, so it needs brackets before a port.
     let bare = host.parse::<std::net::Ipv6Addr>().is_ok();
     let found = if !bare && host.contains(':') {
         host.to_socket_addrs()
@@ -115,7 +115,7 @@ impl Peer {
         }
     }
 
-    /// Shortest of a few round-trip times in nanoseconds, including the host's time to reply.
+    /// Shortest of several round-trip times in nanoseconds, including the host's time to reply.
     ///
     /// # Errors
     ///

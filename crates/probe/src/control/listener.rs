@@ -22,7 +22,7 @@ use crate::transfer_report::TransferReport;
 
 /// Maximum silence on a connection.
 const IDLE: Duration = Duration::from_secs(15);
-/// Time limit for a connection's complete first message; a client waits no longer for the reply.
+/// Time limit for a connection's complete first message. A client waits no longer than this for the reply.
 const GREETING: Duration = Duration::from_secs(5);
 /// Interval between checks of the stop flag.
 const TICK: Duration = Duration::from_millis(50);
@@ -41,7 +41,7 @@ struct Shared {
     secret: Secret,
     stopped: AtomicBool,
     peers: AtomicUsize,
-    /// At most one train is sent and one received at a time, since two would measure each other.
+    /// At most one train is sent and one is received at a time, because two would measure each other.
     sending: Mutex<()>,
     receiving: Mutex<()>,
     /// Receivers of the data connections of each transfer.
@@ -53,7 +53,7 @@ struct Shared {
 pub struct Stop(Arc<Shared>);
 
 impl Stop {
-    /// Stops accepting connections. Existing ones end by themselves.
+    /// Stops accepting connections. Existing connections end by themselves.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Release);
     }
@@ -114,7 +114,8 @@ impl Listener {
                     continue;
                 }
             };
-            // Connections of a transfer arrive one by one while its control connection waits, so there is room for both.
+            // Connections of a transfer arrive one by one while its control connection waits, so the limit must allow
+            // both.
             let Some(permit) = ConnectionPermit::take(&self.shared) else { continue };
             let named = thread::Builder::new().name("leeward-probe".to_owned());
             // An error ends only this connection, and its peer notices. The same holds if the thread cannot start.
@@ -134,7 +135,7 @@ impl ConnectionPermit {
     fn take(shared: &Arc<Shared>) -> Option<ConnectionPermit> {
         let permit = ConnectionPermit(shared.clone());
         let there = shared.peers.fetch_add(1, Ordering::AcqRel);
-        // On refusal the value is dropped and releases its count.
+        // On refusal, the dropped value releases its count.
         (there < shared.limits.peers).then_some(permit)
     }
 }
@@ -145,7 +146,8 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// Reader with a deadline for all its data. Without it, a peer that sends single bytes could hold a connection for hours.
+/// Reader with a deadline for all its data. Without the deadline, a peer that sends single bytes could hold a
+/// connection for hours.
 struct DeadlineReader<'a> {
     stream: &'a TcpStream,
     clock: Clock,
@@ -267,7 +269,7 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
         return Err(ProbeError::Busy { peer: String::new() });
     };
     let wrong = |error| ProbeError::system("receiving", &error);
-    // Same port number as the connection's, so that a firewall needs one rule.
+    // The port number is the same as the connection's, so that a firewall needs one rule.
     let address = stream.local_addr().map_err(wrong)?;
     let receiver = packets::Receiver::bind(address, &train).map_err(wrong)?;
     let (session, port) = (random_session(), receiver.address().map_err(wrong)?.port());
@@ -278,7 +280,7 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
         let message = stream.set_read_timeout(Some(Duration::from_nanos(TRAIN_NS)));
         let message = message.and_then(|()| frame::read(stream));
         let _ = stream.set_read_timeout(Some(IDLE));
-        // Whatever the message was, the sender has finished.
+        // The sender has finished, regardless of the message.
         ended.store(true, Ordering::Release);
         let received = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match message.map_err(wrong)? {

@@ -43,7 +43,7 @@ pub enum Request {
     },
     /// Requests a measurement with this host as the source.
     Measure {
-        /// Destination as the source knows it: `HOST` or `HOST:PORT`.
+        /// Destination, in the form that the source knows: `HOST` or `HOST:PORT`.
         to: String,
         /// Measurement to make.
         order: Order,
@@ -126,13 +126,13 @@ pub enum Outcome {
     },
     /// Distance to the destination.
     Hops {
-        /// Number of hops; `None` if nothing confirmed that the datagrams arrived.
+        /// Number of hops; `None` if no reply confirmed that the datagrams arrived.
         hops: Option<u8>,
     },
 }
 
 impl Outcome {
-    /// Rejects a result that cannot come from this order, since a peer may send anything.
+    /// Rejects a result that cannot come from this order, because a peer may send anything.
     ///
     /// # Errors
     ///

@@ -12,8 +12,8 @@
 //!   <--------------- estimate    estimates
 //! ```
 //!
-//! Only listening hosts take part, and a receiver must agree before any packet is sent to it, so no host can be made to flood a
-//! stranger. A host refuses trains and transfers beyond its [`Limits`](crate::Limits).
+//! Only listening hosts take part, and a receiver must agree before any packet is sent to it. So no host can be made to
+//! flood a stranger. A host refuses trains and transfers beyond its [`Limits`](crate::Limits).
 
 mod client;
 mod frame;

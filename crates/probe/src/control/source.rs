@@ -12,7 +12,7 @@ use crate::estimate::estimate;
 use crate::sockets::{bulk, hops, train as packets};
 use crate::train::{Limits, Train, Transfer};
 
-/// Time after sending in which packets queued on a slow path may still arrive.
+/// Time after sending during which packets queued on a slow path may still arrive.
 const COUNTING: Duration = Duration::from_secs(35);
 
 /// Measures from this process to a listening host.

@@ -9,7 +9,7 @@ use crate::train::Transfer;
 use crate::transfer_report::SLOT_NS;
 
 const CHUNK: usize = 128 << 10;
-/// Time after its end in which a transfer may still arrive.
+/// Time after the end of a transfer during which its data may still arrive.
 const LATE_NS: u64 = 2_000_000_000;
 
 /// Sends zeros for the transfer's duration and returns the number of bytes that the system accepted.
@@ -28,8 +28,8 @@ pub fn send(mut stream: TcpStream, transfer: &Transfer) -> io::Result<u64> {
     Ok(sent)
 }
 
-/// Receives a transfer until its sender closes it or two seconds after its end. Returns the bytes of each 10 ms by the time of
-/// reading.
+/// Receives a transfer until its sender closes it, or until two seconds after its end. Returns the bytes of each 10 ms
+/// by the time of reading.
 ///
 /// # Errors
 ///

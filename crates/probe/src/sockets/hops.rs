@@ -20,7 +20,7 @@ const TRIES: u8 = 3;
 const PATIENCE_NS: u64 = 500_000_000;
 /// Number of consecutive times to live without a reply after which the search ends.
 const SILENT: u8 = 5;
-/// First port of traceroute, on which nothing listens.
+/// First port of traceroute; usually nothing listens there.
 const PORT: u16 = 33_434;
 
 /// Reply to a datagram.
@@ -42,7 +42,7 @@ pub fn count(address: SocketAddr) -> io::Result<Option<u8>> {
     for hops in 1..=MOST {
         let mut replied = false;
         for attempt in 0..TRIES {
-            // A socket per datagram, so that a late reply to an earlier datagram is not mistaken for its own.
+            // Each datagram has its own socket, so that a late reply to an earlier one is not taken for its reply.
             let socket = UdpSocket::bind(any)?;
             if address.is_ipv4() {
                 setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?;
@@ -87,7 +87,7 @@ fn answer(socket: &UdpSocket) -> io::Result<Option<Answer>> {
         }
         let mut bytes = [0; 64];
         let mut slices = [IoSliceMut::new(&mut bytes)];
-        // Room for either family's error and its sender's address.
+        // Room for an error of either address family, and for the address of its sender.
         let mut room = vec![0; 256];
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         let message =

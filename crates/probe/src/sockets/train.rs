@@ -21,14 +21,14 @@ use crate::wire::{HEADER, Head};
 
 /// Number of packets per system call.
 const BATCH: usize = 128;
-/// Size of a sender's socket buffer: large enough not to run empty while other processes run, below the thousand packets at
-/// which interfaces drop.
+/// Size of a sender's socket buffer. It is large enough not to run empty while other processes run, and below the
+/// thousand packets at which interfaces drop.
 const SEND_BUFFER: usize = 1 << 20;
 /// Maximum kernel memory per packet in addition to its bytes.
 const OVERHEAD: usize = 2_304;
 /// Maximum wait of a sender for its own interface.
 const STUCK_NS: u64 = 10_000_000_000;
-/// Silence after which a completely sent train is considered received.
+/// Silence after which a train counts as received, if all of it was sent.
 const QUIET_NS: u64 = 500_000_000;
 
 /// Sends a train from a socket that is connected to its receiver.
@@ -101,7 +101,8 @@ impl Receiver {
         let socket = UdpSocket::bind(address).or_else(|_| UdpSocket::bind(any))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
         setsockopt(&socket, sockopt::RxqOvfl, &1)?;
-        // Two bursts may wait while other processes run. Best effort: overflow is counted.
+        // The buffer holds two bursts, which may wait while other processes run. This is best effort; overflows are
+        // counted.
         let room = 2 * train.packets as usize * (train.bytes as usize + OVERHEAD);
         let forced = setsockopt(&socket, sockopt::RcvBufForce, &room);
         forced.or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &room))?;
@@ -163,7 +164,8 @@ impl Receiver {
         loop {
             let mut heads = [[0; HEADER]; BATCH];
             let mut slices = heads.each_mut().map(|head| [IoSliceMut::new(head)]);
-            // Allocated for each call, since the kernel shortens the space for timestamps to the part it last filled.
+            // The buffer is allocated for each call, because the kernel shortens its length to the part that it last
+            // filled.
             let room = nix::cmsg_space!(TimeSpec, u32);
             let mut batch = MultiHeaders::<()>::preallocate(BATCH, Some(room));
             // With this flag the kernel reports a packet's full length, although only its head is read.
@@ -172,7 +174,7 @@ impl Receiver {
                 Ok(taken) => taken,
                 Err(Errno::EAGAIN) => return Ok(()),
                 Err(Errno::EINTR) => continue,
-                // ICMP errors that strangers cause on this socket are ignored.
+                // ICMP errors on this socket may come from strangers, so they are ignored.
                 Err(Errno::ECONNREFUSED) => continue,
                 Err(error) => return Err(error.into()),
             };

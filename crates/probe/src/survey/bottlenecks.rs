@@ -17,9 +17,10 @@ use crate::error::ProbeError;
 use crate::train::{Limits, Transfer};
 use crate::transfer_report::TransferReport;
 
-/// Slots per window for comparing throughput: a quarter of a second, over which TCP's variations average out.
+/// Slots per window for comparing throughput. The window is a quarter of a second, over which TCP's variations average
+/// out.
 const WINDOW: usize = 25;
-/// Time by which the second transfer is longer than the first, which it surrounds.
+/// Time by which the second transfer is longer than the first; it starts earlier and ends later.
 const LONGER_NS: u64 = 2 * EARLIER_NS;
 /// Time for which the second transfer runs alone before the first begins and after it ends.
 pub const EARLIER_NS: u64 = 250_000_000;
@@ -42,7 +43,7 @@ pub struct Experiment {
 pub struct RackUplink {
     /// Rack, by number.
     pub rack: usize,
-    /// Experiment that stands for all paths out of the rack.
+    /// Experiment that represents all paths out of the rack.
     pub experiment: Experiment,
     /// True if the uplink is a bottleneck that such paths share.
     pub bottleneck: bool,
@@ -65,7 +66,7 @@ pub struct Bottlenecks {
     pub errors: Vec<String>,
 }
 
-/// Checks that transfers are long enough for experiments, and that the surrounding ones are not too long.
+/// Checks that transfers are long enough for experiments, and that the longer second transfers are not too long.
 ///
 /// # Errors
 ///
@@ -79,7 +80,7 @@ pub fn check_bottlenecks(each: &Transfer) -> Result<(), ProbeError> {
     Ok(())
 }
 
-/// Transfer that surrounds another one.
+/// Transfer that starts before another one and ends after it.
 fn longer(each: &Transfer) -> Transfer {
     Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each }
 }
@@ -166,7 +167,7 @@ pub fn bottlenecks(
 }
 
 impl Experiment {
-    /// Evaluates three transfers, independent of how they were carried out: the first path alone, the first path beside the
+    /// Evaluates three transfers, however they were carried out: the first path alone, the first path beside the
     /// second, and the second path, which began [`EARLIER_NS`] earlier.
     ///
     /// # Errors

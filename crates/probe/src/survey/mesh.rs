@@ -33,7 +33,7 @@ pub struct MeshMeasurement {
 }
 
 impl MeshMeasurement {
-    /// Rates of the mesh. A missing rate is not a number, so that no cluster file is made from it.
+    /// Rates of the mesh. A missing rate is NaN, so that no cluster file is made from it.
     pub fn mesh(&self) -> Mesh {
         let count = self.hosts.len();
         let mut rates_bps = vec![vec![f64::NAN; count]; count];
@@ -45,8 +45,9 @@ impl MeshMeasurement {
     }
 }
 
-/// Measures every ordered pair with a train, in rounds of pairs without a common host, with at most `at_once` trains at a time.
-/// With one at a time trains do not meet inside the network either. A failed pair does not end the survey.
+/// Measures every ordered pair with a train, in rounds of pairs without a common host, with at most `at_once` trains at
+/// a time. With one train at a time, trains do not meet inside the network either. A failed pair does not end the
+/// survey.
 ///
 /// # Errors
 ///
@@ -122,7 +123,7 @@ pub fn topology(
     Ok(HopMeasurement { hops: counted, topology })
 }
 
-/// Rejects too few hosts, and two hosts with the same name or address.
+/// Rejects too few hosts, and hosts with equal names or addresses.
 pub(super) fn check_hosts(hosts: &[Host], least: usize) -> Result<(), ProbeError> {
     if hosts.len() < least {
         let message = format!("{} given: expected at least {least}", hosts.len());

@@ -33,7 +33,7 @@ pub type ProgressObserver<'a> = dyn FnMut(usize, usize) -> Result<(), ProbeError
 pub struct Host {
     /// Name of the host in the results.
     pub name: String,
-    /// Address on which the host listens, as every other host knows it: `HOST` or `HOST:PORT`.
+    /// Address on which the host listens, in the form that every other host can use: `HOST` or `HOST:PORT`.
     pub address: String,
 }
 
@@ -74,7 +74,7 @@ pub fn transfer(
     }
 }
 
-/// Requests a hop count; `None` if nothing confirms arrival.
+/// Requests a hop count; `None` if no reply confirms arrival.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub fn hops(from: &Place, to: &str, secret: &Secret) -> Result<Option<u8>, Probe
     }
 }
 
-/// Result of a thread; a panic in it continues here.
+/// Result of a thread. A panic in the thread continues here.
 fn join<T>(result: std::thread::Result<T>) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -15,7 +15,8 @@ use crate::stability::{Sample, Stability, stability};
 use crate::train::{Train, Transfer};
 use crate::transfer_report::SLOT_NS;
 
-/// Slots per window for the count of connections over time: 100 ms. The paper uses 10 ms, at which TCP's own bursts show.
+/// Slots per window for the count of connections over time: 100 ms. The paper uses 10 ms, at which TCP's own bursts are
+/// visible.
 const WINDOW: usize = 10;
 
 /// Competing traffic on a path.
@@ -25,10 +26,11 @@ pub struct CrossTraffic {
     pub one_bps: f64,
     /// Rate of each of two connections; `None` if the path's rate was given.
     pub each_bps: Option<f64>,
-    /// Equivalent number of competing connections and the path's rate; `None` if a second connection took nothing from the
-    /// first.
+    /// Equivalent number of competing connections, and the path's rate; `None` if a second connection took no rate from
+    /// the first.
     pub cross: Option<Cross>,
-    /// Smallest and largest equivalent consistent with the measurement: the tenth and the ninetieth percentile over time.
+    /// Smallest and largest equivalent that are consistent with the measurement: the tenth and the ninetieth percentile
+    /// over time.
     pub plausible: Option<(f64, f64)>,
     /// Length of a window in nanoseconds.
     pub window_ns: u64,
@@ -118,7 +120,7 @@ pub fn steadiness(
     let (mut samples, mut errors) = (Vec::with_capacity(times), Vec::new());
     for number in 0..times {
         let due = (number as u64).saturating_mul(every_ns);
-        // Short pieces, so that a request to stop is noticed.
+        // Sleeps in short pieces, so that a request to stop is noticed.
         while clock.ns() < due {
             thread::sleep(Duration::from_nanos((due - clock.ns()).min(200_000_000)));
             progress(number, times)?;

@@ -101,7 +101,7 @@ fn trains_to_one_host_wait_for_each_other() {
     let mut second = Peer::greet(&b.at, &Secret::default()).unwrap();
     let busy = second.request(&receive_train(), Duration::ZERO).unwrap_err();
     assert!(matches!(busy, ProbeError::Busy { .. }), "{busy}");
-    // Trains from here and from another host wait until the first one ends, and then follow one after the other.
+    // Trains from here and from another host wait until the first one ends, and then follow one after another.
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let waiting = [Place::Here, a.place()].map(|from| {
@@ -215,7 +215,7 @@ fn the_connection_limit_frees_when_connections_end() {
     let seated = [greet().unwrap(), greet().unwrap()];
     assert!(greet().is_err());
     drop(seated);
-    // The host soon notices that they have disconnected.
+    // The host soon notices that the peers have disconnected.
     let again = (0..100).any(|_| {
         thread::sleep(Duration::from_millis(20));
         greet().is_ok()
@@ -366,7 +366,7 @@ fn experiments_survive_a_host_that_leaves() {
         .into();
     let each = Transfer { duration_ns: 1_500_000_000, connections: 1 };
     let secret = Secret::default();
-    // Two paths alone, and two of them beside another: the host leaves after the first of these.
+    // Two transfers alone, and two of them beside another; the host leaves after the first of these.
     let made = survey::bottlenecks(&hosts, None, &each, 2, 1, &secret, &mut |done, steps| {
         assert_eq!(steps, 4);
         if done == 3 {

@@ -1,4 +1,4 @@
-//! Integration tests of the probe crate. `real` is a binary of its own, since other traffic would disturb its networks.
+//! Integration tests of the probe crate. `real` is a separate binary, because other traffic would disturb its networks.
 
 mod hosts;
 mod mesh;

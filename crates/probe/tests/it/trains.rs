@@ -26,7 +26,7 @@ proptest! {
         let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + HEADER_BYTES as f64, queue_bytes: 1 << 30 };
         let (sent, received) = send(&train, 1e10, link, |_, _| true);
         let made = estimate(&train, &sent, &received, Some(100_000)).unwrap();
-        // The first packet leaves at once on the bucket's content, like every first packet after a pause.
+        // The first packet leaves at once from the bucket's content, like every first packet after a pause.
         prop_assert!(near(made.rate_bps, payload(link, &train), 0.01), "{made:?}");
         prop_assert_eq!((made.loss, made.bound_bps, made.sender_limited), (0.0, None, false));
     }
@@ -40,7 +40,7 @@ proptest! {
         let made = estimate(&train, &sent, &received, None).unwrap();
         let rate = payload(link, &train);
         prop_assert!(made.rate_bps >= 0.99 * rate && made.rate_bps <= 1e10, "{made:?}");
-        // During the bursts at most the bucket and its refill in pauses pass without delay.
+        // During the bursts, at most the content of the bucket and its refill in pauses pass without delay.
         let bytes = train.total_bytes() as f64;
         let free = bucket + f64::from(train.bursts) * train.gap_ns as f64 * rate_bps / 8e9;
         let paid = bytes - free - f64::from(train.bursts * train.bytes);
@@ -80,7 +80,7 @@ proptest! {
             prop_assert!(near(made.rate_bps, payload(link, &train), 0.02), "{made:?}");
             prop_assert_eq!(made.bound_bps, None);
         } else {
-            // In this case no packet is missing between others: the paper's correction for lost ends applies.
+            // In this case no packet is missing between other packets, so the paper's correction for lost ends applies.
             prop_assert!(made.train_bps <= 1.05 * payload(link, &train), "{made:?}");
         }
         let inside = received.bursts.iter().any(|burst| {
@@ -121,7 +121,7 @@ proptest! {
 fn lost_ends_of_a_train_are_compensated() {
     let train = Train { bursts: 1, packets: 11, bytes: 1000, gap_ns: 0 };
     let mut collector = Collector::new(1, train);
-    // Numbers 2 to 8 of 0 to 10, 10 us apart: the complete burst would have taken 100 us.
+    // Numbers 2 to 8 of 0 to 10 arrive, 10 us apart. The complete burst would have taken 100 us.
     for number in 2..=8 {
         let at = 1_000_000 + u64::from(number) * 10_000;
         collector.packet(Some(Head { session: 1, burst: 0, number }), 1000, at);

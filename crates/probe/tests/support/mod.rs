@@ -19,7 +19,7 @@ use leeward_probe::{Estimate, Limits, Train, Transfer, TransferReport};
 
 /// Distinct names for the networks of one process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
-/// Only one network at a time: simultaneous trains of two tests would measure this machine.
+/// Only one network at a time, because simultaneous trains of two tests would measure this machine.
 static ALONE: Mutex<()> = Mutex::new(());
 const PORT: u16 = 7601;
 
@@ -33,7 +33,8 @@ pub struct Network {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Tells if networks can be created here, or why not. Determined once for all tests of a process.
+/// Checks if networks can be created here; returns the reason if not. The result is determined once for all tests of a
+/// process.
 pub fn available() -> Result<(), String> {
     static AVAILABLE: OnceLock<Result<(), String>> = OnceLock::new();
     AVAILABLE.get_or_init(try_one).clone()
@@ -60,7 +61,7 @@ fn try_one() -> Result<(), String> {
     made
 }
 
-/// Tells if a program is installed.
+/// Checks if a program is installed.
 pub fn installed(program: &str) -> Result<(), &'static str> {
     let run = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     run.map(drop).map_err(|_| "it is not installed")
@@ -254,7 +255,7 @@ impl Network {
             self.at(to, || Command::new("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn().unwrap());
         let output = self.at(from, || {
             let ask = ["-c", &address, "-J", "-t", &seconds.to_string()].map(str::to_owned);
-            // The server may need a moment until it listens.
+            // The server may need a moment before it listens.
             for _ in 0..40 {
                 thread::sleep(std::time::Duration::from_millis(50));
                 let output = Command::new("iperf3").args(&ask).output().unwrap();

@@ -1,8 +1,7 @@
-//! Apps on the fluid network: each is placed on arrival, starts all its transfers at once, and ends with the
-//! last of them (Choreo section 6). Running apps are cross traffic for new ones: the engine counts their
-//! flows.
+//! Apps on the fluid network: each app is placed on arrival, starts all its transfers at once, and ends with the last
+//! of them (Choreo section 6). Running apps are cross traffic for new ones: the engine counts their flows.
 //!
-//! There is no telemetry here: a policy knows the placements and the believed capacities of links, which may
+//! There is no telemetry here. A policy knows the placements and the capacities that the ledger assumes, which may
 //! differ from the true ones.
 
 use std::collections::HashMap;
@@ -25,7 +24,7 @@ pub struct AppArrival {
     pub request: AppRequest,
 }
 
-/// Outcome of an app.
+/// Result of an app.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AppRun {
     /// Hosts of its tasks, or the reason for the refusal.
@@ -33,17 +32,16 @@ pub struct AppRun {
     /// Predicted run time in seconds, by the model of [`completion`] with the apps running at its arrival.
     /// Zero if nothing crosses a link.
     pub forecast: f64,
-    /// Possible further reduction of the forecast, for policies that know it.
+    /// Possible further reduction of the forecast, if the policy knows it.
     pub gap: Option<f64>,
     /// Run time in seconds; `None` if it was not placed, or a link on its path has no capacity.
     pub seconds: Option<f64>,
 }
 
-/// Runs apps, sorted by start, until the last has ended. The policy assumes capacities of `believed`.
+/// Runs apps, sorted by start, until the last has ended. The policy uses the capacities `believed`.
 ///
 /// # Errors
-/// Returns [`RunError::Input`] for arrivals out of order or without a valid time; otherwise errors of the
-/// network.
+/// Returns [`RunError::Input`] for arrivals out of order or with an invalid time; otherwise errors of the network.
 pub fn run_apps(
     cluster: &Cluster,
     believed: &Capacities,

@@ -5,7 +5,7 @@ use leeward_fluid::FluidError;
 use leeward_ledger::SettingsError;
 use leeward_registry::RegistryError;
 
-/// Progress callback: receives the finished share of a run from time to time; returns false to stop it.
+/// Progress callback: it regularly receives the finished share of a run, and returns false to stop the run.
 pub type Progress<'a> = &'a (dyn Fn(f64) -> bool + Sync);
 
 /// Error of a run.

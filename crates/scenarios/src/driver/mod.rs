@@ -1,4 +1,4 @@
-//! Drivers: the loops that carry a scenario's arrivals on a plant and drive an engine.
+//! Drivers: the loops that simulate a scenario's arrivals and drive an engine.
 
 mod app_sequence;
 pub(crate) mod apps;

@@ -1,4 +1,4 @@
-//! Background as rates on links instead of flows: its carried work, for telemetry.
+//! Background as rates on links instead of flows: the work that it carries, for telemetry.
 
 use leeward_fabric::{Capacities, ResourceId};
 
@@ -12,7 +12,7 @@ pub(super) struct Profiles {
 struct Profile {
     /// Offered load, in native units per second.
     offered: f64,
-    /// Load that the resource carries of it.
+    /// Part of the offered load that the resource carries.
     taken: f64,
     since: f64,
     carried: f64,

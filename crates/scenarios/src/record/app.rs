@@ -19,13 +19,12 @@ pub struct App {
     pub hosts: Vec<HostId>,
     /// Bytes that its tasks send each other.
     pub bytes: u64,
-    /// Bytes of these that crossed the network; more than all of them if the app restarted.
+    /// Bytes of these that crossed the network. The value exceeds the total if the app restarted.
     pub network_bytes: f64,
     /// Bytes of memory of moved tasks that crossed the network.
     pub memory_bytes: f64,
-    /// Predicted time from its placement to the end of its transfers, by the model and the knowledge at
-    /// placement, in seconds. `None` if it was never placed, or never on a link that was believed to carry
-    /// nothing.
+    /// Predicted time from its placement to the end of its transfers in seconds, by the model and the data available at
+    /// placement. `None` if the app was never placed, or only on links with an assumed capacity of zero.
     pub forecast: Option<f64>,
     /// Number of migrations.
     pub migrations: u32,
@@ -37,7 +36,7 @@ pub struct App {
     pub restarts: u32,
 }
 
-/// Migration of a running app. Predictions are those of the moment, in seconds.
+/// Migration of a running app. Predictions are from the time of the migration, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Migration {
     /// Time of the migration.
@@ -52,7 +51,7 @@ pub struct Migration {
     pub moves: f64,
     /// Predicted time of the migration.
     pub cost: f64,
-    /// Time at which it sent again.
+    /// Time at which it continued to send.
     pub resumed: Option<f64>,
 }
 

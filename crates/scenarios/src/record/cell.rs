@@ -1,4 +1,4 @@
-//! Records of a cell: its tasks, their moves, and the links of its racks in total.
+//! Records of a cell: its tasks, their moves, and totals of the links of its racks.
 
 use std::collections::BTreeSet;
 
@@ -24,9 +24,9 @@ pub struct Task {
     pub host: Option<HostId>,
     /// Number of moves.
     pub moves: u32,
-    /// Number of intervals at which no host accepted it.
+    /// Number of intervals in which no host accepted it.
     pub refused: u32,
-    /// Time for which it was stopped by moves or failures of its host.
+    /// Time for which moves or failures of its host stopped it.
     pub down: f64,
     /// True if it may be moved.
     pub tolerant: bool,
@@ -49,7 +49,7 @@ pub struct Move {
     pub link: ResourceId,
 }
 
-/// A cell over an interval, by the links of its racks.
+/// A cell over an interval, with totals of the links of its racks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellInterval {
     /// Start of the interval.
@@ -75,9 +75,9 @@ pub struct CellInterval {
 pub struct CellTasks {
     /// Tasks placed on a host, moves included.
     pub scheduled: u32,
-    /// Number of them that are network-intensive.
+    /// Number of these that are network-intensive.
     pub intensive: u32,
-    /// Number of these placed on a rack with a hot link in the telemetry interval before.
+    /// Number of the network-intensive ones placed on a rack with a hot link in the previous telemetry interval.
     pub intensive_on_hot: u32,
     /// Tasks moved.
     pub moved: u32,

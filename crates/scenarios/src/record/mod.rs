@@ -1,5 +1,5 @@
-//! Records of a run, row by row. Times are seconds from its start. Links and tasks of a cell are recorded up
-//! to the horizon, blocks until the last of them is written.
+//! Records of a run, row by row. Times are seconds from its start. Links and tasks of a cell are recorded up to the
+//! horizon; blocks are recorded until the last one is written.
 
 mod app;
 mod cell;
@@ -29,9 +29,9 @@ pub struct Record {
     pub hosts: Vec<Host>,
     /// Tasks of a cell, in order of arrival.
     pub tasks: Vec<Task>,
-    /// Tasks that were moved, in order of time.
+    /// Moves of tasks, in order of time.
     pub moves: Vec<Move>,
-    /// Links of a cell's racks in total, interval by interval.
+    /// Totals of the links of a cell's racks, interval by interval.
     pub cell: Vec<CellInterval>,
     /// Reads, in order of request.
     pub reads: Vec<Read>,
@@ -41,7 +41,7 @@ pub struct Record {
     pub apps: Vec<App>,
     /// Apps that moved while they ran, in order of time.
     pub migrations: Vec<Migration>,
-    /// Background flows that ended, and those that did not within the run.
+    /// Number of background flows that ended, and number of those that did not end within the run.
     pub flows: (u64, u64),
     /// Samples that the ledger rejected.
     pub discarded: u64,
@@ -58,7 +58,7 @@ pub struct Block {
     pub writer: HostId,
     /// Size.
     pub bytes: Bytes,
-    /// True if it has its file's block size; false for the rest at a file's end.
+    /// True if it has its file's block size; false for the remainder at a file's end.
     pub full: bool,
     /// Hosts of its copies, in the order of the chain; empty if it was never placed.
     pub copies: Vec<HostId>,
@@ -66,7 +66,7 @@ pub struct Block {
     pub asked: f64,
     /// Time of its last placement.
     pub placed: Option<f64>,
-    /// True if the policy saw no load and fell back to the default policy.
+    /// True if the policy saw no load and used the default policy.
     pub blind: bool,
     /// Time at which the last copy was on disk.
     pub finished: Option<f64>,
@@ -85,7 +85,7 @@ pub struct File {
     pub bytes: Bytes,
     /// Bytes that the task fetched over the network before its write.
     pub fetches: Bytes,
-    /// Start of the task: of its fetches, or else of its write.
+    /// Start of the task: start of its fetches, or of its write if it has none.
     pub start: f64,
     /// Time of the first block's request.
     pub write_start: Option<f64>,
@@ -104,7 +104,7 @@ pub struct Job {
     pub bytes: Bytes,
     /// Time of the first request of a block of its files.
     pub write_start: Option<f64>,
-    /// Time in which at least one of its tasks fetched or wrote, in seconds.
+    /// Time for which at least one of its tasks fetched or wrote, in seconds.
     pub communication: f64,
     /// Time at which its last file was written.
     pub finished: Option<f64>,
@@ -160,8 +160,8 @@ pub struct Host {
 }
 
 impl Record {
-    /// Returns the blocks of files that began at `warmup` or later. The file's start counts, not the block's,
-    /// because it is the same under every policy.
+    /// Returns the blocks of files that began at `warmup` or later. The start of the file counts, not the start of the
+    /// block, because it is the same under every policy.
     pub fn blocks_after(&self, warmup: f64) -> impl Iterator<Item = &Block> {
         self.blocks.iter().filter(move |block| self.files[block.file as usize].start >= warmup)
     }
@@ -192,12 +192,12 @@ impl Job {
         self.finished.map(|finished| finished - self.start)
     }
 
-    /// Time in which its tasks fetched or wrote, if the job ended.
+    /// Time for which its tasks fetched or wrote, if the job ended.
     pub fn communicating(&self) -> Option<f64> {
         self.finished.map(|_| self.communication)
     }
 
-    /// Share of its time from the first block of its files to the last.
+    /// Share of its duration between the first block of its files and the last.
     pub fn write_share(&self) -> Option<f64> {
         let (start, finished) = self.write_start.zip(self.finished)?;
         let all = finished - self.start;
@@ -233,7 +233,7 @@ pub struct LinkRecorder {
     last: f64,
     /// Utilization above which an interval is hot.
     hot: f64,
-    /// Current run of hot intervals of each link: its start, the sum of utilizations, and their number.
+    /// Current series of hot intervals of each link: its start, the sum of utilizations, and their number.
     streaks: Vec<Option<(f64, f64, u32)>>,
 }
 
@@ -253,7 +253,7 @@ impl LinkRecorder {
         LinkRecorder { tiers, carried: vec![0.0; count], last: 0.0, hot, streaks: vec![None; count] }
     }
 
-    /// Drops the links of hosts, for a plant that does not know their load.
+    /// Drops the links of hosts, for a driver that does not know their load.
     pub fn without_hosts(mut self) -> LinkRecorder {
         self.tiers.retain(|(kind, _)| !matches!(kind, ResourceKind::HostEgress | ResourceKind::HostIngress));
         self
@@ -306,7 +306,7 @@ impl LinkRecorder {
         }
     }
 
-    /// Ends the current runs of hot intervals.
+    /// Ends the current series of hot intervals.
     pub fn finish(&mut self, record: &mut Record) {
         for (at, streak) in self.streaks.iter_mut().enumerate() {
             if let Some(streak) = streak.take() {

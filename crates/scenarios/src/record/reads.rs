@@ -11,8 +11,8 @@ pub struct Read {
     pub block: u32,
     /// Reading host.
     pub reader: HostId,
-    /// Host of the copy that was read (the last one tried), or of the requested chunk. `None` if no host with
-    /// a copy was up.
+    /// Host of the copy that was read (the last attempt), or host of the requested chunk. `None` if no host with a copy
+    /// was up.
     pub holder: Option<HostId>,
     /// Hosts of the chunks that replaced the requested one; empty if the read is not degraded.
     pub chunks: Box<[HostId]>,
@@ -24,7 +24,7 @@ pub struct Read {
     pub lost: bool,
     /// Time of the request.
     pub asked: f64,
-    /// Time at which all of it had arrived.
+    /// Time at which all bytes had arrived.
     pub finished: Option<f64>,
 }
 
@@ -48,7 +48,7 @@ impl Read {
         !self.chunks.is_empty()
     }
 
-    /// Returns true if it was read from a device of the reader's host, and crossed no link.
+    /// Returns true if it used a device of the reader's host, and crossed no link.
     pub fn is_local(&self) -> bool {
         !self.is_degraded() && self.holder == Some(self.reader)
     }

@@ -1,4 +1,4 @@
-//! Policies of a cell: a task policy, and the move policy that completes it, if it names one.
+//! Policies of a cell: a task policy, and the move policy that it names, if any.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use super::PolicySpec;
 /// Policies of a cell.
 pub(crate) type CellPolicies = (Box<dyn TaskPolicy>, Option<Box<dyn Policy<MoveRequest>>>);
 
-/// Creates the task policy of a name, and the move policy that it names, if any. Each gets the settings that
-/// it knows. A setting that neither knows leads to the error of the task policy.
+/// Creates the task policy of a name, and the move policy that it names, if any. Each gets the settings that it has. A
+/// setting that neither has leads to the error of the task policy.
 pub(crate) fn make(spec: &PolicySpec) -> Result<CellPolicies, RegistryError> {
     let PolicySpec { name, settings, .. } = spec;
     let placing = tasks::REGISTRY.get(name)?;

@@ -20,7 +20,7 @@ pub struct ScenarioFile {
     /// Path of the cluster file, relative to this file.
     #[schemars(with = "String")]
     pub cluster: Spanned<String>,
-    /// Workloads; all of them together.
+    /// Workloads. They all run together.
     #[schemars(with = "Vec<Source>")]
     pub workloads: Vec<Spanned<Source>>,
     /// Policies to compare, each on the same arrivals; the first is the baseline. Default uniform and sinbad.
@@ -30,7 +30,7 @@ pub struct ScenarioFile {
     #[serde(default = "unlocated_default::<Telemetry>")]
     #[schemars(with = "Telemetry")]
     pub telemetry: Spanned<Telemetry>,
-    /// Estimation from telemetry. Its `interval` is that of `telemetry`.
+    /// Estimation from telemetry. Its `interval` is the interval of `telemetry`.
     #[serde(default = "unlocated_default::<LedgerSettings>")]
     #[schemars(with = "LedgerSettings")]
     pub ledger: Spanned<LedgerSettings>,
@@ -41,18 +41,18 @@ pub struct ScenarioFile {
     /// Re-placement of running apps, and the cost of moves. Default never.
     #[schemars(with = "Option<MigrationFile>")]
     pub migration: Option<Spanned<MigrationFile>>,
-    /// Fault domains besides the first copy's that must hold a copy of each block. Default 1, or none
-    /// where a block has one copy.
+    /// Fault domains besides the first copy's that must hold a copy of each block. Default 1, or 0 for blocks with one
+    /// copy.
     #[schemars(with = "Option<u8>")]
     pub fault_domains: Option<Spanned<u8>>,
-    /// Fill limit of a host: the share of its room by which it may exceed the cluster's mean fill (a limit on
+    /// Fill limit of a host: the share of its storage by which it may exceed the cluster's mean fill (a limit on
     /// imbalance: Sinbad section 7.4). Default no limit.
     pub max_imbalance: Option<Share>,
     /// Duration of the run. Default 1h.
     #[serde(default = "hour")]
     #[schemars(with = "Nanos")]
     pub horizon: Spanned<Nanos>,
-    /// Initial time without results. Default 0s.
+    /// Initial time that results leave out. Default 0s.
     #[serde(default = "unlocated_default::<Nanos>")]
     #[schemars(with = "Nanos")]
     pub warmup: Spanned<Nanos>,
@@ -65,7 +65,7 @@ pub struct ScenarioFile {
     pub seed: u64,
 }
 
-/// Re-placement of apps that run (Choreo section 2.4).
+/// Re-placement of running apps (Choreo section 2.4).
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MigrationFile {
@@ -74,7 +74,7 @@ pub struct MigrationFile {
     /// Pause of an app when it moves, after the memory of its tasks has arrived. Default 10s.
     #[serde(default = "ten")]
     pub pause: Nanos,
-    /// Share of the remaining time that a move must save, costs included. Default 0.1.
+    /// Share of the remaining time that a move must save, after its costs. Default 0.1.
     #[serde(default = "tenth")]
     pub margin: Share,
 }
@@ -111,7 +111,7 @@ pub struct EventFile {
     pub state: Option<HostState>,
     /// New capacity of the link.
     pub capacity: Option<Bandwidth>,
-    /// If true, the ledger is informed; otherwise it must detect the event by telemetry. Default true.
+    /// If true, the ledger is informed. Otherwise it must detect the event by telemetry. Default true.
     #[serde(default = "yes", rename = "told")]
     pub announced: bool,
 }

@@ -18,8 +18,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of these sources. On conflict, returns the position of the first source that does not
-    /// match, and the reason.
+    /// Returns the kind of these sources. On conflict, returns the position of the first source of another kind, and
+    /// the reason.
     pub(super) fn of<'a>(sources: impl Iterator<Item = &'a Source> + Clone) -> Result<Kind, (usize, String)> {
         let all = || sources.clone();
         let (kind, wrong) = if all().any(Source::makes_tasks) {

@@ -17,7 +17,7 @@ pub use leeward_registry::PolicySpec;
 use super::telemetry::Telemetry;
 use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
-/// Longest run. Beyond it, nanoseconds are finer than the simulator's clock.
+/// Longest run. Beyond it, nanoseconds have a finer resolution than the simulator's clock.
 const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);
 
 /// Most reports of one counter in a run.
@@ -28,8 +28,8 @@ const MOST_REPORTS: u64 = 100_000_000;
 pub struct Scenario {
     /// Name of the scenario.
     pub name: String,
-    /// The cluster of its file: the true state at the start, and the believed state until the ledger learns
-    /// of changes.
+    /// The cluster of its file: the true state at the start, and the state that the ledger assumes until it learns of
+    /// changes.
     pub cluster: Cluster,
     /// Policies to compare; the first is the baseline.
     pub policies: Vec<PolicySpec>,
@@ -43,11 +43,11 @@ pub struct Scenario {
     pub migration: Option<MigrationFile>,
     /// Fault domains besides the first copy's that must hold a copy.
     pub fault_domains: Option<u8>,
-    /// Fill limit of a host: the share of its room by which it may exceed the mean.
+    /// Fill limit of a host: the share of its storage by which it may exceed the mean fill.
     pub max_imbalance: Option<f64>,
     /// Duration of the run.
     pub horizon: Nanos,
-    /// Time from which on results are counted.
+    /// Time from which results count.
     pub warmup: Nanos,
     /// Length of the intervals over which loads are recorded.
     pub sample: Nanos,
@@ -76,7 +76,7 @@ pub enum Change {
     Capacity(ResourceId, Load),
     /// A host changes state.
     Host(HostId, HostState),
-    /// All hosts of a rack or pod change state, and its links fail or work with them.
+    /// All hosts of a rack or pod change state, and its links fail or recover with them.
     Domain(DomainId, HostState),
 }
 
@@ -244,7 +244,7 @@ impl Scenario {
     /// Returns the arrivals under a seed, which are the same for every policy.
     ///
     /// # Errors
-    /// Returns an error for a trace with an invalid line, or a source that does not suit the cluster.
+    /// Returns an error for a trace with an invalid line, or a source that does not fit the cluster.
     pub fn arrivals(&self, seed: u64) -> Result<Arrivals, InputError> {
         let mut workload = Workload::default();
         let mut provenance = Vec::with_capacity(self.sources.len());
@@ -266,7 +266,7 @@ fn ledger(read: &LedgerSettings, telemetry: &Telemetry) -> Result<LedgerSettings
         let message = "`telemetry` has the interval; leave it out here";
         return Err(("ledger.interval".into(), message.into()));
     }
-    // Reports that are always late are not missing: the ledger knows the delay.
+    // Reports that are always late are not missing, because the ledger knows the delay.
     let late = telemetry.delay.plus(telemetry.jitter);
     let grace = read.grace.or(Some(Nanos(interval.0 / 2).plus(late)));
     let unknown_after = read.unknown_after + late.0 as f64 / interval.0 as f64;

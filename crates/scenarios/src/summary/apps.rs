@@ -14,16 +14,16 @@ pub struct AppSummary {
     pub finished: u64,
     /// Number of apps that never had hosts.
     pub unplaced: u64,
-    /// Number of apps that waited for hosts and got some.
+    /// Number of apps that waited for hosts before they got some.
     pub waited: u64,
     /// Time from arrival to hosts.
     pub wait_s: Times,
-    /// Time from hosts to the last transfer (Choreo section 6.3: run times, of which it compares the sum).
+    /// Time from hosts to the last transfer (the run times whose sums Choreo section 6.3 compares).
     pub run_s: Times,
     /// Time from arrival to the last transfer.
     pub completion_s: Times,
-    /// Mean distance of the model's prediction at placement from the run time, as a share of the run time,
-    /// over undisturbed apps. `None` without such apps.
+    /// Mean difference between the model's prediction at placement and the run time, as a share of the run time, over
+    /// undisturbed apps. `None` without such apps.
     pub forecast_error: Option<f64>,
     /// Mean number of hosts of an app, over placed apps.
     pub hosts: f64,

@@ -1,18 +1,19 @@
-//! Comparison of two runs on the same arrivals, each write with the same write (Sinbad section 7).
+//! Comparison of two runs on the same arrivals: each write is compared with the same write of the other run (Sinbad
+//! section 7).
 //!
-//! A factor is the baseline's time over this run's, so above one is better (section 7.1). The paper reports
-//! factors of blocks, of writers and of jobs. A writer is a task, and its time includes its fetches and its
-//! write; a job's is its communication time, *weighted by size* (section 7.2). The paper defines neither the
-//! weight nor the mean. Here the factor is that of two weighted means, and the weight is the bytes that the
-//! job writes:
+//! A factor is the baseline's time over the time of this run, so a value above one is better (section 7.1). The paper
+//! reports factors of blocks, of writers and of jobs. A writer is a task; its time includes its fetches and its write.
+//! A job's time is its communication time, *weighted by size* (section 7.2). The paper defines neither the weight nor
+//! the mean. Here the factor is the ratio of two weighted means, and the weight is the number of bytes that the job
+//! writes:
 //!
 //! ```text
 //! sum over jobs of bytes * time under the baseline  /  sum over jobs of bytes * time under this policy
 //! ```
 //!
-//! Jobs are also compared in groups: by the share of their time in writing (table 3, figure 6), and by bytes
-//! written (figure 7, whose limits the text does not give: decades from 100 MB here). The share is the
-//! baseline's, so that a job has the same group in every comparison.
+//! Jobs are also compared in groups by the share of their time in writing (table 3, figure 6) and by bytes written
+//! (figure 7). The text gives no limits for the latter; here they are decades from 100 MB. The share is taken from the
+//! baseline, so that a job has the same group in every comparison.
 
 use std::collections::HashMap;
 
@@ -49,7 +50,7 @@ pub struct Comparison {
     /// Apps, from arrival to the last transfer; `None` for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apps: Option<Paired>,
-    /// Tolerance within which two times count as the same, as a share of the baseline's.
+    /// Largest difference of two times that count as the same, as a share of the baseline's time.
     pub same_within: f64,
 }
 
@@ -75,7 +76,7 @@ pub struct Paired {
 pub struct Group {
     /// Lower limit of the group.
     pub from: f64,
-    /// Upper limit, exclusive; none for the last group.
+    /// Upper limit, exclusive; null for the last group.
     pub to: Option<f64>,
     /// Jobs, from submission to the last file.
     pub jobs: Paired,
@@ -184,7 +185,7 @@ fn writes_of_jobs(record: &Record) -> Vec<Option<f64>> {
     sums
 }
 
-/// Returns the times of reads that were made in both runs; each run has them in the order of their numbers.
+/// Returns the times of reads that were made in both runs. Each run lists them in the order of their numbers.
 fn read_pairs<'a>(
     record: &'a Record,
     baseline: &'a Record,

@@ -15,8 +15,8 @@ pub use tasks::TaskSummary;
 use super::quantile::quantile;
 use super::record::{Block, File, Job, Link, Record};
 
-/// Summary of a run. Times in seconds. Files that began before the end of the warm-up are left out with their
-/// blocks. Stored bytes count from the beginning.
+/// Summary of a run. Times in seconds. Files that began before the end of the warm-up are left out, with their blocks.
+/// Stored bytes count from the beginning of the run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// Blocks written.
@@ -31,19 +31,19 @@ pub struct Summary {
     pub block_write_s: Times,
     /// Write time of full blocks only, which policies place by load.
     pub full_block_write_s: Times,
-    /// Write time of partial blocks: the rest at a file's end.
+    /// Write time of partial blocks: the remainder at a file's end.
     pub partial_block_write_s: Times,
-    /// Write time of files, from the request of the first block to the last one written.
+    /// Write time of files, from the request of the first block to the end of the last block.
     pub file_write_s: Times,
-    /// Time of tasks: their file, and their fetches before it.
+    /// Time of tasks: of their fetches and their file.
     pub task_s: Times,
     /// Time of jobs, from submission to the last file written.
     pub job_s: Times,
-    /// Time in which at least one task of a job fetched or wrote.
+    /// Time for which at least one task of a job fetched or wrote.
     pub job_communication_s: Times,
     /// Mean communication time, each job weighted by the bytes it wrote; zero without jobs.
     pub job_communication_by_bytes_s: f64,
-    /// Coefficient of variation of interval means over racks' uplinks, median over intervals.
+    /// Coefficient of variation over racks' uplinks of their mean loads in an interval; median over intervals.
     pub rack_uplink_cv: Option<f64>,
     /// Coefficient of variation over racks' downlinks.
     pub rack_downlink_cv: Option<f64>,
@@ -53,7 +53,7 @@ pub struct Summary {
     pub host_ingress_cv: Option<f64>,
     /// Share of rack-link intervals that were hot.
     pub hot_share: f64,
-    /// Standard deviation over mean of the bytes stored by rack at the end, including those of the warm-up.
+    /// Standard deviation over mean of the bytes stored by rack at the end, including bytes from the warm-up.
     pub rack_storage_cv: Option<f64>,
     /// Standard deviation over mean of the bytes stored by host at the end.
     pub host_storage_cv: Option<f64>,

@@ -5,13 +5,13 @@ use serde::Serialize;
 use super::Times;
 use crate::record::{Read, Record};
 
-/// Summary of reads, without those requested before the end of the warm-up, except for reads that were not
-/// made.
+/// Summary of reads, without reads requested before the end of the warm-up; reads that were not made count from the
+/// beginning.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ReadSummary {
     /// Reads that ended.
     pub finished: u64,
-    /// Reads in progress when the run ended, or whose reader failed.
+    /// Reads in progress when the run ended, and reads whose reader failed.
     pub unfinished: u64,
     /// Reads that failed because too few of their possible hosts were up.
     pub lost: u64,
@@ -29,7 +29,7 @@ pub struct ReadSummary {
     pub degraded_time_s: Times,
     /// Requested bytes of finished reads.
     pub bytes: u64,
-    /// Fetched bytes of finished reads: more where several chunks replaced one.
+    /// Fetched bytes of finished reads; more than the requested bytes if several chunks replaced one.
     pub fetched: u64,
     /// Bytes carried by abandoned transfers.
     pub wasted: u64,

@@ -1,4 +1,4 @@
-//! Summary of a cell's tasks: the numbers of the tables about UTP (Hotspots section 5.1).
+//! Summary of a cell's tasks: the values of the tables about UTP (Hotspots section 5.1).
 
 use serde::Serialize;
 
@@ -7,8 +7,8 @@ use crate::record::{CellInterval, CellTasks, Record, Task};
 
 const DAY: f64 = 86_400.0;
 
-/// Summary of a cell's run. Counts of tasks leave out tasks that arrived before the end of the warm-up;
-/// values over time leave out intervals before it.
+/// Summary of a cell's run. Counts of tasks leave out tasks that arrived before the end of the warm-up. Values over
+/// time leave out intervals before it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TaskSummary {
     /// Number of tasks.
@@ -19,7 +19,7 @@ pub struct TaskSummary {
     pub unplaced: u64,
     /// Time from arrival to the first host.
     pub wait_s: Times,
-    /// Time of a finished tolerant task from its first host on, relative to its undisturbed run time.
+    /// Time of a finished tolerant task after it got its first host, relative to its undisturbed run time.
     pub stretch: Times,
     /// The same ratio for network-intensive tolerant tasks.
     pub intensive_stretch: Times,
@@ -31,9 +31,9 @@ pub struct TaskSummary {
     pub scheduled: u64,
     /// Number of placements of network-intensive tasks.
     pub scheduled_intensive: u64,
-    /// Number of these on a rack with a hot link in the interval before (Hotspots table 3).
+    /// Number of these on a rack with a hot link in the previous interval (Hotspots table 3).
     pub intensive_on_hot: u64,
-    /// Racks with a hot link, in either direction, summed over intervals (Hotspots table 2).
+    /// Number of racks with a hot link, in either direction, summed over intervals (Hotspots table 2).
     pub hot_tor_intervals: u64,
     /// Share of racks and intervals with a hot link.
     pub hot_tor_share: f64,
@@ -43,7 +43,7 @@ pub struct TaskSummary {
     pub utilization: f64,
     /// Share of processors in use, mean over intervals.
     pub processors: f64,
-    /// Most waiting tasks at the end of an interval.
+    /// Largest number of waiting tasks at the end of an interval.
     pub most_waiting: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Arriving apps: tasks with a traffic matrix, which a policy places together (Choreo sections 2 and 6).
 //!
-//! An app is an app file, or a bare matrix: a square of bytes as CSV with one row per task. One source is one
-//! app, once or repeated at an interval of `every`; several sources generate apps of several kinds.
+//! An app is an app file, or only a matrix: a square matrix of bytes as CSV with one row per task. One source is one
+//! app, either once or repeated at an interval of `every`. Several sources generate apps of several kinds.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -23,9 +23,9 @@ use super::settings::{Factor, amount, whole_bytes};
 pub struct App {
     /// An app file: a path from the scenario's folder, or `data:NAME/FILE`. Alternative: `matrix`.
     pub file: Option<String>,
-    /// A square of bytes as CSV without a header, named like `file`: an app with one task per row.
+    /// A square matrix of bytes as CSV without a header, named like `file`: an app with one task per row.
     pub matrix: Option<String>,
-    /// Name in results; default is the name in its file. Of several apps, each has its number appended.
+    /// Name in results; default is the name in its file. If there are several apps, each has its number appended.
     #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
     /// Processors of each task of a `matrix`. Default 1.
@@ -103,7 +103,7 @@ impl App {
                 if let Some((field, _)) = of_matrix.iter().find(|(_, given)| *given) {
                     return Err(wrong(field, "the app file has it; set it with `matrix` only"));
                 }
-                // This call reports errors of the name. Its matrix is relative to its own folder.
+                // This call reports errors of the name. The app's matrix is relative to its own folder.
                 inputs.files.open(file)?;
                 let path = inputs.files.path(file)?;
                 let base = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -140,7 +140,7 @@ impl App {
     }
 }
 
-/// Most bytes that an app may send in total.
+/// Largest total number of bytes that an app may send.
 const MOST_BYTES: u128 = 1 << 62;
 
 /// Creates an error about the settings of this source.

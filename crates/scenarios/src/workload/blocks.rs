@@ -34,7 +34,7 @@ pub struct Blocks {
     /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the list; default is the rest of the run.
+    /// Used duration of the list; default is up to the end of the run.
     pub duration: Option<Nanos>,
     /// Factor on the bytes of each file.
     #[serde(default = "Factor::one")]
@@ -42,7 +42,7 @@ pub struct Blocks {
     /// Block size.
     #[serde(default = "default_block", deserialize_with = "positive")]
     pub block: Bytes,
-    /// Copies of each block, if the list does not say.
+    /// Number of copies of each block, if the list does not have it.
     #[serde(default = "default_replicas")]
     pub replicas: NonZeroU8,
     /// An erasure code instead of copies, such as `6+3`.

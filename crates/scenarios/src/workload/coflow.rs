@@ -1,13 +1,13 @@
-//! The coflow benchmark's trace format: shuffles of a cluster at rack level, as background flows.
+//! The trace format of the coflow benchmark: shuffles of a cluster at rack level, as background flows.
 //!
-//! The first line has the number of racks and of coflows. Each further line is a coflow: id, arrival in
-//! milliseconds, the number of mappers and their racks, the number of reducers and `rack:megabytes` for each.
-//! Racks count from 0. Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this
-//! form, the cluster of Sinbad's traces.
+//! The first line has the number of racks and of coflows. Each further line is a coflow: id, arrival in milliseconds,
+//! the number of mappers and their racks, the number of reducers and `rack:megabytes` for each. Racks count from 0.
+//! Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this form. It is the cluster of
+//! Sinbad's traces.
 //!
-//! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers. So each pair of a mapper and a
-//! reducer is one flow, which starts when the coflow arrives. A pair within one rack carries nothing across
-//! the network of racks and is dropped; the report has their number. The format contains no file writes.
+//! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers. So each pair of a mapper and a reducer
+//! is one flow, which starts when the coflow arrives. A pair within one rack crosses no link between racks and is
+//! dropped; the report has the number of such pairs. The format contains no file writes.
 
 use leeward_fabric::input::{Clock, InputError, Line, Lines, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
@@ -30,10 +30,10 @@ pub struct Coflow {
     /// Start of the run within the trace.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the trace; default is the rest of the run.
+    /// Used duration of the trace; default is up to the end of the run.
     pub duration: Option<Nanos>,
-    /// Interval at which the used part repeats unchanged; once if not given. With it, an hour of trace fills
-    /// a day.
+    /// Interval at which the used part repeats unchanged; no repetition if absent. For example, an hour of trace can
+    /// fill a day.
     pub every: Option<Nanos>,
     /// Factor on the bytes of each flow.
     #[serde(default = "Factor::one")]
@@ -62,8 +62,7 @@ impl Coflow {
     /// Reads the trace.
     ///
     /// # Errors
-    /// Returns an error with the line and field of the first invalid value, or if the trace does not suit the
-    /// cluster.
+    /// Returns an error with the line and field of the first invalid value, or if the trace does not fit the cluster.
     pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         if self.spread == Spread::Racks {
             check_rack_links(cluster, "`spread: hosts`")
@@ -160,7 +159,7 @@ impl FlowMaker<'_> {
                 return Err(line.error("reducers", format!("{megabytes:e} MB: too much for one reducer")));
             };
             for (part, &(from_rack, from)) in (0..).zip(&mappers) {
-                // Parts differ by a byte at most and add up to the whole.
+                // Parts differ by at most one byte and add up to the whole.
                 let bytes = bytes / parts + u64::from(part < bytes % parts);
                 if from_rack == to_rack {
                     self.dropped += 1;

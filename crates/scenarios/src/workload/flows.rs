@@ -1,8 +1,8 @@
 //! A list of transfers as CSV: background flows.
 //!
-//! The columns are `t_arrival_s` (seconds), `src`, `dst` and `size_bytes`, in any order; other columns are
-//! ignored. An end is the name of a host, a rack or a pod, or a number (see `numbers`). A transfer from an
-//! end to itself crosses no link and is dropped; the report has their number.
+//! The columns are `t_arrival_s` (seconds), `src`, `dst` and `size_bytes`, in any order; other columns are ignored. An
+//! end is the name of a host, a rack or a pod, or a number (see `numbers`). A transfer from an end to itself crosses no
+//! link and is dropped; the report has the number of such transfers.
 
 use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
@@ -24,7 +24,7 @@ pub struct Flows {
     /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the list; default is the rest of the run.
+    /// Used duration of the list; default is up to the end of the run.
     pub duration: Option<Nanos>,
     /// Factor on the bytes of each flow.
     #[serde(default = "Factor::one")]

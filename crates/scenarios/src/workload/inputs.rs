@@ -1,9 +1,9 @@
 //! Inputs of sources: text files, and Parquet tables if the caller provides a reader.
 //!
-//! A list may be Parquet instead of CSV; its first bytes tell. This crate does not read Parquet: a reader is
-//! a large library of its own, and users of scenarios have one (pyarrow, from Python). That reader yields the
-//! wanted columns as lines of text, so every rule and every error of a list is the same for both. Line N of an
-//! error is row N - 1 of the table.
+//! A list may be Parquet instead of CSV; its first bytes show the format. This crate does not read Parquet: a reader is
+//! a large library, and users of scenarios already have one (pyarrow, from Python). The user's reader returns the
+//! wanted columns as lines of text, so all rules and errors of a list are the same for both formats. Line N of an error
+//! is row N - 1 of the table.
 
 use std::fs::File;
 use std::io::{BufRead, Read};
@@ -29,7 +29,7 @@ pub struct Inputs {
 impl Inputs {
     /// Opens a list with the wanted `columns`.
     pub(super) fn list(&self, name: &str, columns: &[&str]) -> Result<Text, InputError> {
-        // This call reports errors of the name or the file.
+        // This call reports errors in the name or the file.
         let text = self.files.open(name)?;
         let path = self.path(name);
         let mut start = [0; PARQUET_MAGIC.len()];

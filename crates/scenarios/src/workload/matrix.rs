@@ -1,14 +1,14 @@
 //! Traffic matrices between the ranks of an MPI program, or between racks, as background.
 //!
-//! A file is a square of numbers as CSV without a header (a row is a source). With `pairs`, it is a CSV list
-//! with three columns of these names: source, destination, amount; the first two count from 0. Numbers are
-//! bytes, or shares of `total` or `rate`. A matrix has no time in it. Its flows all start at once, and again
-//! at an interval of `every`; or it is a rate on each link that its pairs cross.
+//! A file is a square matrix of numbers as CSV without a header; a row is a source. With `pairs`, it is a CSV list with
+//! three columns of these names: source, destination, amount; the first two count from 0. Numbers are bytes, or shares
+//! of `total` or `rate`. A matrix contains no time. Its flows all start at once, and again at an interval of `every`;
+//! alternatively, it is a rate on each link that its pairs cross.
 //!
-//! The host or rack of each rank is drawn: a matrix knows no placement. Ranks in the order of the hosts would
-//! put neighbors into one rack, which a scheduler may do or not; `order: file` does that. Traffic within one
-//! host or rack crosses nothing and is dropped. Rows and columns of zeros, which some files have at the end,
-//! need no host.
+//! The host or rack of each rank is drawn at random, because a matrix contains no placement. Ranks in the order of the
+//! hosts would put neighbors into one rack. A scheduler may or may not do so; `order: file` does. Traffic within one
+//! host or rack crosses no link and is dropped. Rows and columns of zeros, which some files have at the end, need no
+//! host.
 
 use leeward_fabric::input::{InputError, Line, Lines, Text, read_matrix};
 use leeward_fabric::{Bandwidth, Bytes, Cluster, DomainId, Endpoint, HostId, Load, Nanos, ResourceId};
@@ -30,7 +30,7 @@ const PLACES: Kind = Kind::named("matrix.places");
 pub struct Matrix {
     /// The matrix: a path from the scenario's folder, or `data:NAME/FILE`.
     pub file: String,
-    /// Columns of source, destination and amount, if the file is a list of pairs and not a square of numbers.
+    /// Columns of source, destination and amount, if the file is a list of pairs instead of a square matrix.
     #[serde(default)]
     pub pairs: Option<[String; 3]>,
     /// Meaning of a row and column.
@@ -39,7 +39,7 @@ pub struct Matrix {
     /// Assignment of rows to hosts or racks.
     #[serde(default)]
     pub order: Order,
-    /// If true, hosts or racks wrap around if there are fewer than rows; otherwise that is an error.
+    /// If true, rows wrap around if there are fewer hosts or racks than rows; otherwise this is an error.
     #[serde(default)]
     pub fold: bool,
     /// Total bytes of all flows of a round; by default the numbers are bytes.
@@ -52,9 +52,9 @@ pub struct Matrix {
     /// Start time.
     #[serde(default)]
     pub start: Nanos,
-    /// Duration; default is the rest of the run.
+    /// Duration; default is up to the end of the run.
     pub duration: Option<Nanos>,
-    /// Interval at which all flows start; once if not given.
+    /// Interval at which all flows start again; no repetition if absent.
     pub every: Option<Nanos>,
 }
 
@@ -80,7 +80,7 @@ struct Entry {
 #[derive(Default)]
 struct Entries {
     kept: Vec<Entry>,
-    /// Sum of all kept entries, and of those from an end to itself.
+    /// Sum of all kept entries, and sum of the entries from an end to itself.
     sum: f64,
     local: f64,
 }
@@ -214,7 +214,7 @@ impl Matrix {
         if whole_bytes(wanted).is_none() {
             return Err(lines.error(format!("{wanted:e} bytes: too much for one round")));
         }
-        // Each flow gets the growth of the rounded running sum, so that all together have the exact total.
+        // Each flow gets the growth of the rounded running sum, so that all flows together have the exact total.
         let (mut sum, mut given, mut round) = (0.0, 0, Vec::new());
         for Entry { from, to, amount } in &entries.kept {
             sum += amount;

@@ -7,10 +7,10 @@ use leeward_fabric::{Load, ResourceId};
 use super::model::{CellTask, RateChange, Workload};
 
 impl Workload {
-    /// Adds `other`, all in order of time; for equal times, existing entries come first.
+    /// Adds `other`, so that all items are in order of time. At equal times, existing items come first.
     ///
-    /// Rates of both on one link add up: each rate is the load it puts on the link, not the link's total
-    /// load.
+    /// Rates of both workloads on one link add up: each rate is the load that the workload puts on the link, not the
+    /// link's total load.
     pub fn merge(&mut self, other: Workload) {
         let here = self.jobs.len() as u32;
         self.flows.extend(other.flows);

@@ -9,10 +9,11 @@ use leeward_placement::tasks::{AppRequest, Task};
 
 use super::read_stream::ReadStream;
 
-/// Most flows, files, fetches or rates of one source: protects memory from wrong settings and damaged files.
+/// Largest number of flows, files, fetches or rates of one source. It protects memory from wrong settings and damaged
+/// files.
 pub(crate) const MOST_RECORDS: usize = 30_000_000;
 
-/// Most blocks of one file; a block's id combines its file's number and its own.
+/// Largest number of blocks of one file; a block's id combines its file's number and its own.
 pub(crate) const MOST_BLOCKS: u64 = 1 << 24;
 
 /// Everything that arrives at a cluster in one run.
@@ -40,14 +41,14 @@ pub struct Workload {
     pub apps: Vec<AppArrival>,
 }
 
-/// An arriving app: it is placed, starts all transfers of its matrix at once, and ends with the last one.
+/// An arriving app. It is placed, starts all transfers of its matrix at once, and ends with the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppArrival {
     /// Arrival time, in seconds.
     pub arrive: f64,
     /// Name in results.
     pub name: String,
-    /// Tasks and transfers. The plant assigns the app's number and job.
+    /// Tasks and transfers. The driver assigns the app's number and job.
     pub request: Arc<AppRequest>,
 }
 
@@ -71,11 +72,11 @@ pub struct CellTask {
 /// Common properties of tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellKind {
-    /// Demand of each task as the scheduler knows it.
+    /// Demand of each task, as the scheduler assumes it.
     pub demand: Task,
     /// True peak over mean of each task's send and receive rates; at least 1.
     pub peak: f64,
-    /// Swing of the mean over a day, as a share of it, up and down.
+    /// Swing of the mean rate over a day, as a share of it, up and down.
     pub day: f64,
     /// Share of a tolerant task's work that waits for the network.
     pub network_share: f64,
@@ -107,7 +108,8 @@ pub struct Flow {
     pub bytes: Bytes,
 }
 
-/// From `at` on, `resource` carries `rate` of traffic that does not share its capacity (in its native unit).
+/// A traffic `rate` that `resource` carries from `at` on, in its native unit. This traffic does not share the capacity
+/// with flows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateChange {
     /// Time, in seconds.
@@ -121,7 +123,7 @@ pub struct RateChange {
 /// A file that one task writes, block after block, once the task has fetched its input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileWrite {
-    /// Start of its task, in seconds: of its fetches, or else of its first block.
+    /// Start of its task, in seconds: start of its fetches, or of its first block if it has none.
     pub start: f64,
     /// The job it belongs to, by position in [`Workload::jobs`].
     pub job: Option<u32>,
@@ -131,18 +133,18 @@ pub struct FileWrite {
     pub bytes: Bytes,
     /// Block size; the last block may be smaller.
     pub block: Bytes,
-    /// Copies of each block, the writer's included.
+    /// Number of copies of each block, including the writer's.
     pub replicas: u8,
     /// Layout: copies or chunks.
     pub layout: Layout,
-    /// The task's share of its job's shuffle, as transfers to the writer that all begin with the task. The
-    /// first block is requested when the last of them has arrived.
+    /// The task's share of its job's shuffle, as transfers to the writer that all begin with the task. The first block
+    /// is requested when the last fetch has arrived.
     pub fetches: Vec<Fetch>,
     /// If true, the writer could be anywhere: its own outbound links never delay its blocks.
     pub flexible: bool,
 }
 
-/// A part of a shuffle: from the host of a map task to that of the task that fetches it.
+/// A part of a shuffle, from the host of a map task to the host of the task that fetches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
     /// Host of the part.
@@ -151,12 +153,12 @@ pub struct Fetch {
     pub bytes: Bytes,
 }
 
-/// Tasks that arrive together, each with its file; a job ends with the last of them.
+/// Tasks that arrive together, each with its file. A job ends with the last of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Name in its source.
     pub name: String,
-    /// Submission time, in seconds. Negative for a job in progress when the run began.
+    /// Submission time, in seconds. The time is negative for a job in progress when the run began.
     pub start: f64,
 }
 

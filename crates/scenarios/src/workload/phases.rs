@@ -1,15 +1,14 @@
 //! Jobs with phases: map tasks, a shuffle, and tasks that write.
 //!
-//! A job runs its map tasks, each on a random host. The writing tasks fetch the output of the maps, in equal
-//! parts from all of them. A task that has fetched its share writes its file, block after block. A job ends
-//! with its last task. (A reducer's write phase lasts from the end of its shuffle to its own end: Sinbad
-//! section 4.2.) Fetches are flows like any background: a policy does not move them, but they share links
-//! with the blocks it places. A slow shuffle therefore delays writes, and copies behind a busy link delay
-//! shuffles.
+//! A job runs its map tasks, each on a random host. The writing tasks fetch the output of the maps, in equal parts from
+//! all of them. A task that has fetched its share writes its file, block after block. A job ends with its last task. (A
+//! reducer's write phase lasts from the end of its shuffle to its own end: Sinbad section 4.2.) Fetches are flows like
+//! other background: a policy does not move them, but they share links with the blocks that it places. A slow shuffle
+//! therefore delays writes, and copies behind a busy link delay shuffles.
 //!
-//! Maps take time and no network, since nine in ten tasks read their input on their own machine (section
-//! 4.1). A part on the host that needs it crosses no link and is left out. The number of hosts of a job's
-//! maps is at most `mappers`: the parts of a large job then come from fewer hosts, and are larger.
+//! Maps take time but use no network, because nine in ten tasks read their input on their own machine (section 4.1). A
+//! part on the host that needs it crosses no link, and is left out. The maps of a job run on at most `mappers` hosts.
+//! The parts of a large job then come from fewer hosts, and are larger.
 
 use std::num::NonZeroU16;
 
@@ -25,10 +24,10 @@ use super::settings::positive_rate;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Phases {
-    /// Most hosts for the map tasks of a job.
+    /// Largest number of hosts for the map tasks of a job.
     pub mappers: NonZeroU16,
-    /// Rate of an undisturbed task. The read time of a map's input (`swim`) and the lead of a task's fetches
-    /// over its write (`facebook`) follow from it. The default is a disk's (Sinbad section 7.1).
+    /// Rate of an undisturbed task. It determines the read time of a map's input (`swim`) and the time by which a
+    /// task's fetches begin before its write (`facebook`). The default is the rate of a disk (Sinbad section 7.1).
     #[serde(deserialize_with = "positive_rate")]
     pub rate: Bandwidth,
 }
@@ -53,8 +52,8 @@ impl Phases {
     }
 }
 
-/// Returns the fetches of a task on `host` for `bytes`: equal parts from all mappers. Parts differ by a byte
-/// at most and, with the local part, add up to the whole.
+/// Returns the fetches of a task on `host` for `bytes`: equal parts from all mappers. Parts differ by at most one byte
+/// and, with the local part, add up to the whole.
 pub(super) fn fetches(mappers: &[HostId], host: HostId, bytes: u64) -> Vec<Fetch> {
     let parts = (mappers.len() as u64).max(1);
     let part = |(part, &from): (u64, &HostId)| {

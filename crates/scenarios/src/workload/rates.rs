@@ -1,8 +1,8 @@
 //! Rates on links over time as CSV: background that does not share its capacity.
 //!
-//! The columns are `t_s` (seconds), `link` (its name, such as `r3:downlink` or `r3h7:ingress`) and `rate_bps`
-//! (bits per second), in any order; other columns are ignored. A rate holds from its time on until the link's
-//! next line; a link without lines carries nothing. The rate at the start of the window carries over into it.
+//! The columns are `t_s` (seconds), `link` (its name, such as `r3:downlink` or `r3h7:ingress`) and `rate_bps` (bits per
+//! second), in any order; other columns are ignored. A rate holds from its time until the link's next line; a link
+//! without lines carries nothing. The rate before the start of the window continues into it.
 
 use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct Rates {
     /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the list; default is the rest of the run. Rates end with it.
+    /// Used duration of the list; default is up to the end of the run. Rates end with this duration.
     pub duration: Option<Nanos>,
     /// Factor on each rate.
     #[serde(default = "Factor::one")]
@@ -42,7 +42,7 @@ impl Rates {
         let window = Window::new(self.from, self.duration, horizon);
         let mut table = Table::open(text, COLUMNS)?;
         let (mut clock, mut read, mut above) = (Clock::default(), 0_u64, 0_u64);
-        // Rates when the window opens, by link; then the changes within it.
+        // Rates at the start of the window, by link; then the changes within it.
         let (mut opening, mut rates) = (BTreeMap::new(), Vec::new());
         while let Some(row) = table.next_row()? {
             let [time, link, rate] = row.cells;

@@ -1,4 +1,4 @@
-//! The reads of one source: each is a function of the seed and of its number.
+//! The reads of one source. Each read is a function of the seed and of its number.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct ReadStream {
     pub size: Bytes,
     /// Exponent of Zipf's law over blocks.
     pub skew: f64,
-    /// Time to wait for a chunk before others are read in its place, in seconds.
+    /// Time to wait for a chunk before other chunks replace it, in seconds.
     pub degraded_after: Option<f64>,
     /// Hosts that read.
     pub readers: Arc<[HostId]>,
@@ -33,8 +33,8 @@ pub struct ReadStream {
 }
 
 impl ReadStream {
-    /// Returns the time of the `number`th read, if it is before the end; `last` is the time of the read
-    /// before it, or the start.
+    /// Returns the time of read `number`, if it is before the end. `last` is the time of the previous read, or the
+    /// start.
     pub fn arrival(&self, number: u64, last: f64) -> Option<f64> {
         let gap = -(-self.draws.draw(number, GAP)).ln_1p() / self.per_second;
         Some(last + gap).filter(|&at| at < self.end)
@@ -55,8 +55,8 @@ impl ReadStream {
         one_of(count, self.draws.draw(number, HOLDER))
     }
 
-    /// Returns the rank of a replacement chunk; the chunks with the least ranks are used. `chunk` is a
-    /// position in the stripe.
+    /// Returns the rank of a replacement chunk; the chunks with the lowest ranks are used. `chunk` is a position in the
+    /// stripe.
     pub fn rank(&self, number: u64, chunk: usize) -> f64 {
         self.draws.draw(number, OTHERS + chunk as u64)
     }

@@ -1,10 +1,9 @@
 //! Reads of written blocks: a Poisson process of requests for a part of a block on disk.
 //!
-//! The read blocks depend on the writes of the run, and so on its policy. The other properties are drawn
-//! beforehand: time and reader, and three numbers from 0 to 1. The numbers choose the block among those
-//! written, the copy or chunk, and its replacements. Each is a function of the seed and of the read's own
-//! number. Two policies thus see the same reads, of the same blocks as far as their writes allow. Reads use
-//! no memory before their request.
+//! The read blocks depend on the writes of the run, and so on its policy. The other properties are drawn in advance:
+//! time and reader, and three numbers from 0 to 1. The numbers choose the block among those written, the copy or chunk,
+//! and its replacements. Each is a function of the seed and of the read's own number. Two policies thus see the same
+//! reads. The blocks are the same as far as the policies' writes allow. Reads use no memory before their request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,32 +28,31 @@ const MOST_READS: f64 = 10_000_000.0;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reads {
-    /// Mean total rate of all readers, if each read is of `size`. Exactly one of this and `per_second` is
-    /// given.
+    /// Mean total rate of all readers, if each read is of `size`. Give exactly one of `rate` and `per_second`.
     pub rate: Option<Bandwidth>,
     /// Mean number of reads per second: 0 to 1000000.
     pub per_second: Option<Factor>,
-    /// Bytes read of a block, or of a chunk of it; a smaller one is read completely.
+    /// Bytes read of a block, or of one of its chunks; a smaller one is read completely.
     #[serde(deserialize_with = "positive")]
     pub size: Bytes,
     /// Hosts that read, each equally often.
     #[serde(default)]
     pub readers: Readers,
-    /// Exponent of Zipf's law over blocks, 0 to 4. At 0 all are read equally; otherwise the first in the
-    /// order of files is read most.
+    /// Exponent of Zipf's law over blocks, 0 to 4. At 0, all blocks are read equally often; otherwise the first blocks
+    /// in the order of files are read most.
     #[serde(default = "none")]
     pub skew: Factor,
     /// Start time.
     #[serde(default)]
     pub start: Nanos,
-    /// Duration; default is the rest of the run.
+    /// Duration; default is up to the end of the run.
     pub duration: Option<Nanos>,
-    /// Replacement of missing chunks by others of the stripe; none if not given.
+    /// Replacement of missing chunks by other chunks of the stripe; no replacement if absent.
     pub degraded: Option<Degraded>,
 }
 
-/// Degraded reads (Hotspots section 3.4): a client computes a missing chunk from others of the stripe. It
-/// fetches as many of them as there are data chunks.
+/// Degraded reads (Hotspots section 3.4): a client computes a missing chunk from other chunks of the stripe. It fetches
+/// as many of them as the stripe has data chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Degraded {
@@ -62,7 +60,7 @@ pub struct Degraded {
     pub after: Nanos,
 }
 
-/// Hosts by name: `all`, or hosts, racks, pods and tags; one of them or a list.
+/// Hosts by name: `all`, or hosts, racks, pods and tags; one name or a list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Readers(Vec<String>);

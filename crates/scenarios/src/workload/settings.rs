@@ -147,7 +147,7 @@ pub(super) fn enough_hosts(cluster: &Cluster, replicas: u8, layout: Layout) -> R
     ))
 }
 
-/// The part of a trace that a run uses; its times count from the beginning of the window.
+/// The part of a trace that a run uses. Its times count from the beginning of the window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Window {
     from: f64,
@@ -166,7 +166,7 @@ impl Window {
         self.hold(seconds).filter(|_| seconds >= self.from)
     }
 
-    /// Returns the time of a lasting state; a state that began before the window holds at its beginning.
+    /// Returns the time of a lasting state. A state that began before the window is valid at its beginning.
     pub fn hold(&self, seconds: f64) -> Option<f64> {
         let placed = (seconds - self.from).max(0.0);
         (placed < self.length).then_some(placed)
@@ -201,13 +201,13 @@ pub(super) fn positive_rate<'de, D: serde::Deserializer<'de>>(
     }
 }
 
-/// Rounds bytes of a scaled quantity; `None` if there are more than any run could move.
+/// Rounds bytes of a scaled quantity; `None` for more bytes than any run could move.
 pub(super) fn whole_bytes(bytes: f64) -> Option<u64> {
     // Up to 2^53 every whole number of bytes is exact.
     (0.0..=9e15).contains(&bytes).then(|| bytes.round() as u64)
 }
 
-/// Returns the hosts that tasks run on: all but those of disk racks, unless there are no others.
+/// Returns the hosts that tasks run on: all except the hosts of disk racks; if there are no others, all hosts.
 pub(super) fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
     let fabric = &cluster.fabric;
     let runs_tasks = |host: &HostId| fabric.rack_kind(fabric.rack_of(*host)) != RackKind::Disk;

@@ -1,8 +1,8 @@
-//! Sources of a workload, as a scenario names them, and the result of loading one.
+//! Sources of a workload, with their names in a scenario, and the result of loading one.
 //!
-//! A source is a map with one key, its kind: `coflow: {file: "data:fb2010-coflow/FB2010-1Hr-150-0.txt"}`. The
-//! kind is the key and not a field beside the others (`kind: coflow`). A reader that must find the kind first
-//! has to buffer the other fields, and loses their line numbers.
+//! A source is a map with one key, its kind: `coflow: {file: "data:fb2010-coflow/FB2010-1Hr-150-0.txt"}`. The kind is
+//! the key and not a field beside the others (`kind: coflow`). A reader that must first find the kind has to buffer the
+//! other fields, and loses their line numbers.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ use super::tasks::{self, Tasks};
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Generated: an hour like those of Facebook's cluster, file writes and background.
+    /// Generated: an hour that resembles the hours of Facebook's cluster, with file writes and background.
     Facebook(Facebook),
     /// Background flows from a trace in the coflow benchmark's format.
     Coflow(Coflow),
@@ -116,15 +116,15 @@ impl<'de> Visitor<'de> for SourceVisitor {
 }
 
 impl Source {
-    /// Loads this source for a run of `horizon` seconds on `cluster`. Its draws depend on `seed` only; two
-    /// sources of one kind in a scenario need two seeds, or their draws are equal.
+    /// Loads this source for a run of `horizon` seconds on `cluster`. Its draws depend only on `seed`. Two sources of
+    /// one kind in a scenario need two seeds; otherwise their draws are equal.
     ///
     /// Loads that are a share of a link's capacity refer to the capacities of the cluster's file. Later
     /// changes of links do not change the workload.
     ///
     /// # Errors
-    /// Returns an [`InputError`] with the file and line of the trace, or with the field of the settings that
-    /// does not suit this cluster.
+    /// Returns an [`InputError`] with the file and line of the trace, or with the field of a setting that does not fit
+    /// this cluster.
     pub fn load(
         &self,
         cluster: &Cluster,
@@ -181,17 +181,17 @@ impl Source {
         Ok(())
     }
 
-    /// Returns true if it generates tasks of a cell only.
+    /// Returns true if it generates only tasks of a cell.
     pub fn makes_tasks(&self) -> bool {
         matches!(self, Source::Cell(_) | Source::Tasks(_))
     }
 
-    /// Returns true if it generates apps only.
+    /// Returns true if it generates only apps.
     pub fn makes_apps(&self) -> bool {
         matches!(self, Source::App(_))
     }
 
-    /// Returns true if it generates background only.
+    /// Returns true if it generates only background.
     pub fn is_background(&self) -> bool {
         matches!(self, Source::Coflow(_) | Source::Flows(_) | Source::Rates(_) | Source::Matrix(_))
     }

@@ -1,17 +1,17 @@
 //! SWIM traces of jobs (Chen et al., MASCOTS 2011): the files that jobs write, and their shuffles.
 //!
-//! A line is a job with fields separated by tabs. The fields are name, submission in seconds, gap to the job
-//! before, bytes of map input, of shuffle and of output. A seventh field may name the input. The output is
-//! split evenly over writer tasks, as a reducer's hash does, each on a random host, and each writes one file.
+//! A line is a job with fields separated by tabs. The fields are name, submission in seconds, gap to the previous job,
+//! and bytes of map input, of shuffle and of output. A seventh field may name the input. The output is split evenly
+//! over writer tasks, as a reducer's hash does. Each task is on a random host and writes one file.
 //!
-//! The trace has no tasks and no durations. Without `phases`, the default, all writers of a job start when it
-//! is submitted, and nothing is shuffled. A coflow trace beside it usually brings the shuffles, which would
-//! otherwise count twice. With `phases` a job has a map task for each block of its input, which takes as long
-//! as a disk needs to read that block; then the writers fetch the shuffle, and then they write. A job that
-//! shuffles and writes nothing sends the same flows, to random hosts, as background. Facebook's traces are of
-//! clusters of 600 machines (2009) and 3000 (2010). A cluster of N hosts has the same load with `keep` at
-//! N/600 or N/3000, which thins the jobs and leaves each unchanged. `scale` shrinks every job instead, for
-//! clusters too small for a single large job (the largest of 2010 write tens of terabytes).
+//! The trace has no tasks and no durations. Without `phases`, the default, all writers of a job start when it is
+//! submitted, and nothing is shuffled. Usually a coflow trace provides the shuffles, which would otherwise count twice.
+//! With `phases`, a job has a map task for each block of its input, with the time that a disk needs to read this block.
+//! Then the writers fetch the shuffle, and then they write. A job that shuffles and writes nothing sends the same flows
+//! to random hosts, as background. Facebook's traces are of clusters of 600 machines (2009) and 3000 (2010). A cluster
+//! of N hosts has the same load with `keep` at N/600 or N/3000. This setting drops jobs and leaves the others
+//! unchanged. `scale` shrinks every job instead. It serves clusters too small for a single large job (the largest jobs
+//! of 2010 write tens of terabytes).
 
 use leeward_fabric::input::{Clock, InputError, Line, Text};
 use leeward_fabric::{Bytes, Cluster, Endpoint, HostId, Nanos};
@@ -40,15 +40,15 @@ pub struct Swim {
     /// Start of the run within the trace.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the trace; default is the rest of the run.
+    /// Used duration of the trace; default is up to the end of the run.
     pub duration: Option<Nanos>,
-    /// Share of kept jobs, drawn for each job.
+    /// Share of jobs to keep, drawn for each job.
     #[serde(default = "Share::all")]
     pub keep: Share,
     /// Factor on the bytes of each job.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
-    /// Most bytes of one writer task; it determines the number of writers of a job.
+    /// Largest number of bytes of one writer task; it determines the number of writers of a job.
     #[serde(default = "gibibyte", deserialize_with = "positive")]
     pub bytes_per_writer: Bytes,
     /// Block size.
@@ -60,7 +60,7 @@ pub struct Swim {
     /// An erasure code instead of copies, such as `6+3`.
     #[serde(default)]
     pub coding: Option<Coding>,
-    /// Map and shuffle phases of jobs before their writes; none if not given.
+    /// Map and shuffle phases of jobs before their writes; no phases if absent.
     #[serde(default)]
     pub phases: Option<Phases>,
     /// If true, writers could be anywhere (Sinbad section 7.2): their own outbound links never delay a block.
@@ -96,14 +96,14 @@ impl Swim {
             let submitted = clock.reach(&line, "submission", record.submitted)?;
             let mut random = stream(seed, JOB, read);
             read += 1;
-            // Every job draws, so that the jobs kept at one share are among those kept at any larger one.
+            // Every job draws, so the jobs kept at one share are also kept at any larger share.
             let kept = random.random::<f64>() < self.keep.get();
             let Some(start) = window.place(submitted).filter(|_| kept) else { continue };
             used += 1;
             jobs.add(&record, read - 1, start, &mut random, line)?;
         }
         let JobMaker { mut made, written, fetches, shuffled, late, .. } = jobs;
-        // Maps take time, so jobs submitted in order need not write in order.
+        // Maps take time, so jobs submitted in order may write out of order.
         made.files.sort_by(|a, b| a.start.total_cmp(&b.start));
         made.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
         let mut provenance = format!(

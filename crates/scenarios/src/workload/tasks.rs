@@ -32,7 +32,7 @@ pub struct Tasks {
     /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the list; default is the rest of the run.
+    /// Used duration of the list; default is up to the end of the run.
     pub duration: Option<Nanos>,
     /// Down time of a moved task. Default 1min.
     #[serde(default = "minute")]
@@ -40,9 +40,9 @@ pub struct Tasks {
     /// Share of a tolerant task's work that waits for the network. Default 0.5.
     #[serde(default = "half")]
     pub network_share: Share,
-    /// Most tasks of a job that may be down at once; no limit if not given.
+    /// Largest number of tasks of a job that may be down at once; no limit if absent.
     pub down: Option<u32>,
-    /// Most evictions of a job per hour; no limit if not given.
+    /// Largest number of evictions of a job per hour; no limit if absent.
     pub evictions_per_hour: Option<u32>,
 }
 
@@ -54,7 +54,7 @@ fn half() -> Share {
     Share::new(0.5).expect("a share")
 }
 
-/// Key of a kind: the scheduler's view of a task, and the bits of its peak over mean.
+/// Key of a kind: the scheduler's view of a task, and the bits of its ratio of peak to mean.
 type KindKey = (u64, u64, [u64; 2], u64, bool);
 
 /// Contents of the list read so far.
@@ -167,7 +167,7 @@ impl Tasks {
             workload.cell_jobs.push(CellJob { name, availability, tags: 0 });
             workload.cell_jobs.len() as u32 - 1
         };
-        // A task without a job is a job by itself.
+        // A task without a job is its own job.
         let job = match job {
             "" => new_job(String::new()),
             name => *jobs.entry(name.to_owned()).or_insert_with(|| new_job(name.to_owned())),

@@ -1,4 +1,4 @@
-//! Apps on the fluid network: their times alone, and the effect of running apps on new ones.
+//! Apps on the fluid network: their times without other apps, and the effect of running apps on new ones.
 
 use leeward_fabric::{Bytes, Cluster, Cpus};
 use leeward_placement::tasks::{self, AppRequest, Task, Transfer};
@@ -30,7 +30,7 @@ fn run(cluster: &Cluster, policy: &str, arrivals: &[AppArrival]) -> Vec<AppRun> 
 
 #[test]
 fn an_app_ends_with_its_last_transfer_as_the_model_predicts() {
-    // Two transfers of 100 MB leave one host with 100 MB/s, since only one task fits on each host.
+    // Two transfers of 100 MB leave one host with 100 MB/s, because only one task fits on each host.
     let runs = run(&hose(3, 1), "choreo", &[app(2.0, 3, &[(0, 1, 100), (0, 2, 100)])]);
     assert_eq!(runs[0].seconds, Some(2.0));
     assert_eq!(runs[0].forecast, 2.0);
@@ -89,7 +89,7 @@ proptest! {
     ) {
         let sends: Vec<_> = sends.into_iter().filter(|((f, t), _)| f != t).map(|((f, t), mb)| (f, t, mb)).collect();
         for policy in ["choreo", "random", "round-robin", "minimum-machines", "leeward"] {
-            // With fast links into hosts, only links out of hosts limit, as in the paper's model.
+            // With fast links into hosts, only links out of hosts are limits, as in the paper's model.
             let text = "shape: hose\nhosts: 6\nnic: {up: 800Mbps, down: 100Gbps}\ncpus: 2\n";
             let cluster = cluster(text);
             let runs = run(&cluster, policy, &[app(0.0, 6, &sends)]);

@@ -9,7 +9,7 @@ use leeward_scenarios::summary::{Comparison, Summary};
 use leeward_scenarios::{Run, Task, run_all};
 use proptest::prelude::*;
 
-/// Four racks of two hosts at 800 Mb/s, with uplinks that carry all of it.
+/// Four racks of two hosts at 800 Mb/s; the uplinks carry all of their traffic.
 const TREE: &str = "racks: 4\nhosts_per_rack: 2\nnic: 800Mbps\noversubscription: 1\ncpus: 2\nmemory: 8GB\n";
 /// Six hosts that send 800 Mb/s each.
 const HOSE: &str = "shape: hose\nhosts: 6\nnic: {up: 800Mbps, down: 100Gbps}\ncpus: 1\nmemory: 8GB\n";
@@ -113,7 +113,7 @@ fn an_app_that_never_fits_is_counted_and_the_run_ends() {
     assert_eq!((summary.count, summary.unplaced), (1, 1));
 }
 
-/// Writes background for most of the capacity of four hosts of a hose, as rates from the beginning.
+/// Writes background for most of the capacity of four hosts of a hose mesh, as rates from the beginning.
 fn busy(name: &str) {
     let rate = |host: u32| format!("0,h{host}:egress,760e6\n");
     let text = format!("t_s,link,rate_bps\n{}", (0..4).map(rate).collect::<String>());
@@ -130,7 +130,7 @@ fn background_traffic_is_visible_only_through_telemetry() {
             horizon: 5min\n"
         )
     };
-    // Two of six hosts send without background. Once that is reported, they are chosen for every seed.
+    // Two of six hosts have no background traffic. After a report of this, they are chosen for every seed.
     for seed in 1..=8 {
         let seen = scenario("background", HOSE, &text("30s"));
         assert_eq!(times(&run_under(seed, &seen, "choreo")), [Some(1.0)], "seed {seed}");
@@ -195,7 +195,7 @@ fn an_app_restarts_elsewhere_when_a_host_fails_announced_or_not() {
         let record = run(&scenario("fails", HOSE, &text), "choreo");
         let app = &record.apps[0];
         let first_had_it = app.restarts == 1;
-        // Five of six hosts are used; if one of them fails, the sixth takes its place.
+        // Five of six hosts are used. If one of them fails, the sixth replaces it.
         let finished = if first_had_it { 12.0 } else { 10.0 };
         assert_eq!(app.finished, Some(finished), "told: {told}");
         if first_had_it {
@@ -244,7 +244,7 @@ fn incompatible_sources_are_rejected_with_the_source_and_the_reason() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-/// A scenario of one app of two tasks with 4 GB to send at 800 Mb/s, 40 s, and a link that loses half of its
+/// A scenario of one app with two tasks and 4 GB to send at 800 Mb/s (40 s), and a link that loses half of its
 /// capacity.
 fn halved(name: &str, memory: &str, migration: &str) -> Scenario {
     write_app(name, "app.yaml", 2, memory, &[(0, 1, 4000)]);
@@ -263,8 +263,7 @@ fn an_app_on_a_halved_link_ends_earlier_if_it_may_move() {
     let moves = run(&halved("halved", "800MB", "migration: {every: 15s, pause: 2s}\n"), "choreo");
     let one = moves.migrations[0];
     assert_eq!((moves.migrations.len(), one.at), (1, 15.0));
-    // 2,750 MB are left. At 50 MB/s they take 55 s, at 100 MB/s 27.5 s; 800 MB of memory take 16 s at 50
-    // MB/s.
+    // 2,750 MB are left. They take 55 s at 50 MB/s and 27.5 s at 100 MB/s. 800 MB of memory take 16 s at 50 MB/s.
     assert_eq!((one.stays, one.moves, one.cost), (Some(55.0), 27.5, 18.0));
     assert_eq!(one.resumed, Some(33.0));
     assert_eq!(times(&moves), [Some(60.5)]);

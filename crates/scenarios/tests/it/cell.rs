@@ -1,4 +1,4 @@
-//! Properties of every run of the cell plant, from scenario file to record, on small cells.
+//! Properties of every run of a cell, from scenario file to record, on small cells.
 
 use std::collections::BTreeMap;
 
@@ -177,9 +177,9 @@ fn an_unannounced_capacity_loss_is_not_hot_and_slows_tasks() {
     let record = run(&scenario, "borg");
     let slow: Vec<f64> =
         record.tasks.iter().map(|task| task.finished.unwrap()).filter(|&at| at > 6000.0).collect();
-    // Half of the work waits for the network, which carries half of the requested load: it takes 1.5 times as
-    // long from 600 s on. Each task would have the link for itself once the other has ended, but they end
-    // together.
+    // Half of the work waits for the network, which carries half of the requested load. From 600 s on, the work takes
+    // 1.5 times as long. Each task would have the whole link after the end of the other task, but they end at the same
+    // time.
     assert_eq!(slow, [600.0 + 5400.0 * 1.5; 2]);
     assert!(slowed >= 2);
     let link = scenario.cluster.fabric.out_of_domain(DomainId(0)).unwrap();
@@ -287,7 +287,7 @@ fn unknown_peaks_make_fewer_racks_hot_with_estimates_from_history() {
 fn settings_reach_both_the_task_policy_and_the_move_policy() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 250Mbps}]\n";
     let scenario = eight("settings", halved);
-    // Another link would have a load of 30 %, which is more than 75 % minus the margin.
+    // Another link would have a load of 30 %, above 75 % minus the margin.
     assert_eq!(run(&scenario, "utp-reactive:margin=0.5:step=0.05").moves, []);
     assert_eq!(run(&scenario, "utp-reactive:margin=0.4:step=0.05:sample=50").moves.len(), 1);
     let task = |policy: &str| Task { policy: policy.parse().unwrap(), seed: 1 };

@@ -1,5 +1,5 @@
-//! Jobs on the fluid plant: their fetches before writes, their communication times, and comparisons of these.
-//! Also the settings of Sinbad's evaluation without racks, without disks, or with writers that could be
+//! Jobs on the fluid network: their fetches before writes, their communication times, and comparisons of these. The
+//! tests also cover the settings of Sinbad's evaluation without racks, without disks, or with writers that could be
 //! anywhere.
 
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ const PHASES: &str = "workloads: [{swim: {file: jobs.tsv, phases: {mappers: 1}}}
 
 #[test]
 fn a_task_maps_then_fetches_and_only_then_writes() {
-    // A map of 100 MB takes 2 s at 50 MB/s; a gigabyte at 1 Gb/s takes 8 s.
+    // A map of 100 MB takes 2 s at 50 MB/s, and a gigabyte at 1 Gb/s takes 8 s.
     let jobs = job(0, 3, [100_000_000, GIGABYTE, 50_000_000]);
     let record = run(&scenario("phases", TREE, &[("jobs.tsv", &jobs)], PHASES), "uniform");
     let (file, job) = (&record.files[0], &record.jobs[0]);
@@ -115,7 +115,7 @@ proptest! {
             let fetched: u64 = tasks.iter().map(|file| file.fetches.0).sum();
             prop_assert!(fetched <= jobs[at].2);
         }
-        // With one copy, on the writer itself, only fetches use the network.
+        // With one copy on the writer itself, only fetches use the network.
         let fetched: u64 = record.files.iter().map(|file| file.fetches.0).sum();
         let into_hosts = record.balance.iter().filter(|tier| tier.kind == leeward_fabric::ResourceKind::HostIngress);
         let bits: f64 = into_hosts.map(|tier| tier.mean * 16.0 * 10.0).sum();
@@ -161,7 +161,7 @@ fn a_job_is_weighted_by_its_writes_and_grouped_by_its_baseline() {
     assert_eq!(compared.communication.factor, 22.0 / 14.0);
     assert_eq!(compared.communication_by_bytes, (9.0 * 20.0 + 0.01 * 2.0) / (9.0 * 10.0 + 0.01 * 4.0));
     assert_eq!((compared.files, compared.writes), (compared.communication, compared.communication));
-    // Writing takes 20 of 30 s and 2 of 12 s; under 10 MB is the first group of sizes, 9 GB the third.
+    // Writing takes 20 of 30 s, and 2 of 12 s. Under 10 MB is the first group of sizes, 9 GB the third.
     let counts = |groups: &[leeward_scenarios::summary::Group]| -> Vec<u64> {
         groups.iter().map(|group| group.jobs.count).collect()
     };
@@ -205,7 +205,7 @@ fn without_disks_only_the_network_limits_a_block() {
 
 #[test]
 fn without_a_topology_hosts_act_as_fault_domains() {
-    // Sinbad's runs on 100 machines: every machine is a fault domain, and its own links fill up.
+    // Sinbad's runs on 100 machines: every machine is a fault domain, and its own links become full.
     let cluster = "shape: hose\nhosts: 100\nnic: 1Gbps\ndevices: [{read: 55MB/s, write: 55MB/s}]\n";
     let more = "workloads: [{facebook: {phases: {}}}]\nhorizon: 10min\nwarmup: 1min\n";
     let scenario = scenario("machines", cluster, &[], more);

@@ -16,9 +16,8 @@ const CLUSTER: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription
     devices: [{read: 100MB/s, write: 50MB/s}]\n";
 const DISK: f64 = 100e6;
 
-/// Creates a scenario in its own folder, with one file of the given bytes written every second from the first
-/// on, by one host after the other. `blocks` are further settings of the writes, `more` begins with further
-/// workloads.
+/// Creates a scenario in its own folder. From the first second on, one file of the given bytes is written every second,
+/// by each host in turn. `blocks` are further settings of the writes, `more` begins with further workloads.
 fn scenario(name: &str, files: &[u64], blocks: &str, more: &str) -> Scenario {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plant-reads").join(name);
     std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
@@ -187,7 +186,7 @@ fn a_host_reads_its_own_copy_from_its_disk_alone() {
     let more = "  - reads: {per_second: 2, size: 10MB, readers: r0h0, start: 10s}\nhorizon: 5min\n";
     let record = run(&scenario("local", &[10_000_000], "replicas: 2", more), "uniform");
     let (local, remote): (Vec<&Read>, Vec<&Read>) = record.reads.iter().partition(|read| read.is_local());
-    // The writer keeps a copy; the other one is read equally often.
+    // The writer keeps a copy, and the other copy is read equally often.
     assert!(local.len() > 200 && remote.len() > 200, "{} and {}", local.len(), remote.len());
     assert!(local.iter().all(|read| read.holder == Some(HostId(0))));
     let least =
@@ -238,7 +237,7 @@ fn downlink(name: &str, rates: &str, reads: &str, events: &str) -> (f64, ReadSum
 
 #[test]
 fn degraded_reads_make_the_hot_rack_of_their_clients_hotter() {
-    // Other traffic takes 600 of 1000 Mb/s into the rack of all readers, which request 300 more, partly from
+    // Other traffic takes 600 of 1000 Mb/s into the rack of all readers. The readers request 300 Mb/s more, partly from
     // each other.
     let reads = "rate: 300Mbps, size: 8MB, readers: r0, start: 60s";
     let rates = "  - rates: {file: rates.csv}\n";
@@ -271,7 +270,7 @@ fn skewed_reads_request_the_first_file_most() {
         let first = record.reads.iter().filter(|read| block(&record, read).file == 0).count();
         first as f64 / record.reads.len() as f64
     };
-    // Shares 1 of 20, and 1 of 1 + 1/2 + ... + 1/20 = 3.598; about 2400 reads.
+    // Shares of the first block: 1 of 20, and 1 of 1 + 1/2 + ... + 1/20 = 3.598; about 2400 reads.
     let (even, skewed) = (share(0.0), share(1.0));
     assert!((even - 0.05).abs() < 0.018 && (skewed - 0.278).abs() < 0.037, "{even}, {skewed}");
 }

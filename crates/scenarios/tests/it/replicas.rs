@@ -1,4 +1,4 @@
-//! Properties of every run of the fluid plant, from scenario file to record, on small clusters.
+//! Properties of every run of files, from scenario file to record, on small clusters.
 
 use std::path::{Path, PathBuf};
 
@@ -210,7 +210,7 @@ fn evenness_is_measured_for_every_tier() {
     let kinds: Vec<ResourceKind> = record.balance.iter().take(4).map(|balance| balance.kind).collect();
     use ResourceKind::{HostEgress, HostIngress, RackDownlink, RackUplink};
     assert_eq!(kinds, [HostEgress, HostIngress, RackUplink, RackDownlink]);
-    // One of four downlinks carries everything: deviation over mean is sqrt(3).
+    // One of four downlinks carries all traffic, so the deviation over the mean is sqrt(3).
     let downlinks = &record.balance[3];
     assert!((downlinks.variation.unwrap() - 3f64.sqrt()).abs() < 1e-9, "{downlinks:?}");
 }

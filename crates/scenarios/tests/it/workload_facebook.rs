@@ -1,8 +1,8 @@
-//! The generated hour compared with Sinbad's description of Facebook's (sections 4 and 7.1).
+//! The generated hour compared with Sinbad's description of Facebook's hours (sections 4 and 7.1).
 //!
-//! Means over eight hours (eight seeds) on the paper's cluster. Where the load of links includes writes, each
-//! block goes to one random other rack, at the rate of one disk. This is the load under the default placement
-//! without congestion. Run with `--nocapture` for the table.
+//! Means over eight hours (eight seeds) on the paper's cluster. If the load of links includes writes, each block goes
+//! to one random other rack, at the rate of one disk. This is the load under the default placement without congestion.
+//! Run with `--nocapture` for the table.
 
 use std::fmt::Write;
 
@@ -95,7 +95,7 @@ fn flows_carry_the_same_traffic_as_rates() {
     let hour = Hour::new(&sinbad(), 1);
     let as_rates = sum(&hour.background_down) * 10.0 * LINK / 8.0;
     let as_flows = hour.reads() + hour.shuffle();
-    // Bytes cut from rates at the ceiling, and bytes of late flows after the hour.
+    // Bytes above the ceiling that the rates cut off, and bytes of flows that end after the hour.
     assert!((as_flows / as_rates - 1.0).abs() < 0.06, "{as_flows:.3e} and {as_rates:.3e} bytes");
 }
 
@@ -109,7 +109,7 @@ fn flows_at_maxmin_rates_make_the_same_hotspots_as_rates() {
     assert!((0.40..0.55).contains(&uneven) && (0.20..0.30).contains(&hot), "{uneven} and {hot}");
 }
 
-/// Utilization of the downlinks in bins of 10 s by background flows alone, exact max-min.
+/// Utilization of the downlinks in bins of 10 s by background flows alone, with exact max-min rates.
 fn downlinks_at_maxmin(cluster: &Cluster, seed: u64) -> Vec<Vec<f64>> {
     let settings = Facebook { background: Background::Flows, ..Facebook::default() };
     let flows = settings.generate(cluster, seed, HOUR).unwrap().workload.flows;
@@ -170,7 +170,7 @@ impl Hour {
         };
         let shares = Facebook::default().shares;
         let (rates, flows) = (generate(Background::Rates, shares), generate(Background::Flows, shares));
-        // The other shares are scaled, so that writes are unchanged and reads are in proportion to them.
+        // The other shares are scaled, so that writes are unchanged and reads stay in proportion to them.
         let part = |share: Share| Share::new(share.get() / (1.0 - shares.shuffle.get())).unwrap();
         let shares = Shares {
             reads: part(shares.reads),
@@ -297,14 +297,14 @@ impl Hour {
 
     /// Gaps between the first files of jobs, in order of time.
     fn gaps(&self) -> Vec<f64> {
-        // Jobs from before the hour show their first file in it, so the first minutes are not arrivals.
+        // Jobs that began before the hour may show their first file in it, so the first minutes are not arrivals.
         let mut starts: Vec<f64> = self.spans().iter().map(|span| span.0).filter(|&at| at > 600.0).collect();
         starts.sort_by(f64::total_cmp);
         starts.windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 
-    /// For the link whose background leaves the band first: the shares of seconds from which its mean over
-    /// the next 5, 10, 20 and 40 s is within 5 % of its rate at that second.
+    /// For the link whose background leaves the band first: shares of seconds, for 5, 10, 20 and 40 s. The mean rate
+    /// over the next seconds must be within 5 % of the rate at the given second.
     fn least_stable(&self) -> [f64; 4] {
         let fabric = &self.cluster.fabric;
         let links =

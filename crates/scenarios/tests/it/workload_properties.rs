@@ -338,7 +338,7 @@ proptest! {
             files.sort();
             files
         };
-        // Tasks that begin to fetch in the run may write after it.
+        // Tasks that begin to fetch within the run may write after its end.
         let (before, after) = (of(&without.workload), of(&with.workload));
         let mut rest = after.iter();
         prop_assert!(before.iter().all(|file| rest.any(|other| other == file)));
@@ -346,7 +346,7 @@ proptest! {
             let job = &with.workload.jobs[file.job.unwrap() as usize];
             prop_assert!(file.fetches.is_empty() || !job.name.starts_with("bin5"));
         }
-        // Shuffles replace those of the background, and the reads stay.
+        // Shuffles of jobs replace those of the background, and the reads stay.
         prop_assert!(with.workload.rates.len() <= without.workload.rates.len());
     }
 }

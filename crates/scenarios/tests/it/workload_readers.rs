@@ -1,4 +1,4 @@
-//! External files: valid ones are read, all others are rejected with the location of the error.
+//! External files: valid ones are read, and all others are rejected with the location of the error.
 
 use std::path::PathBuf;
 
@@ -291,7 +291,7 @@ fn a_truncated_gzip_file_is_rejected() {
             let message = error.to_string();
             let expected = match length {
                 0 => "the file is empty",
-                // One byte is not yet a gzip file, nor valid text.
+                // One byte is neither a gzip file nor valid text.
                 1 => ":1: ",
                 _ => "the gzip data ends early: is the file truncated?",
             };

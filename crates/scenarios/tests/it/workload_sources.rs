@@ -1,4 +1,4 @@
-//! Sources as a scenario names them: accepted settings, error messages, and results of small files.
+//! Sources with their names in a scenario: accepted settings, error messages, and results of small files.
 
 use leeward_fabric::input::{Spanned, read_yaml};
 use leeward_fabric::{Bytes, Endpoint, Load};
@@ -118,7 +118,7 @@ fn names_and_numbers_of_a_flow_list_are_hosts_and_racks() {
     let rack = |name: &str| Endpoint::Domain(fabric.domain(name).unwrap());
     let flows = load(", from: 1s, duration: 5s, scale: 0.5").unwrap();
     let flows: Vec<_> = flows.workload.flows.iter().map(|f| (f.start, f.from, f.to, f.bytes.0)).collect();
-    // The fourth goes from a host to itself, the fifth is after the window; half a byte is rounded.
+    // The fourth flow goes from a host to itself, and the fifth is after the window; half a byte is rounded.
     assert_eq!(
         flows,
         [
@@ -225,7 +225,7 @@ fn lines_of_a_block_list_are_files_grouped_into_jobs_by_name() {
 fn the_rates_of_a_matrix_are_the_sums_of_its_pairs_per_link() {
     let cluster = tree(3, 2);
     let matrix = source("{matrix: {file: f, order: file, rate: 100Mbps, scale: 2, start: 1s, duration: 4s}}");
-    // Three parts from r0h0 to r1h0, one from r1h0 to its neighbor.
+    // Three parts from r0h0 to r1h0, and one from r1h0 to its neighbor.
     let text = "0,0,3,0\n0,0,0,0\n0,0,9,1\n0,0,0,0\n";
     let loaded = read(&matrix, text.as_bytes(), &cluster, 0, 60.0).unwrap();
     let rate = |name: &str, at: f64| {

@@ -84,7 +84,7 @@ fn an_hour_of_the_larger_trace_fits_a_cluster_of_its_size() {
     let loaded = swim.load(&cluster, &files, 1, HOUR).unwrap();
     println!("{}", loaded.provenance);
     check(&loaded.workload, &cluster, HOUR);
-    // Three copies of all output, relative to what 3000 disks write at 50 MB/s.
+    // Three copies of all output, relative to the bytes that 3000 disks write at 50 MB/s.
     let share = 3.0 * output(&loaded.workload) / (3000.0 * 50e6 * HOUR);
     assert!((0.001..0.5).contains(&share), "{share}");
 }

@@ -1,16 +1,15 @@
-//! Cross traffic: load of links that is not from the apps (Choreo section 3.2).
+//! Cross traffic: load of links from other sources than the apps (Choreo section 3.2).
 //!
-//! The paper sends a bulk transfer along a path with capacity c1 and measures c2. It attributes the rest to c
-//! = c1 / c2 - 1 flows that always have data to send. Here nothing is sent: hosts know the traffic of their
-//! own apps, and counters show the load of links. The difference F is others' traffic. One more flow would
-//! get C - F of the capacity C, and so
+//! The paper sends a bulk transfer along a path with capacity c1, and measures c2. It attributes the rest to c = c1 /
+//! c2 - 1 backlogged flows. Here nothing is sent: hosts know the traffic of their own apps, and counters show the load
+//! of links. The difference F is the traffic of others. One more flow would get C - F of the capacity C, and so
 //!
 //! ```text
 //! c = C / (C - F) - 1
 //! ```
 //!
-//! F is smoothed like measurements of the ledger. If F is nearly all of C, counters cannot distinguish one
-//! greedy flow from many, and c is at most 99.
+//! F is smoothed like measurements of the ledger. If F is nearly all of C, counters cannot distinguish one greedy flow
+//! from many, so c is at most 99.
 
 use leeward_engine::Input;
 use leeward_fabric::{Endpoint, HostId, ResourceId};
@@ -20,12 +19,12 @@ use leeward_ledger::{Sample, Scratch};
 use super::Driver;
 use super::running::Stage;
 
-/// Least share of a capacity that one more flow gets.
+/// Smallest share of a capacity that one more flow gets.
 const LEAST: f64 = 0.01;
 
 /// Traffic of apps and of others on links.
 pub(super) struct Cross {
-    /// Work that flows of apps have brought to each resource, as far as counted.
+    /// Work that flows of apps have brought to each resource, as counted so far.
     own: Vec<f64>,
     /// The value of `own` at the last reading of counters.
     last: Vec<f64>,
@@ -41,7 +40,7 @@ impl Cross {
 }
 
 impl Driver<'_> {
-    /// Counts the bytes that a flow of an app has carried, if `left` bytes remain.
+    /// Counts the bytes that a flow of an app has carried; `left` bytes remain.
     pub(super) fn count(&mut self, flow: FlowId, left: f64) {
         let Some(purposes) = self.purposes.get_mut(&flow) else { return };
         let carried = (purposes.bytes - left).max(purposes.counted);
@@ -86,7 +85,7 @@ impl Driver<'_> {
         let view = self.engine.ledger().view(leeward_fabric::Nanos::from_secs_f64(now), &mut scratch);
         let mut seen: Vec<(ResourceId, f64)> = Vec::with_capacity(samples.len());
         for (sample, own) in samples.iter().zip(own) {
-            // Counters are whole numbers; a rounding remainder is not traffic.
+            // Counters are whole numbers, so a rounding remainder is not traffic.
             let others = sample.load.0 as f64 - own;
             let others = if others > 1.0 { others } else { 0.0 };
             let smooth = &mut self.cross.others[sample.resource.index()];

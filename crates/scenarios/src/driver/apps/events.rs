@@ -1,4 +1,4 @@
-//! Events of the cluster: links lose capacity, hosts and racks fail; the engine may be informed or not.
+//! Events of the cluster: links lose capacity, hosts and racks fail. The engine may be informed or not.
 
 use leeward_engine::Input;
 use leeward_fabric::HostId;
@@ -54,7 +54,7 @@ impl Driver<'_> {
                 self.tell(now, Input::SetCapacity(resource, capacity));
             }
         }
-        // Hosts may be up again, or have more capacity.
+        // Hosts may be up again, or may have more capacity.
         self.freed = true;
         self.lose_dead(now)
     }

@@ -1,18 +1,18 @@
-//! The tenant's plant: apps arrive, are placed as a whole, and send the transfers of their matrices over a
-//! [`Network`]. Placement does not move the background beside them (Choreo sections 2.3, 2.4 and 6.3).
+//! Driver for apps: apps arrive, are placed as a whole, and send the transfers of their matrices over a [`Network`].
+//! Placement does not affect the background (Choreo sections 2.3, 2.4 and 6.3).
 //!
-//! All transfers of an app begin when it is placed, each as a flow from host to host, and it ends with the
-//! last of them. A transfer within a host takes no time. The engine sees the network by telemetry only, and
-//! knows its placements. Running apps are cross traffic for new ones, and so is other load of links
-//! (`cross`). An app that fits nowhere waits and is requested again when another ends.
+//! All transfers of an app begin at its placement, each as a flow from host to host. The app ends with the last of
+//! them. A transfer within a host takes no time. The engine sees the network only by telemetry, and knows its own
+//! placements. Running apps are cross traffic for new ones, and so is other load on links (`cross`). An app that fits
+//! nowhere waits, and is requested again when another app ends.
 //!
-//! With `migration` every running app is placed again at an interval. An app that moves stops sending. The
-//! memory of each moved task is carried over the network, as a flow; after a pause its remaining transfers
-//! continue from there. The room on its former hosts is free at once.
+//! With `migration`, every running app is placed again at an interval. An app that moves stops sending. The memory of
+//! each moved task crosses the network as a flow. After a pause, the app's remaining transfers continue from its new
+//! hosts. The room on its former hosts is free at once.
 //!
-//! Events at one time happen in this order: completions, changes of the true state, late reports and ends of
-//! pauses, recording, reports, background, arrivals, waiting apps, re-placement. After the horizon nothing
-//! new arrives; running and waiting apps continue, for at most as long again.
+//! Events at the same time are handled in this order: completions, changes of the true state, late reports and ends of
+//! pauses, recording, reports, background, arrivals, waiting apps, re-placement. After the horizon nothing new arrives.
+//! Running and waiting apps continue, for at most the horizon again.
 
 mod cross;
 mod events;
@@ -45,7 +45,7 @@ struct FlowPurpose {
     /// Position of the transfer, or of the task.
     part: u32,
     ends: (HostId, HostId),
-    /// Its bytes in total, and the bytes counted so far.
+    /// Its total bytes, and the bytes counted so far.
     bytes: f64,
     counted: f64,
 }
@@ -75,20 +75,20 @@ struct Driver<'a> {
     purposes: HashMap<FlowId, FlowPurpose>,
     cross: Cross,
     running: BTreeMap<u32, Running>,
-    /// Apps without hosts; true if the policy lacked data.
+    /// Apps without hosts; the value is true if the policy lacked data.
     waiting: BTreeMap<u32, bool>,
     /// Flags: room was freed since apps began to wait, and new reports have arrived.
     freed: bool,
     reported: bool,
-    /// Hosts detected as down without a notification.
+    /// Hosts detected as down, without a notification.
     dead: BTreeSet<HostId>,
     pending: BTreeMap<(Nanos, u64), Pending>,
     sequence: u64,
     hops: Vec<Hop>,
 }
 
-/// Runs one policy of a scenario on its apps. `progress` receives the finished share of the run from time to
-/// time; it returns false to stop the run.
+/// Runs one policy of a scenario on its apps. `progress` regularly receives the finished share of the run; it returns
+/// false to stop the run.
 ///
 /// # Errors
 /// Returns an error for an invalid policy, invalid settings or arrivals, or [`RunError::Stopped`] if
@@ -169,7 +169,7 @@ impl<'a> Driver<'a> {
                 workload.flows.get(flows).map_or(f64::INFINITY, |flow| flow.start),
                 workload.apps.get(apps).map_or(f64::INFINITY, |app| app.arrive),
             ];
-            // Arrivals from the horizon on are left out; the run continues while an app is active.
+            // Arrivals after the horizon are left out; the run continues while an app is active.
             let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
             let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
             let pending = self.pending.first_key_value().map(|(key, _)| key.0);
@@ -228,7 +228,7 @@ impl<'a> Driver<'a> {
             if again.is_some_and(|at| at <= clock) {
                 again = again.zip(every).map(|(at, every)| at.plus(every));
                 self.place_again(now)?;
-                // Apps that moved made room.
+                // The apps that moved have freed room.
                 self.ask_waiting(now)?;
             }
         }
@@ -237,7 +237,7 @@ impl<'a> Driver<'a> {
         Ok(self.record)
     }
 
-    /// Starts a flow; flows between the same two ends share an entry of the network.
+    /// Starts a flow. Flows between the same two ends share an entry of the network.
     fn start_flow(&mut self, now: f64, from: Endpoint, to: Endpoint, bytes: f64) -> Result<FlowId, RunError> {
         self.hops.clear();
         self.fabric.path(&[from, to], &mut self.hops);

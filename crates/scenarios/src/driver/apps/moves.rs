@@ -29,7 +29,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Returns a sending app with its unsent bytes.
+    /// Returns a sending app with its remaining transfers.
     fn what_is_left(&self, now: f64, app: u32) -> Option<AppRequest> {
         let running = self.running.get(&app)?;
         let Stage::Sends(flows) = &running.stage else { return None };
@@ -44,7 +44,7 @@ impl Driver<'_> {
         Some(AppRequest { id, job, tasks, transfers, constraints })
     }
 
-    /// Moves an app if the engine advises it: its transfers stop, and the memory of moved tasks goes first.
+    /// Moves an app if the engine advises it: its transfers stop, and the memory of its moved tasks is carried first.
     fn migrate(&mut self, now: f64, app: u32, reevaluation: Reevaluation) -> Result<(), RunError> {
         let Reevaluation { placed: Some(placed), stays, moves, cost } = reevaluation else { return Ok(()) };
         let next = placed.decision.choice;

@@ -33,7 +33,7 @@ pub(super) enum Stage {
 }
 
 impl Driver<'_> {
-    /// Requests hosts for an app. The app begins if it gets some, or waits.
+    /// Requests hosts for an app. The app begins if it gets hosts; otherwise it waits.
     pub(super) fn ask(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let id = u64::from(app);
         let whole = self.workload.apps[app as usize].request.as_ref();
@@ -53,7 +53,7 @@ impl Driver<'_> {
                     let Decision { choice, basis, .. } = placed.decision;
                     return self.begin(now, app, request, choice, basis.estimate.unwrap_or_default());
                 }
-                // The app's connections to failed hosts failed at once.
+                // The app's connections to the failed hosts fail at once.
                 Ok(_) => self.tell(now, Input::Ended(id)),
             }
         }
@@ -70,7 +70,7 @@ impl Driver<'_> {
         !down.is_empty()
     }
 
-    /// Requests hosts again for waiting apps, in order of arrival, if something has changed for them.
+    /// Requests hosts again for waiting apps, in order of arrival, if something relevant has changed.
     pub(super) fn ask_waiting(&mut self, now: f64) -> Result<(), RunError> {
         let reported = std::mem::take(&mut self.reported);
         let mut sees = reported && self.waiting.values().any(|&blind| blind);
@@ -197,7 +197,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Restarts an app of which a host failed, since the state of its tasks is lost.
+    /// Restarts an app after one of its hosts failed, because the state of its tasks is lost.
     pub(super) fn lose(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         self.stop(now, app)?;
         self.running.remove(&app);

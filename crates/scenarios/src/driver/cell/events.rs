@@ -1,4 +1,4 @@
-//! Events of the cell: links lose capacity, hosts and racks fail; the engine may be informed or not.
+//! Events of the cell: links lose capacity, hosts and racks fail. The engine may be informed or not.
 
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
@@ -64,14 +64,14 @@ impl Driver<'_> {
         }
     }
 
-    /// The tasks of a failed host need another one, where they continue.
+    /// The tasks of a failed host need other hosts, where they continue.
     fn fail(&mut self, now: Nanos, host: HostId) {
         for task in self.running.of_host(&self.fabric, host) {
             self.lose(now, task);
         }
     }
 
-    /// Removes a task from its host, and lets it wait for another.
+    /// Removes a task from its host; the task then waits for another host.
     pub(super) fn lose(&mut self, now: Nanos, task: u32) {
         let Some(ends) = self.running.remove(task, self.workload, &mut self.loads) else { return };
         self.tell(now, Input::Ended(u64::from(task)));

@@ -9,7 +9,7 @@ use leeward_fabric::{Capacities, DomainId, Fabric, ResourceId};
 struct Side {
     /// Load that tasks request, in bit/s; for a pod, the load that its racks' links would carry.
     asked: i64,
-    /// Carried share of the requested load, on this link alone.
+    /// Carried share of the requested load on this link alone.
     own: f64,
     /// Carried share on all links from here to the core.
     share: f64,
@@ -43,7 +43,7 @@ impl Loads {
         Loads { sides: vec![side; 2 * fabric.domain_count()], first, fabric, hot }
     }
 
-    /// Adds to the requested load of a rack's tasks; `more` may be negative.
+    /// Changes the requested load of a rack's tasks; `more` may be negative.
     pub fn ask(&mut self, rack: DomainId, more: Rates) {
         for (side, more) in self.sides[2 * rack.index()..].iter_mut().zip(more) {
             side.asked += more;
@@ -65,7 +65,7 @@ impl Loads {
                 self.sides[pod].asked += self.sides[at].load.round() as i64;
             }
         }
-        // Traffic that a pod's link does not carry does not cross the rack's link either.
+        // The link of a rack does not carry traffic that its pod's link does not carry.
         for at in 0..racks {
             if let Some(pod) = self.pod(at) {
                 let through = self.sides[pod].own;

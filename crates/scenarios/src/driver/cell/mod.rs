@@ -1,25 +1,24 @@
-//! The cell plant: a scheduler's stream of tasks that arrive, run on hosts and leave. An engine places them,
-//! sees the links of their racks by telemetry only, and moves them (Hotspots section 5.1).
+//! Driver of a cell: a scheduler's stream of tasks that arrive, run on hosts and leave. An engine places them, sees the
+//! links of their racks only by telemetry, and moves tasks (Hotspots section 5.1).
 //!
 //! Time advances in steps of the telemetry interval. Events within a step take effect at its end. First,
 //! finished tasks leave and moved tasks run again. Next, the true state changes, reports arrive and tasks are
 //! moved. Last, arrived tasks are placed. Then rates are drawn for the next step.
 //!
-//! **Traffic of tasks.** All of a task's traffic, in both directions, goes beyond its rack. So the traffic
-//! crosses the rack's link and the pod's. (A cell's tasks talk to storage and to other tasks anywhere;
-//! locality is not modeled.) Each task's rate is drawn every five minutes, by a hash of seed, task and time.
-//! The rate is the mean times a level: `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u, which has a
-//! mean of 1 and ends at the peak. The rate does not depend on the location of a task, nor on any other task.
+//! **Traffic of tasks.** All traffic of a task, in both directions, leaves its rack. So the traffic crosses the link of
+//! the rack and the link of the pod. (A cell's tasks talk to storage and to other tasks anywhere; locality is not
+//! modeled.) Each task's rate is drawn every five minutes, by a hash of seed, task and time. The rate is the mean times
+//! a level: `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u, which has a mean of 1 and ends at the peak. The rate
+//! does not depend on the location of a task, nor on any other task.
 //!
-//! **Loads of links.** Tasks share a link in proportion to their requested rates: it carries their sum, or
-//! its capacity if that is less. Hosts' own interfaces are not modeled.
+//! **Loads of links.** Tasks share a link in proportion to their requested rates. The link carries the sum of these
+//! rates, or its capacity if that is less. Hosts' own interfaces are not modeled.
 //!
-//! **Effect on tasks.** A share phi of a tolerant task's work waits for the network. If its link carries a
-//! share s of the requested load, it works at 1 / (1 - phi + phi / s) of its speed. Services always run for
-//! their own time.
+//! **Effect on tasks.** A share phi of a tolerant task's work waits for the network. If its link carries a share s of
+//! the requested load, the task runs at 1 / (1 - phi + phi / s) of its speed. The run time of services is fixed.
 //!
-//! A task without a host waits and is tried again in each interval. A moved task is down for its restart time
-//! and then continues; so does a task whose host fails, once it has another.
+//! A task without a host waits and is requested again in each interval. A moved task is down for its restart time and
+//! then continues. A task whose host fails does the same after it gets another host.
 
 mod events;
 mod loads;
@@ -59,7 +58,7 @@ struct Driver<'a> {
     /// True if the policy moves tasks, so that the engine needs their traffic.
     moves: bool,
     outages: Outages,
-    /// Capacities that the engine believes.
+    /// Capacities in the engine's ledger.
     believed: Capacities,
     reporters: Reporters,
     links: LinkRecorder,
@@ -82,8 +81,8 @@ struct Driver<'a> {
     record: Record,
 }
 
-/// Runs one policy of a scenario on its tasks. `progress` receives the finished share of the run from time to
-/// time; it returns false to stop the run.
+/// Runs one policy of a scenario on its tasks. `progress` regularly receives the finished share of the run; it returns
+/// false to stop the run.
 ///
 /// # Errors
 /// Returns an error for an invalid policy, invalid settings or telemetry, or [`RunError::Stopped`] if
@@ -262,7 +261,7 @@ impl<'a> Driver<'a> {
         placed
     }
 
-    /// Drops wake-ups: the plant acts at every step anyway.
+    /// Drops wake-ups, because the driver acts at every step.
     fn drop_wake_ups(&mut self) {
         self.outputs.retain(|output| !matches!(output, Output::WakeAt(_)));
     }
@@ -287,7 +286,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Keeps the counters of racks and pods: interfaces of hosts and devices are not modeled.
+/// Selects the counters of racks and pods; interfaces of hosts and devices are not modeled.
 fn counters(telemetry: &Telemetry) -> Result<Telemetry, InputError> {
     let mut telemetry = telemetry.clone();
     if !telemetry.counters.contains(&Counter::Racks) {

@@ -66,9 +66,9 @@ struct PlacedTask {
     tolerant: bool,
     /// Position among the tasks of its rack with the same tolerance.
     at_rack: u32,
-    /// Carried traffic that the engine was last informed of, in bit/s, if any.
+    /// Carried traffic of the last report to the engine, in bit/s; `None` before the first.
     reported: Option<[u64; 2]>,
-    /// Mean send and receive rates in bit/s, and properties of its kind; copied here so that the data of a
+    /// Mean send and receive rates in bit/s, and properties of its kind. They are copied here so that the data for a
     /// rate are adjacent.
     means: [u64; 2],
     peak: f64,
@@ -131,8 +131,8 @@ impl Running {
         self.get(task).is_some_and(|placed| placed.down)
     }
 
-    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last reported one, with
-    /// that traffic in bit/s.
+    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last report, with this traffic in
+    /// bit/s.
     pub fn news_of(&mut self, rack: DomainId, loads: &Loads, news: &mut Vec<(u32, [u64; 2])>) {
         let shares = loads.shares(rack);
         for &task in &self.racks[rack.index()][1] {
@@ -255,7 +255,7 @@ impl Running {
         }
     }
 
-    /// Delays tolerant tasks where the network carries less than their requested rates.
+    /// Delays tolerant tasks if the network carries less than their requested rates.
     pub fn slow_down(&mut self, seconds: f64, loads: &Loads) {
         for (rack, [_, tasks]) in self.racks.iter().enumerate() {
             let shares = loads.shares(DomainId(rack as u32));
@@ -287,13 +287,13 @@ impl PlacedTask {
     }
 }
 
-/// Returns the relative speed of a task whose work waits for the network to a share `phi`, if `share` of its
-/// traffic is carried.
+/// Returns the relative speed of a task. The share `phi` of its work waits for the network, which carries `share` of
+/// its traffic.
 fn speed(phi: f64, share: f64) -> f64 {
     if phi == 0.0 { 1.0 } else { share / ((1.0 - phi) * share + phi) }
 }
 
-/// Returns the factor of the daily swing: a sine, zero at the start of the run, with its maximum six hours
+/// Returns the factor of the daily swing: a sine that is zero at the start of the run and has its maximum six hours
 /// later.
 fn swing(now: f64) -> f64 {
     (std::f64::consts::TAU * now / DAY).sin()

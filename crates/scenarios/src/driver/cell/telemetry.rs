@@ -35,8 +35,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Delivers a report, and carries out the engine's advice. Before it, the engine learns the changed
-    /// traffic of tolerant tasks in racks that the report shows hot.
+    /// Delivers a report, and carries out the engine's advice. Before the report, the engine gets the changed traffic
+    /// of tolerant tasks in racks that the report shows as hot.
     fn report(&mut self, now: Nanos, samples: &[Sample]) {
         if self.moves {
             let hot = |sample: &&Sample| {
@@ -63,8 +63,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Reports the traffic of tasks whose rates change now, if demands are estimated from it. Hosts know the
-    /// traffic of their own tasks, independent of the telemetry of links.
+    /// Reports the traffic of tasks whose rates change now, if demands are estimated from it. Hosts know the traffic of
+    /// their own tasks, independently of the telemetry of links.
     pub(super) fn tell_rates(&mut self, now: Nanos) {
         if self.workload.history.is_some() {
             let mut seen = Vec::new();
@@ -83,7 +83,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Moves a task; the engine has recorded the move already.
+    /// Moves a task; the engine has already recorded the move.
     fn relocate(&mut self, now: Nanos, Advice { task, from, to, link }: Advice) {
         let task = task.app as u32;
         let rack = self.fabric.rack_of(to);

@@ -1,4 +1,4 @@
-//! Tasks that need a host: new arrivals, and tasks that no host accepted yet.
+//! Tasks that need a host: new arrivals, and tasks that no host has accepted yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ pub(super) struct WaitingTasks {
     waiting: Vec<u32>,
     /// Remaining work of tasks whose host failed, in seconds.
     left: BTreeMap<u32, f64>,
-    /// For each kind, 1 + the step at which a task of it was last refused; similar tasks are not tried again
+    /// For each kind, 1 + the step at which a task of this kind was last refused. Similar tasks are not requested again
     /// in that step.
     refused: Vec<u64>,
     /// Jobs that the engine knows.
     known: Vec<bool>,
-    /// Failed hosts that the engine did not know, detected by a failed start of a task.
+    /// Failed hosts that the engine did not know, detected when a task failed to start there.
     pub dead: BTreeSet<HostId>,
 }
 
@@ -60,7 +60,7 @@ impl Driver<'_> {
         }
         for task in tasks {
             let kind = self.workload.tasks[task as usize].kind as usize;
-            // Nothing has changed since a similar task was refused in this step.
+            // Nothing has changed in this step since a similar task was refused.
             if self.waiting_tasks.refused[kind] == self.step + 1 || !self.ask(now, task) {
                 self.waiting_tasks.refused[kind] = self.step + 1;
                 self.record.tasks[task as usize].refused += 1;
@@ -69,7 +69,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Requests a host for one task. Returns true if there is one.
+    /// Requests a host for one task. Returns true if the task gets a host.
     fn ask(&mut self, now: Nanos, task: u32) -> bool {
         let demand = &self.workload.tasks[task as usize];
         let job = &self.workload.cell_jobs[demand.job as usize];

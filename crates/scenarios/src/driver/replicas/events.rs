@@ -1,4 +1,4 @@
-//! Events of the cluster: links lose capacity, hosts and racks fail; the engine may be informed or not.
+//! Events of the cluster: links lose capacity, hosts and racks fail. The engine may be informed or not.
 
 use leeward_engine::Input;
 use leeward_fabric::HostId;
@@ -54,9 +54,8 @@ impl Driver<'_> {
         self.abandon_dead(now)
     }
 
-    /// Handles failed hosts. Unfinished blocks on a failed host are placed again, elsewhere; those of a
-    /// failed writer, and tasks that fetch on a failed host, are abandoned. Reads from one continue
-    /// elsewhere.
+    /// Handles failed hosts. Unfinished blocks on a failed host are placed again, elsewhere. Blocks of a failed writer
+    /// are abandoned, and so are tasks that fetch on a failed host. Reads from a failed host continue from another one.
     fn abandon_dead(&mut self, now: f64) -> Result<(), RunError> {
         let dead = |block: &u32| {
             let record = &self.record.blocks[*block as usize];

@@ -1,15 +1,14 @@
-//! The fluid plant: a [`Network`] carries a scenario's arrivals, with an engine that sees them by telemetry
-//! only.
+//! Driver for files: a fluid [`Network`] carries a scenario's arrivals, and an engine sees them only by telemetry.
 //!
-//! The plant owns the true state (capacities, demands, hosts that are up); the engine owns the believed
-//! state. A block is one flow along its whole chain, links and devices, so it moves at the rate of its
-//! slowest hop. A writer requests the next block of a file when the last one is on disk, and the first when
-//! its task has fetched its input. A fetch is a flow from host to host, and a read one from a device to a
-//! host. Background is never moved: it competes as flows, or reduces capacities as profiles.
+//! The driver owns the true state (capacities, demands, hosts that are up); the engine owns the state that it assumes.
+//! A block is one flow along its whole chain, over links and devices, so it moves at the rate of its slowest hop. A
+//! writer requests the next block of a file when the last one is on disk. It requests the first when its task has
+//! fetched its input. A fetch is a flow from host to host, and a read is a flow from a device to a host. Background is
+//! never moved: it competes as flows, or reduces capacities as profiles.
 //!
-//! Events at one time happen in this order: completions, changes of the true state, reports, background,
-//! files, reads, requests. After the horizon nothing new starts; files and reads in progress finish, for at
-//! most as long again.
+//! Events at the same time are handled in this order: completions, changes of the true state, reports, background,
+//! files, reads, requests. After the horizon nothing new starts. Files and reads in progress finish, for at most the
+//! horizon again.
 
 mod events;
 mod reads;
@@ -36,7 +35,7 @@ use crate::workload::{self, Workload};
 
 /// A block in progress.
 struct ActiveBlock {
-    /// One flow for the chain, or one for each chunk that is not yet written.
+    /// One flow for the chain, or one for each unwritten chunk.
     flows: Vec<FlowId>,
     entries: Vec<EntryId>,
 }
@@ -46,14 +45,14 @@ struct OpenFile {
     /// Number of requested blocks.
     asked: u64,
     left: Bytes,
-    /// Hosts that failed under its current block.
+    /// Hosts that failed during the write of its current block.
     excluded: Vec<HostId>,
 }
 
 /// Purpose of a flow that is not background.
 #[derive(Clone, Copy)]
 enum FlowPurpose {
-    /// A block, or a chunk of it.
+    /// A block, or one of its chunks.
     Block(u32),
     /// An input that the task of a file fetches.
     Fetch(u32),
@@ -92,15 +91,15 @@ pub struct Driver<'a> {
     sequence: u64,
     outputs: Vec<Output>,
     wake: Option<Nanos>,
-    /// Number of blocks requested or in progress, tasks that fetch, and reads.
+    /// Number of requested and active blocks, fetching tasks, and reads.
     working: u64,
-    /// Blocks to request at the end of the turn.
+    /// Blocks to request at the end of the current step.
     asks: Vec<u32>,
     hops: Vec<Hop>,
 }
 
-/// Runs one policy of a scenario on its arrivals. `progress` receives the finished share of the run from time
-/// to time; it returns false to stop the run.
+/// Runs one policy of a scenario on its arrivals. `progress` regularly receives the finished share of the run; it
+/// returns false to stop the run.
 ///
 /// # Errors
 /// Returns an error for an invalid policy, invalid settings or arrivals, or [`RunError::Stopped`] if
@@ -178,7 +177,7 @@ impl<'a> Driver<'a> {
                 workload.files.get(files).map_or(f64::INFINITY, |file| file.start),
                 self.reads.next_arrival(),
             ];
-            // Arrivals from the horizon on are left out; the run continues while a task is active.
+            // Arrivals after the horizon are left out; the run continues while a task is active.
             let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
             let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
             let clocks = [Some(tick), self.wake, self.pending.first_key_value().map(|(key, _)| key.0)];
@@ -326,7 +325,7 @@ fn empty_record(workload: &Workload, hosts: usize) -> Record {
     }
 }
 
-/// Returns a number for a host, rack or pod; background flows between the same two share one entry of the
+/// Returns a number for a host, rack or pod. Background flows between the same two numbers share one entry of the
 /// network.
 pub(super) fn class_of(endpoint: Endpoint) -> Option<u64> {
     match endpoint {

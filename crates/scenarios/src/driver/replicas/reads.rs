@@ -1,6 +1,6 @@
-//! Reads of written blocks: of a copy by the reader's choice, or of a chunk. Other chunks of the stripe
-//! replace a chunk that does not arrive (Hotspots section 3.4). A read of one transfer is a flow from a
-//! device to the reader. A degraded one has as many flows as there are data chunks, all at once.
+//! Reads of written blocks: of a copy that the reader chooses, or of a chunk. Other chunks of the stripe replace a
+//! chunk that does not arrive (Hotspots section 3.4). A read of one transfer is a flow from a device to the reader. A
+//! degraded read has as many simultaneous flows as the stripe has data chunks.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,7 +32,7 @@ struct Stream<'a> {
     number: u64,
     next: f64,
     zipf: Zipf,
-    /// Deadlines for chunks with their reads, in order of time.
+    /// Deadlines for chunks, each with its read, in order of time.
     deadlines: VecDeque<(f64, u32)>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Reads<'a> {
 }
 
 impl Driver<'_> {
-    /// Makes the reads that are due until `now`, and degrades those whose chunk has missed its deadline.
+    /// Makes the reads that are due until `now`, and degrades reads whose chunk has missed its deadline.
     pub(super) fn make_reads(&mut self, now: f64) -> Result<(), RunError> {
         for at in 0..self.reads.streams.len() {
             while let Some(&(_, read)) =
@@ -112,7 +112,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Makes the next read of a stream, if there is a written block and its reader is up.
+    /// Makes the next read of a stream, if a block is written and the reader is up.
     fn make_read(&mut self, now: f64, at: usize) -> Result<(), RunError> {
         let reads = &mut self.reads;
         let stream = &mut reads.streams[at];
@@ -186,8 +186,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Abandons the requested chunk, and reads as many others as there are data chunks. If these are
-    /// unavailable, continues to wait for the chunk.
+    /// Abandons the requested chunk, and reads as many other chunks as the stripe has data chunks. If too few are
+    /// available, continues to wait for the requested chunk.
     fn degrade(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let record = &self.record.reads[read as usize];
         let file = &self.workload.files[self.record.blocks[record.block as usize].file as usize];
@@ -208,7 +208,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Returns the hosts that are up with chunks that a read has not requested, in the order of its
+    /// Returns the hosts that are up and have chunks that a read has not requested, in the order of the read's
     /// preference.
     fn others(&self, read: u32) -> Vec<HostId> {
         let record = &self.record.reads[read as usize];
@@ -282,7 +282,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Abandons a read without remaining hosts to read from, or with a failed reader.
+    /// Abandons a read that has no host left to read from, or whose reader failed.
     fn abandon_read(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let arrived = self.reads.under_way[&read].arrived;
         let record = &mut self.record.reads[read as usize];
@@ -297,7 +297,7 @@ impl Driver<'_> {
         self.abandon_read(now, read)
     }
 
-    /// Abandons the reads of failed hosts; reads from a failed host continue from another.
+    /// Abandons the reads of failed hosts. Reads from a failed host continue from another host.
     pub(super) fn abandon_reads(&mut self, now: f64) -> Result<(), RunError> {
         let down = |host: HostId| !self.outages.is_up(host);
         let broken = |(&read, reading): (&u32, &Reading)| {
@@ -338,7 +338,7 @@ impl Driver<'_> {
     }
 }
 
-/// Initial record of reads that were not made, if the workload has reads.
+/// Initial record of reads that were not made; `None` if the workload has no reads.
 pub(super) fn not_made(workload: &Workload) -> Option<NotMade> {
     (!workload.reads.is_empty()).then(NotMade::default)
 }

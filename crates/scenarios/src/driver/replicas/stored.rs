@@ -1,12 +1,12 @@
-//! Blocks on disk, in the order of files and of blocks in them: the same order under every policy, whatever
-//! the order of writes.
+//! Blocks on disk, in the order of files and of their blocks. The order is the same under every policy, for any order
+//! of writes.
 
 /// Written blocks, found by their rank.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
-    /// Blocks of each file by number; a file's blocks are written one after the other.
+    /// Blocks of each file by number; the blocks of a file are written one after another.
     files: Vec<Vec<u32>>,
-    /// Number of blocks of ranges of files, as a binary indexed tree (Fenwick 1994).
+    /// Numbers of blocks in ranges of files, as a binary indexed tree (Fenwick 1994).
     sums: Vec<u32>,
     count: usize,
 }
@@ -33,7 +33,7 @@ impl Stored {
         }
     }
 
-    /// Returns the block with `rank` blocks before it, if there is one.
+    /// Returns the block with `rank` blocks before it, if it exists.
     pub fn at(&self, rank: usize) -> Option<u32> {
         let (mut file, mut left) = (0, rank);
         let mut step = self.files.len().checked_ilog2().map_or(0, |log| 1 << log);

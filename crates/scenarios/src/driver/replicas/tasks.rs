@@ -1,5 +1,5 @@
-//! Tasks and their jobs: a task fetches its share of the shuffle, then writes its file; a job ends with its
-//! last task, and communicates while at least one of its tasks does.
+//! Tasks and their jobs. A task fetches its share of the shuffle, then writes its file. A job ends with its last task,
+//! and communicates while at least one of its tasks does.
 
 use leeward_fabric::{Bytes, Endpoint};
 use leeward_fluid::Finished;
@@ -81,7 +81,7 @@ impl Driver<'_> {
         self.next_block(now, file);
     }
 
-    /// Closes the written file of a task; the last one ends its job.
+    /// Closes the written file of a task; the last file ends its job.
     pub(super) fn close_file(&mut self, now: f64, file: u32) {
         self.leave(now, file);
         let file = &mut self.record.files[file as usize];
@@ -95,7 +95,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Ends a task, with its file or without.
+    /// Ends a task, with or without its file.
     pub(super) fn leave(&mut self, now: f64, file: u32) {
         if let Some(job) = self.record.files[file as usize].job {
             let left = &mut self.jobs[job as usize];
@@ -106,7 +106,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Abandons tasks that fetch on a failed host. Fetches from a failed host only stall.
+    /// Abandons tasks that fetch on a failed host. A fetch from a failed host only stalls.
     pub(super) fn abandon_fetches(&mut self, now: f64) -> Result<(), RunError> {
         let dead = |file: &&u32| !self.outages.is_up(self.record.files[**file as usize].writer);
         let dead: Vec<u32> = self.fetching.keys().filter(dead).copied().collect();

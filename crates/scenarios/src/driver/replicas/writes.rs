@@ -1,5 +1,5 @@
-//! Blocks: requested one after the other, written along the chain that the engine chose, and requested again
-//! if a host of the chain fails.
+//! Blocks: requested one after another, written along the chain that the engine chose, and requested again if a host of
+//! the chain fails.
 
 use leeward_engine::Input;
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
@@ -113,7 +113,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Reverts a placement: its entries, and its storage.
+    /// Reverts a placement: its entries and its storage.
     pub(super) fn undo(&mut self, now: f64, block: u32, copies: &[HostId], entries: &[EntryId]) {
         self.tell(now, Input::Release(entries));
         let record = &self.record.blocks[block as usize];
@@ -121,7 +121,7 @@ impl Driver<'_> {
         copies.iter().for_each(|&host| self.tell(now, Input::Unstored(host, bytes)));
     }
 
-    /// Requests a block again without a host that failed.
+    /// Requests a block again, without a host that failed.
     pub(super) fn exclude(&mut self, block: u32, host: HostId) {
         let record = &mut self.record.blocks[block as usize];
         record.retries += 1;
@@ -174,7 +174,7 @@ fn links_out(fabric: &Fabric, host: HostId) -> [Option<ResourceId>; 3] {
     [fabric.egress(host), fabric.out_of_domain(rack), pod]
 }
 
-/// Returns the bytes that each host of a block stores: all of it, or a chunk.
+/// Returns the bytes that each host of a block stores: the whole block or a chunk.
 pub(super) fn piece(block: &Block, file: &workload::FileWrite) -> Bytes {
     match file.layout {
         Layout::Chain => block.bytes,

@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::settings::{Cell, UnknownPeak, check_cluster, wrong};
 use crate::workload::model::{CellJob, CellKind, CellTask, Workload};
 
-/// Jobs that arrive, and those that run at the start.
+/// Jobs: those that arrive, and those that run at the start.
 const JOB: Kind = Kind::named("cell.job");
 const FIRST: Kind = Kind::named("cell.first");
 const GAPS: Kind = Kind::named("cell.gaps");
@@ -53,9 +53,9 @@ pub(super) struct Model<'a> {
     most_tasks: u32,
     /// Mean bit/s in each direction per thousandth of a processor.
     bandwidth: f64,
-    /// Largest mean rate of a task: at its peak it fills the slowest interface.
+    /// Largest mean rate of a task: its peak then fills the slowest interface.
     most_bps: f64,
-    /// Tags that constrained jobs demand, and the normal deviate of bandwidth from which on they do.
+    /// Tags that constrained jobs demand, and the normal deviate of bandwidth above which jobs do so.
     constrained: (u64, f64),
 }
 
@@ -75,7 +75,7 @@ impl<'a> Model<'a> {
         let processors: f64 = cpus().map(|cpus| cpus as f64).sum();
         let memory: Option<f64> =
             fabric.all_hosts().map(|host| fabric.memory(host).map(|memory| memory.0 as f64)).sum();
-        // A task has at most a quarter of the smallest host, so that hosts can be filled.
+        // A task has at most a quarter of the processors of the smallest host, so that hosts can be filled.
         let largest = cpus().filter(|&cpus| cpus > 0).min().unwrap_or(0) / 4;
         let mut sizes: Vec<(u64, f64)> = SIZES.into_iter().filter(|(size, _)| *size <= largest).collect();
         if sizes.is_empty() {
@@ -92,7 +92,7 @@ impl<'a> Model<'a> {
         let interfaces = fabric.all_hosts().flat_map(|host| [fabric.egress(host), fabric.ingress(host)]);
         let slowest = interfaces.map(slowest).fold(f64::INFINITY, f64::min);
         let share = settings.constrained.as_ref().map_or(0.0, |constrained| constrained.share.get());
-        // The logistic curve is within a hundredth of the normal one.
+        // The logistic curve differs from the normal one by at most a hundredth.
         let deviate = if share >= 1.0 { f64::NEG_INFINITY } else { ((1.0 - share) / share).ln() / 1.702 };
         Ok(Model {
             settings,
@@ -125,7 +125,7 @@ impl<'a> Model<'a> {
         tasks(JobClass::Service) + tasks(JobClass::Batch)
     }
 
-    /// Target of thousandths of processors for tasks of a class.
+    /// Target for the processors (in thousandths) of all tasks of a class.
     fn wanted(&self, sort: JobClass) -> f64 {
         let tolerant = self.settings.tolerant.get();
         let share = if sort == JobClass::Batch { tolerant } else { 1.0 - tolerant };
@@ -147,7 +147,7 @@ impl<'a> Model<'a> {
             let mut index = 0;
             while drawn.processors < wanted {
                 let mut random = stream(seed, FIRST, 2 * index + number);
-                // A job running at a given time tends to be a long one, and the time is uniform within it.
+                // A job that runs at a given time tends to be a long one, and the time is uniform within its duration.
                 let whole = self.seconds(sort) * log_normal(&mut random, TIMES) * (TIMES * TIMES).exp();
                 let rest = whole * random.random::<f64>();
                 self.job(&mut random, sort, 0.0, rest, &mut drawn);
@@ -177,7 +177,8 @@ impl<'a> Model<'a> {
     /// Draws one job, whose tasks run for `seconds` on average.
     fn job(&self, random: &mut ChaCha8Rng, sort: JobClass, arrive: f64, seconds: f64, drawn: &mut JobDraws) {
         let settings = self.settings;
-        // Log-uniform from one task to the most, with as many jobs of 1 as of 2 and 3 together.
+        // Log-uniform from one task to the largest number, so there are as many jobs of 1 task as of 2 and 3 tasks
+        // together.
         let tasks = (f64::from(self.most_tasks) + 1.0).powf(random.random::<f64>()) as u32;
         let tasks = tasks.clamp(1, self.most_tasks);
         let cpus = pick(random, &self.sizes);
@@ -231,7 +232,7 @@ impl<'a> Model<'a> {
         drawn.processors += cpus as f64 * f64::from(tasks);
     }
 
-    /// Returns a rate as the scheduler knows it.
+    /// Returns a rate as the scheduler assumes it.
     fn declared(&self, mean: f64, known: bool) -> Traffic {
         let bps = |rate: f64| rate.round() as u64;
         match (known, self.settings.unknown_peak) {

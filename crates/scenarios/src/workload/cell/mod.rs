@@ -1,19 +1,19 @@
 //! Generated tasks of a cell, for a cluster scheduler to place (Hotspots sections 3.2 and 5.1).
 //!
-//! Jobs of two classes arrive as Poisson processes, at rates that keep the requested share of the cluster's
-//! processors in use. Services are sensitive to latency, run for days and may not be moved; batch jobs are
-//! tolerant and run for hours. A run begins in a steady state: tasks that would run at its start arrive then,
-//! with the rest of their run time.
+//! Jobs of two classes arrive as Poisson processes, at rates that keep the requested share of the cluster's processors
+//! in use. Services are sensitive to latency, run for days and may not be moved; batch jobs are tolerant and run for
+//! hours. A run begins in a steady state: tasks that would already run at its start arrive then, with the rest of their
+//! run time.
 //!
-//! Traffic of a task grows with its processors. Bandwidth per processor is log-normal over jobs, with a tail
-//! more than ten times the median (Hotspots figure 7). Its scale makes all racks' uplinks together carry the
-//! requested share. Over time each task's rate is drawn again every few minutes, never above its peak
-//! (the driver of cells), around a mean that swings over the day.
+//! Traffic of a task grows with its processors. Bandwidth per processor is log-normal over jobs, and its tail reaches
+//! more than ten times the median (Hotspots figure 7). Its scale is such that all racks' uplinks together carry the
+//! requested share. Over time, each task's rate is drawn again every few minutes (by the driver of cells). It never
+//! exceeds its peak, and its mean swings over the day.
 //!
-//! The scheduler knows a mean and a peak by job, as from a history of the job. They are right, or off by a
-//! factor drawn for each job; for a new job it knows none.
+//! The scheduler knows a mean and a peak for each job, as from a history of the job. They are right, or differ by a
+//! factor drawn for each job. For a new job it knows neither.
 //!
-//! No cell's trace has both the needs and the traffic of tasks; nothing here is fitted to more than the
+//! No public trace of a cell has both the needs and the traffic of tasks, so the model is fitted only to the values
 //! above.
 
 mod jobs;

@@ -15,20 +15,20 @@ use crate::workload::settings::{Factor, Share};
 pub struct Cell {
     /// Share of all hosts' processors that tasks request on average, above 0 to 0.95.
     pub processors: Share,
-    /// Share of these for batch jobs, which may be moved.
+    /// Share of these processors for batch jobs, which may be moved.
     pub tolerant: Share,
-    /// Mean traffic of tasks out of racks, as a share of the capacity of all uplinks together; they receive
-    /// as much. At most 10.
+    /// Mean traffic of tasks out of racks, as a share of the total capacity of all uplinks; they receive the same
+    /// amount. At most 10.
     pub network: Factor,
-    /// Deviation of the logarithm of bandwidth per processor over jobs, at most 3. At 1.2 the 99th percentile
+    /// Standard deviation of the logarithm of bandwidth per processor over jobs, at most 3. At 1.2 the 99th percentile
     /// is 16 times the median (Hotspots figure 7: more than ten times).
     pub spread: Factor,
     /// Peak over mean of a task's rate, 1 to 100; 1 is a steady rate.
     pub peak: Factor,
     /// Swing of rates over a day, as a share of their mean, up and down.
     pub day: Share,
-    /// Most tasks of a job, up to 10000; sizes are log-uniform. By default as many as need 2 % of the
-    /// processors.
+    /// Largest number of tasks of a job, up to 10000; sizes are log-uniform. By default, as many tasks as need 2 % of
+    /// the processors.
     pub tasks_per_job: Option<NonZeroU32>,
     /// Mean run time of a service.
     pub service: Nanos,
@@ -36,20 +36,21 @@ pub struct Cell {
     pub batch: Nanos,
     /// Down time of a moved task.
     pub restart: Nanos,
-    /// Share of a job's tasks that may be down at once, but at least one of them.
+    /// Share of a job's tasks that may be down at once; always at least one task.
     pub down: Share,
-    /// Evictions per hour, as a multiple of a job's tasks, but at least one.
+    /// Evictions per hour, as a multiple of a job's number of tasks; always at least one.
     pub evictions: Factor,
-    /// Deviation of the logarithm of the scheduler's knowledge over the truth, at most 3; 0 is exact.
+    /// Standard deviation of the logarithm of the ratio between the scheduler's data and the truth, at most 3; 0 is
+    /// exact.
     pub error: Factor,
     /// Share of new jobs, whose peak the scheduler does not know.
     pub unknown: Share,
     /// Assumed demand of new jobs.
     pub unknown_peak: UnknownPeak,
-    /// Estimates demands from observed traffic of the job's tasks; none if not given. Of several sources, the
-    /// first with a history applies to the tasks of all.
+    /// Estimates demands from the observed traffic of the job's tasks; no estimates if absent. If several sources have
+    /// a history, the first one applies to the tasks of all sources.
     pub history: Option<History>,
-    /// Jobs with constrained hosts; none if not given.
+    /// Jobs with constrained hosts; none if absent.
     pub constrained: Option<Constrained>,
 }
 
@@ -64,14 +65,14 @@ pub enum UnknownPeak {
     Mean,
 }
 
-/// Estimated demands (Hotspots section 5.1): a percentile over a window of the observed traffic of a job's
-/// tasks, where it exceeds the scheduler's knowledge. Both default values are ours.
+/// Estimated demands (Hotspots section 5.1): a percentile of the observed traffic of a job's tasks over a window, if it
+/// exceeds the scheduler's data. Both default values are ours.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
     /// Time for which observations count, at least 5min.
     pub window: Nanos,
-    /// The percentile that stands for the peak, as a share above 0.
+    /// The percentile that estimates the peak, as a share above 0.
     pub percentile: Share,
 }
 
@@ -82,7 +83,7 @@ impl Default for History {
     }
 }
 
-/// Jobs with the most bandwidth per processor demand a tag of their hosts (Hotspots section 3.4: workers kept off hosts
+/// Jobs with the most bandwidth per processor demand a tag of their hosts (Hotspots section 3.4: workers avoid hosts
 /// with disk servers).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -2,23 +2,22 @@
 //!
 //! Three kinds of traffic, whose mean bytes follow from the shares of Sinbad table 2:
 //!
-//! * reads: the same share of every link's capacity, always. Input is local for nine tasks in ten (section
-//!   4.1), and other input comes from anywhere;
+//! * reads: the same share of every link's capacity, always. Input is local for nine tasks in ten (section 4.1), and
+//!   the other input comes from anywhere;
 //! * wide shuffles: into and out of 30 to 100 % of the racks, each at a low rate (as mappers finish), for ten
 //!   minutes;
 //! * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a
 //!   minute or two, each rack for its own time.
 //!
-//! Hot shuffles cause the hotspots: without one, links are about even; during one, some 6 % of the links are
-//! full, and the 95th percentile with them. So links are at 9 % on average, but Cv is above 1 for half of the
-//! time. The 95th percentile is above 75 % for a quarter of it. Racks are drawn uniformly, so over hours
-//! every link is equally likely to be hot (section 4.3). Wide shuffles set the frequency at which the
-//! background of the least predictable link leaves a band of 5 %. As in the paper, the period is about 90 s.
-//! In total there are 55 large shuffles an hour; in the public coflow trace of this cluster the largest 55 of
-//! 526 carry 99 % of the bytes. Small ones are left out here.
+//! Hot shuffles cause the hotspots. Without one, links are about even; during one, some 6 % of the links are full, and
+//! so is the 95th percentile. So links are at 9 % on average, but Cv is above 1 for half of the time. The 95th
+//! percentile is above 75 % for a quarter of it. Racks are drawn uniformly, so over hours every link is equally likely
+//! to be hot (section 4.3). Wide shuffles determine how often the background of the least predictable link leaves a
+//! band of 5 %. As in the paper, the period is about 90 s. In total there are 55 large shuffles an hour; in the public
+//! coflow trace of this cluster the largest 55 of 526 carry 99 % of the bytes. Small ones are left out here.
 //!
-//! Every twenty draws of gaps, widths and lengths hit each twentieth of their distribution once. An hour has
-//! only some 15 hot shuffles, and should be like other hours.
+//! Every twenty consecutive draws of gaps, widths and lengths hit each twentieth of their distribution once. An hour
+//! has only some 15 hot shuffles, and should resemble other hours.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, Endpoint, Load, ResourceId, Shape};
@@ -33,11 +32,11 @@ use crate::workload::settings::amount;
 
 /// A kind of shuffle.
 struct Pattern {
-    /// Streams of gaps, widths and lengths; then of each shuffle by number.
+    /// Random streams of gaps, widths and lengths, and then of each shuffle by number.
     draws: [Kind; 4],
-    /// Range of the racks it goes into, and of those it comes from, as a share of all.
+    /// Range of the number of racks that it goes into, and of those that it comes from, as shares of all racks.
     racks: (f64, f64),
-    /// Mean time at a rack. A shuffle takes half to one and a half of it, and so does each of its racks.
+    /// Mean time at a rack. A shuffle takes half to one and a half times this time, and so does each of its racks.
     seconds: f64,
 }
 
@@ -51,8 +50,8 @@ const WIDE: Pattern = Pattern {
     racks: (0.3, 1.0),
     seconds: 600.0,
 };
-/// Rate of a wide shuffle at each rack, as a share of the rack's link. Fitted, like all numbers here, to
-/// section 4.3.
+/// Rate of a wide shuffle at each rack, as a share of the rack's link. The value is fitted to section 4.3, like all
+/// values here.
 const WIDE_LEVEL: f64 = 0.0035;
 /// Share of shuffled bytes in wide shuffles.
 const WIDE_SHARE: f64 = 0.35;
@@ -70,8 +69,7 @@ const HOT: Pattern = Pattern {
 
 const READS: Kind = Kind::named("facebook.reads");
 const WAVES: Kind = Kind::named("facebook.waves");
-/// With `background: flows`, reads and a wide shuffle are one flow into each rack at this interval in
-/// seconds.
+/// With `background: flows`, reads and a wide shuffle have one flow into each rack at this interval, in seconds.
 const WAVE: f64 = 10.0;
 
 /// An end with a link that may be a bottleneck: a rack, or a host of a hose mesh.
@@ -83,7 +81,7 @@ struct Site {
     capacity: (f64, f64),
 }
 
-/// A shuffle from each of `from` to each of `to`. The `i`th of both end at `ends[i]`.
+/// A shuffle from each rack in `from` to each rack in `to`. The `i`th element of either list ends at `ends[i]`.
 struct Shuffle {
     start: f64,
     from: Vec<usize>,
@@ -112,7 +110,7 @@ pub(super) fn generate(
     let cross_rack = crossing / (shares.output.get() + shares.other.get());
     let capacity: f64 = sites.iter().map(|site| site.capacity.0 / 8.0).sum();
     let reads = cross_rack * shares.reads.get();
-    // With phases the shuffles belong to the jobs.
+    // With phases, the shuffles belong to the jobs.
     let shuffled = if settings.phases.is_some() { 0.0 } else { cross_rack * shares.shuffle.get() };
     let ceiling = settings.ceiling.get();
     let per_second = |pattern: &Pattern, level: f64, bytes: f64| {
@@ -173,7 +171,7 @@ fn shuffles(pattern: &Pattern, per_second: f64, sites: usize, seed: u64, horizon
         let length = pattern.seconds * (0.5 + lengths.draw());
         let mut random = stream(seed, pattern.draws[3], index);
         index += 1;
-        // A small cluster has fewer shuffles where a large one has wider ones.
+        // A small cluster has fewer shuffles instead of narrower ones.
         let racks = ((width + random.random::<f64>()) as usize).min(sites);
         let ends: Vec<f64> = (0..racks).map(|_| start + length * random.random_range(0.5..1.5)).collect();
         if ends.iter().all(|&end| end <= 0.0) {
@@ -218,9 +216,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Returns every link's rate over time; `reads` is their share of each link.
+    /// Returns the rate of every link over time; `reads` is the share of each link for reads.
     fn rates(&self, reads: f64) -> (Workload, String) {
-        // Requested load of each link, as changes; integers, so that changes cancel exactly.
+        // Requested load of each link, as changes. The changes are integers, so they cancel exactly.
         let mut asked = Vec::new();
         let mut ask = |link: Option<ResourceId>, capacity: f64, share: f64, from: f64, to: f64| {
             let bps = (capacity * share).round() as i64;
@@ -260,7 +258,7 @@ impl Run<'_> {
             bits_cut += (*sum - most).max(0) as f64 * (at - *since);
             (*sum, *since) = (*sum + change, at);
             let rate = Load((*sum).min(most));
-            // Changes at the end of the run are dropped, and changes at one time are merged.
+            // Changes at the end of the run are dropped, and changes at the same time are merged.
             if at < self.horizon {
                 match rates.last_mut().filter(|last| last.at == at && last.resource == resource) {
                     Some(last) => last.rate = rate,
@@ -277,7 +275,7 @@ impl Run<'_> {
         (Workload { rates, ..Workload::default() }, provenance)
     }
 
-    /// Returns the same traffic as flows without a rate.
+    /// Returns the same traffic as flows without rate limits.
     fn flows(&self, reads: f64) -> (Workload, String) {
         let mut flows = Vec::new();
         let mut send = |start: f64, from: usize, to: usize, bytes: f64| {
@@ -287,7 +285,7 @@ impl Run<'_> {
             }
         };
         let anywhere: Vec<usize> = (0..self.sites.len()).collect();
-        // Whole waves, so that a longer run begins with the same reads.
+        // Only whole waves, so that a longer run begins with the same reads.
         let always = (0.0, (self.horizon / WAVE).ceil() * WAVE);
         for (index, &to) in (0..).zip(&anywhere) {
             let mut random = stream(self.seed, READS, index);
@@ -308,8 +306,8 @@ impl Run<'_> {
         (Workload { flows, ..Workload::default() }, provenance)
     }
 
-    /// Sends traffic at the pace of tasks and not of links. Once in each wave, `to` fetches from one of
-    /// `from` the bytes of a wave at `level`.
+    /// Sends traffic at the pace of tasks instead of links. Once in each wave, `to` fetches from one of `from` the
+    /// bytes of a wave at rate `level`.
     fn waves(
         &self,
         random: &mut ChaCha8Rng,

@@ -1,21 +1,20 @@
-//! The built-in workload: an hour like those of the Facebook cluster in Sinbad.
+//! The built-in workload: an hour that resembles the hours of the Facebook cluster in Sinbad.
 //!
 //! The trace is not public; this model is fitted to the data in the paper (Sinbad sections 4 and 7.1). All
 //! arrivals scale with the number of hosts relative to the paper's 3000, and with `load`.
 //!
-//! The model has two parts, each with its assumptions: `writes` (jobs, their writers, their files) and
-//! `background` (reads and shuffles, as rates on links or as flows). The size of the background follows from
-//! that of the writes by the paper's shares of cross-rack bytes, with each block crossing racks `crossings`
-//! times.
+//! The model has two parts, each with its assumptions: `writes` (jobs, their writers, their files) and `background`
+//! (reads and shuffles, as rates on links or as flows). The paper's shares of cross-rack bytes give the size of the
+//! background from the size of the writes, with each block crossing racks `crossings` times.
 //!
-//! Fitted values, on the paper's cluster (150 racks of 20 hosts, 10:1): full blocks per second, their share
-//! of blocks and of bytes; jobs per week, the share and bytes of each kind of job, the mean write time of a
-//! job; the shares of cross-rack bytes; the frequency of Cv > 1 over the downlinks' 10 s means, and of a 95th
-//! percentile over links above 75 %; the time for which a link's background stays within 5 %. The test
-//! `workload_facebook` prints each beside the paper's value.
+//! Fitted values, on the paper's cluster (150 racks of 20 hosts, 10:1): full blocks per second, their share of blocks
+//! and of bytes; jobs per week, the share and bytes of each kind of job, the mean write time of a job; the shares of
+//! cross-rack bytes; the frequency of Cv > 1 over the downlinks' 10 s means, and of a 95th percentile over links above
+//! 75 %; the time for which a link's background stays within 5 %. The test `workload_facebook` prints each value beside
+//! the paper's.
 //!
-//! By default the background is independent of jobs, as in the paper's simulation; the imbalance of section
-//! 4.3 is fitted with it. With `phases` the shuffles belong to the jobs that write, and nothing is fitted to
+//! By default the background is independent of jobs, as in the paper's simulation. The model fits the imbalance of
+//! section 4.3 with this default. With `phases`, the shuffles belong to the jobs that write, and nothing is fitted to
 //! them.
 //!
 //! Not modeled: tasks that write nothing, and the 63 writers per job that the paper's counts imply (4 full

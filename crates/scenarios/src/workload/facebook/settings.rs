@@ -15,7 +15,7 @@ pub(super) const HOSTS: f64 = 3000.0;
 /// Seconds generated before the run begins, so that it begins in a steady state.
 pub(super) const WARM_UP: f64 = 3600.0;
 
-/// A generated hour like those of Facebook's cluster (of any length; the name is the paper's).
+/// A generated hour that resembles the hours of Facebook's cluster. It may have any length; the name is the paper's.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Facebook {
@@ -25,8 +25,8 @@ pub struct Facebook {
     pub full_blocks: Factor,
     /// Jobs that write, per week on 3000 hosts (Sinbad table 1: 175,000).
     pub jobs: Factor,
-    /// Squared coefficient of variation of the gaps between jobs, 1 for a Poisson process. 2 is that of the public
-    /// coflow trace of the same cluster.
+    /// Squared coefficient of variation of the gaps between jobs, 1 for a Poisson process. The value 2 is that of the
+    /// public coflow trace of the same cluster.
     pub burstiness: Factor,
     /// Block size.
     #[serde(deserialize_with = "positive")]
@@ -35,18 +35,18 @@ pub struct Facebook {
     pub replicas: NonZeroU8,
     /// An erasure code instead of copies, such as `6+3`.
     pub coding: Option<Coding>,
-    /// Composition of cross-rack bytes; determines the size of the background.
+    /// Composition of cross-rack bytes. It determines the size of the background.
     pub shares: Shares,
-    /// Mean number of times that a block crosses racks, for `shares`: once with copies in two racks (the
-    /// paper's text), twice with copies in three.
+    /// Mean number of times that a block crosses racks, for `shares`: one for copies in two racks (the paper's text),
+    /// two for copies in three racks.
     pub crossings: NonZeroU8,
     /// Form of the background.
     pub background: Background,
-    /// Largest share of a link for the background. At 0.95 one more flow gets as much as beside 19 others,
-    /// about one per host of the rack.
+    /// Largest share of a link for the background. At 0.95, one more flow gets as much as beside 19 other flows, about
+    /// one per host of the rack.
     pub ceiling: Share,
-    /// Shuffle phases of jobs of kinds 1 to 4 before their writes; none if not given. These shuffles replace
-    /// those of the background.
+    /// Shuffle phases of jobs of kinds 1 to 4 before their writes; no phases if absent. These shuffles replace the
+    /// shuffles of the background.
     pub phases: Option<Phases>,
     /// If true, writers could be anywhere (Sinbad section 7.2): their own outbound links never delay a block.
     pub flexible: bool,
@@ -70,12 +70,12 @@ pub struct Shares {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Background {
-    /// Rates on the racks' links (on a hose mesh, the hosts') that do not share their capacity: the paper's
-    /// simulation, which replays the trace's.
+    /// Rates on the links of racks (of hosts, on a hose mesh) that do not share their capacity. The paper's simulation
+    /// replays the rates of the trace in this way.
     #[default]
     Rates,
-    /// Flows between racks that share links with the writes: they slow down where replicas are placed. Reads
-    /// and wide shuffles come in small pieces at the pace of tasks, hot shuffles at once.
+    /// Flows between racks that share links with the writes, so they slow down where replicas are placed. Reads and
+    /// wide shuffles come in small pieces at the pace of tasks; hot shuffles come at once.
     Flows,
     /// No background.
     None,

@@ -1,20 +1,20 @@
 //! Jobs, their writers, and their files.
 //!
-//! Each writer task writes one file. File sizes are log-normal, cut at 64 blocks. One parameter is fitted so
-//! that 32 % of blocks are full, the other so that these hold 81 % of the bytes (Sinbad section 4.3). Most
-//! files are then a few megabytes, and 8 % are larger than a block.
+//! Each writer task writes one file. File sizes are log-normal, cut at 64 blocks. One parameter is fitted so that 32 %
+//! of blocks are full, the other so that full blocks hold 81 % of the bytes (Sinbad section 4.3). Most files are then a
+//! few megabytes, and 8 % are larger than a block.
 //!
-//! Jobs have Gamma gaps and are of the five kinds of Sinbad table 3, by the share of a job's duration in
-//! writing. Kinds 1 to 4 have a shuffle and write `output`, kind 5 (ingestion, preprocessing) writes `other`.
-//! The bytes of the two groups follow the shares of table 2 (25 and 75 % of written bytes, where table 3 has
-//! 33 and 67). Within the first group they follow table 3. Writers per job are log-normal. They start over a
-//! span of time, in waves of tasks; its mean makes the mean write time of a job 291 s at 50 MB/s (section
-//! 7.1). A job is submitted before its first file by the time that its kind spends on other phases.
+//! Jobs have Gamma gaps. They are of the five kinds of Sinbad table 3, by the share of a job's duration in writing.
+//! Kinds 1 to 4 have a shuffle and write `output`, kind 5 (ingestion, preprocessing) writes `other`. The bytes of the
+//! two groups follow the shares of table 2: 25 and 75 % of written bytes. (Table 3 has 33 and 67 %.) Within the first
+//! group they follow table 3. Writers per job are log-normal. They start over a span of time, in waves of tasks. The
+//! mean span makes the mean write time of a job 291 s at 50 MB/s (section 7.1). The time between a job's submission and
+//! its first file is the time that its kind spends on other phases.
 //!
-//! With `phases` the writers of kinds 1 to 4 shuffle in that time. Each fetches, for each byte that it
-//! writes, table 2's ratio of shuffle to output, from the hosts of its job's maps. It begins as long before
-//! its write as that takes at a task's own rate, but not before its job is submitted. It writes when all has
-//! arrived, which on a busy network is later than without phases. Bytes fetched before the run are left out.
+//! With `phases`, the writers of kinds 1 to 4 shuffle in that time. For each byte that it writes, each writer fetches
+//! table 2's ratio of shuffle to output from the hosts of its job's maps. Its fetches begin before its write by the
+//! time that they take at a task's own rate, but not before its job is submitted. It writes when all bytes have
+//! arrived. On a busy network, this is later than without phases. Bytes fetched before the run are left out.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, HostId};
@@ -40,14 +40,15 @@ const SIZE: (f64, f64, f64) = (-4.186, 3.02, 64.0);
 /// Full blocks per file and mean size in blocks, for files of `SIZE`.
 const FULL_BLOCKS_A_FILE: f64 = 0.4706;
 const BLOCKS_A_FILE: f64 = 0.5812;
-/// Deviation of the logarithm of writers per job: the largest of a thousand jobs then has about 30 times the
-/// mean.
+/// Standard deviation of the logarithm of writers per job. The largest of a thousand jobs then has about 30 times the
+/// mean number.
 const WRITERS_SIGMA: f64 = 1.5;
-/// Largest mean number of writers of a job, more than any cluster can use.
+/// Largest mean number of writers of a job; no cluster can use more.
 const MOST_WRITERS: f64 = 10_000.0;
 /// Mean seconds from the first to the last start of a job's writers.
 const SPAN: f64 = 420.0;
-/// Bytes per second of an undisturbed writer: one disk's rate (Sinbad section 7.1). Used for job times only.
+/// Bytes per second of an undisturbed writer: one disk's rate (Sinbad section 7.1). The rate is used only for job
+/// times.
 const DISK: f64 = 50e6;
 
 /// A kind of job: Sinbad table 3.
@@ -60,7 +61,7 @@ struct Bin {
     writing: (f64, f64),
 }
 
-/// Number of kinds that shuffle: the first ones.
+/// Number of kinds that shuffle; they are the first kinds.
 const SHUFFLING: usize = 4;
 
 const BINS: [Bin; 5] = [
@@ -79,7 +80,7 @@ pub(super) struct Writes<'a> {
     kinds: WeightedIndex<f64>,
     /// Mean writers of a job, by kind.
     writers: [f64; 5],
-    /// File sizes in blocks, before the cut.
+    /// File sizes in blocks, before the cut at the largest size.
     sizes: LogNormal<f64>,
     /// With phases: bytes shuffled for each byte written by a job that shuffles.
     shuffled: f64,
@@ -141,7 +142,7 @@ impl<'a> Writes<'a> {
         if self.files_per_second == 0.0 {
             return Ok(workload);
         }
-        // With phases the tasks of a job begin before its first file would be written.
+        // With phases, the tasks of a job begin before the time of its first file's write.
         let until = horizon + self.longest_shuffle();
         let much = (until + WARM_UP) * self.files_per_second.max(self.jobs_per_second);
         if much > MOST_RECORDS as f64 {
@@ -177,7 +178,7 @@ impl<'a> Writes<'a> {
         Ok(workload)
     }
 
-    /// Longest lead of a task's fetches over its write, in seconds.
+    /// Longest time by which a task's fetches begin before its write, in seconds.
     fn longest_shuffle(&self) -> f64 {
         let bytes = SIZE.2 * self.settings.block.0 as f64 * self.shuffled;
         self.settings.phases.as_ref().map_or(0.0, |phases| phases.seconds(bytes))
@@ -257,7 +258,7 @@ impl<'a> Writes<'a> {
         Ok(())
     }
 
-    /// Draws the number of writers of a job: log-normal, rounded at random so that the mean is kept. A job
+    /// Draws the number of writers of a job: log-normal, rounded at random so that the mean stays the same. A job
     /// without writers is dropped.
     fn writers(&self, bin: usize, random: &mut ChaCha8Rng) -> u64 {
         let centre = self.writers[bin].ln() - WRITERS_SIGMA * WRITERS_SIGMA / 2.0;

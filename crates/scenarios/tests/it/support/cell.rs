@@ -31,7 +31,7 @@ pub fn scenario(name: &str, text: &str) -> Scenario {
     read(name, cluster, text)
 }
 
-/// A scenario on sixteen racks of four hosts; every fourth rack has a quarter of the others' uplink.
+/// A scenario on sixteen racks of four hosts; every fourth rack has an uplink with a quarter of the others' capacity.
 pub fn uneven(name: &str, text: &str) -> Scenario {
     let cluster = "racks: [{count: 12}, {count: 4, link: 2500Mbps}]\nhosts_per_rack: 4\nnic: 10Gbps\n\
         oversubscription: 4\ncpus: 32\nmemory: 128GiB\n";
@@ -89,7 +89,7 @@ pub fn summary(record: &Record, warmup: f64) -> TaskSummary {
     TaskSummary::of(record, warmup).expect("a run of a cell")
 }
 
-/// A task arrives at a host, leaves one, or both.
+/// A task that arrives at a host, leaves a host, or both.
 pub struct Event {
     pub at: f64,
     pub task: u32,
@@ -97,7 +97,7 @@ pub struct Event {
     pub to: Option<HostId>,
 }
 
-/// Events of tasks in a run without failures, in the order of the plant's steps: ends, moves, placements.
+/// Events of tasks in a run without failures, in the order of the driver's steps: ends, moves, placements.
 pub fn events(record: &Record) -> Vec<Event> {
     let mut events: Vec<(u64, u8, Event)> = Vec::new();
     let order = |at: f64| at.to_bits();

@@ -27,7 +27,7 @@ pub fn source(settings: &str) -> Source {
     read_yaml("settings", settings).expect("good settings")
 }
 
-/// Reads `bytes` as the file of a source that has one, whatever the file's name in its settings.
+/// Reads `bytes` as the file of a source with a file, regardless of the file's name in its settings.
 pub fn read(
     source: &Source,
     bytes: &[u8],
@@ -51,7 +51,7 @@ pub fn read(
     }
 }
 
-/// Small valid files for `tree(3, 2)`: the settings that read each, its name and its text.
+/// Small valid files for `tree(3, 2)`: the settings that read each file, its name and its text.
 pub const GOOD: [(&str, &str); 8] = [
     (
         "{coflow: {file: shuffles.txt}}",
