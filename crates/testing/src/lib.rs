@@ -37,8 +37,8 @@ fn require_unless<T>(fails: bool, what: &str, found: Result<T, impl Display>) ->
     }
 }
 
-/// Folder `part` of the public traces, which the variable `LEEWARD_DATA` names. Without the variable, or without the folder,
-/// prints that the test is skipped and returns `None`.
+/// Folder `part` of the public traces, below the folder in the variable `LEEWARD_DATA`. Without the variable, or
+/// without the folder, prints that the test is skipped and returns `None`.
 pub fn trace_folder(part: &str) -> Option<PathBuf> {
     let Some(data) = std::env::var_os("LEEWARD_DATA").map(PathBuf::from) else {
         println!("skipped: LEEWARD_DATA does not name the folder of traces");

@@ -1,5 +1,4 @@
-//! Behaviour of `leeward` and `rehdfs` on a network of circuits: one other rack at a time, all of them in
-//! turn.
+//! Behaviour of `leeward` and `rehdfs` on a network of circuits: one partner rack at a time, and each rack in turn.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +13,7 @@ fn cluster(racks: u32, hosts: u32) -> String {
     format!("racks: {racks}\nhosts_per_rack: {hosts}\nnic: 10Gbps\nrack_link: 90Gbps\n")
 }
 
-/// Rack of each copy besides the first, for a block that a rack writes at a time.
+/// Rack of each copy besides the first, for a block written from one rack at time `now`.
 fn ahead(world: &World, settings: &str, now: Nanos, request: &ReplicaRequest) -> Vec<DomainId> {
     let policy = replicas::REGISTRY.make("leeward", settings).expect("right settings");
     let copies = world.place_with(&*policy, now, request).expect("all is open").choice;
@@ -61,7 +60,7 @@ fn a_partner_without_room_for_the_copies_is_skipped() {
     world.pool.set_draining(HostId(4), true);
     assert_ne!(others(&world), partner, "the partner has one host for two copies");
     world.pool.set_draining(HostId(4), false);
-    // Links with unknown load take no copies, with circuits or without.
+    // Links with unknown load take no copies, with or without circuits.
     let silent = world.fabric.into_domain(partner).expect("a tree");
     let mut world = World::new(&cluster(6, 2));
     let fabric = world.fabric.clone();

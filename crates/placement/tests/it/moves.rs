@@ -32,7 +32,7 @@ fn task(number: u64, host: u32, mbps: u64) -> Running {
     }
 }
 
-/// A cell with the traffic of its tasks, and the remaining moves of their single job.
+/// A cell with the traffic of its tasks, and the remaining moves of their one job.
 fn running(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveRequest) {
     for task in tasks {
         world.pool.occupy(task.host, 5, task.demand.cpus, Bytes(0));
@@ -132,7 +132,7 @@ fn a_task_above_its_stated_rate_moves_only_where_its_real_rate_fits() {
     tasks[0].egress_bps = 600 * MBPS;
     let (world, request) = running(cell(2), &tasks, 9);
     let moves = decide(&world, "", &request);
-    // With 600 Mb/s the other rack would be at 90 %, with 300 Mb/s it is at 60 %.
+    // 600 Mb/s would bring the other rack to 90 %, 300 Mb/s to 60 %.
     assert_eq!(moves.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [1]);
     let policy = moves::REGISTRY.make("utp", "").expect("a policy of the registry");
     let (world, request) = running(cell(3), &tasks, 9);
@@ -168,8 +168,8 @@ fn a_task_without_a_target_does_not_affect_another_rack() {
     let tasks = [large[0], small[0], small[1], small[2], large[1], stays];
     let (world, request) = running(world, &tasks, 9);
     let moves = decide(&world, "", &request);
-    // The first rack's large task finds no host; once the small ones have left, the second's goes to the
-    // first.
+    // The first rack's large task finds no host. After its small tasks have left, the second rack's large task goes to
+    // the first rack.
     let moved: Vec<(u32, u32)> = moves.moves.iter().map(|one| (one.at, one.to.0 / 4)).collect();
     assert_eq!(moved, [(1, 2), (2, 2), (4, 0)]);
     assert!(moves.kept.is_empty(), "{:?}", moves.kept);

@@ -41,7 +41,7 @@ fn hose(cpus: u64) -> World {
     World::new(&format!("shape: hose\nhosts: 4\nnic: {{up: 800Mbps, down: 100Gbps}}\ncpus: {cpus}\n"))
 }
 
-/// Sets the believed capacity of a host's outbound link.
+/// Sets the capacity of a host's outbound link in the ledger.
 fn believe(world: &mut World, host: u32, mbps: i64) {
     let link = world.fabric.egress(HostId(host)).expect("a hose has it");
     world.ledger.set_capacity(link, Load(mbps * 1_000_000), NOW);

@@ -17,7 +17,7 @@ fn uniform_draws_every_remote_host_as_often() {
         second[copies[1].index()] += 1;
     }
     assert!(second[..4].iter().all(|&n| n == 0));
-    // 16 hosts share 16,000: 1,000 each, standard deviation 31.
+    // 16 hosts share 16,000 copies: 1,000 each, standard deviation 31.
     assert!(second[4..].iter().all(|&n| (845..1155).contains(&n)), "{second:?}");
 }
 
@@ -83,9 +83,9 @@ fn ccp_prefers_racks_with_much_uplink_per_stored_byte() {
     }
     // A sample of 16 of 24 hosts misses both racks once in 650 times.
     assert!(chosen[..4].iter().sum::<i32>() < 8, "{chosen:?}");
-    // Two racks share 600: 300 each, standard deviation 12.
+    // Two racks share 600 copies: 300 each, standard deviation 12.
     assert!((240..360).contains(&chosen[4]), "{chosen:?}");
-    // Against a guideline that all of them exceed, they are equal.
+    // All uplinks exceed this guideline, so they are equal.
     let generous: Vec<_> = (0..600)
         .map(|id| {
             world.place_one("ccp", "uplink_per_tb: 1Mbps", &request(id, 0)).expect("all is open").choice[1]
@@ -159,8 +159,8 @@ fn leeward_skips_an_idle_rack_whose_disks_are_all_busy() {
     let mut world = World::new(SMALL);
     let fabric = world.fabric.clone();
     let into = |rack: u32| fabric.into_domain(DomainId(rack));
-    // Rack 2 is idle but for its disks; rack 4 has less left on its link, more on its disks; the others are
-    // worse at both.
+    // Rack 2 is idle except for its disks. Rack 4 has less left on its link and more on its disks. The others are worse
+    // at both.
     world.report(|r| match (fabric.kind(r), fabric.host_of(r).map(|host| fabric.rack_of(host).0)) {
         (ResourceKind::Device, Some(2)) => 0.9,
         (ResourceKind::Device, Some(4)) => 0.0,
@@ -205,7 +205,7 @@ fn leeward_counts_the_links_out_of_the_previous_copy() {
         let decision = world.place_one("leeward", "remote_racks: 2", &request).expect("all is open");
         decision.choice.iter().map(|&host| fabric.rack_of(host).0).collect::<Vec<_>>()
     };
-    // The third copy would come out of pod 1, so it stays there, although a rack of pod 0 has more left.
+    // The third copy would come out of pod 1, so it stays there, although a rack of pod 0 has more capacity left.
     let chain = racks(Layout::Chain);
     assert_eq!(chain[1], 4);
     assert!([3, 5].contains(&chain[2]), "{chain:?}");

@@ -1,4 +1,4 @@
-//! Policies that use telemetry: behaviour without it, and explanation of every candidate; one table for all.
+//! Policies that use telemetry: behaviour without it, and explanation of every candidate, in one table.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const PIPE: &str = "shape: pipe\nhosts: 6\npair: 1Gbps\ndevices: [{read: 5GB/s, 
 /// A minute after the first report.
 const LATER: Nanos = Nanos(60_000_000_000);
 
-/// A report of the last second before [`LATER`], after a minute of silence.
+/// A report of the second before [`LATER`], after a minute of silence.
 fn report_later(world: &mut World, share: impl Fn(ResourceId) -> Option<f64>) {
     world.ledger.advance(LATER);
     world.report_at(LATER, (Nanos(LATER.0 - 1_000_000_000), LATER), share);
@@ -175,7 +175,7 @@ fn an_explanation_lists_each_candidate_once_with_the_unseen_ones() {
             let count = |verdict| why.iter().filter(|c| c.verdict == verdict).count();
             assert_eq!(count(Verdict::Chosen), 3, "{policy}: a rack and two of its hosts");
             assert_eq!(count(Verdict::Refused(Constraint::Unknown)), 2, "{policy}");
-            // The writer's rack is refused if it is met before the best one.
+            // The search refuses the writer's rack if it comes before the best one.
             let met = count(Verdict::Refused(Constraint::FaultDomain));
             assert!(met <= 1, "{policy}");
             assert_eq!(met + count(Verdict::Outranked), 3 + 2, "{policy}: three racks, two hosts");

@@ -141,7 +141,7 @@ fn an_explanation_lists_all_candidates_with_the_chosen_first() {
     assert_eq!((basis.oldest, basis.policy), (Some(Nanos::SECOND), "sinbad"));
 }
 
-/// Reports from the switches of racks (or pods) alone, at a third of each capacity.
+/// Reports only from the switches of racks (or pods), at a third of each capacity.
 fn only(world: &mut World, kinds: &[ResourceKind]) {
     let fabric = world.fabric.clone();
     world.report_some(|resource| kinds.contains(&fabric.kind(resource)).then_some(0.3));

@@ -1,4 +1,4 @@
-//! Squares of bytes as apps: accepted input, and the position of errors.
+//! Square matrices of bytes as apps: accepted input, and the position of errors.
 
 use std::path::{Path, PathBuf};
 

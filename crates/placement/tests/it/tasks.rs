@@ -64,7 +64,7 @@ fn pipe(hosts: usize, cpus: u64, rate: impl Fn(usize, usize) -> u64) -> World {
 
 /// Choreo's figure 9: a ring of four machines, each with room for one task.
 fn figure_9() -> (World, AppRequest) {
-    // TL, TR, BL, BR; the diagonals are so slow here that no policy takes them.
+    // TL, TR, BL, BR. The diagonals are so slow here that no policy takes them.
     let rates = [[0, 1000, 10_000, 1], [1000, 0, 1, 8000], [10_000, 1, 0, 9000], [1, 8000, 9000, 0]];
     (pipe(4, 1, |from, to| rates[from][to]), app(&[1000; 4], &[(0, 1, 100), (0, 2, 50), (1, 3, 50)]))
 }
@@ -223,7 +223,8 @@ fn figure_9_traps_greedy_and_not_leeward() {
     let (world, app) = figure_9();
     let greedy = world.assign("choreo", "", &app).expect("enough room");
     let ours = world.assign("leeward", "", &app).expect("enough room");
-    // Bytes are in MB and rates in Mb/s: the figure's unit of time is 8 s here, and its 1 is 1000.
+    // Bytes are in MB and rates in Mb/s, so the figure's unit of time is 8 s here, and a rate of 1 in the figure is
+    // 1000.
     let units = |hosts: &[HostId]| world.seconds(&app, hosts) * 1000.0 / 8.0;
     assert!((units(&greedy) - 50.0).abs() < 1e-9, "greedy must use the link of 1 then");
     assert!((units(&ours) - 100.0 / 9.0).abs() < 1e-9);

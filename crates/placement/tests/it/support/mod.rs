@@ -1,4 +1,4 @@
-//! Shared parts of the policy tests. Each test program uses some of it.
+//! Shared parts of the policy tests.
 
 use std::sync::Arc;
 
