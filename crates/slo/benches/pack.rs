@@ -1,5 +1,5 @@
-//! Packing of workloads onto servers with limits by linear programs: servers used and seconds. The reference
-//! values were measured with the thesis' released code on another day (one thread, a busy machine).
+//! Packing of workloads onto servers with limits by linear programs: servers used and seconds. The reference values
+//! come from the thesis' released code on another day (one thread, a busy machine).
 //!
 //! With `LEEWARD_SHARED` the benchmark uses the released code's example curves and topologies; without it,
 //! synthetic curves.
@@ -20,7 +20,7 @@ use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_testing::golden;
 use leeward_traces::Stage;
 
-/// Workloads, fast first fit, servers tried at once, and the released code's result with one thread: servers,
+/// Workloads, fast first fit, number of servers tried at once, and the released code's result with one thread: servers,
 /// seconds.
 const CASES: [(usize, bool, usize, &str, &str); 12] = [
     (62, false, 1, "11", "1.55"),
@@ -75,7 +75,7 @@ fn main() {
     }
 }
 
-/// Time of one linear program, with all workloads at one large server.
+/// Time of one linear program with all workloads on one large server.
 fn programs(workloads: &[Workload]) {
     println!("{:>9} {:>12}", "workloads", "program");
     for count in [5, 10, 50] {
@@ -117,7 +117,7 @@ fn again(workloads: &[Workload], count: usize) -> Vec<Workload> {
     (0..count).map(of).collect()
 }
 
-/// Workloads of 60 kinds, with bursts at several time scales, and one of five SLOs.
+/// Workloads of 60 kinds, each with bursts at several time scales and one of five SLOs.
 fn made(count: usize) -> Vec<Workload> {
     let mut state = 1u64;
     let mut draw = move || {

@@ -65,8 +65,7 @@ fn task(egress: u64, ingress: u64) -> Task {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Right after a decision, a snapshot without it leads a policy to the same decision; a query changes
-    /// nothing.
+    /// Right after a decision, a snapshot without it leads a policy to the same decision. A query changes nothing.
     #[test]
     fn a_snapshot_without_a_decision_reproduces_it(
         shares in prop::collection::vec(0_u8..95, 7..40),
@@ -102,7 +101,7 @@ proptest! {
         }
     }
 
-    /// The rating of a host is that of the fullest link that the task would cross. The choice of a policy has
+    /// The rating of a host equals the rating of the fullest link that the task would cross. The choice of a policy has
     /// the best rating within its step. Peers add their traffic, and never improve a host.
     #[test]
     fn ratings_match_the_choice_of_the_policy(
@@ -145,8 +144,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// An app decided elsewhere and committed has the same hosts and ledger entries as one decided at once,
-    /// unless one of its hosts is closed meanwhile.
+    /// An app decided on a snapshot and committed has the same hosts and ledger entries as one decided at once, unless
+    /// one of its hosts closes meanwhile.
     #[test]
     fn an_app_decided_on_a_snapshot_gets_the_same_hosts(
         shares in prop::collection::vec(0_u8..95, 7..40), tasks in 2_usize..6, bytes in 1_u64..1 << 30, closed in any::<bool>(),

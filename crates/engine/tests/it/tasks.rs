@@ -213,7 +213,7 @@ fn refused_moves_leave_the_engine_as_one_that_advises_none() {
     for engine in [&mut asked, &mut alone] {
         interval(engine, &BTreeMap::new(), at(1));
         for id in 0..6 {
-            // On hosts of the first rack alone, whatever the policy prefers.
+            // The task must run in the first rack; the policy may prefer another.
             let (request, host) = (task(id, id, 100), HostId(id as u32 % 4));
             let fabric = engine.ledger().fabric().clone();
             let out = [fabric.egress(host), fabric.out_of_domain(fabric.rack_of(host))];

@@ -86,7 +86,7 @@ proptest! {
             if registration.name != "effective-bandwidth" {
                 for (demand, limits) in promise.workload.demands.iter().zip(&promise.limits) {
                     for limit in limits.buckets() {
-                        // The least burst is a difference of amounts of work, with their precision.
+                        // The smallest burst is a difference of amounts of work, and has their precision.
                         let least = demand.arrivals.burst_at(limit.rate()).unwrap();
                         let most = demand.arrivals.vertices().map(|(_, work)| work).fold(least, f64::max);
                         prop_assert!(
@@ -112,7 +112,7 @@ proptest! {
         for (name, settings) in [("knee", ""), ("average", "multiple: 1.5"), ("average", "multiple: 2")] {
             let other = limits::REGISTRY.make(name, settings).unwrap();
             if let Ok(other) = settle(&system, &all, &*other, Packets::Fluid) {
-                // A millionth stays unused, so the program misses a set at the exact limit.
+                // A millionth stays unused, so the program rejects a set at the exact limit.
                 let tight = other.bounds.iter().any(|bound| bound.seconds() > slo * (1.0 - 2e-6));
                 let full = rates(&other.limits) > 1.0 - 2e-6;
                 prop_assert!(tight || full || ours.is_ok(), "{name}");
@@ -153,7 +153,7 @@ proptest! {
 
 #[test]
 fn a_burst_behind_a_queue_grows_by_the_arrivals_during_the_delay() {
-    // Each waits 0.1 s at its own link, and arrives at the next with a burst of 1 + 2 x 0.1.
+    // Each waits 0.1 s at its own link, and arrives at the next link with a burst of 1 + 2 x 0.1.
     let mut queues = vec![queue("a", 10.0), queue("b", 10.0), queue("both", 10.0)];
     let of = |name: &str, from: usize| {
         let arrivals: ArrivalCurve = bucket(2.0, 1.0).into();
@@ -170,7 +170,7 @@ fn a_burst_behind_a_queue_grows_by_the_arrivals_during_the_delay() {
     for bound in bounds(&system, Packets::Fluid).unwrap() {
         assert!((bound.unwrap().seconds() - (0.1 + 2.4 / 10.0)).abs() < 1e-12);
     }
-    // Alone, traffic from a queue of the same rate does not wait again; at a slower queue it does.
+    // Without other traffic, work from a queue of the same rate does not wait again; at a slower queue it does.
     system.promises.pop();
     assert!((bounds(&system, Packets::Fluid).unwrap()[0].clone().unwrap().seconds() - 0.1).abs() < 1e-12);
     queues[2].capacity = 5.0;
@@ -184,7 +184,7 @@ fn limits_come_in_the_requested_order() {
         ArrivalCurve::new(&[bucket(0.4 * scale, 0.01 * scale), bucket(0.1 * scale, 0.2 * scale)]).unwrap()
     };
     let system = device(&[(2.0, curve(1.0)), (3.0, curve(0.5)), (4.0, curve(0.7))]);
-    // The compactor may have several sets of least rates; here each workload has its own choice.
+    // The compactor may have several sets of lowest rates; here each workload has its own choice.
     let average = limits::REGISTRY.make("average", "").unwrap();
     let settled = |free: &[usize]| settle(&system, free, &*average, Packets::Fluid).unwrap().limits;
     let (forward, backward) = (settled(&[0, 1, 2]), settled(&[2, 1, 0]));

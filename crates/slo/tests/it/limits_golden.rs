@@ -60,7 +60,7 @@ fn least_rates_match_the_released_code() {
     assert!(feasible > 10);
 }
 
-/// The lesser of the two bounds of another analysis, for each workload.
+/// For each workload, the lower of the two bounds of another analysis.
 fn by_network(system: &System) -> Vec<f64> {
     let flows = system.promises.iter().flat_map(|promise| {
         (0..promise.route.len()).map(|demand| Flow {

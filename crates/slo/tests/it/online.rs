@@ -85,7 +85,7 @@ impl House {
         House { cluster, ledger, standing: Vec::new(), entries: BTreeMap::new() }
     }
 
-    /// Activates an agreement: commits all of its entries again, expecting the versions it rests on.
+    /// Activates an agreement: commits all of its entries again, expecting the versions that it depends on.
     fn settle(&mut self, id: u64, form: Form, agreement: &Agreement) {
         let mut scratch = Scratch::default();
         let view = self.ledger.view(Nanos(0), &mut scratch);
@@ -215,8 +215,8 @@ fn a_refusal_names_the_workload_and_its_slowest_stage() {
     assert!(why.contains("none of 6 servers") || why.contains("on an empty server"), "{why}");
 }
 
-/// A workload with random requests. The curve passes bursts; if they are `large`, the largest takes far
-/// longer than the SLO, though hardly any request does.
+/// A workload with random requests. The curve passes bursts. If they are `large`, the largest burst takes far longer
+/// than the SLO, though hardly any request does.
 fn by_chance(name: &str, server: Option<&str>, large: bool) -> Form {
     let model = |stage: &str, mean: f64, buckets: Value| {
         json!({
@@ -241,7 +241,7 @@ fn by_chance(name: &str, server: Option<&str>, large: bool) -> Form {
 
 #[test]
 fn promises_of_other_bounds_stay_unchanged_and_do_not_block_packing() {
-    // On a path that all racks share: by a bound of another kind, and without a bound.
+    // On a path that all racks share: promises by another kind of bound, and without a bound.
     for by in ["snc", "none"] {
         let mut house = House::new();
         let form = by_chance("chance", Some("r1h1"), true);
@@ -270,7 +270,7 @@ fn promises_of_other_bounds_stay_unchanged_and_do_not_block_packing() {
 
 #[test]
 fn packing_preserves_a_promise_of_a_stochastic_bound() {
-    // Workloads of shorter SLOs are packed on its links until one is refused; its SLO holds throughout.
+    // The test packs workloads with shorter SLOs on its links until one is refused; its SLO holds throughout.
     let mut house = House::new();
     let form = by_chance("chance", Some("r1h1"), true);
     let agreement = admit(&house.cluster, &[], &form, 0, &policy("snc")).expect("the workload is admitted");
@@ -344,7 +344,7 @@ fn promises_on_a_dead_link_do_not_block_others() {
 #[test]
 fn a_new_volume_leaves_priorities_outside_its_queues_unchanged() {
     let mut house = House::new();
-    // Alone in its rack, with the longest SLO; the first priority without others.
+    // The workload is alone in its rack and has the longest SLO. Without others it has the first priority.
     let ask = Ask { client: 0, server: 1, millis: 400, share: 5, burst: 1, bytes: 1 };
     let form = ask.form("apart", true);
     let agreement = admit(&house.cluster, &[], &form, 0, &policy("dnc")).expect("enough room");
@@ -439,7 +439,7 @@ fn an_invalid_request_names_its_field() {
 
 #[test]
 fn a_promise_on_a_dead_link_does_not_block_a_priority_change() {
-    // One more SLO than priorities: each arrival changes the order of the existing ones.
+    // The number of SLOs exceeds the priorities by one, so each arrival changes the order of the existing workloads.
     let mut house = House::new();
     let asks = [(0, 1, 100), (0, 1, 150), (0, 1, 200), (0, 1, 250), (3, 4, 120)];
     for (id, (client, server, millis)) in (0..).zip(asks) {

@@ -194,12 +194,11 @@ fn a_refusal_names_the_conflicting_workload_on_the_first_server() {
         packing.place(&bucketed("comes", slos[1], stage, rate, burst).unwrap()).unwrap_err().to_string()
     };
     let strict = PackSettings::default;
-    // Two of 60 %.
+    // Two workloads of 60 % each.
     let rates = refusal(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
     assert!(rates.contains("on 1 the least rates are more than a queue has (the first: "), "{rates}");
     assert!(rates.contains("most of it by `there`)"), "{rates}");
-    // Two bursts of 0.4 s, after a higher-priority rate: 0.875 s for an SLO of 0.75, or 0.885 s for one of
-    // 0.85.
+    // Two bursts of 0.4 s, after a higher-priority rate: 0.875 s for an SLO of 0.75 s, or 0.885 s for an SLO of 0.85 s.
     for (slos, whose) in [([0.7, 0.75], "comes"), ([0.85, 0.7], "there")] {
         let bursts = refusal(strict(), Storage, slos, 0.1, 0.4);
         let named =
@@ -221,7 +220,7 @@ fn a_refusal_without_feasible_limits_names_the_conflict() {
         Site::star(vec![Client { name: "c".to_owned(), slots: None }], vec![("s".to_owned(), 1)], LINK);
     let mut packing =
         Packing::new(site.unwrap(), PackSettings { margin: 0.0, ..PackSettings::default() }, "").unwrap();
-    // 0.4 s on a link each way: 0.8 s, for an SLO of 0.6 s.
+    // 0.4 s on a link in each direction: 0.8 s, for an SLO of 0.6 s.
     let bucket = |rate: f64, burst: f64| leeward_calculus::TokenBucket::new(rate, burst).unwrap().into();
     let demand = |stage, arrivals, largest| leeward_slo::Demand {
         stage,

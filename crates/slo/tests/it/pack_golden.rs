@@ -1,5 +1,5 @@
-//! Packings of the released code's examples (`golden/qos/placement`, `golden/qos/bench`). Those of 1000
-//! workloads are in the benchmark.
+//! Packings of the released code's examples (`golden/qos/placement`, `golden/qos/bench`). The benchmark has the
+//! packings of 1000 workloads.
 
 use crate::support::reference;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,8 +33,7 @@ fn pack(folder: &Path, file: &str, fast: bool) -> Packing {
 #[test]
 fn examples_take_about_as_many_servers_as_with_the_released_code() {
     let Some(folder) = golden::folder("qos") else { return };
-    // Least rates are equal but not unique; the configured ones determine the servers that fast first fit
-    // skips.
+    // Lowest rates are equal but not unique; the configured rates determine the servers that fast first fit skips.
     let cases = [
         ("placement/topo-example.txt", false, 11, 11),
         ("placement/topo-example.txt", true, 11, 11),

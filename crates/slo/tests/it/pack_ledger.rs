@@ -53,7 +53,7 @@ fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
         let request = workload(&format!("w{at}"), latency);
         let plan = packing.plan(&request).unwrap();
         let made = transaction(&packing, &plan, &promised, &ledger.view(now, &mut scratch), owner).unwrap();
-        // The ledger changes first: a link that the plan rests on loses a little capacity.
+        // The ledger changes first: a link that the plan depends on loses a little capacity.
         let (link, _) = made.0.expect[0];
         let before = ledger.view(now, &mut scratch).capacity(link);
         ledger.set_capacity(link, Load(before.0 - 1000), now);
@@ -94,7 +94,7 @@ fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
         );
         assert!(view.unreserved(resource).unwrap().0 >= 0 || reserved == 0.0, "{}", queue.name);
     }
-    // A device without capacity has no bound, and no workload is placed beside promises that are not kept.
+    // A device without capacity has no bound. The packing places no workload beside promises that no longer hold.
     let device = system.queues.iter().find(|queue| queue.capacity < 10.0).unwrap().resource.unwrap();
     ledger.set_capacity(device, Load(0), now);
     believe(&mut packing, &ledger.view(now, &mut scratch));

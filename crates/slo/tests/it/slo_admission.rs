@@ -1,4 +1,4 @@
-//! Admission never promises without a bound, and promises stay kept.
+//! Admission never promises an SLO without a bound, and promises continue to hold.
 
 use crate::support::systems;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn all(policy: &dyn Admission, system: System) -> (System, Vec<Option<Refused>>)
     for arrival in arrivals {
         let outcome = policy.arrive(&system, arrival).unwrap();
         assert_eq!(outcome.system.promises.len(), system.promises.len() + 1);
-        // A workload does not run if others cannot even wait for one of its requests.
+        // A workload does not run if other workloads cannot even wait for one of its requests.
         if outcome.disturbed.is_empty() {
             system = outcome.system;
         }
@@ -199,7 +199,7 @@ fn refusals_name_workload_stage_and_queue() {
 #[test]
 fn an_overload_is_a_refusal_even_where_only_the_last_priority_has_no_bound() {
     let first = with(&link(), "snc", &arrival("first", 5e7, 1e4, 0.05)).system;
-    // The workload has the last priority, so it alone has no bound.
+    // The workload has the last priority, so only this workload has no bound.
     let outcome = with(&first, "snc", &arrival("second", 8e7, 1e4, 10.0));
     assert!(matches!(outcome.refused, Some(Refused::Unbounded(Unbounded::Overload { .. }))), "{outcome:?}");
 }
@@ -254,7 +254,7 @@ fn a_promise_that_best_effort_delays_too_long_is_named() {
     let first = with(&link(), "dnc", &arrival("first", 1e6, 1e5, 0.0009)).system;
     let mut effort = arrival("effort", 1e6, 1e5, 0.1);
     Arc::make_mut(&mut effort.workload).slo = None;
-    // The first workload's 1e5 bytes take 0.0008 s. One more request of 1e4 fits, one of 2e4 does not.
+    // The first workload's 1e5 bytes take 0.0008 s. One more request of 1e4 bytes fits; one of 2e4 does not.
     let runs = with(&first, "dnc", &effort);
     assert!(runs.disturbed.is_empty() && runs.admitted());
     Arc::make_mut(&mut effort.workload).demands[0].largest = 2e4;
@@ -287,7 +287,8 @@ fn best_effort_is_always_admitted_at_the_last_priority() {
 fn a_refusal_names_the_own_miss_before_the_misses_of_others() {
     let of = |name: &str, burst: f64, latency: f64| systems::simple(name, 0, &[(2.0, burst)], 0.0, latency);
     let promises = vec![of("mail", 6.0, 0.7), of("index", 5.0, 0.4)];
-    // Alone, index may take 5 / 10 s; the search puts mail after it, because mail misses by less.
+    // Without other traffic, `index` may take 5 / 10 s. The search puts it before `mail`, because `mail` misses by
+    // less.
     let (_, refused) = all(&*admission("dnc"), System { queues: vec![queue("link", 10.0)], promises });
     assert_eq!(refused[0], None);
     let Some(Refused::Miss { workload, slo, .. }) = &refused[1] else { panic!("{refused:?}") };
@@ -307,8 +308,8 @@ fn an_admission_reports_how_priorities_were_merged() {
             system = outcome.system;
         }
     }
-    // After the tight workload, which takes more of the link, the loose one is late; after the loose one,
-    // neither is.
+    // Behind the tight workload, which takes more of the link, the loose workload is late. Behind the loose workload,
+    // neither is late.
     let of = |name: &str, rate: f64, latency: f64| {
         let made = systems::simple(name, 0, &[(rate, 1.0)], 0.0, latency);
         Arrival { workload: made.workload, route: made.route }

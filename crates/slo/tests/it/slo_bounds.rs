@@ -24,7 +24,7 @@ const FLUID: BoundSettings = BoundSettings {
 };
 const TREE: &[&[usize]] = &[&[0, 2], &[0, 3], &[1, 2], &[1, 3], &[2], &[0]];
 const LINE: &[&[usize]] = &[&[0, 1, 2, 3], &[0, 1], &[1, 2], &[2, 3], &[1, 2, 3], &[3]];
-/// Paths that part and meet again; one time per queue would not suffice for them.
+/// Paths that part and meet again. One time per queue would not suffice for them.
 const DIAMOND: &[&[usize]] = &[&[0, 1, 3], &[0, 2, 3], &[0, 3], &[1, 3], &[2, 3], &[0, 1]];
 const PATHS: [&[&[usize]]; 3] = [TREE, LINE, DIAMOND];
 const DETERMINISTIC: [Method; 3] = [Method::Dnc, Method::PriorityMeister, Method::Plp];
@@ -55,13 +55,14 @@ proptest! {
         }
     }
 
-    // The program takes traffic of higher priority in any order; the curves use the priorities within it. If
-    // paths part and meet again, the program has the earlier queues once per path.
+    // The program takes traffic of higher priority in any order; the curves use the priorities within it. If paths part
+    // and meet again, the program contains the earlier queues once per path.
     #[test]
     fn the_program_is_at_most_the_curves_at_the_last_priority(
         draws in draws(5, true), paths in 0usize..2,
     ) {
-        // With whole packets the program counts one packet at each queue but the last, hop by hop none.
+        // For whole packets, the program counts one packet at each queue but the last; the hop-by-hop analysis counts
+        // none.
         let mut system = on_paths(&draws, PATHS[paths], 0.95);
         system.promises.iter_mut().for_each(|promise| promise.priorities[0] = 0);
         for at in 0..draws.len() {
@@ -73,8 +74,7 @@ proptest! {
         }
     }
 
-    // The method analyses each priority alone, so with a single priority it uses everything that the curves
-    // use.
+    // The method analyses each priority alone. With a single priority, it uses everything that the curves use.
     #[test]
     fn requests_in_order_are_never_later_than_the_curves_for_one_priority(draws in draws(5, true), paths in 0usize..3) {
         let mut system = on_paths(&draws, PATHS[paths], 0.95);
@@ -105,7 +105,8 @@ proptest! {
     fn more_capacity_never_raises_a_deterministic_bound(
         draws in draws(5, true), paths in 0usize..3, at in 0usize..4, more in 1.0..3.0f64,
     ) {
-        // In order of arrival a bound may grow: a faster link passes more of a burst at once to the next.
+        // With service in order of arrival a bound may grow: a faster link passes a larger part of a burst at once to
+        // the next.
         for method in [Method::Dnc, Method::PriorityMeister] {
             let system = on_paths(&draws, PATHS[paths], 0.95);
             let mut faster = system.clone();
@@ -214,8 +215,8 @@ fn one_queue(promises: Vec<Promise>) -> System {
 
 #[test]
 fn bounds_for_requests_in_order_match_the_published_program() {
-    // Two queues of 10; a first priority takes 0.1 s of them. Two flows cross both, and one crosses each; all
-    // have one priority and half of each queue.
+    // Two queues of 10; a first priority takes 0.1 s of them. Two flows cross both queues, and one flow crosses each.
+    // All have one priority, and half of each queue.
     let of = |name: &str, rate: f64, priority: u32, route: &[usize]| {
         let of = demand(Stage::NetworkIn, curve(&[(rate, 1.0)]), 1.0);
         promise(name, None, vec![(of, route.to_vec(), priority)])
@@ -231,8 +232,8 @@ fn bounds_for_requests_in_order_match_the_published_program() {
     ];
     let system = System { queues: vec![queue("up", 10.0), queue("down", 10.0)], promises };
     let found = seconds(&system, Method::Plp, FLUID);
-    // Separated flow analysis merges both into one flow, so the bound is a little below the 0.6333 of one of
-    // two.
+    // Separated flow analysis merges both flows into one, so the bound is a little below 0.6333, the bound for one of
+    // two flows.
     assert!(found[0] == found[1] && found[0].unwrap() <= 0.633_333_4, "{found:?}");
     assert!((found[2].unwrap() - 0.4).abs() < 1e-9 && (found[4].unwrap() - 0.1).abs() < 1e-9, "{found:?}");
     assert!(found[0].unwrap() < seconds(&system, Method::Dnc, FLUID)[0].unwrap());
@@ -275,7 +276,7 @@ fn a_request_larger_than_its_bucket_counts_whole() {
     let mut small = simple("small", 0, &[(2.0, 6.0)], 5.0, 1.0);
     small.limits[0] = curve(&[(2.0, 6.0), (20.0, 1.0)]);
     let beside = simple("beside", 1, &[(1.0, 1.0)], 1.0, 1.0);
-    // At least (5 + 1) / 10 / (1 - the rate before): the bucket of 1 passes a request of 5.
+    // At least (5 + 1) / 10 / (1 - the rate of higher priorities): the bucket of 1 passes a request of 5.
     let bound = only(&one_queue(vec![small, beside]), 1, Method::Dnc).unwrap();
     assert!(bound >= 0.6, "{bound}");
 }
@@ -329,7 +330,7 @@ fn curves_above_the_capacity_are_an_overload_whatever_the_models() {
         for at in [0, 3] {
             assert!(only(&system, at, method).is_ok(), "{method:?} {at}");
         }
-        // The last workload meets traffic that has passed the overloaded queue.
+        // The last workload shares a queue with traffic that has passed the overloaded queue.
         for at in [1, 2] {
             let Err(Unbounded::Overload { queue, overload, .. }) = only(&system, at, method) else {
                 panic!("{method:?} {at}: {:?}", only(&system, at, method));

@@ -86,7 +86,7 @@ fn a_trace_loads_the_device_and_the_links_of_both_directions() {
     assert_eq!(promise.route, [vec![0, 1, 2, 3], vec![4], vec![5, 6, 7, 8]]);
     let [network_in, storage, network_out] = &promise.workload.demands[..] else { panic!("three stages") };
     assert_eq!([network_in, storage, network_out].map(|demand| demand.stage), Stage::ALL);
-    // The largest write is of 8192 + 512 * 6 bytes, by the factors of the network and the margin of 10 %.
+    // The largest write has 8192 + 512 * 6 bytes, with the factors of the network and the margin of 10 %.
     let largest = 1.1 * (200.0 + 1.1 * (8192.0 + 512.0 * 6.0));
     assert!((network_in.largest - largest).abs() < 1e-6, "{} {largest}", network_in.largest);
     assert_eq!((network_in.unloaded, network_out.unloaded), (0.0, 0.0));
@@ -186,7 +186,7 @@ fn a_shared_trace_is_read_once_and_gives_equal_curves() {
     for (one, other) in a.workload.demands.iter().zip(&c.workload.demands) {
         assert_eq!((&one.arrivals, &one.model), (&other.arrivals, &other.model));
     }
-    // A device's tail is at the workload's own percentile; for best effort, at the highest promised one.
+    // The device's tail is at the workload's own percentile; for best effort, at the highest promised percentile.
     assert!(a.workload.demands[1].unloaded < c.workload.demands[1].unloaded);
     assert_eq!(b.workload.demands[1].unloaded, c.workload.demands[1].unloaded);
 }

@@ -1,4 +1,4 @@
-//! The priority search, against all orders.
+//! The priority search, compared with all orders.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn in_line(draws: &[Draw]) -> System {
     }
 }
 
-/// True if some order, the same at all stages, keeps all SLOs.
+/// True if some order that is the same at all stages keeps all SLOs.
 fn some_order(system: &System, method: Method, settings: BoundSettings) -> bool {
     let count = system.promises.len();
     let mut orders: Vec<Vec<u32>> = vec![vec![]];
@@ -133,8 +133,8 @@ proptest! {
 
 #[test]
 fn the_search_succeeds_where_the_order_of_slos_fails() {
-    // At the first priority, the small workload with the tighter SLO would leave the large one 7 of 10: 9.2 /
-    // 7. At the last, it has 9.2 / 9.
+    // At the first priority, the small workload with the tighter SLO would leave the large one 7 of 10: a
+    // bound of 9.2 / 7. At the last priority, the small one has a bound of 9.2 / 9.
     let large = simple("large", 0, &[(1.0, 9.0)], 0.0, 1.031);
     let small = simple("small", 0, &[(3.0, 0.2)], 0.0, 1.03);
     let mut system = System { queues: vec![queue("link", 10.0)], promises: vec![large, small] };
@@ -151,7 +151,7 @@ fn the_search_succeeds_where_the_order_of_slos_fails() {
 fn an_slo_that_no_order_meets_is_reported() {
     let of = |name| simple(name, 0, &[(4.0, 5.0)], 0.0, 0.6);
     let system = System { queues: vec![queue("link", 10.0)], promises: vec![of("a"), of("b"), of("c")] };
-    // Load 12 on capacity 10: the first has a bound, the last has none.
+    // Load 12 on capacity 10: the first workload has a bound, the last has none.
     assert_eq!(search(&system, Method::Dnc, fluid(), LEVELS).1, 2);
 }
 
@@ -165,6 +165,6 @@ fn the_search_computes_no_bound_for_an_overloaded_queue() {
         Bounds::new(system, fluid()).unwrap().bound(promise, Method::Dnc)
     });
     assert_eq!(found.missed.len(), 30);
-    // One bound for each of the remaining ten, which all keep their SLOs, and one for each at the end.
+    // One bound for each of the remaining ten workloads, which all keep their SLOs, and one for each at the end.
     assert_eq!(asked, 50);
 }

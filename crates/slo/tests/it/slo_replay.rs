@@ -87,7 +87,7 @@ fn device(
             sends[at % sends.len()].iter().map(|&(size, pause)| (size * largest, pause)).collect();
         let start = if together { 0.0 } else { draw.latency / 10.0 };
         requests.extend(greedy(&arrivals, &sizes, at, start));
-        // Alone, a request takes its work times the number of slots.
+        // Without other requests, a request takes its work times the number of slots.
         let unloaded = (places - 1) as f64 * largest;
         let of = Demand { unloaded, ..demand(Stage::Storage, arrivals, largest) };
         promises.push(promise(&format!("w{at}"), None, vec![(of, vec![0], draw.priorities[0])]));

@@ -43,7 +43,7 @@ pub fn workload(name: String) -> impl Strategy<Value = Workload> {
     )
 }
 
-/// Workloads in a number from `count`, named by number.
+/// A number of workloads from the range `count`, named by number.
 pub fn workloads(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Arc<Workload>>> {
     count.prop_flat_map(|count| {
         (0..count).map(|at| workload(format!("w{at}")).prop_map(Arc::new)).collect::<Vec<_>>()

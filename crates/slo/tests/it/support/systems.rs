@@ -37,8 +37,8 @@ pub fn simple(name: &str, priority: u32, buckets: &[(f64, f64)], largest: f64, l
     promise(name, slo, vec![(demand(Stage::NetworkIn, curve(buckets), largest), vec![0], priority)])
 }
 
-/// Arrivals with exponential work and an average `rate` per second; the rate alternates between 0.5 and 1.5
-/// times that.
+/// Arrivals with exponential work and on average `rate` requests per second; the rate alternates between 0.5 and 1.5
+/// times `rate`.
 pub fn model(rate: f64, mean: f64) -> Mmpp {
     const STEP: f64 = 1e-4;
     let state = |share: f64| State {
@@ -91,7 +91,7 @@ pub fn draws(most: usize, buckets: bool) -> impl Strategy<Value = Vec<Draw>> {
 
 pub const CAPACITY: f64 = 10.0;
 
-/// One stage over paths of queues of about [`CAPACITY`], with a load of at most `load` of it.
+/// One stage over paths of queues with about [`CAPACITY`] each, and a load of at most the share `load` of it.
 pub fn on_paths(draws: &[Draw], paths: &[&[usize]], load: f64) -> System {
     let queues = (0..4).map(|at| queue(&format!("q{at}"), [1.0, 0.9, 0.95, 1.1][at] * CAPACITY)).collect();
     let share = load * 0.9 * CAPACITY / draws.len() as f64;
