@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::decision::DecisionRecord;
-use crate::ids::ClusterVersion;
+use crate::ids::{ClusterVersion, DecisionId};
 use crate::migration::Migration;
 
 /// A change that must survive once it is acknowledged.
@@ -32,7 +32,7 @@ pub enum Change {
     /// A decision releases its resources: its work ended, or telemetry shows all of it.
     Ended {
         /// Id of the decision.
-        id: u64,
+        id: DecisionId,
         /// Reported end of its work; `None` without a report.
         released: Option<Nanos>,
     },
@@ -68,7 +68,7 @@ pub struct State {
     /// Last version that came from a file.
     pub file: Option<Version>,
     /// Id of the next decision.
-    pub next: u64,
+    pub next: DecisionId,
     /// Recent decisions, and all older ones that hold resources, in the order of the decisions.
     pub decisions: Vec<(DecisionRecord, Vec<StoredEntry>)>,
     /// Unanswered moves, and recent answered ones, in order.
@@ -77,7 +77,7 @@ pub struct State {
     pub jobs: Vec<(String, Availability)>,
     /// Idempotency entries (client or key, and decision), oldest first. Beyond 20,000 clients, the least recent ones
     /// may be missing.
-    pub callers: Vec<(Caller, u64)>,
+    pub callers: Vec<(Caller, DecisionId)>,
 }
 
 /// A stored ledger entry.

@@ -11,13 +11,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
+use crate::ids::DecisionId;
 use crate::spec::{PlacementSpec, names};
 
 /// A decision with its request and its current state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DecisionRecord {
     /// Id of the decision.
-    pub id: u64,
+    pub id: DecisionId,
     /// Time of the decision.
     pub at: Nanos,
     /// Client or key of the request.

@@ -14,7 +14,7 @@ pub use self::caller::Caller;
 pub use self::change::{Change, Origin, State, StoredEntry, Version};
 pub use self::clock::{Clock, ClockReadings};
 pub use self::decision::{DecisionDetails, DecisionRecord, Limit};
-pub use self::ids::ClusterVersion;
+pub use self::ids::{ClusterVersion, DecisionId};
 pub use self::migration::{Migration, MigrationState};
 pub use self::spec::{
     Classes, PlacementSpec, Rate, ReplicasSpec, TaskSpec, TasksSpec, TransferSpec, WorkloadSpec,

@@ -1,5 +1,6 @@
 //! Task moves that the policy advises, and their states.
 
+use crate::ids::DecisionId;
 use leeward_fabric::Nanos;
 
 /// An advised move of a task.
@@ -10,7 +11,7 @@ pub struct Migration {
     /// Time of the advice.
     pub at: Nanos,
     /// Id of the decision that placed the task.
-    pub decision: u64,
+    pub decision: DecisionId,
     /// Index of the task in that decision.
     pub index: u32,
     /// Name of the task.

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ids::DecisionId;
 use crate::schema::WorkloadForm;
 
 /// A placement request.
@@ -137,7 +138,7 @@ impl ReplicasSpec {
     ///
     /// # Errors
     /// An [`InputError`] for names that the cluster no longer has.
-    pub fn request(&self, fabric: &Fabric, id: u64) -> Result<ReplicaRequest, InputError> {
+    pub fn request(&self, fabric: &Fabric, id: DecisionId) -> Result<ReplicaRequest, InputError> {
         let form = Form {
             size: self.size,
             writer: self.writer.as_deref(),
@@ -148,7 +149,7 @@ impl ReplicasSpec {
             collocate: &self.collocate,
             max_imbalance: self.max_imbalance,
         };
-        form.request(fabric, id)
+        form.request(fabric, id.0)
     }
 }
 
@@ -290,7 +291,7 @@ impl TasksSpec {
 
     /// The request for the policy, with this id and job. Names and tags that the cluster no longer has are ignored,
     /// because running tasks stay.
-    pub fn request(&self, fabric: &Fabric, id: u64, job: u64) -> AppRequest {
+    pub fn request(&self, fabric: &Fabric, id: DecisionId, job: u64) -> AppRequest {
         let task = |spec: &TaskSpec| Task {
             cpus: spec.cpus,
             memory: spec.memory,
@@ -304,7 +305,7 @@ impl TasksSpec {
         let domains = self.exclude.iter().filter(|name| fabric.host(name).is_none());
         let excluded_domains = domains.filter_map(|name| fabric.domain(name)).collect();
         AppRequest {
-            id,
+            id: id.0,
             job,
             tasks: self.tasks.iter().map(task).collect(),
             transfers: self.transfers.iter().map(transfer).collect(),

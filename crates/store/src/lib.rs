@@ -13,7 +13,7 @@ mod sqlite;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leeward_records::{Change, DecisionRecord, State};
+use leeward_records::{Change, DecisionId, DecisionRecord, State};
 pub use postgres::{Database, Postgres};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,7 +143,7 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable or a row is invalid.
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError>;
+    fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError>;
 
     /// Stores changes, all of them or none.
     ///

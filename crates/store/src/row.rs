@@ -7,7 +7,8 @@ use std::sync::Arc;
 use leeward_engine::Availability;
 use leeward_fabric::Nanos;
 use leeward_records::{
-    Caller, ClusterVersion, DecisionRecord, Migration, MigrationState, Origin, StoredEntry, Version,
+    Caller, ClusterVersion, DecisionId, DecisionRecord, Migration, MigrationState, Origin, StoredEntry,
+    Version,
 };
 
 use super::StoreError;
@@ -87,7 +88,7 @@ pub fn decision(record: &DecisionRecord) -> Result<[Cell<'_>; 9], StoreError> {
         Some(Caller::Client { client, sequence }) => (Some(&**client), Some(signed(*sequence)), None),
     };
     Ok([
-        Cell::number(record.id),
+        Cell::number(record.id.0),
         Cell::number(record.at.0),
         Cell::Plain(record.details.spec.kind().into()),
         Cell::Text(client.map(Cow::from)),
@@ -105,16 +106,16 @@ pub fn decision(record: &DecisionRecord) -> Result<[Cell<'_>; 9], StoreError> {
 /// [`StoreError::Row`] if they cannot be serialized.
 pub fn shown(record: &DecisionRecord) -> Result<Cell<'static>, StoreError> {
     let shown = serde_json::to_string(&record.details);
-    Ok(Cell::Plain(shown.map_err(|error| unreadable("decisions", record.id, &error))?.into()))
+    Ok(Cell::Plain(shown.map_err(|error| unreadable("decisions", record.id.0, &error))?.into()))
 }
 
 /// Held resources of a decision as JSON.
 ///
 /// # Errors
 /// [`StoreError::Row`] if they cannot be serialized.
-pub fn held(id: u64, held: &[StoredEntry]) -> Result<Cell<'static>, StoreError> {
+pub fn held(id: DecisionId, held: &[StoredEntry]) -> Result<Cell<'static>, StoreError> {
     let held = serde_json::to_string(held);
-    Ok(Cell::Plain(held.map_err(|error| unreadable("commitments", id, &error))?.into()))
+    Ok(Cell::Plain(held.map_err(|error| unreadable("commitments", id.0, &error))?.into()))
 }
 
 /// A decision and its held resources, from a row of the `DECISIONS` query.
@@ -122,19 +123,19 @@ pub fn held(id: u64, held: &[StoredEntry]) -> Result<Cell<'static>, StoreError> 
 /// # Errors
 /// [`StoreError::Row`] if the row is invalid.
 pub fn read_decision(row: &dyn Found) -> Result<(DecisionRecord, Vec<StoredEntry>), StoreError> {
-    let id = some_number(row, 0)?;
+    let id = DecisionId(some_number(row, 0)?);
     let shown = row.plain(5)?.unwrap_or_default();
     let record = DecisionRecord {
         id,
         at: Nanos(some_number(row, 1)?),
         caller: caller(row, 2)?,
-        details: serde_json::from_str(&shown).map_err(|error| unreadable("decisions", id, &error))?,
+        details: serde_json::from_str(&shown).map_err(|error| unreadable("decisions", id.0, &error))?,
         entries: Vec::new(),
         expires: row.number(6)?.map(|at| Nanos(unsigned(at))),
         released: row.number(7)?.map(|at| Nanos(unsigned(at))),
     };
     let held = row.plain(8)?.map(|held| serde_json::from_str(&held)).transpose();
-    let held = held.map_err(|error| unreadable("commitments", id, &error))?;
+    let held = held.map_err(|error| unreadable("commitments", id.0, &error))?;
     Ok((record, held.unwrap_or_default()))
 }
 
@@ -142,8 +143,8 @@ pub fn read_decision(row: &dyn Found) -> Result<(DecisionRecord, Vec<StoredEntry
 ///
 /// # Errors
 /// [`StoreError`] if the row is invalid.
-pub fn read_caller(row: &dyn Found) -> Result<Option<(Caller, u64)>, StoreError> {
-    let id = some_number(row, 3)?;
+pub fn read_caller(row: &dyn Found) -> Result<Option<(Caller, DecisionId)>, StoreError> {
+    let id = DecisionId(some_number(row, 3)?);
     Ok(caller(row, 0)?.map(|caller| (caller, id)))
 }
 
@@ -164,7 +165,7 @@ pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
     [
         Cell::number(*id),
         Cell::number(at.0),
-        Cell::number(*decision),
+        Cell::number(decision.0),
         Cell::number(u64::from(*index)),
         Cell::text(task),
         Cell::Text(job.as_deref().map(Cow::from)),
@@ -184,7 +185,7 @@ pub fn read_migration(row: &dyn Found) -> Result<Migration, StoreError> {
     Ok(Migration {
         id: some_number(row, 0)?,
         at: Nanos(some_number(row, 1)?),
-        decision: some_number(row, 2)?,
+        decision: DecisionId(some_number(row, 2)?),
         index: few(row, 3)?.unwrap_or_default(),
         task: some_text(row, 4)?,
         job: row.text(5)?,

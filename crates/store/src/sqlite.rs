@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::Duration;
 
-use leeward_records::DecisionRecord;
+use leeward_records::{DecisionId, DecisionRecord};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_iter};
 
@@ -161,7 +161,7 @@ impl Store for Sqlite {
         let mut found = State {
             cluster: rows(&reading, schema::CLUSTER, &[], row::read_version)?.pop(),
             file: rows(&reading, schema::FILE, &[], row::read_version)?.pop(),
-            next: last.map_or(0, |last| row::unsigned(last) + 1),
+            next: DecisionId(last.map_or(0, |last| row::unsigned(last) + 1)),
             decisions: rows(&reading, DECISIONS, &[decisions], row::read_decision)?,
             migrations: rows(&reading, schema::MIGRATIONS, &[], row::read_migration)?,
             jobs: rows(&reading, schema::JOBS, &[], row::read_job)?,
@@ -174,11 +174,11 @@ impl Store for Sqlite {
         Ok(found)
     }
 
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
+    fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
         let mut question = self.connection.prepare_cached(DECISION)?;
         let mut found = Vec::new();
         for &id in ids {
-            if let Some(row) = question.query([signed(id)])?.next()? {
+            if let Some(row) = question.query([signed(id.0)])?.next()? {
                 found.push(row::read_decision(row)?.0);
             }
         }
@@ -240,20 +240,20 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
     match change {
         Change::Decided(record, held) => {
             say(schema::INSERT_DECISION, &row::decision(record)?)?;
-            say(schema::INSERT_COMMITMENT, &[number(record.id), row::held(record.id, held)?])
+            say(schema::INSERT_COMMITMENT, &[number(record.id.0), row::held(record.id, held)?])
         }
         Change::Moved(record, held) => {
-            say(schema::UPDATE_DETAILS, &[row::shown(record)?, number(record.id)])?;
-            say(schema::UPDATE_COMMITMENT, &[row::held(record.id, held)?, number(record.id)])
+            say(schema::UPDATE_DETAILS, &[row::shown(record)?, number(record.id.0)])?;
+            say(schema::UPDATE_COMMITMENT, &[row::held(record.id, held)?, number(record.id.0)])
         }
         Change::Migration(migration) => say(schema::UPSERT_MIGRATION, &row::migration(migration)),
         Change::JobOver(name) => say(schema::DELETE_JOB, &[Cell::text(name)]),
         Change::Job(name, availability) => say(schema::UPSERT_JOB, &row::job(name, availability)),
         Change::Cluster(version) => say(schema::INSERT_CLUSTER, &row::version(version)),
         Change::Ended { id, released } => {
-            say(schema::DELETE_COMMITMENT, &[number(*id)])?;
+            say(schema::DELETE_COMMITMENT, &[number(id.0)])?;
             match released {
-                Some(at) => say(schema::RELEASE, &[number(at.0), number(*id)]),
+                Some(at) => say(schema::RELEASE, &[number(at.0), number(id.0)]),
                 None => Ok(()),
             }
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leeward_fabric::Nanos;
-use leeward_records::Change;
+use leeward_records::{Change, DecisionId};
 use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 
 /// Opens a store in a database of the server.
@@ -179,7 +179,7 @@ fn every_commit_takes_one_round_trip() {
     let mut store = Postgres::open(database, Durability::Process, 10).expect("the database is available");
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let jobs = (0..20).map(|job| Change::Job(format!("job {job}"), Default::default()));
-    let ends = (0..20).map(|id| Change::Ended { id, released: Some(Nanos(id)) });
+    let ends = (0..20).map(|id| Change::Ended { id: DecisionId(id), released: Some(Nanos(id)) });
     let changes: Vec<Change> = jobs.chain(ends).collect();
     for _ in 0..2 {
         let before = turns.load(Ordering::SeqCst);

@@ -10,7 +10,7 @@ use leeward_fabric::Fabric;
 use leeward_ledger::Epoch;
 use leeward_placement::Reason;
 use leeward_records::schema::{Id, Name, Time};
-use leeward_records::{Caller, Clock, DecisionRecord, Limit, PlacementSpec};
+use leeward_records::{Caller, Clock, DecisionId, DecisionRecord, Limit, PlacementSpec};
 use leeward_service::{DecisionQuery, GetDecision, Placed, Placement, Release, WhatIf, WhatIfResult};
 use leeward_slo::online::Grant;
 use schemars::JsonSchema;
@@ -179,8 +179,8 @@ pub async fn what_if(
 }
 
 /// Parses the id of a decision.
-pub(super) fn number(id: &str) -> Result<u64, Problem> {
-    Id::read(id).ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(id)))
+pub(super) fn number(id: &str) -> Result<DecisionId, Problem> {
+    Id::read(id).map(DecisionId).ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(id)))
 }
 
 pub async fn decision(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {
@@ -239,11 +239,11 @@ impl Which {
 
 async fn listed(app: &AppState, which: Which, holding: bool) -> ApiResult {
     let part = which.part();
-    let (limit, before) = (part.limit()?, part.after()?);
+    let (limit, before) = (part.limit()?, part.after()?.map(DecisionId));
     let kind = which.kind.map(Kind::word);
     let query = DecisionQuery { kind, before, limit: limit + 1, holding };
     let found = app.call(|_| Ok(query.clone())).await?;
-    Ok(Json(Page::cut(&found, limit, |record| record.id, |record| Decision::of(record, &app.clock)))
+    Ok(Json(Page::cut(&found, limit, |record| record.id.0, |record| Decision::of(record, &app.clock)))
         .into_response())
 }
 

@@ -10,7 +10,7 @@ use leeward_fabric::input::excerpt;
 use leeward_fabric::{DomainId, Fabric, Nanos};
 use leeward_ledger::{Epoch, find_link};
 use leeward_records::schema::{Id, Time};
-use leeward_records::{Clock, DecisionRecord};
+use leeward_records::{Clock, DecisionId, DecisionRecord};
 use leeward_service::{GetHolding, GetRack, LinkState, NetworkSnapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,8 +86,11 @@ pub async fn rack(State(app): SharedState, Params(Path(name)): NamePath) -> ApiR
     let rack = found.ok_or_else(|| Problem::none_such("rack", &name))?;
     let content = app.call(|_| Ok(GetRack(rack))).await?;
     let links = [fabric.out_of_domain(rack), fabric.into_domain(rack)];
-    let replica =
-        |(decision, host, size): (u64, String, _)| Replica { decision: decision.to_string(), host, size };
+    let replica = |(decision, host, size): (DecisionId, String, _)| Replica {
+        decision: decision.to_string(),
+        host,
+        size,
+    };
     let page = RackPage {
         rack: name,
         pod: fabric.parent(rack).map(|pod| fabric.domain_name(pod).to_owned()),

@@ -8,7 +8,7 @@ use leeward_placement::Constraints;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{App, AppRequest};
 use leeward_records::schema::{AppForm, Name, WorkloadForm};
-use leeward_records::{Caller, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
+use leeward_records::{Caller, DecisionId, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
 use leeward_service::{Placement, Request};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -157,7 +157,8 @@ impl ReplicasBody {
             max_imbalance: self.max_imbalance,
             forgotten: false,
         };
-        let request = ReplicaRequest { blocks_left: self.blocks_left, ..spec.request(fabric, 0)? };
+        let request =
+            ReplicaRequest { blocks_left: self.blocks_left, ..spec.request(fabric, DecisionId(0))? };
         let spec = PlacementSpec::Replicas(spec.kept());
         let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
         terms.placement(headers, Request::Replicas(request), spec)

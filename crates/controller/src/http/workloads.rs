@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
+use leeward_records::DecisionId;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{GetWorkload, ListWorkloads, WorkloadState};
 use leeward_slo::online::{Grant, GrantedSlo, GrantedStage};
@@ -72,9 +73,9 @@ impl Workload {
 }
 
 pub async fn list(State(app): SharedState, Params(Query(part)): Params<Query<Part>>) -> ApiResult {
-    let (limit, before) = (part.limit()?, part.after()?);
+    let (limit, before) = (part.limit()?, part.after()?.map(DecisionId));
     let found = app.call(|_| Ok(ListWorkloads { before, limit: limit + 1 })).await?;
-    let page = Page::cut(&found, limit, |state| state.record.id, |state| Workload::of(&app, state));
+    let page = Page::cut(&found, limit, |state| state.record.id.0, |state| Workload::of(&app, state));
     let items = page.items.into_iter().flatten().collect();
     Ok(Json(Page::<Workload> { items, next: page.next }).into_response())
 }

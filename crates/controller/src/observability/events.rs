@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Bytes;
 use leeward_fabric::Nanos;
-use leeward_records::{ClusterVersion, DecisionRecord};
+use leeward_records::{ClusterVersion, DecisionId, DecisionRecord};
 use leeward_service::{LeaderState, NetworkSnapshot};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -250,7 +250,7 @@ mod tests {
             let hosts = (0..tasks).map(|at| format!("r{at}h{at}")).collect();
             let details = DecisionDetails { hosts, policy: "policy".into(), ..DecisionDetails::empty(spec) };
             let (at, caller, entries, expires, released) = (Nanos(0), None, Vec::new(), None, None);
-            DecisionRecord { id: 0, at, caller, details, entries, expires, released }
+            DecisionRecord { id: DecisionId(0), at, caller, details, entries, expires, released }
         };
         for tasks in [0, 1, 10, 1_000] {
             let (record, text) = (record(tasks), |record: &DecisionRecord| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leeward_records::{Change, ClusterVersion, DecisionRecord, State};
+use leeward_records::{Change, ClusterVersion, DecisionId, DecisionRecord, State};
 use leeward_store::{Kind, Leadership, Store, StoreError, Updates};
 
 use super::{Event, Events, Metrics};
@@ -89,7 +89,7 @@ impl Store for ObservedStore {
         loaded
     }
 
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
+    fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
         self.store.decisions(ids)
     }
 

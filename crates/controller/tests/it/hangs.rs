@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Server, frozen, labels, policies, service_on};
 use leeward_controller::Service;
 use leeward_ledger::LedgerSettings;
-use leeward_records::{Change, Clock, DecisionRecord, State};
+use leeward_records::{Change, Clock, DecisionId, DecisionRecord, State};
 use leeward_service::NewCluster;
 use leeward_store::{Database, Durability, Kind, Leadership, Postgres, Sqlite, Store, StoreError};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ struct Ills {
     /// The store hangs while this lock is held.
     hangs: Mutex<()>,
     /// Decisions stored as ended.
-    ended: Mutex<Vec<u64>>,
+    ended: Mutex<Vec<DecisionId>>,
 }
 
 impl Ills {
@@ -69,7 +69,7 @@ impl Store for Frail {
         self.store.load(decisions, callers)
     }
 
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
+    fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
         self.ills.check(|(_, reading)| *reading)?;
         self.store.decisions(ids)
     }
@@ -206,7 +206,7 @@ fn ends_during_a_store_hang_are_stored_when_it_recovers() {
     until("its time is over", || Some(()).filter(|()| server.get(&path).2["released"] != Value::Null));
     drop(hung);
     until("all goes on", || is_ready(&server).then_some(()));
-    until("the end is stored", || (ended() == [0]).then_some(()));
+    until("the end is stored", || (ended() == [DecisionId(0)]).then_some(()));
 }
 
 #[test]

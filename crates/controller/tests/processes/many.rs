@@ -116,7 +116,7 @@ fn a_service_starts_fast_on_a_file_of_many_decisions() {
     copies(decisions()).iter().for_each(|rows| file.execute_batch(rows).expect("enough room"));
     drop(file);
     let state = loaded(Sqlite::open(&path, Durability::Process, 1_000_000).expect("the store opens"));
-    assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
+    assert_eq!(state.decisions.last().map(|(record, _)| record.id.0), Some(decisions()));
     let began = Instant::now();
     let process = Process::start(folder.path(), "store.db");
     process.until("the service leads", Process::is_ready);
@@ -142,7 +142,7 @@ fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
     let stored = Database::read(&server.url(&database), None).expect("a right URL");
     let state =
         loaded(Postgres::open(stored, Durability::Process, 1_000_000).expect("the database is available"));
-    assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
+    assert_eq!(state.decisions.last().map(|(record, _)| record.id.0), Some(decisions()));
     let began = Instant::now();
     while read("idx_scan") == before.1 {
         assert!(began.elapsed() < Duration::from_secs(30), "it is not told");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leeward_engine::Availability;
 use leeward_fabric::{DomainId, Fabric, Nanos, ResourceId};
-use leeward_records::{DecisionRecord, Migration};
+use leeward_records::{DecisionId, DecisionRecord, Migration};
 use tokio::sync::oneshot;
 
 use super::replies::{EvictedLookup, Pending, Persisted};
@@ -164,7 +164,7 @@ impl Operation for Placement {
 
 /// Ends a decision and releases its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Release(pub u64);
+pub struct Release(pub DecisionId);
 
 impl Operation for Release {
     type Reply = Arc<DecisionRecord>;
@@ -190,7 +190,7 @@ impl Operation for Release {
 
 /// Shows the decision of an id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GetDecision(pub u64);
+pub struct GetDecision(pub DecisionId);
 
 impl Operation for GetDecision {
     type Reply = Arc<DecisionRecord>;
@@ -322,7 +322,7 @@ impl Operation for Score {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WhatIf {
     /// The decision.
-    pub id: u64,
+    pub id: DecisionId,
     /// Name of the policy, with settings after colons.
     pub policy: String,
 }
@@ -342,7 +342,7 @@ impl Operation for WhatIf {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListWorkloads {
     /// Only those of decisions with ids below this one.
-    pub before: Option<u64>,
+    pub before: Option<DecisionId>,
     /// Largest number of workloads.
     pub limit: usize,
 }

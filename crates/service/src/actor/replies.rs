@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_records::DecisionRecord;
+use leeward_records::{DecisionId, DecisionRecord};
 use leeward_store::StoreError;
 use tokio::sync::oneshot;
 
@@ -11,12 +11,12 @@ use super::operations::{Operation, ReplyTo};
 use crate::core::{Answer, CallError, Unavailable};
 
 /// Decisions that were read from the store, by id.
-pub(super) type Decisions = BTreeMap<u64, Arc<DecisionRecord>>;
+pub(super) type Decisions = BTreeMap<DecisionId, Arc<DecisionRecord>>;
 
 /// Reply that waits for durability.
 pub trait Pending: Send {
     /// Id of the decision that the reply needs from the store, if the client still waits.
-    fn evicted(&self) -> Option<u64> {
+    fn evicted(&self) -> Option<DecisionId> {
         None
     }
 
@@ -47,16 +47,16 @@ impl<T: Send, E: Send> Pending for Persisted<T, E> {
 /// A reply that needs an evicted decision.
 pub(super) struct EvictedLookup<O: Operation> {
     pub to: ReplyTo<O>,
-    pub id: u64,
+    pub id: DecisionId,
     /// True if the operation made a change that must be durable.
     pub commits: bool,
     pub found: fn(Arc<DecisionRecord>) -> O::Reply,
-    pub missing: fn(u64) -> O::Error,
+    pub missing: fn(DecisionId) -> O::Error,
     pub unread: fn(String) -> O::Error,
 }
 
 impl<O: Operation> Pending for EvictedLookup<O> {
-    fn evicted(&self) -> Option<u64> {
+    fn evicted(&self) -> Option<DecisionId> {
         (!self.to.is_closed()).then_some(self.id)
     }
 

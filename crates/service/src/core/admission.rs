@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Entry, EntryId, Epoch, Transaction};
 use leeward_placement::{Pool, Reason};
-use leeward_records::{Change, DecisionDetails, DecisionRecord, Limit, PlacementSpec, StoredEntry};
+use leeward_records::{
+    Change, DecisionDetails, DecisionId, DecisionRecord, Limit, PlacementSpec, StoredEntry,
+};
 use leeward_registry::PolicySpec;
 use leeward_slo::online::{Agreement, Grant, GrantedStage, Rejected};
 
@@ -43,11 +45,11 @@ pub(super) struct Promises {
     /// Number of priorities that the fabric has for guarantees, computed on first use; `None` if it has none.
     pub levels: OnceLock<Option<u8>>,
     /// Decisions by name of the workload.
-    pub in_force: BTreeMap<String, u64>,
+    pub in_force: BTreeMap<String, DecisionId>,
     /// Last reported latency in seconds, with the end of its window.
     pub seen: BTreeMap<String, (Nanos, f64)>,
     /// Ids of requests that wait for admission.
-    queue: VecDeque<u64>,
+    queue: VecDeque<DecisionId>,
     under_way: Option<UnderWay>,
     jobs: Vec<Job>,
     /// Number of the next job.
@@ -58,7 +60,7 @@ pub(super) struct Promises {
 #[derive(Debug)]
 struct UnderWay {
     job: u64,
-    ask: u64,
+    ask: DecisionId,
     tries: u32,
     /// Versions of the reservations at each resource when the job began.
     versions: Vec<u32>,
@@ -146,7 +148,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Queues a request for admission.
-    pub(super) fn look_into(&mut self, ask: u64) {
+    pub(super) fn look_into(&mut self, ask: DecisionId) {
         self.promises.queue.push_back(ask);
         self.look_into_next();
     }
@@ -158,7 +160,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    fn begin_study(&mut self, ask: u64, tries: u32) {
+    fn begin_study(&mut self, ask: DecisionId, tries: u32) {
         let Some(waiting) = self.waiting.get_mut(&ask) else { return };
         waiting.callers.retain(A::is_open);
         if waiting.callers.is_empty() {
@@ -185,7 +187,12 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Input of an admission at present, without the guarantee of decision `id` itself.
-    pub(super) fn asked(&mut self, spec: &PlacementSpec, id: u64, policy: PolicySpec) -> AdmissionInput {
+    pub(super) fn asked(
+        &mut self,
+        spec: &PlacementSpec,
+        id: DecisionId,
+        policy: PolicySpec,
+    ) -> AdmissionInput {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
@@ -194,7 +201,7 @@ impl<A: Addresses> Coordinator<A> {
         let closed = |host: &HostId| is_closed(pool, *host);
         let among =
             matches!(spec, PlacementSpec::Volumes(_)).then(|| fabric.all_hosts().filter(closed).collect());
-        let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
+        let mut numbers: Vec<DecisionId> = self.promises.in_force.values().copied().collect();
         numbers.sort_unstable();
         let others = numbers.into_iter().filter(|&number| number != id);
         AdmissionInput {
@@ -311,7 +318,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Records the new guarantee of an existing workload.
-    fn promised_anew(&mut self, id: u64, agreed: Grant, entries: Option<Vec<EntryId>>) {
+    fn promised_anew(&mut self, id: DecisionId, agreed: Grant, entries: Option<Vec<EntryId>>) {
         let changed = self.records.change(id, |record: &mut DecisionRecord| {
             record.entries = entries.unwrap_or_else(|| std::mem::take(&mut record.entries));
             record.details.promise = Some(agreed);
@@ -367,7 +374,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Rejects a waiting request. The client may repeat it.
-    pub(super) fn refuse(&mut self, ask: u64, error: &PlaceError) {
+    pub(super) fn refuse(&mut self, ask: DecisionId, error: &PlaceError) {
         let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return };
         self.let_go(&placement.spec);
         placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Refused));

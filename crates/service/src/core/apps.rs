@@ -5,6 +5,7 @@
 use leeward_engine::SnapshotScope;
 use leeward_placement::tasks::{AppRequest, Assignment};
 use leeward_placement::{Decision, Refusal};
+use leeward_records::DecisionId;
 
 use super::error::PlaceError;
 use super::job::{JobKind, Panicked};
@@ -22,7 +23,7 @@ const WAITING: usize = 64 << 20;
 /// An app that waits or is being decided.
 #[derive(Debug)]
 pub(super) struct App {
-    ask: u64,
+    ask: DecisionId,
     /// Number of past decisions.
     tries: u32,
     bytes: usize,
@@ -35,7 +36,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Queues an app.
-    pub(super) fn decide_later(&mut self, ask: u64) {
+    pub(super) fn decide_later(&mut self, ask: DecisionId) {
         let bytes = self.waiting.get(&ask).map_or(0, |waiting| waiting.placement.spec.bytes());
         if self.apps_bytes > 0 && self.apps_bytes + bytes > WAITING {
             return self.refuse(ask, &PlaceError::Busy);
@@ -69,7 +70,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Request of a waiting app.
-    fn app(&self, ask: u64) -> Option<AppRequest> {
+    fn app(&self, ask: DecisionId) -> Option<AppRequest> {
         match &self.waiting.get(&ask)?.placement.request {
             Request::Tasks(request) => Some(request.clone()),
             Request::Replicas(_) | Request::Workload => None,
@@ -107,7 +108,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// True if no caller waits and no key or sequence allows a retry.
-    pub(super) fn is_forsaken(&mut self, ask: u64) -> bool {
+    pub(super) fn is_forsaken(&mut self, ask: DecisionId) -> bool {
         self.waiting.get_mut(&ask).is_some_and(|waiting| {
             waiting.callers.retain(A::is_open);
             waiting.callers.is_empty() && waiting.placement.caller.is_none()
@@ -295,7 +296,7 @@ mod tests {
             _ => None,
         };
         let told: Vec<_> = told.iter().map(|(asker, reply)| (*asker, repeated(reply))).collect();
-        assert_eq!(told, [(1, Some((0, false))), (2, Some((0, true)))]);
+        assert_eq!(told, [(1, Some((DecisionId(0), false))), (2, Some((DecisionId(0), true)))]);
         ask(&mut coordinator, app(Some("two")), 3);
         ask(&mut coordinator, app(Some("three")), 4);
         let number = job(&mut coordinator).number;
@@ -321,11 +322,14 @@ mod tests {
         let result = job(&mut coordinator).find();
         let told: Vec<u32> = found(&mut coordinator, result).iter().map(|(asker, _)| *asker).collect();
         assert_eq!(told, [1], "the first is placed, and the second given up");
-        assert!(!coordinator.waiting.contains_key(&1) && coordinator.waiting.contains_key(&2));
+        assert!(
+            !coordinator.waiting.contains_key(&DecisionId(1))
+                && coordinator.waiting.contains_key(&DecisionId(2))
+        );
         let result = job(&mut coordinator).find();
         assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
         for asker in [3, 0, 4] {
-            coordinator.what_if(Nanos(1), 0, "random", asker);
+            coordinator.what_if(Nanos(1), DecisionId(0), "random", asker);
             assert_eq!(coordinator.completions().count(), 0);
         }
         for asker in [3, 4] {
@@ -344,7 +348,7 @@ mod tests {
         let result = job(&mut coordinator).find();
         hosts(&found(&mut coordinator, result));
         for policy in ["leeward:effort=10000", "choreo-exact:nodes=4000000000"] {
-            coordinator.what_if(Nanos(1), 0, policy, 2);
+            coordinator.what_if(Nanos(1), DecisionId(0), policy, 2);
             let Some(Completion::WhatIf(2, Err(CallError::Failed(error)))) = coordinator.completions().next()
             else {
                 panic!("not refused")
@@ -353,7 +357,7 @@ mod tests {
             assert!(field == "policy" && why.contains(policy), "{field}: {why}");
         }
         for policy in ["leeward:effort=10", "choreo-exact"] {
-            coordinator.what_if(Nanos(1), 0, policy, 2);
+            coordinator.what_if(Nanos(1), DecisionId(0), policy, 2);
             assert_eq!(coordinator.completions().count(), 0);
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leeward_placement::Refusal;
-use leeward_records::{Caller, MigrationState};
+use leeward_records::{Caller, DecisionId, MigrationState};
 
 /// Failure of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub enum PlaceError {
     /// The workload's SLO cannot be guaranteed, or no server has room.
     SloRejected(String),
     /// Another decision, this one, already guarantees the SLO of a workload with this name.
-    NameTaken(String, u64),
+    NameTaken(String, DecisionId),
     /// The client has sent a newer request.
     Superseded {
         /// Last sequence number of the client.
@@ -49,7 +49,7 @@ pub enum PlaceError {
     /// A request of another kind (named here) already has the caller's key or sequence number.
     KeyReused(Caller, &'static str),
     /// The request was decided under this id, and the decision is no longer stored.
-    Forgotten(u64),
+    Forgotten(DecisionId),
     /// The limit on waiting requests, or on callers of this request, is reached.
     Busy,
     /// Hosts of the decision were taken or closed before its commit, this number of times.
@@ -66,7 +66,7 @@ pub enum PlaceError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DecisionError {
     /// No decision has this id.
-    NotFound(u64),
+    NotFound(DecisionId),
     /// The decision is evicted and could not be read from the store.
     StoreReadFailed(String),
 }
@@ -75,7 +75,7 @@ pub enum DecisionError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReleaseError {
     /// No decision has this id.
-    NotFound(u64),
+    NotFound(DecisionId),
     /// The end is persisted, but the decision could not be read from the store.
     StoreReadFailed(String),
 }
@@ -84,9 +84,9 @@ pub enum ReleaseError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WhatIfError {
     /// No decision has this id.
-    NotFound(u64),
+    NotFound(DecisionId),
     /// The decision is evicted.
-    NotInMemory(u64),
+    NotInMemory(DecisionId),
     /// A field of the request is invalid: its name, and the reason.
     Invalid(Option<String>, String),
     /// The limit on waiting queries is reached.

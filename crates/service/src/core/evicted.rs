@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use leeward_engine::Input;
 use leeward_fabric::Nanos;
 use leeward_ledger::{EntryId, LedgerSettings};
-use leeward_records::Change;
+use leeward_records::{Change, DecisionId};
 
 use super::error::ReleaseError;
 use super::{Addresses, Coordinator};
@@ -21,7 +21,7 @@ pub(super) const AT_ONCE: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct ExpiredEntries {
     /// Id of the decision.
-    pub id: u64,
+    pub id: DecisionId,
     /// Ledger entries of the decision.
     pub entries: Vec<EntryId>,
 }
@@ -30,9 +30,9 @@ pub(crate) struct ExpiredEntries {
 #[derive(Debug)]
 pub(crate) struct EvictedDecisions {
     /// Time and entries by decision.
-    held: BTreeMap<u64, (Nanos, Vec<EntryId>)>,
+    held: BTreeMap<DecisionId, (Nanos, Vec<EntryId>)>,
     /// The same entries, ordered by time.
-    decided: BTreeSet<(Nanos, u64)>,
+    decided: BTreeSet<(Nanos, DecisionId)>,
     /// Lifetime of an entry after its decision.
     lasts: Nanos,
     most: usize,
@@ -68,7 +68,7 @@ impl EvictedDecisions {
     }
 
     /// Removes the entries of a decision; `None` if it has none.
-    pub fn take(&mut self, id: u64) -> Option<ExpiredEntries> {
+    pub fn take(&mut self, id: DecisionId) -> Option<ExpiredEntries> {
         let (decided, entries) = self.held.remove(&id)?;
         self.decided.remove(&(decided, id));
         Some(ExpiredEntries { id, entries })
@@ -77,14 +77,14 @@ impl EvictedDecisions {
     /// Removes entries that expire by `now`, up to a limit per call.
     pub fn over(&mut self, now: Nanos) -> Vec<ExpiredEntries> {
         let over = self.decided.iter().take_while(|(decided, _)| decided.plus(self.lasts) <= now);
-        let over: Vec<u64> = over.take(AT_ONCE).map(|&(_, id)| id).collect();
+        let over: Vec<DecisionId> = over.take(AT_ONCE).map(|&(_, id)| id).collect();
         over.into_iter().filter_map(|id| self.take(id)).collect()
     }
 }
 
 impl<A: Addresses> Coordinator<A> {
     /// Returns true if a decision that is not in memory may be in the store: its id was assigned.
-    pub(super) fn is_evicted(&self, id: u64) -> bool {
+    pub(super) fn is_evicted(&self, id: DecisionId) -> bool {
         id < self.next
     }
 
@@ -92,7 +92,7 @@ impl<A: Addresses> Coordinator<A> {
     ///
     /// # Errors
     /// No decision has this id.
-    pub(super) fn end_evicted(&mut self, id: u64) -> Result<(), ReleaseError> {
+    pub(super) fn end_evicted(&mut self, id: DecisionId) -> Result<(), ReleaseError> {
         if !self.is_evicted(id) {
             return Err(ReleaseError::NotFound(id));
         }

@@ -62,7 +62,7 @@ impl<A: Addresses> Coordinator<A> {
         let hosts: Option<Vec<HostId>> = moved.details.hosts.iter().map(|name| fabric.host(name)).collect();
         let Some(hosts) = hosts else { return Ok(()) };
         let left = match known.details.spec {
-            PlacementSpec::Tasks(_) => Input::Ended(id),
+            PlacementSpec::Tasks(_) => Input::Ended(id.0),
             _ => Input::Release(&known.entries),
         };
         self.tell(left);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use leeward_records::Caller;
+use leeward_records::{Caller, DecisionId};
 
 /// The most recent clients and keys.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ struct Client {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RequestState {
     /// The request waits for its decision, under this id.
-    Waits(u64),
+    Waits(DecisionId),
     /// The request was decided, under this id.
-    Decided(u64),
+    Decided(DecisionId),
     /// The request was rejected. Nothing was committed, so the client may repeat it.
     Refused,
 }
@@ -81,7 +81,7 @@ impl IdempotencyCache {
     }
 
     /// Records that a request waits for its decision under this id.
-    pub fn ask(&mut self, caller: &Caller, ask: u64) {
+    pub fn ask(&mut self, caller: &Caller, ask: DecisionId) {
         self.note(caller, RequestState::Waits(ask));
         if let Caller::Client { client, sequence } = caller
             && let Some(client) = self.by_name.get_mut(client)

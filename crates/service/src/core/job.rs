@@ -10,7 +10,7 @@ use leeward_ledger::Epoch;
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment};
 use leeward_placement::{Decision, Refusal};
-use leeward_records::DecisionRecord;
+use leeward_records::{DecisionId, DecisionRecord};
 use leeward_registry::{PolicySpec, RegistryError};
 use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Rejected};
 
@@ -69,7 +69,7 @@ pub(super) struct AdmissionInput {
     /// Decisions behind the active guarantees.
     pub standing: Vec<Arc<DecisionRecord>>,
     pub form: Form,
-    pub id: u64,
+    pub id: DecisionId,
     pub policy: PolicySpec,
     /// Hosts closed to the volume if a server is to be chosen; `None` if the volume exists.
     pub among: Option<Vec<HostId>>,
@@ -81,8 +81,8 @@ impl AdmissionInput {
         let standing: Vec<ActiveWorkload> =
             standing.iter().filter_map(|record| standing_of(record)).collect();
         match among {
-            None => online::admit(&cluster, &standing, &form, id, &policy),
-            Some(closed) => online::pack(&cluster, &standing, &form, id, &policy, &closed),
+            None => online::admit(&cluster, &standing, &form, id.0, &policy),
+            Some(closed) => online::pack(&cluster, &standing, &form, id.0, &policy, &closed),
         }
     }
 }
@@ -90,7 +90,7 @@ impl AdmissionInput {
 /// Guarantee of a decision; `None` if it has none.
 fn standing_of(record: &DecisionRecord) -> Option<ActiveWorkload> {
     let form = record.details.spec.workload()?.workload.clone();
-    Some(ActiveWorkload { id: record.id, form, agreed: record.details.promise.clone()? })
+    Some(ActiveWorkload { id: record.id.0, form, agreed: record.details.promise.clone()? })
 }
 
 /// Result of a job.
@@ -269,7 +269,7 @@ mod tests {
             coordinator.completions().next(),
             Some(Completion::Place(2, Ok(DecisionLookup::InMemory(_))))
         ));
-        coordinator.what_if(Nanos(4), 1, "dnc", 3);
+        coordinator.what_if(Nanos(4), DecisionId(1), "dnc", 3);
         let number = coordinator.jobs().next().expect("an analysis starts").number;
         coordinator.found(Nanos(5), JobResult { number, answer: JobOutput::WhatIf(Err(Panicked)) });
         let panicked = Some(Completion::WhatIf(3, Err(CallError::Failed(WhatIfError::Panicked))));

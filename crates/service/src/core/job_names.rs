@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use leeward_engine::{Availability, Input};
 use leeward_fabric::Nanos;
-use leeward_records::{Change, PlacementSpec};
+use leeward_records::{Change, DecisionId, PlacementSpec};
 
 use super::error::TooManyJobs;
 use super::{Addresses, Coordinator};
@@ -36,8 +36,13 @@ struct NamedJob {
 
 impl JobNames {
     /// Number of the job of a request that is decided under `id`, if known.
-    pub fn number(&self, name: Option<&String>, id: u64) -> Option<u64> {
-        name.map_or(Some(UNNAMED | id), |name| self.by_name.get(name).map(|job| job.number))
+    pub fn number(&self, name: Option<&String>, id: DecisionId) -> Option<u64> {
+        if name.is_none() { Some(UNNAMED | id.0) } else { self.named(name) }
+    }
+
+    /// Number of the job of a name, if known.
+    pub fn named(&self, name: Option<&String>) -> Option<u64> {
+        self.by_name.get(name?).map(|job| job.number)
     }
 
     fn known(&mut self, name: &str) -> &mut NamedJob {
@@ -72,8 +77,8 @@ pub(super) fn job_of(spec: &PlacementSpec) -> Option<&String> {
 impl<A: Addresses> Coordinator<A> {
     /// Number of the job of a request that is decided under `id`. The name stays known until [`Coordinator::let_go`]
     /// was called the same number of times.
-    pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: u64) -> u64 {
-        let Some(name) = job_of(spec) else { return UNNAMED | id };
+    pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: DecisionId) -> u64 {
+        let Some(name) = job_of(spec) else { return UNNAMED | id.0 };
         let job = self.job_names.known(name);
         job.uses += 1;
         job.number

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use leeward_engine::{Advice, Input};
 use leeward_fabric::Nanos;
 use leeward_placement::tasks::TaskId;
-use leeward_records::{Change, DecisionRecord, Migration, MigrationState, PlacementSpec};
+use leeward_records::{Change, DecisionId, DecisionRecord, Migration, MigrationState, PlacementSpec};
 
 use super::error::AnswerError;
 use super::{Addresses, Coordinator};
@@ -74,13 +74,13 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn advised(&mut self, advice: Vec<Advice>) {
         let fabric = self.engine.ledger().fabric().clone();
         for Advice { task, from, to, link } in advice {
-            let Some(record) = self.records.get(task.app).cloned() else { continue };
+            let Some(record) = self.records.get(DecisionId(task.app)).cloned() else { continue };
             let PlacementSpec::Tasks(spec) = &record.details.spec else { continue };
             let name = spec.tasks.get(task.index as usize).map(|task| task.name.clone());
             let migration = Migration {
                 id: self.migrations.next,
                 at: self.now,
-                decision: task.app,
+                decision: DecisionId(task.app),
                 index: task.index,
                 task: name.unwrap_or_default(),
                 job: spec.job.clone(),
@@ -104,7 +104,7 @@ impl<A: Addresses> Coordinator<A> {
     fn put_task(&mut self, task: TaskId, host: &str) {
         let entries: Vec<_> = self.engine.entries_of(task.app).collect();
         let held = self.held(&entries);
-        let changed = self.records.change(task.app, |record: &mut DecisionRecord| {
+        let changed = self.records.change(DecisionId(task.app), |record: &mut DecisionRecord| {
             record.entries = entries;
             if let Some(at) = record.details.hosts.get_mut(task.index as usize) {
                 host.clone_into(at);
@@ -141,7 +141,7 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Finishes an advised move.
     fn close(&mut self, migration: Migration) {
-        let task = TaskId { app: migration.decision, index: migration.index };
+        let task = TaskId { app: migration.decision.0, index: migration.index };
         if migration.state == MigrationState::Done {
             self.tell(Input::TaskRestarted(task));
         } else if let Some(host) = self.engine.ledger().fabric().host(&migration.from)

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Input, Output};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{DiscardedSamples, Epoch, Scratch};
-use leeward_records::{Change, ClusterVersion};
+use leeward_records::{Change, ClusterVersion, DecisionId};
 
 pub use self::admission::AdmissionPolicies;
 use self::admission::Promises;
@@ -119,14 +119,14 @@ pub struct Coordinator<A: Addresses> {
     clients: IdempotencyCache,
     job_names: JobNames,
     /// Decisions that expire, by time.
-    expiries: BTreeSet<(Nanos, u64)>,
+    expiries: BTreeSet<(Nanos, DecisionId)>,
     /// Copies on each host, from decisions in memory that have not ended.
     replicas: Vec<u32>,
     /// Counts of decisions and of accepted samples.
     decided: u64,
     samples: u64,
     /// Requests that wait for their decision, by id.
-    waiting: BTreeMap<u64, Waiting<A>>,
+    waiting: BTreeMap<DecisionId, Waiting<A>>,
     /// The apps among them that take too long for the actor's loop, and their total size in bytes.
     apps: JobQueue<App>,
     apps_bytes: usize,
@@ -137,7 +137,7 @@ pub struct Coordinator<A: Addresses> {
     /// Version of the cluster.
     version: ClusterVersion,
     /// Id of the next decision.
-    next: u64,
+    next: DecisionId,
     now: Nanos,
     wake: Option<Nanos>,
     outputs: Vec<Output>,
@@ -179,7 +179,7 @@ impl<A: Addresses> Coordinator<A> {
             scores: JobQueue::default(),
             limits,
             version: ClusterVersion::default(),
-            next: 0,
+            next: DecisionId::default(),
             now: Nanos(0),
             wake: None,
             outputs: Vec::new(),
@@ -284,7 +284,7 @@ impl<A: Addresses> Coordinator<A> {
             match output {
                 Output::ReplicasPlaced(ask, answer) => {
                     let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
-                    over.extend(self.settle(ask, answer));
+                    over.extend(self.settle(DecisionId(ask), answer));
                 }
                 Output::WakeAt(at) => self.wake = Some(at),
                 Output::Discarded(samples) => discarded = samples,

@@ -6,7 +6,7 @@ use leeward_engine::{CommittedDecision, Input};
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::EntryId;
 use leeward_placement::Refusal;
-use leeward_records::{Caller, Change, DecisionDetails, DecisionRecord, PlacementSpec};
+use leeward_records::{Caller, Change, DecisionDetails, DecisionId, DecisionRecord, PlacementSpec};
 
 use super::completion::{Completion, PlaceTo};
 use super::error::{CallError, PlaceError, ReleaseError};
@@ -46,7 +46,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Adds a caller to a waiting request that was already sent.
     fn join(
         &mut self,
-        ask: u64,
+        ask: DecisionId,
         placement: Placement,
         to: PlaceTo<A>,
     ) -> Result<(), (PlaceTo<A>, PlaceError)> {
@@ -71,11 +71,11 @@ impl<A: Addresses> Coordinator<A> {
     /// Decides a new request, at once or later.
     fn decide(&mut self, mut placement: Placement, to: PlaceTo<A>) {
         let id = self.next;
-        self.next += 1;
+        self.next = id.next();
         let job = self.hold_job(&placement.spec, id);
         match &mut placement.request {
-            Request::Replicas(request) => (request.id, request.file) = (id, id),
-            Request::Tasks(request) => (request.id, request.job) = (id, job),
+            Request::Replicas(request) => (request.id, request.file) = (id.0, id.0),
+            Request::Tasks(request) => (request.id, request.job) = (id.0, job),
             Request::Workload => {}
         }
         if let Some(caller) = &placement.caller {
@@ -89,7 +89,7 @@ impl<A: Addresses> Coordinator<A> {
         self.waiting.insert(id, Waiting { placement, callers: vec![to] });
         match request {
             None => self.decide_later(id),
-            Some(Request::Replicas(request)) => drop(self.tell(Input::PlaceReplicas(id, request))),
+            Some(Request::Replicas(request)) => drop(self.tell(Input::PlaceReplicas(id.0, request))),
             Some(Request::Tasks(request)) => {
                 let (answer, outputs) = self.call(|engine, now, out| engine.place_app(now, request, out));
                 let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
@@ -104,7 +104,7 @@ impl<A: Addresses> Coordinator<A> {
     /// release.
     pub(super) fn settle<C>(
         &mut self,
-        ask: u64,
+        ask: DecisionId,
         answer: Result<(Vec<HostId>, CommittedDecision<C>), Refusal>,
     ) -> Vec<ExpiredEntries> {
         let (hosts, CommittedDecision { decision, entries }) = match answer {
@@ -133,7 +133,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Stores a decision in memory and replies to all callers of its request. Returns entries to release.
     pub(super) fn decided(
         &mut self,
-        id: u64,
+        id: DecisionId,
         caller: Option<Caller>,
         lasts: Option<Nanos>,
         details: DecisionDetails,
@@ -178,7 +178,7 @@ impl<A: Addresses> Coordinator<A> {
     pub fn release(
         &mut self,
         now: Nanos,
-        id: u64,
+        id: DecisionId,
     ) -> Result<DecisionLookup<Arc<DecisionRecord>>, ReleaseError> {
         self.wake(now);
         match self.end(id) {
@@ -188,7 +188,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Ends a decision; `None` if it is not in memory. An ended decision does not change.
-    pub(super) fn end(&mut self, id: u64) -> Option<Arc<DecisionRecord>> {
+    pub(super) fn end(&mut self, id: DecisionId) -> Option<Arc<DecisionRecord>> {
         let (record, entries) = self.records.release(id, self.now)?;
         let Some(entries) = entries else { return Some(record) };
         if let Some(at) = record.expires {
@@ -199,7 +199,7 @@ impl<A: Addresses> Coordinator<A> {
         self.let_go(&record.details.spec);
         self.changes.push(Change::Ended { id, released: record.released });
         match record.details.spec {
-            PlacementSpec::Tasks(_) => self.tell(Input::Ended(id)),
+            PlacementSpec::Tasks(_) => self.tell(Input::Ended(id.0)),
             _ => self.tell(Input::Release(&entries)),
         };
         Some(record)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leeward_fabric::Nanos;
-use leeward_records::{DecisionRecord, Migration};
+use leeward_records::{DecisionId, DecisionRecord, Migration};
 
 use super::{
     Addresses, Coordinator, DecisionError, DecisionLookup, DecisionQuery, MigrationQuery, NoWorkload,
@@ -18,7 +18,7 @@ impl<A: Addresses> Coordinator<A> {
     pub fn decision(
         &mut self,
         now: Nanos,
-        id: u64,
+        id: DecisionId,
     ) -> Result<DecisionLookup<Arc<DecisionRecord>>, DecisionError> {
         self.wake(now);
         match self.records.get(id) {
@@ -51,9 +51,9 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Returns workloads with a guaranteed SLO, with decision ids below `before`, in descending order.
-    pub fn workloads(&mut self, now: Nanos, before: Option<u64>, limit: usize) -> Vec<WorkloadState> {
+    pub fn workloads(&mut self, now: Nanos, before: Option<DecisionId>, limit: usize) -> Vec<WorkloadState> {
         self.wake(now);
-        let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
+        let mut numbers: Vec<DecisionId> = self.promises.in_force.values().copied().collect();
         numbers.sort_unstable_by(|a, b| b.cmp(a));
         let wanted = numbers.into_iter().filter(|&number| before.is_none_or(|before| number < before));
         let records = wanted.filter_map(|number| self.records.get(number)).take(limit);

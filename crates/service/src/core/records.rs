@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use leeward_fabric::Nanos;
 use leeward_ledger::EntryId;
-use leeward_records::{DecisionRecord, PlacementSpec};
+use leeward_records::{DecisionId, DecisionRecord, PlacementSpec};
 
 /// The last decisions.
 #[derive(Debug)]
 pub(crate) struct Records {
-    kept: BTreeMap<u64, Arc<DecisionRecord>>,
+    kept: BTreeMap<DecisionId, Arc<DecisionRecord>>,
     /// Ids in the order of the decisions. A request that waited got its id long before its decision.
-    order: VecDeque<u64>,
+    order: VecDeque<DecisionId>,
     /// Evicted decisions of running tasks and workloads.
-    running: BTreeMap<u64, Arc<DecisionRecord>>,
+    running: BTreeMap<DecisionId, Arc<DecisionRecord>>,
     most: usize,
 }
 
@@ -33,12 +33,12 @@ impl Records {
     }
 
     /// Decision of an id.
-    pub fn get(&self, id: u64) -> Option<&Arc<DecisionRecord>> {
+    pub fn get(&self, id: DecisionId) -> Option<&Arc<DecisionRecord>> {
         self.kept.get(&id).or_else(|| self.running.get(&id))
     }
 
     /// Decisions with ids below `before` (or all), in descending order of ids.
-    pub fn last(&self, before: Option<u64>) -> impl Iterator<Item = &Arc<DecisionRecord>> {
+    pub fn last(&self, before: Option<DecisionId>) -> impl Iterator<Item = &Arc<DecisionRecord>> {
         let end = before.map_or(Bound::Unbounded, Bound::Excluded);
         let below = (Bound::Unbounded, end);
         // A request that waited is decided after requests with higher ids, so the ids of running ones may be anywhere
@@ -71,7 +71,7 @@ impl Records {
     /// Changes the decision of an id.
     pub fn change(
         &mut self,
-        id: u64,
+        id: DecisionId,
         change: impl FnOnce(&mut DecisionRecord),
     ) -> Option<&Arc<DecisionRecord>> {
         let kept = match self.kept.get_mut(&id) {
@@ -84,7 +84,11 @@ impl Records {
 
     /// Records the end of a decision. Returns it with the entries to release; `None` instead of the entries if it had
     /// already ended.
-    pub fn release(&mut self, id: u64, now: Nanos) -> Option<(Arc<DecisionRecord>, Option<Vec<EntryId>>)> {
+    pub fn release(
+        &mut self,
+        id: DecisionId,
+        now: Nanos,
+    ) -> Option<(Arc<DecisionRecord>, Option<Vec<EntryId>>)> {
         let mut ran = self.running.remove(&id);
         let record = self.kept.get_mut(&id).or(ran.as_mut())?;
         let entries = record.released.is_none().then(|| {
@@ -105,7 +109,7 @@ mod tests {
     use super::*;
     use leeward_records::{DecisionDetails, ReplicasSpec, TasksSpec};
 
-    fn record(id: u64, runs: bool) -> Arc<DecisionRecord> {
+    fn record(id: DecisionId, runs: bool) -> Arc<DecisionRecord> {
         let spec = if runs {
             PlacementSpec::Tasks(TasksSpec::default())
         } else {
@@ -129,20 +133,20 @@ mod tests {
             ids.sort_by_key(|id| (id ^ order).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             for id in ids {
                 there.insert(id);
-                if let Some(left) = records.keep(record(id, id % 3 == 0)) {
-                    there.remove(&left.id);
+                if let Some(left) = records.keep(record(DecisionId(id), id % 3 == 0)) {
+                    there.remove(&left.id.0);
                 }
             }
             for id in ended {
-                if records.release(id, Nanos(1)).is_some() && records.get(id).is_none() {
+                if records.release(DecisionId(id), Nanos(1)).is_some() && records.get(DecisionId(id)).is_none() {
                     there.remove(&id);
                 }
             }
             let (mut paged, mut before) = (Vec::new(), None);
             loop {
-                let found: Vec<u64> = records.last(before).take(page).map(|record| record.id).collect();
+                let found: Vec<u64> = records.last(before).take(page).map(|record| record.id.0).collect();
                 let Some(&last) = found.last() else { break };
-                (before, paged) = (Some(last), [paged, found].concat());
+                (before, paged) = (Some(DecisionId(last)), [paged, found].concat());
             }
             prop_assert_eq!(paged, there.into_iter().rev().collect::<Vec<_>>());
         }

@@ -6,7 +6,7 @@ use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
 use leeward_ledger::Epoch;
 use leeward_placement::Refusal;
 use leeward_placement::tasks::HostRating;
-use leeward_records::DecisionRecord;
+use leeward_records::{DecisionId, DecisionRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub enum DecisionLookup<T> {
     /// The decision is in memory.
     InMemory(T),
     /// The decision is evicted: only the store may have it.
-    Evicted(u64),
+    Evicted(DecisionId),
 }
 
 /// Result of a report.
@@ -93,7 +93,7 @@ pub struct RackContent {
     /// Tasks that run in the rack.
     pub tasks: Vec<TaskState>,
     /// Copies that decisions in memory placed there and that have not ended: decision, host and size.
-    pub replicas: Vec<(u64, String, Bytes)>,
+    pub replicas: Vec<(DecisionId, String, Bytes)>,
     /// Rates reserved on the links of the rack and of its hosts.
     pub reservations: Vec<ReservationState>,
 }
@@ -115,7 +115,7 @@ pub struct ReservationState {
 #[derive(Clone, PartialEq, Debug)]
 pub struct TaskState {
     /// Id of the decision that placed it.
-    pub decision: u64,
+    pub decision: DecisionId,
     /// Name of the task.
     pub name: String,
     /// Name of its job, if any.

@@ -5,7 +5,7 @@ use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{AppRequest, Peer, TaskId};
-use leeward_records::{Caller, MigrationState, PlacementSpec};
+use leeward_records::{Caller, DecisionId, MigrationState, PlacementSpec};
 
 use super::disks::ReportedDiskName;
 use super::readings::Reading;
@@ -90,7 +90,7 @@ pub struct DecisionQuery {
     /// Kind of the request; `None` for all kinds.
     pub kind: Option<&'static str>,
     /// Only ids below this one.
-    pub before: Option<u64>,
+    pub before: Option<DecisionId>,
     /// Largest number of decisions.
     pub limit: usize,
     /// Only decisions that are not released.

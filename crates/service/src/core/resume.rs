@@ -5,7 +5,8 @@ use std::sync::Arc;
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{CommitError, Entry};
 use leeward_records::{
-    Caller, Change, ClusterVersion, DecisionRecord, PlacementSpec, ReplicasSpec, State, StoredEntry,
+    Caller, Change, ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, State,
+    StoredEntry,
 };
 
 use super::idempotency::RequestState;
@@ -24,7 +25,7 @@ impl<A: Addresses> Coordinator<A> {
         let decided = state.decisions.iter();
         let decided = decided.filter_map(|(record, _)| Some((record.caller.as_ref()?, record.id)));
         let callers = state.callers.iter().map(|(caller, id)| (caller, *id));
-        let mut callers: Vec<(&Caller, u64)> = callers.chain(decided).collect();
+        let mut callers: Vec<(&Caller, DecisionId)> = callers.chain(decided).collect();
         callers.sort_by_key(|&(_, id)| id);
         for (caller, id) in callers {
             self.clients.note(caller, RequestState::Decided(id));
@@ -52,7 +53,7 @@ impl<A: Addresses> Coordinator<A> {
         record: DecisionRecord,
         held: Vec<StoredEntry>,
     ) -> Result<(), CommitError> {
-        self.next = self.next.max(record.id + 1);
+        self.next = self.next.max(record.id.next());
         self.now = self.now.max(self.began(record.at));
         let fabric = self.engine.ledger().fabric().clone();
         let hosts: Option<Vec<HostId>> = record.details.hosts.iter().map(|name| fabric.host(name)).collect();

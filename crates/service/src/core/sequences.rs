@@ -11,7 +11,9 @@ use leeward_fabric::{Bytes, Cluster, DomainId, Fabric, HostId, Load, Nanos, Reso
 use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample};
 use leeward_placement::tasks::{App, AppRequest, Peer, TaskId};
 use leeward_placement::{Explain, moves, replicas, tasks};
-use leeward_records::{Caller, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
+use leeward_records::{
+    Caller, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec,
+};
 use leeward_store::{Sqlite, Store};
 use proptest::prelude::*;
 use serde_json::json;
@@ -241,7 +243,7 @@ impl House {
                 self.coordinator.place(
                     now,
                     Placement {
-                        request: Request::Replicas(spec.request(fabric, 0).ok()?),
+                        request: Request::Replicas(spec.request(fabric, DecisionId(0)).ok()?),
                         spec: PlacementSpec::Replicas(spec),
                         caller: caller(of),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
@@ -292,7 +294,7 @@ impl House {
                     to,
                 );
             }
-            Step::Release(id) => drop(self.coordinator.release(now, id)),
+            Step::Release(id) => drop(self.coordinator.release(now, DecisionId(id))),
             Step::Answer(id, true) => drop(self.coordinator.answer(now, id, MigrationAnswer::Done)),
             Step::Answer(id, false) => {
                 drop(self.coordinator.answer(now, id, MigrationAnswer::Refused(None)));
@@ -310,7 +312,12 @@ impl House {
             }
             Step::Ask(what, id) => match what % 8 {
                 0 => {
-                    let query = DecisionQuery { kind: None, before: Some(id), limit: 3, holding: what > 99 };
+                    let query = DecisionQuery {
+                        kind: None,
+                        before: Some(DecisionId(id)),
+                        limit: 3,
+                        holding: what > 99,
+                    };
                     drop(self.coordinator.decisions(now, &query));
                 }
                 1 => {
@@ -324,9 +331,9 @@ impl House {
                 }
                 4 => {
                     let policies = ["sinbad", "utp", "dnc", "compactor", "?", "leeward:effort=10000"];
-                    self.coordinator.what_if(now, id, policies[usize::from(what) % 6], to);
+                    self.coordinator.what_if(now, DecisionId(id), policies[usize::from(what) % 6], to);
                 }
-                5 => drop(self.coordinator.workloads(now, Some(id), 2)),
+                5 => drop(self.coordinator.workloads(now, Some(DecisionId(id)), 2)),
                 6 => drop(self.coordinator.workload(now, &format!("w{}", id % 4))),
                 _ => {
                     let peers =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
-use leeward_records::{ClusterVersion, DecisionRecord, PlacementSpec, ReplicasSpec};
+use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec};
 
 use super::readings::Known;
 use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
@@ -278,7 +278,7 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         let fabric = self.engine.ledger().fabric();
         let task = |running: Running| {
-            let record = self.records.get(running.task.app)?;
+            let record = self.records.get(DecisionId(running.task.app))?;
             let PlacementSpec::Tasks(spec) = &record.details.spec else { return None };
             Some(TaskState {
                 decision: record.id,

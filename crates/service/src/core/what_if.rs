@@ -6,7 +6,7 @@ use leeward_engine::SnapshotScope;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{Epoch, Owner, OwnerKind};
 use leeward_placement::{Decision, Refusal, replicas, tasks};
-use leeward_records::{DecisionDetails, DecisionRecord, PlacementSpec};
+use leeward_records::{DecisionDetails, DecisionId, DecisionRecord, PlacementSpec};
 use leeward_registry::PolicySpec;
 use leeward_slo::{admit, limits};
 
@@ -52,7 +52,7 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
         if pairs <= AT_ONCE {
-            score.request.job = self.job_names.number(score.job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
+            score.request.job = self.job_names.named(score.job.as_ref()).unwrap_or(NO_JOB);
             let scores = self.score_now(&score);
             return self.reply_to_score(to, scores);
         }
@@ -78,7 +78,7 @@ impl<A: Addresses> Coordinator<A> {
         let Some(mut asking) = self.scores.next() else { return };
         let Score { request, job, .. } = &mut asking.score;
         // The job may have started or ended after the query was sent.
-        request.job = self.job_names.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
+        request.job = self.job_names.named(job.as_ref()).unwrap_or(NO_JOB);
         let published =
             self.engine.snapshot(SnapshotScope { job: Some(asking.score.request.job), without: None });
         let job = self.promises.job(JobKind::Score(published, asking.score.clone()));
@@ -110,7 +110,7 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Decides a decision's request again under another policy, with settings after colons. The reply is a completion.
     /// The operation commits nothing.
-    pub fn what_if(&mut self, now: Nanos, id: u64, policy: &str, to: WhatIfTo<A>) {
+    pub fn what_if(&mut self, now: Nanos, id: DecisionId, policy: &str, to: WhatIfTo<A>) {
         self.wake(now);
         match self.another(id, policy) {
             Err(error) => self.reply_to_what_if(to, Err(error)),
@@ -141,7 +141,11 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// The decision of an id and the parsed policy, if there is room for another query.
-    fn another(&mut self, id: u64, policy: &str) -> Result<(Arc<DecisionRecord>, PolicySpec), WhatIfError> {
+    fn another(
+        &mut self,
+        id: DecisionId,
+        policy: &str,
+    ) -> Result<(Arc<DecisionRecord>, PolicySpec), WhatIfError> {
         let wrong = |message: String| WhatIfError::Invalid(Some("policy".to_owned()), message);
         let left =
             || if self.is_evicted(id) { WhatIfError::NotInMemory(id) } else { WhatIfError::NotFound(id) };
@@ -151,7 +155,9 @@ impl<A: Addresses> Coordinator<A> {
         let looks = looks(&spec, &record.details.spec, fabric).map_err(wrong)?;
         // The cost of the service's own policy is always allowed.
         let own = match &record.details.spec {
-            PlacementSpec::Tasks(spec) => self.engine.cost_estimate(&spec.request(fabric, 0, 0)),
+            PlacementSpec::Tasks(spec) => {
+                self.engine.cost_estimate(&spec.request(fabric, DecisionId::default(), 0))
+            }
             PlacementSpec::Replicas(_) | PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => 0,
         };
         let most = MOST_LOOKS.max(own);
@@ -185,7 +191,7 @@ impl<A: Addresses> Coordinator<A> {
             spec @ PlacementSpec::Tasks(tasks) => {
                 let job = self.job_names.number(job_of(spec), id).unwrap_or(NO_JOB);
                 let request = tasks.request(&fabric, id, job);
-                let own = Owner { kind: OwnerKind::App, id };
+                let own = Owner { kind: OwnerKind::App, id: id.0 };
                 let published = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });
                 WhatIfJob::Tasks(published, policy, request, hosts)
             }
@@ -275,7 +281,7 @@ fn looks(
             // The estimate does not depend on the ids.
             tasks::REGISTRY
                 .make(name, settings)
-                .map(|policy| policy.cost_estimate(&spec.request(fabric, 0, 0), fabric))
+                .map(|policy| policy.cost_estimate(&spec.request(fabric, DecisionId::default(), 0), fabric))
         }
         PlacementSpec::Workload(_) => admit::REGISTRY.make(name, settings).map(|_| 0),
         PlacementSpec::Volumes(_) => limits::REGISTRY.make(name, settings).map(|_| 0),

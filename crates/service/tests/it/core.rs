@@ -8,7 +8,7 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_placement::{Explain, Refusal, replicas};
-use leeward_records::{Caller, Change, PlacementSpec, ReplicasSpec, WorkloadSpec};
+use leeward_records::{Caller, Change, DecisionId, PlacementSpec, ReplicasSpec, WorkloadSpec};
 use leeward_service::{
     Addresses, Coordinator, DecisionError, DecisionLookup, HostReport, InvalidReport, Limits, LinkState,
     NetworkSnapshot, Part, PlaceError, Placement, ReleaseError, Report, ReportSummary, Request, Skipped,
@@ -63,7 +63,7 @@ fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
     let writer = Some("r0h0".to_owned());
     let spec = ReplicasSpec { size: Bytes(bytes), replicas: 3, writer, ..ReplicasSpec::default() };
     Placement {
-        request: Request::Replicas(spec.request(ledger().fabric(), 0).expect("a right request")),
+        request: Request::Replicas(spec.request(ledger().fabric(), DecisionId(0)).expect("a right request")),
         spec: PlacementSpec::Replicas(spec),
         caller: caller.map(|(client, sequence)| Caller::Client { client: Arc::from(client), sequence }),
         lasts: None,
@@ -103,8 +103,8 @@ fn a_placement_records_hosts_limit_and_age_of_telemetry() {
     let limit = record.details.limit.as_ref().expect("sinbad looks at loads");
     assert!(limit.at.is_some());
     assert_eq!(limit.value_bps, 400_000_000, "the disk is narrower than any idle link");
-    assert_eq!(coordinator.decision(at(1_500), 0), Ok(DecisionLookup::InMemory(record)));
-    assert_eq!(coordinator.decision(at(1_500), 1), Err(DecisionError::NotFound(1)));
+    assert_eq!(coordinator.decision(at(1_500), DecisionId(0)), Ok(DecisionLookup::InMemory(record)));
+    assert_eq!(coordinator.decision(at(1_500), DecisionId(1)), Err(DecisionError::NotFound(DecisionId(1))));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_repeated_sequence_returns_the_same_decision_and_commits_nothing() {
     assert_eq!(known(&mut coordinator, at(1_200)), before);
     // Sequences are per client.
     let (other, repeated) = placed(place_now(&mut coordinator, at(1_200), block(Some(("b", 7)))));
-    assert_eq!((other.id, repeated), (1, false));
+    assert_eq!((other.id, repeated), (DecisionId(1), false));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_release_restores_the_loads_and_is_idempotent() {
     // A late copy of the request gets the decision and places nothing.
     let (late, repeated) = placed(place_now(&mut coordinator, at(1_400), block(Some(("a", 1)))));
     assert_eq!((late.released, repeated), (Some(at(1_200)), true));
-    assert_eq!(coordinator.release(at(1_400), 9), Err(ReleaseError::NotFound(9)));
+    assert_eq!(coordinator.release(at(1_400), DecisionId(9)), Err(ReleaseError::NotFound(DecisionId(9))));
 }
 
 #[test]
@@ -203,13 +203,16 @@ fn evicted_decisions_still_count_in_the_loads() {
     }
     assert_eq!(loads(&mut coordinator, at(1_100)), loads(&mut all, at(1_100)));
     for id in 0..3 {
-        assert_eq!(coordinator.decision(at(1_100), id), Ok(DecisionLookup::Evicted(id)));
+        assert_eq!(
+            coordinator.decision(at(1_100), DecisionId(id)),
+            Ok(DecisionLookup::Evicted(DecisionId(id)))
+        );
     }
-    assert_eq!(coordinator.decision(at(1_100), 5), Err(DecisionError::NotFound(5)));
+    assert_eq!(coordinator.decision(at(1_100), DecisionId(5)), Err(DecisionError::NotFound(DecisionId(5))));
     for id in [3, 4] {
-        assert!(coordinator.release(at(1_100), id).is_ok());
+        assert!(coordinator.release(at(1_100), DecisionId(id)).is_ok());
     }
-    (0..5).for_each(|id| assert!(all.release(at(1_100), id).is_ok()));
+    (0..5).for_each(|id| assert!(all.release(at(1_100), DecisionId(id)).is_ok()));
     assert_ne!(loads(&mut coordinator, at(1_100)), loads(&mut all, at(1_100)), "three of them still count");
     // The next windows contain the load of the three placements; later their entries are gone.
     for seconds in 2..30 {
@@ -231,15 +234,15 @@ fn evicted_decisions_still_end_on_time() {
     }
     let _ = coordinator.changes();
     for id in 0..5 {
-        let told = coordinator.release(at(1_200), id);
-        assert_eq!(told == Ok(DecisionLookup::Evicted(id)), id < 3, "{told:?}");
-        let ended = Change::Ended { id, released: Some(at(1_200)) };
+        let told = coordinator.release(at(1_200), DecisionId(id));
+        assert_eq!(told == Ok(DecisionLookup::Evicted(DecisionId(id))), id < 3, "{told:?}");
+        let ended = Change::Ended { id: DecisionId(id), released: Some(at(1_200)) };
         assert_eq!(coordinator.changes().collect::<Vec<Change>>(), [ended]);
     }
     assert_eq!(loads(&mut coordinator, at(1_200)), before);
     // A repeated end returns the same answer; an unknown decision is an error.
-    assert!(coordinator.release(at(1_200), 0).is_ok());
-    assert_eq!(coordinator.release(at(1_200), 5), Err(ReleaseError::NotFound(5)));
+    assert!(coordinator.release(at(1_200), DecisionId(0)).is_ok());
+    assert_eq!(coordinator.release(at(1_200), DecisionId(5)), Err(ReleaseError::NotFound(DecisionId(5))));
     assert_eq!(loads(&mut coordinator, at(1_200)), before);
 }
 
@@ -249,7 +252,7 @@ fn a_repeat_of_an_evicted_decision_is_not_placed_twice() {
     placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
     placed(place_now(&mut coordinator, at(1_100), block(Some(("b", 1)))));
     let again = place_now(&mut coordinator, at(1_100), block(Some(("a", 1))));
-    assert_eq!(again, Ok(DecisionLookup::Evicted(0)), "the store has the decision");
+    assert_eq!(again, Ok(DecisionLookup::Evicted(DecisionId(0))), "the store has the decision");
 }
 
 #[test]
@@ -291,12 +294,12 @@ fn the_earliest_decision_is_evicted_first_whatever_its_id() {
         informed("interval: 2s", Limits { decisions: 1, ..Limits::default() });
     assert_eq!(place(&mut coordinator, at(1_100), block(None), 0), []);
     let (small, _) = placed(place_now(&mut coordinator, at(1_200), sized(1, None)));
-    assert_eq!(small.id, 1);
+    assert_eq!(small.id, DecisionId(1));
     coordinator.wake(Nanos(2 * SECOND.0));
     let (waited, _) = placed(place_replies(&mut coordinator).remove(0).1);
-    assert_eq!(waited.id, 0);
-    assert_eq!(coordinator.decision(at(2_100), 0), Ok(DecisionLookup::InMemory(waited)));
-    assert_eq!(coordinator.decision(at(2_100), 1), Ok(DecisionLookup::Evicted(1)));
+    assert_eq!(waited.id, DecisionId(0));
+    assert_eq!(coordinator.decision(at(2_100), DecisionId(0)), Ok(DecisionLookup::InMemory(waited)));
+    assert_eq!(coordinator.decision(at(2_100), DecisionId(1)), Ok(DecisionLookup::Evicted(DecisionId(1))));
 }
 
 #[test]

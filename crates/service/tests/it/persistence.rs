@@ -11,8 +11,8 @@ use leeward_ledger::{Epoch, Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_placement::tasks::{App, TaskId};
 use leeward_records::{
-    Caller, Change, DecisionDetails, DecisionRecord, Migration, MigrationState, PlacementSpec, ReplicasSpec,
-    TasksSpec, WorkloadSpec,
+    Caller, Change, DecisionDetails, DecisionId, DecisionRecord, Migration, MigrationState, PlacementSpec,
+    ReplicasSpec, TasksSpec, WorkloadSpec,
 };
 use leeward_service::{
     AnswerError, Coordinator, DecisionError, DecisionLookup, Limits, MigrationAnswer, MigrationQuery,
@@ -91,7 +91,7 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
         Act::Block { size, key } => {
             let spec = ReplicasSpec { size: Bytes(size), replicas: 3, ..ReplicasSpec::default() };
             Step::Place(Placement {
-                request: Request::Replicas(spec.request(fabric, 0).expect("a right request")),
+                request: Request::Replicas(spec.request(fabric, DecisionId(0)).expect("a right request")),
                 spec: PlacementSpec::Replicas(spec),
                 caller: key.map(|key| Caller::Key(Arc::from(format!("\0\\{key}")))),
                 lasts: None,
@@ -147,7 +147,7 @@ fn look_into(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
 }
 
 fn kept(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<DecisionRecord> {
-    match coordinator.decision(now, id) {
+    match coordinator.decision(now, DecisionId(id)) {
         Ok(DecisionLookup::InMemory(record)) => {
             Some(DecisionRecord { entries: Vec::new(), ..(*record).clone() })
         }
@@ -185,7 +185,7 @@ fn carried_out(
         match message(of, act, now, next) {
             Some(Step::Report(report)) => drop(coordinator.report(now, report)),
             Some(Step::Place(placement)) => coordinator.place(now, placement, 0),
-            Some(Step::Release(id)) => drop(coordinator.release(now, id)),
+            Some(Step::Release(id)) => drop(coordinator.release(now, DecisionId(id))),
             Some(Step::Get(_)) | None => coordinator.wake(now),
         }
         look_into(coordinator, now);
@@ -238,7 +238,7 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     resumed.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(one_more(&mut resumed), one_more(&mut before));
     let number = number(&mut after);
-    prop_assert!(last.is_none_or(|last| number > last), "number {} after {:?}", number, last);
+    prop_assert!(last.is_none_or(|last| number > DecisionId(last)), "number {} after {:?}", number, last);
     Ok(())
 }
 
@@ -255,7 +255,7 @@ fn answered(
     coordinator: &mut Coordinator<Numbers>,
     now: Nanos,
     step: Step,
-    find: impl FnOnce(&mut Coordinator<Numbers>, u64) -> Option<DecisionRecord>,
+    find: impl FnOnce(&mut Coordinator<Numbers>, DecisionId) -> Option<DecisionRecord>,
 ) -> Told {
     let bare = |record: Arc<DecisionRecord>| {
         let details = DecisionDetails { epoch: Epoch::default(), ..record.details.clone() };
@@ -283,12 +283,12 @@ fn answered(
                 Err(error) => Told::NotPlaced(error),
             }
         }
-        Step::Release(id) => match coordinator.release(now, id) {
+        Step::Release(id) => match coordinator.release(now, DecisionId(id)) {
             Ok(DecisionLookup::InMemory(record)) => Told::Decision(bare(record)),
             Ok(DecisionLookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
             Err(_) => Told::NoDecision,
         },
-        Step::Get(id) => match coordinator.decision(now, id) {
+        Step::Get(id) => match coordinator.decision(now, DecisionId(id)) {
             Ok(DecisionLookup::InMemory(record)) => Told::Decision(bare(record)),
             Ok(DecisionLookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
             Err(_) => Told::NoDecision,
@@ -508,24 +508,24 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     }
     let first = advised[0].clone();
     assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
-    assert_eq!(host_of(&mut before, now, first.decision), first.to);
+    assert_eq!(host_of(&mut before, now, first.decision.0), first.to);
     // A resumed coordinator knows the moves and the task's destination.
     let mut after = coordinator(&of, limits);
     after.resume(store.load(100, 100).expect("the store is readable")).expect("the state fits the cluster");
     assert_eq!(migrations(&mut after, now), advised);
-    assert_eq!(host_of(&mut after, now, first.decision), first.to);
+    assert_eq!(host_of(&mut after, now, first.decision.0), first.to);
     // A rejected move is undone, a completed one stays, and an answer is final.
     let answer = |coordinator: &mut Coordinator<Numbers>, answer| coordinator.answer(now, first.id, answer);
     let refused = MigrationAnswer::Refused(Some("it is busy".to_owned()));
     assert!(answer(&mut after, refused.clone()).is_ok());
-    assert_eq!(host_of(&mut after, now, first.decision), first.from);
+    assert_eq!(host_of(&mut after, now, first.decision.0), first.from);
     assert!(answer(&mut after, refused).is_ok());
     assert_eq!(
         answer(&mut after, MigrationAnswer::Done),
         Err(AnswerError::Answered(MigrationState::Refused))
     );
     assert!(answer(&mut before, MigrationAnswer::Done).is_ok());
-    assert_eq!(host_of(&mut before, now, first.decision), first.to);
+    assert_eq!(host_of(&mut before, now, first.decision.0), first.to);
     // The other moves get no answer.
     let later = now.plus(Nanos(301 * SECOND.0));
     after.wake(later);
@@ -617,7 +617,7 @@ fn the_most_recent_of_many_clients_are_loaded() {
             |_, _| None,
         );
         let Told::Placed(record, true) = again else { panic!("{number}: {again:?}") };
-        assert_eq!(record.id, number);
+        assert_eq!(record.id, DecisionId(number));
     }
 }
 

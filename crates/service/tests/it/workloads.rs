@@ -9,7 +9,7 @@ use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_placement::tasks::{self, AppRequest, Peer, Task, Traffic};
-use leeward_records::{Caller, Change, DecisionRecord, PlacementSpec, WorkloadSpec};
+use leeward_records::{Caller, Change, DecisionId, DecisionRecord, PlacementSpec, WorkloadSpec};
 use leeward_service::{
     Addresses, CallError, Completion, Coordinator, DecisionLookup, HostReport, Job, JobResult, Limits,
     NoWorkload, PlaceError, Placed, Placement, Report, Request, Score, ScoreError, Scores, Skipped,
@@ -154,10 +154,10 @@ fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
         })
         .collect();
     assert_eq!(replies, [(1, false), (2, true)]);
-    assert_eq!(refused(out), PlaceError::NameTaken("a".to_owned(), 0));
+    assert_eq!(refused(out), PlaceError::NameTaken("a".to_owned(), DecisionId(0)));
     let again = placed(tell(&mut coordinator, ask(&b, Some("k")), 0));
-    assert_eq!(again.id, 0, "a repeat returns the first decision");
-    coordinator.release(SECOND, 0).expect("a decision");
+    assert_eq!(again.id, DecisionId(0), "a repeat returns the first decision");
+    coordinator.release(SECOND, DecisionId(0)).expect("a decision");
     assert_eq!(placed(tell(&mut coordinator, ask(&a, None), 0)).released, None);
 }
 
@@ -258,16 +258,19 @@ fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
     for number in 0..8 {
         assert_eq!(place_replies(&mut coordinator), [], "{number}");
         let result = coordinator.jobs().next().expect("an analysis starts").find();
-        coordinator.release(SECOND, number).expect("a decision");
+        coordinator.release(SECOND, DecisionId(number)).expect("a decision");
         coordinator.found(SECOND, result);
     }
     assert_eq!(place_replies(&mut coordinator), [(1, Err(PlaceError::Busy))]);
     assert!(coordinator.jobs().next().is_none());
     // The request may be repeated, and other requests succeed.
-    assert_eq!(placed(tell(&mut coordinator, ask(&form("other", Some("r1h1"), 400, 2), None), 0)).id, 9);
+    assert_eq!(
+        placed(tell(&mut coordinator, ask(&form("other", Some("r1h1"), 400, 2), None), 0)).id,
+        DecisionId(9)
+    );
     assert_eq!(
         placed(tell(&mut coordinator, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 0)).id,
-        10
+        DecisionId(10)
     );
 }
 

@@ -135,12 +135,12 @@ impl<'a> Batch<'a> {
             match change {
                 Change::Decided(record, held) => {
                     decided.push(row::decision(record)?);
-                    holds.push([number(record.id), row::held(record.id, held)?]);
+                    holds.push([number(record.id.0), row::held(record.id, held)?]);
                 }
                 Change::Moved(record, held) => {
                     let held = row::held(record.id, held)?;
-                    others.push((&statements.show, values([row::shown(record)?, number(record.id)])));
-                    others.push((&statements.hold, values([held, number(record.id)])));
+                    others.push((&statements.show, values([row::shown(record)?, number(record.id.0)])));
+                    others.push((&statements.hold, values([held, number(record.id.0)])));
                 }
                 Change::Migration(migration) => {
                     others.push((&statements.migrate, values(row::migration(migration))));
@@ -155,8 +155,8 @@ impl<'a> Batch<'a> {
                     others.push((&statements.version, values(row::version(version))));
                 }
                 Change::Ended { id, released: at } => {
-                    ended.push([number(*id)]);
-                    released.extend(at.map(|at| [number(at.0), number(*id)]));
+                    ended.push([number(id.0)]);
+                    released.extend(at.map(|at| [number(at.0), number(id.0)]));
                 }
             }
         }

@@ -18,7 +18,7 @@ mod touched;
 use std::error::Error as _;
 use std::sync::Arc;
 
-use leeward_records::DecisionRecord;
+use leeward_records::{DecisionId, DecisionRecord};
 use tokio::runtime::{Builder, Runtime};
 
 pub use self::database::Database;
@@ -172,7 +172,7 @@ impl Store for Postgres {
         self.within(async |store| store.session().await?.load(decisions, callers).await)
     }
 
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
+    fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
         self.within(async |store| store.session().await?.decisions(ids).await)
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leeward_records::DecisionRecord;
+use leeward_records::{DecisionId, DecisionRecord};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Error, IsolationLevel, Statement, Transaction};
 
@@ -207,7 +207,7 @@ impl Session {
         let mut found = State {
             cluster: rows(&reading, schema::CLUSTER, None, row::read_version).await?.pop(),
             file: rows(&reading, schema::FILE, None, row::read_version).await?.pop(),
-            next: last.map_or(0, |last| unsigned(last) + 1),
+            next: DecisionId(last.map_or(0, |last| unsigned(last) + 1)),
             decisions: rows(&reading, DECISIONS, Some(decisions), row::read_decision).await?,
             migrations: rows(&reading, schema::MIGRATIONS, None, row::read_migration).await?,
             jobs: rows(&reading, schema::JOBS, None, row::read_job).await?,
@@ -227,8 +227,8 @@ impl Session {
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable or a row is invalid.
-    pub async fn decisions(&self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
-        let ids: Vec<i64> = ids.iter().copied().map(signed).collect();
+    pub async fn decisions(&self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
+        let ids: Vec<i64> = ids.iter().map(|id| signed(id.0)).collect();
         let found = heard(self.client.query(&self.some, &[&ids])).await?;
         found.iter().map(|row| Ok(row::read_decision(row)?.0)).collect()
     }
@@ -285,7 +285,7 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
     let ids: Vec<i64> = decided.iter().chain(&moved).chain(&ended).copied().collect();
     for row in if ids.is_empty() { vec![] } else { heard(reading.query(TOUCHED_DECISIONS, &[&ids])).await? } {
         let (record, held) = row::read_decision(&row)?;
-        let (id, number, released) = (record.id, signed(record.id), record.released);
+        let (id, number, released) = (record.id, signed(record.id.0), record.released);
         if decided.contains(&number) {
             changes.push(Change::Decided(record.into(), held));
         } else if moved.contains(&number) {

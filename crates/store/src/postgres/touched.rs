@@ -31,9 +31,9 @@ impl Touched {
         let mut touched = Touched::default();
         for change in changes {
             match change {
-                Change::Decided(record, _) => touched.decided.insert(signed(record.id)),
-                Change::Moved(record, _) => touched.moved.insert(signed(record.id)),
-                Change::Ended { id, .. } => touched.ended.insert(signed(*id)),
+                Change::Decided(record, _) => touched.decided.insert(signed(record.id.0)),
+                Change::Moved(record, _) => touched.moved.insert(signed(record.id.0)),
+                Change::Ended { id, .. } => touched.ended.insert(signed(id.0)),
                 Change::Migration(migration) => touched.migrations.insert(signed(migration.id)),
                 Change::Job(name, _) | Change::JobOver(name) => touched.jobs.insert(name.clone()),
                 Change::Cluster(_) => std::mem::replace(&mut touched.cluster, true),
