@@ -6,8 +6,8 @@ use leeward_engine::{Engine, Input, Policies};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings};
-use leeward_placement::Explain;
 use leeward_placement::tasks::{self, App, AppRequest};
+use leeward_placement::{Explain, JobId};
 use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 
@@ -41,7 +41,7 @@ impl Scheduler {
     /// Places an app, JSON or YAML, and keeps it running; names of hosts, or None if it is refused.
     fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, Refused> {
         let app = App::from_text("app", app, &Files::default()).map_err(Refused)?;
-        let request = AppRequest { id: number, job, ..app.request };
+        let request = AppRequest { id: number, job: JobId(job), ..app.request };
         let placed = self.engine().place_app(Nanos(0), request, &mut Vec::new());
         let hosts = placed.ok().map(|placed| placed.decision.choice);
         let name = |host| self.fabric.host_name(host).to_owned();

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 use leeward_ledger::{Entry, EntryId};
+use leeward_placement::JobId;
 use leeward_placement::moves::{Budget, MoveRequest, Running};
 use leeward_placement::tasks::{AppRequest, Task, TaskId};
 
@@ -17,7 +18,7 @@ const HOUR: Nanos = Nanos(3_600_000_000_000);
 pub(crate) struct RunningTask {
     pub id: TaskId,
     pub host: HostId,
-    pub job: u64,
+    pub job: JobId,
     /// Stated demand.
     pub demand: Task,
     pub entries: Vec<EntryId>,
@@ -109,7 +110,7 @@ pub(crate) struct Cell {
     /// Number of tasks on each host.
     on: Vec<u32>,
     /// Jobs with tasks, and jobs with a stated availability.
-    jobs: HashMap<u64, Job>,
+    jobs: HashMap<JobId, Job>,
     /// Number of rounds of moves so far.
     rounds: u64,
 }
@@ -187,7 +188,7 @@ impl Cell {
         tasks.take_while(|task| self.places.contains_key(task)).collect()
     }
 
-    pub fn set_availability(&mut self, job: u64, availability: Availability) {
+    pub fn set_availability(&mut self, job: JobId, availability: Availability) {
         let known = self.jobs.entry(job).or_default();
         known.availability = availability;
         if known.is_over() {
@@ -196,7 +197,7 @@ impl Cell {
     }
 
     /// Sets the rates of a task. Returns its job if the rates count towards the job's history.
-    pub fn set_rates(&mut self, id: TaskId, rates: Rates, now: Nanos) -> Option<u64> {
+    pub fn set_rates(&mut self, id: TaskId, rates: Rates, now: Nanos) -> Option<JobId> {
         let &Place { rack, at } = self.places.get(&id)?;
         let placed = &mut self.racks[rack.index()][at as usize];
         placed.rates = Some(rates);

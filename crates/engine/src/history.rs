@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use leeward_fabric::Nanos;
+use leeward_placement::JobId;
 use leeward_placement::tasks::Traffic;
 
 use crate::message::Rates;
@@ -35,7 +36,7 @@ const BITS: u32 = 4;
 /// Jobs with tasks that were observed within the window.
 pub(crate) struct History {
     settings: HistorySettings,
-    jobs: BTreeMap<u64, VecDeque<Part>>,
+    jobs: BTreeMap<JobId, VecDeque<Part>>,
     /// Part of the window in which jobs without recent observations were last removed.
     swept: u64,
 }
@@ -66,7 +67,7 @@ impl History {
     }
 
     /// Adds an observation of a job's task.
-    pub fn note(&mut self, job: u64, rates: Rates, now: Nanos) {
+    pub fn note(&mut self, job: JobId, rates: Rates, now: Nanos) {
         let number = self.part(now);
         if number > self.swept {
             self.swept = number;
@@ -86,7 +87,7 @@ impl History {
     }
 
     /// Estimates the traffic of a job's task in each direction; zero without observations.
-    pub fn estimate(&self, job: u64, now: Nanos) -> [Traffic; 2] {
+    pub fn estimate(&self, job: JobId, now: Nanos) -> [Traffic; 2] {
         let number = self.part(now);
         let parts = self.jobs.get(&job).into_iter().flatten();
         let parts = || parts.clone().filter(|part| part.number + PARTS > number);
@@ -173,7 +174,7 @@ mod tests {
             let (mut now, mut seen) = (0, Vec::new());
             for (after, job, bps) in told {
                 now += after;
-                history.note(job, Rates { egress_bps: bps, ingress_bps: 2 * bps }, Nanos(now));
+                history.note(JobId(job), Rates { egress_bps: bps, ingress_bps: 2 * bps }, Nanos(now));
                 seen.push((now, job, bps));
             }
             now += later;
@@ -184,7 +185,7 @@ mod tests {
                 let counted = seen.iter().filter(|(at, of, _)| *at >= since && *of == job);
                 let mut rates: Vec<u64> = counted.map(|(.., bps)| *bps).collect();
                 rates.sort_unstable();
-                let [egress, ingress] = history.estimate(job, Nanos(now));
+                let [egress, ingress] = history.estimate(JobId(job), Nanos(now));
                 if rates.is_empty() {
                     prop_assert_eq!([egress, ingress], [Traffic::default(); 2]);
                     continue;
@@ -207,9 +208,9 @@ mod tests {
             let mut history = History::new(settings);
             let mut task = Task::default();
             task.egress[0] = Traffic { mean_bps: stated / 2, peak_bps: stated };
-            prop_assert_eq!(task.raised(history.estimate(5, Nanos(0))), task);
-            history.note(5, Rates { egress_bps: seen, ingress_bps: 0 }, Nanos(0));
-            let raised = task.raised(history.estimate(5, Nanos(0))).egress_in_all();
+            prop_assert_eq!(task.raised(history.estimate(JobId(5), Nanos(0))), task);
+            history.note(JobId(5), Rates { egress_bps: seen, ingress_bps: 0 }, Nanos(0));
+            let raised = task.raised(history.estimate(JobId(5), Nanos(0))).egress_in_all();
             prop_assert_eq!(raised.mean_bps, seen.max(stated / 2));
             prop_assert_eq!(raised.peak_bps, upper_end(step(seen)).max(stated));
         }

@@ -4,7 +4,7 @@ use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{DiscardedSamples, EntryId, Sample};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{Assignment, TaskId};
-use leeward_placement::{Decision, Refusal};
+use leeward_placement::{Decision, JobId, Refusal};
 
 /// An input of the engine.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub enum Input<'a> {
     /// End of an app, with all its tasks.
     Ended(u64),
     /// Availability of a job, from now on.
-    Job(u64, Availability),
+    Job(JobId, Availability),
     /// Current rates of tasks; without them, the mean of the stated demand counts.
     Rates(&'a [(TaskId, Rates)]),
     /// A moved task runs again.

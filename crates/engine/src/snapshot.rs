@@ -7,7 +7,7 @@ use leeward_fabric::{Fabric, HostId, Nanos, ResourceId};
 use leeward_ledger::{Epoch, Owner, Scratch, Snapshot};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, HostRating, Peer, TaskPolicy};
-use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
+use leeward_placement::{Context, Decision, Explain, JobId, Policy, Pool, Refusal, Request};
 
 use crate::Engine;
 
@@ -15,7 +15,7 @@ use crate::Engine;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SnapshotScope {
     /// Job whose tasks are spread.
-    pub job: Option<u64>,
+    pub job: Option<JobId>,
     /// Owner whose load the snapshot omits.
     pub without: Option<Owner>,
 }
@@ -36,8 +36,7 @@ impl Engine {
     pub fn snapshot(&self, SnapshotScope { job, without }: SnapshotScope) -> EngineSnapshot {
         EngineSnapshot {
             ledger: self.ledger().publish(self.now(), without.as_ref()),
-            // Without a job, uses a number that no job has.
-            pool: Arc::new(self.pool().of_job(job.unwrap_or(u64::MAX))),
+            pool: Arc::new(self.pool().of_job(job.unwrap_or(JobId::NONE))),
             tasks: self.tasks().cloned(),
             without,
             seed: self.seed(),

@@ -11,7 +11,7 @@ use leeward_ledger::{
     Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign, Transaction,
 };
 use leeward_placement::tasks::{self, AppRequest, Estimate, Task, Traffic, Transfer, completion};
-use leeward_placement::{Context, Explain, Pool};
+use leeward_placement::{Context, Explain, JobId, Pool};
 use leeward_registry::splitmix;
 
 fn main() {
@@ -152,7 +152,7 @@ fn turns() {
     let mut copied: Vec<f64> = (0..20)
         .map(|_| {
             let begin = Instant::now();
-            let copy = (ledger.publish(Nanos::SECOND, None), pool.of_job(1));
+            let copy = (ledger.publish(Nanos::SECOND, None), pool.of_job(JobId(1)));
             let time = begin.elapsed().as_secs_f64() * 1e3;
             drop(copy);
             time

@@ -15,6 +15,7 @@
 mod constraints;
 mod decision;
 mod estimate;
+mod job;
 pub mod moves;
 mod policy;
 mod pool;
@@ -27,6 +28,7 @@ pub use constraints::{Constraint, Constraints};
 pub use decision::{
     Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };
+pub use job::JobId;
 pub use policy::{Context, Explain, Policy, Request};
 pub use pool::Pool;
 pub use reason::Reason;

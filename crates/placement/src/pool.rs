@@ -1,6 +1,7 @@
 //! Eligibility and room of hosts. Counts by domain are updated as hosts change, so a decision skips a closed
 //! rack without looking at its hosts, and never scans all hosts.
 
+use crate::JobId;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
@@ -23,7 +24,7 @@ pub struct Pool {
     stored_in: Vec<u128>,
     write_rate: Option<Bandwidth>,
     /// Number of tasks of each job by rack, sorted by rack, without zeros. Only for lookups, never iterated.
-    tasks: HashMap<u64, Vec<(DomainId, u32)>>,
+    tasks: HashMap<JobId, Vec<(DomainId, u32)>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +87,7 @@ impl Pool {
     }
 
     /// A copy with the task counts of one job only; there may be a hundred thousand jobs.
-    pub fn of_job(&self, job: u64) -> Pool {
+    pub fn of_job(&self, job: JobId) -> Pool {
         let mut tasks = HashMap::new();
         tasks.extend(self.tasks.get(&job).map(|racks| (job, racks.clone())));
         Pool {
@@ -148,7 +149,7 @@ impl Pool {
     }
 
     /// Adds a task of a job to a host.
-    pub fn occupy(&mut self, host: HostId, job: u64, cpus: Cpus, memory: Bytes) {
+    pub fn occupy(&mut self, host: HostId, job: JobId, cpus: Cpus, memory: Bytes) {
         let Some(status) = self.hosts.get_mut(host.index()) else { return };
         status.cpus.0 = status.cpus.0.saturating_add(cpus.0);
         status.memory.0 = status.memory.0.saturating_add(memory.0);
@@ -160,7 +161,7 @@ impl Pool {
     }
 
     /// Removes a task of a job from a host.
-    pub fn vacate(&mut self, host: HostId, job: u64, cpus: Cpus, memory: Bytes) {
+    pub fn vacate(&mut self, host: HostId, job: JobId, cpus: Cpus, memory: Bytes) {
         let Some(status) = self.hosts.get_mut(host.index()) else { return };
         status.cpus.0 = status.cpus.0.saturating_sub(cpus.0);
         status.memory.0 = status.memory.0.saturating_sub(memory.0);
@@ -188,13 +189,13 @@ impl Pool {
     }
 
     /// Number of a job's tasks in a rack.
-    pub fn tasks_of(&self, job: u64, rack: DomainId) -> u32 {
+    pub fn tasks_of(&self, job: JobId, rack: DomainId) -> u32 {
         let racks = self.racks_of(job);
         racks.binary_search_by_key(&rack, |&(rack, _)| rack).map_or(0, |at| racks[at].1)
     }
 
     /// Racks with tasks of a job, sorted, with the number of tasks in each.
-    pub fn racks_of(&self, job: u64) -> &[(DomainId, u32)] {
+    pub fn racks_of(&self, job: JobId) -> &[(DomainId, u32)] {
         self.tasks.get(&job).map_or(&[], Vec::as_slice)
     }
 

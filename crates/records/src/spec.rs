@@ -2,9 +2,9 @@
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric};
-use leeward_placement::Constraints;
 use leeward_placement::replicas::{Form, ReplicaRequest};
 use leeward_placement::tasks::{App, AppRequest, Class, Task, Traffic, Transfer};
+use leeward_placement::{Constraints, JobId};
 use leeward_slo::online;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -291,7 +291,7 @@ impl TasksSpec {
 
     /// The request for the policy, with this id and job. Names and tags that the cluster no longer has are ignored,
     /// because running tasks stay.
-    pub fn request(&self, fabric: &Fabric, id: DecisionId, job: u64) -> AppRequest {
+    pub fn request(&self, fabric: &Fabric, id: DecisionId, job: JobId) -> AppRequest {
         let task = |spec: &TaskSpec| Task {
             cpus: spec.cpus,
             memory: spec.memory,

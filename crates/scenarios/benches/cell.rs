@@ -10,8 +10,8 @@ use std::time::Instant;
 use leeward_engine::{Engine, Input, Policies};
 use leeward_fabric::{Bytes, Cluster, Cpus, DomainId, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings, Sample};
-use leeward_placement::Explain;
 use leeward_placement::tasks::{self, AppRequest, Task, Traffic};
+use leeward_placement::{Explain, JobId};
 use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::Summary;
 use leeward_scenarios::{Task as Run, run_all};
@@ -74,7 +74,7 @@ fn request(id: u64) -> AppRequest {
     let mbps = 1_000_000 * (1 + id % 97);
     task.egress[0] = Traffic { mean_bps: mbps, peak_bps: 2 * mbps };
     task.ingress[0] = Traffic { mean_bps: mbps, peak_bps: 3 * mbps };
-    AppRequest { id, job: id / 50, tasks: vec![task], ..AppRequest::default() }
+    AppRequest { id, job: JobId(id / 50), tasks: vec![task], ..AppRequest::default() }
 }
 
 /// Places tasks; returns the microseconds of each, sorted.

@@ -4,7 +4,7 @@ use leeward_engine::{Engine, Input, Policies, Reevaluation};
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::Scratch;
 use leeward_placement::tasks::{AppRequest, Task, Transfer, Worth};
-use leeward_placement::{Explain, Refusal, tasks};
+use leeward_placement::{Explain, JobId, Refusal, tasks};
 use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn app(id: u64, transfers: &[(u32, u32, u64)]) -> AppRequest {
     let tasks = vec![Task { cpus: Cpus(1000), ..Task::default() }; 3];
     AppRequest {
         id,
-        job: id,
+        job: JobId(id),
         tasks,
         transfers: transfers.iter().map(transfer).collect(),
         ..AppRequest::default()

@@ -5,7 +5,7 @@ use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKi
 use leeward_ledger::{Owner, OwnerKind, Sample, Scratch};
 use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment, Class, Peer, Task, Traffic, Transfer};
-use leeward_placement::{Explain, Refusal};
+use leeward_placement::{Explain, JobId, Refusal};
 use leeward_testing::clusters::{self, racks_of_four};
 use proptest::prelude::*;
 
@@ -52,7 +52,7 @@ fn place_app(engine: &mut Engine, request: AppRequest) -> Result<CommittedDecisi
 
 /// A snapshot without the load of one owner.
 fn of(kind: OwnerKind, id: u64) -> SnapshotScope {
-    SnapshotScope { job: Some(9), without: Some(Owner { kind, id }) }
+    SnapshotScope { job: Some(JobId(9)), without: Some(Owner { kind, id }) }
 }
 
 fn task(egress: u64, ingress: u64) -> Task {
@@ -92,7 +92,7 @@ proptest! {
             prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
             prop_assert_eq!(engine.ledger().epoch(), epoch);
         }
-        let request = AppRequest { id: 2, job: 9, tasks: vec![task(50_000_000, 20_000_000); tasks], ..AppRequest::default() };
+        let request = AppRequest { id: 2, job: JobId(9), tasks: vec![task(50_000_000, 20_000_000); tasks], ..AppRequest::default() };
         if let Ok(placed) = place_app(&mut engine, request.clone()) {
             let hosts = placed.decision.choice;
             let policy = tasks::REGISTRY.make(apps, "").expect("a policy");
@@ -111,7 +111,7 @@ proptest! {
     ) {
         let cluster = cluster();
         let mut engine = engine(&cluster, &shares, "uniform", "utp");
-        let request = AppRequest { id: 1, job: 1, tasks: vec![task(egress, ingress)], ..AppRequest::default() };
+        let request = AppRequest { id: 1, job: JobId(1), tasks: vec![task(egress, ingress)], ..AppRequest::default() };
         let hosts: Vec<HostId> = cluster.fabric.all_hosts().collect();
         let ratings = engine.score_hosts(&request, &[], &hosts).expect("utp rates hosts");
         let peers = [Peer { host: HostId(peer), egress_bps: to_peer, ingress_bps: from_peer }];
@@ -154,12 +154,12 @@ proptest! {
         let cluster = cluster();
         let transfer = |to| Transfer { from: 0, to, bytes: Bytes(bytes) };
         let request = AppRequest {
-            id: 3, job: 9, tasks: vec![task(50_000_000, 20_000_000); tasks],
+            id: 3, job: JobId(9), tasks: vec![task(50_000_000, 20_000_000); tasks],
             transfers: (1..tasks as u32).map(transfer).collect(), ..AppRequest::default()
         };
         let mut at_once = engine(&cluster, &shares, "uniform", apps);
         let mut elsewhere = engine(&cluster, &shares, "uniform", apps);
-        let found = elsewhere.snapshot(SnapshotScope { job: Some(9), without: None }).place(&request);
+        let found = elsewhere.snapshot(SnapshotScope { job: Some(JobId(9)), without: None }).place(&request);
         let placed = place_app(&mut at_once, request.clone());
         let Ok(decision) = found else {
             prop_assert!(placed.is_err());

@@ -6,7 +6,7 @@ use leeward_engine::{Advice, Availability, Engine, HistorySettings, Input, Outpu
 use leeward_fabric::{BITS_PER_BYTE, Bytes, Cpus, DomainId, Fabric, Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign};
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
-use leeward_placement::{Explain, Refusal, moves, tasks};
+use leeward_placement::{Explain, JobId, Refusal, moves, tasks};
 use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 
@@ -37,7 +37,7 @@ fn engine_with(racks: u32, policy: &str, cooldown: Nanos, history: Option<Histor
 fn task(id: u64, job: u64, mbps: u64) -> AppRequest {
     let mut task = Task { cpus: Cpus(1000), tolerant: true, ..Task::default() };
     task.egress[0] = Traffic { mean_bps: mbps * MBPS, peak_bps: mbps * MBPS };
-    AppRequest { id, job, tasks: vec![task], ..AppRequest::default() }
+    AppRequest { id, job: JobId(job), tasks: vec![task], ..AppRequest::default() }
 }
 
 /// Loads of racks' links in the interval that ends at `at`, given the rates of tasks in Mb/s.
@@ -94,7 +94,7 @@ fn churn(
     interval(&mut engine, &BTreeMap::new(), at(1));
     for id in 0..tasks {
         let availability = Availability { down, evictions_per_hour };
-        engine.handle(at(1), Input::Job(id % 3, availability), &mut Vec::new());
+        engine.handle(at(1), Input::Job(JobId(id % 3), availability), &mut Vec::new());
         place(&mut engine, at(1), task(id, id % 3, 100)).expect("enough room");
     }
     let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
@@ -259,7 +259,7 @@ fn an_ended_app_frees_its_room() {
     engine.handle(at(1), Input::Ended(3), &mut Vec::new());
     place(&mut engine, at(1), task(17, 0, 10)).expect("one processor is free again");
     assert_eq!(engine.host_of(TaskId { app: 3, index: 0 }), None);
-    assert_eq!(engine.pool().tasks_of(0, DomainId(0)), 16);
+    assert_eq!(engine.pool().tasks_of(JobId(0), DomainId(0)), 16);
     assert_eq!(engine.pool().memory_left(HostId(0)), None::<Bytes>);
 }
 
@@ -269,11 +269,11 @@ fn an_app_with_a_running_id_replaces_the_running_app() {
     interval(&mut engine, &BTreeMap::new(), at(1));
     for mbps in 1..=40 {
         let host = place(&mut engine, at(1), task(0, 5, mbps)).expect("there are 16 processors");
-        assert_eq!(engine.pool().tasks_of(5, DomainId(0)), 1);
+        assert_eq!(engine.pool().tasks_of(JobId(5), DomainId(0)), 1);
         assert_eq!(expected_above(&engine, host, at(1)), mbps as f64);
     }
     engine.handle(at(1), Input::Ended(0), &mut Vec::new());
-    assert_eq!(engine.pool().tasks_of(5, DomainId(0)), 0);
+    assert_eq!(engine.pool().tasks_of(JobId(5), DomainId(0)), 0);
     assert_eq!(expected_above(&engine, HostId(0), at(1)), 0.0);
 }
 

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Budget, MoveRequest, Running};
-use crate::Pool;
 use crate::tasks::{TaskFile, TaskId};
+use crate::{JobId, Pool};
 
 /// Running tasks with their names.
 #[derive(Clone, PartialEq, Debug)]
@@ -160,7 +160,7 @@ impl Fleet {
 
     fn job(&mut self, moves: u32) -> u32 {
         let job = self.request.budgets.len() as u32;
-        self.request.budgets.push(Budget { job: u64::from(job), moves });
+        self.request.budgets.push(Budget { job: JobId(u64::from(job)), moves });
         job
     }
 

@@ -15,7 +15,7 @@ pub use file::{Fleet, FleetFile};
 pub use reactive::{Reactive, ReactiveSettings};
 
 use crate::tasks::{Task, TaskId, Traffic};
-use crate::{Policy, Request};
+use crate::{JobId, Policy, Request};
 
 /// State of a cell after a report.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -66,7 +66,7 @@ impl Running {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// Id of the job.
-    pub job: u64,
+    pub job: JobId,
     /// Number of its tasks that may be moved now.
     pub moves: u32,
 }

@@ -42,7 +42,7 @@ pub use reevaluate::{Alternative, Worth, reevaluate};
 pub(crate) use score::rack_links;
 pub(crate) use transaction::streams;
 
-use crate::{Constraints, Request};
+use crate::{Constraints, JobId, Request};
 
 /// Tasks to place together.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -50,7 +50,7 @@ pub struct AppRequest {
     /// Number of the request; it seeds the tie-breaking hash.
     pub id: u64,
     /// Job of the tasks; policies spread the tasks of a job over racks.
-    pub job: u64,
+    pub job: JobId,
     /// Tasks, at least one.
     pub tasks: Vec<Task>,
     /// Traffic matrix: bytes from one task to another. Each pair of tasks appears once, and no task sends to

@@ -5,7 +5,7 @@ use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Scratch};
 use leeward_placement::moves::{self, Budget, MoveRequest, Moves, Running, Stays};
 use leeward_placement::tasks::{Task, TaskId, Traffic};
-use leeward_placement::{Context, Explain};
+use leeward_placement::{Context, Explain, JobId};
 use proptest::prelude::*;
 
 const MBPS: u64 = 1_000_000;
@@ -35,9 +35,9 @@ fn task(number: u64, host: u32, mbps: u64) -> Running {
 /// A cell with the traffic of its tasks, and the remaining moves of their one job.
 fn running(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveRequest) {
     for task in tasks {
-        world.pool.occupy(task.host, 5, task.demand.cpus, Bytes(0));
+        world.pool.occupy(task.host, JobId(5), task.demand.cpus, Bytes(0));
     }
-    let budgets = vec![Budget { job: 5, moves }];
+    let budgets = vec![Budget { job: JobId(5), moves }];
     let request = MoveRequest { id: 1, running: tasks.to_vec(), budgets };
     let carried = after(&world, &request, &Moves::default());
     let links: Vec<[ResourceId; 2]> = world.fabric.all_racks().map(|rack| links(&world, rack)).collect();
@@ -159,7 +159,7 @@ fn a_task_without_a_target_does_not_affect_another_rack() {
     let mut world = cell(3);
     // Only hosts of the first rack have room for more than small tasks.
     (4..12).for_each(|host| {
-        world.pool.occupy(HostId(host), 9, Cpus(if host == 4 { 4000 } else { 7000 }), Bytes(0))
+        world.pool.occupy(HostId(host), JobId(9), Cpus(if host == 4 { 4000 } else { 7000 }), Bytes(0))
     });
     let large = [with(0, 0, 250, 0, 4000), with(4, 4, 250, 0, 4000)];
     let small = [with(1, 1, 240, 0, 1000), with(2, 2, 200, 400, 1000), with(3, 3, 190, 400, 1000)];
@@ -253,7 +253,7 @@ fn moves_of_one_round_share_the_free_capacity() {
     let mut world = cell(2);
     // The other rack has one processor left.
     for host in 4..8 {
-        world.pool.occupy(HostId(host), 9, Cpus(if host == 4 { 7000 } else { 8000 }), Bytes(0));
+        world.pool.occupy(HostId(host), JobId(9), Cpus(if host == 4 { 7000 } else { 8000 }), Bytes(0));
     }
     let tasks: Vec<Running> = (0..10).map(|i| task(i, i as u32 % 4, 85)).collect();
     let (world, request) = running(world, &tasks, 9);

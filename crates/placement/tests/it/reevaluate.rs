@@ -6,7 +6,7 @@ use crate::support::{NOW, World};
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos};
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Scratch, Sign, Transaction};
 use leeward_placement::tasks::{self, Alternative, AppRequest, Task, Transfer, reevaluate};
-use leeward_placement::{Context, Explain, Refusal};
+use leeward_placement::{Context, Explain, JobId, Refusal};
 use proptest::prelude::*;
 
 const APP: u64 = 3;
@@ -150,7 +150,7 @@ proptest! {
             }
         }
         for &host in &occupied {
-            world.pool.occupy(host, 99, Cpus(1000), Bytes(1_000_000_000));
+            world.pool.occupy(host, JobId(99), Cpus(1000), Bytes(1_000_000_000));
         }
         down.into_iter().for_each(|host| world.pool.set_up(HostId(host), false));
         draining.into_iter().for_each(|host| world.pool.set_draining(HostId(host), true));

@@ -8,7 +8,7 @@ use leeward_ledger::Scratch;
 use leeward_placement::tasks::{
     self, AppRequest, Assignment, Estimate, REGISTRY, Task, TaskPolicy, Traffic, Transfer, completion,
 };
-use leeward_placement::{Considered, Constraint, Context, Decision, Explain, Refusal, Verdict};
+use leeward_placement::{Considered, Constraint, Context, Decision, Explain, JobId, Refusal, Verdict};
 use leeward_registry::Registration;
 use proptest::prelude::*;
 
@@ -171,7 +171,7 @@ proptest! {
             world.pool.set_draining(HostId(host), true);
         }
         world.report(|_| 0.5);
-        world.pool.occupy(HostId(1), 9, Cpus(occupied), Bytes(1 << 30));
+        world.pool.occupy(HostId(1), JobId(9), Cpus(occupied), Bytes(1 << 30));
         let here = |one: &&Registration<dyn TaskPolicy>| shape == 0 || !PROACTIVE.contains(&one.name);
         for registration in REGISTRY.iter().filter(here) {
             let answer = world.assign(registration.name, "", &app);
@@ -234,7 +234,7 @@ fn figure_9_traps_greedy_and_not_leeward() {
 fn a_refusal_counts_hosts_by_constraint() {
     let mut world = World::new("shape: hose\nhosts: 4\nnic: 1Gbps\ncpus: 2\nmemory: 4GiB\n");
     world.pool.set_up(HostId(0), false);
-    world.pool.occupy(HostId(1), 1, Cpus(0), Bytes(4 << 30));
+    world.pool.occupy(HostId(1), JobId(1), Cpus(0), Bytes(4 << 30));
     let mut app = app(&[2000, 1000, 1000, 1000], &[(0, 1, 5)]);
     app.tasks.iter_mut().for_each(|task| task.memory = Bytes(1 << 30));
     let refusal = world.assign("choreo", "", &app).expect_err("there are four processors for five");
@@ -353,7 +353,7 @@ proptest! {
     ) {
         let mut world = cell(6);
         for &host in &there {
-            world.pool.occupy(HostId(host), 0, Cpus(1000), Bytes(0));
+            world.pool.occupy(HostId(host), JobId(0), Cpus(1000), Bytes(0));
         }
         let fabric = world.fabric.clone();
         let first = fabric.out_of_domain(leeward_fabric::DomainId(0)).expect("a tree").0;
@@ -395,7 +395,7 @@ fn utp_counts_placements_not_yet_in_telemetry() {
     world.report(|_| 0.0);
     let mut racks = Vec::new();
     for id in 0..6 {
-        let task = AppRequest { id, job: id, ..sender(100) };
+        let task = AppRequest { id, job: JobId(id), ..sender(100) };
         let decision = world.decide("utp", "", &task).expect("enough room");
         racks.push(world.fabric.rack_of(decision.choice[0]).0);
         world.ledger.commit(decision.change, NOW).expect("best effort");

@@ -11,7 +11,7 @@ use leeward_fabric::{Capacities, Cluster, Endpoint, HostId, Nanos};
 use leeward_fluid::{FlowId, Network};
 use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Scratch};
 use leeward_placement::tasks::{AppRequest, Assignment, TaskPolicy, completion};
-use leeward_placement::{Explain, Refusal};
+use leeward_placement::{Explain, JobId, Refusal};
 
 use crate::driver::error::RunError;
 
@@ -100,7 +100,7 @@ struct Sequence<'a> {
 impl Sequence<'_> {
     fn begin(&mut self, now: f64, request: &AppRequest) -> Result<(), RunError> {
         let app = self.runs.len();
-        let request = AppRequest { id: app as u64, job: app as u64, ..request.clone() };
+        let request = AppRequest { id: app as u64, job: JobId(app as u64), ..request.clone() };
         let clock = Nanos::from_secs_f64(now);
         let mut outputs = Vec::new();
         let (hosts, basis) = match self.engine.place_app(clock, request.clone(), &mut outputs) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use leeward_engine::{Availability, Input};
 use leeward_fabric::Nanos;
+use leeward_placement::JobId;
 use leeward_records::{Change, DecisionId, PlacementSpec};
 
 use super::error::TooManyJobs;
@@ -22,12 +23,12 @@ pub(super) struct JobNames {
     /// Number of jobs with limits.
     bounded: usize,
     /// Number of the next job.
-    next: u64,
+    next: JobId,
 }
 
 #[derive(Debug)]
 struct NamedJob {
-    number: u64,
+    number: JobId,
     /// Waiting requests and running decisions.
     uses: usize,
     /// True if the job has a limit on evictions.
@@ -36,19 +37,19 @@ struct NamedJob {
 
 impl JobNames {
     /// Number of the job of a request that is decided under `id`, if known.
-    pub fn number(&self, name: Option<&String>, id: DecisionId) -> Option<u64> {
-        if name.is_none() { Some(UNNAMED | id.0) } else { self.named(name) }
+    pub fn number(&self, name: Option<&String>, id: DecisionId) -> Option<JobId> {
+        if name.is_none() { Some(JobId(UNNAMED | id.0)) } else { self.named(name) }
     }
 
     /// Number of the job of a name, if known.
-    pub fn named(&self, name: Option<&String>) -> Option<u64> {
+    pub fn named(&self, name: Option<&String>) -> Option<JobId> {
         self.by_name.get(name?).map(|job| job.number)
     }
 
     fn known(&mut self, name: &str) -> &mut NamedJob {
         if !self.by_name.contains_key(name) {
             self.by_name.insert(name.to_owned(), NamedJob { number: self.next, uses: 0, bounded: false });
-            self.next += 1;
+            self.next.0 += 1;
         }
         self.by_name.get_mut(name).expect("the name was inserted above")
     }
@@ -77,8 +78,8 @@ pub(super) fn job_of(spec: &PlacementSpec) -> Option<&String> {
 impl<A: Addresses> Coordinator<A> {
     /// Number of the job of a request that is decided under `id`. The name stays known until [`Coordinator::let_go`]
     /// was called the same number of times.
-    pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: DecisionId) -> u64 {
-        let Some(name) = job_of(spec) else { return UNNAMED | id.0 };
+    pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: DecisionId) -> JobId {
+        let Some(name) = job_of(spec) else { return JobId(UNNAMED | id.0) };
         let job = self.job_names.known(name);
         job.uses += 1;
         job.number

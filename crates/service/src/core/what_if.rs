@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leeward_engine::SnapshotScope;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{Epoch, Owner, OwnerKind};
-use leeward_placement::{Decision, Refusal, replicas, tasks};
+use leeward_placement::{Decision, JobId, Refusal, replicas, tasks};
 use leeward_records::{DecisionDetails, DecisionId, DecisionRecord, PlacementSpec};
 use leeward_registry::PolicySpec;
 use leeward_slo::{admit, limits};
@@ -26,8 +26,6 @@ const OPEN: usize = 4;
 const AT_ONCE: usize = 10_000;
 /// Limit on host and link look-ups of a what-if query: about ten seconds. Later queries wait for this time.
 const MOST_LOOKS: u64 = 1_000_000_000;
-/// A number that no job has.
-const NO_JOB: u64 = u64::MAX;
 
 /// A what-if query that waits or runs.
 pub(super) struct WhatIf<A: Addresses> {
@@ -52,7 +50,7 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
         if pairs <= AT_ONCE {
-            score.request.job = self.job_names.named(score.job.as_ref()).unwrap_or(NO_JOB);
+            score.request.job = self.job_names.named(score.job.as_ref()).unwrap_or(JobId::NONE);
             let scores = self.score_now(&score);
             return self.reply_to_score(to, scores);
         }
@@ -78,7 +76,7 @@ impl<A: Addresses> Coordinator<A> {
         let Some(mut asking) = self.scores.next() else { return };
         let Score { request, job, .. } = &mut asking.score;
         // The job may have started or ended after the query was sent.
-        request.job = self.job_names.named(job.as_ref()).unwrap_or(NO_JOB);
+        request.job = self.job_names.named(job.as_ref()).unwrap_or(JobId::NONE);
         let published =
             self.engine.snapshot(SnapshotScope { job: Some(asking.score.request.job), without: None });
         let job = self.promises.job(JobKind::Score(published, asking.score.clone()));
@@ -156,7 +154,7 @@ impl<A: Addresses> Coordinator<A> {
         // The cost of the service's own policy is always allowed.
         let own = match &record.details.spec {
             PlacementSpec::Tasks(spec) => {
-                self.engine.cost_estimate(&spec.request(fabric, DecisionId::default(), 0))
+                self.engine.cost_estimate(&spec.request(fabric, DecisionId::default(), JobId::NONE))
             }
             PlacementSpec::Replicas(_) | PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => 0,
         };
@@ -189,7 +187,7 @@ impl<A: Addresses> Coordinator<A> {
                 WhatIfJob::Replicas(published, policy, request, hosts)
             }
             spec @ PlacementSpec::Tasks(tasks) => {
-                let job = self.job_names.number(job_of(spec), id).unwrap_or(NO_JOB);
+                let job = self.job_names.number(job_of(spec), id).unwrap_or(JobId::NONE);
                 let request = tasks.request(&fabric, id, job);
                 let own = Owner { kind: OwnerKind::App, id: id.0 };
                 let published = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });
@@ -279,9 +277,9 @@ fn looks(
         PlacementSpec::Replicas(_) => replicas::REGISTRY.make(name, settings).map(|_| 0),
         PlacementSpec::Tasks(spec) => {
             // The estimate does not depend on the ids.
-            tasks::REGISTRY
-                .make(name, settings)
-                .map(|policy| policy.cost_estimate(&spec.request(fabric, DecisionId::default(), 0), fabric))
+            tasks::REGISTRY.make(name, settings).map(|policy| {
+                policy.cost_estimate(&spec.request(fabric, DecisionId::default(), JobId::NONE), fabric)
+            })
         }
         PlacementSpec::Workload(_) => admit::REGISTRY.make(name, settings).map(|_| 0),
         PlacementSpec::Volumes(_) => limits::REGISTRY.make(name, settings).map(|_| 0),

@@ -7,7 +7,7 @@ use leeward_fabric::{Endpoint, HostId, Nanos};
 use leeward_fluid::{Finished, FlowId};
 use leeward_ledger::{Owner, OwnerKind, Scratch};
 use leeward_placement::tasks::{AppRequest, Assignment, Estimate, completion};
-use leeward_placement::{Decision, Refusal};
+use leeward_placement::{Decision, JobId, Refusal};
 
 use super::{Driver, FlowPurpose};
 use crate::driver::error::RunError;
@@ -37,7 +37,7 @@ impl Driver<'_> {
     pub(super) fn ask(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let id = u64::from(app);
         let whole = self.workload.apps[app as usize].request.as_ref();
-        let request = AppRequest { id, job: id, ..whole.clone() };
+        let request = AppRequest { id, job: JobId(id), ..whole.clone() };
         loop {
             let answer = self.call(now, |engine, at, out| engine.place_app(at, request.clone(), out));
             match answer {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
-use leeward_placement::Constraints;
 use leeward_placement::tasks::AppRequest;
+use leeward_placement::{Constraints, JobId};
 
 use super::Driver;
 use crate::workload::Workload;
@@ -74,12 +74,12 @@ impl Driver<'_> {
         let demand = &self.workload.tasks[task as usize];
         let job = &self.workload.cell_jobs[demand.job as usize];
         if self.moves && !std::mem::replace(&mut self.waiting_tasks.known[demand.job as usize], true) {
-            self.tell(now, Input::Job(u64::from(demand.job), job.availability));
+            self.tell(now, Input::Job(JobId(u64::from(demand.job)), job.availability));
         }
         loop {
             let request = AppRequest {
                 id: u64::from(task),
-                job: u64::from(demand.job),
+                job: JobId(u64::from(demand.job)),
                 tasks: vec![self.workload.cell_kinds[demand.kind as usize].demand],
                 transfers: Vec::new(),
                 constraints: Constraints { tags: job.tags, ..Constraints::default() },
