@@ -32,8 +32,8 @@ impl Clock {
     }
 }
 
-/// Random number in [0, 1). The standard library takes its keys from the system's random source once per process and counts on
-/// from there, which is random enough to spread hosts.
+/// Random number in [0, 1). The standard library takes its keys from the system's random source once per process and
+/// then increments them. That is random enough to spread hosts over time.
 pub fn random() -> f64 {
     let bits = RandomState::new().hash_one(0_u8) >> 11;
     bits as f64 / (1_u64 << 53) as f64

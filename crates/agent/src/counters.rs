@@ -1,8 +1,8 @@
 //! Meter: turns interface counters into loads between two readings. No input or output, no clock.
 //!
-//! Every byte counted while an interface was watched is in exactly one window, however long the gaps between readings and
-//! however often counters wrap. Unknown traffic makes no window: missing data stays missing and is never reported as an idle
-//! link.
+//! Every byte counted while an interface was watched is in exactly one window, regardless of long gaps between readings
+//! and of counters that wrap. Unknown traffic makes no window: missing data stays missing and is never reported as an
+//! idle link.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::disks::{self, Disk};
 use crate::reading::{Count, Interface, Reading};
 use crate::window::{Gap, Window};
 
-/// Minimum tolerance for drift between wall clock and monotonic clock between two readings; the tolerance is a thousandth of
-/// the time between if that is more. NTP slews the wall clock by at most 500 ppm. More drift means that the wall clock was set
-/// and the window's times are unknown.
+/// Minimum tolerance for drift between wall clock and monotonic clock between two readings. Between distant readings
+/// the tolerance is a thousandth of the time between them. NTP slews the wall clock by at most 500 ppm. More drift
+/// means that the wall clock was set, and that the window's times are unknown.
 const DRIFT: Nanos = Nanos(100_000_000);
 
 /// Converts readings into windows.
@@ -40,15 +40,16 @@ fn increase(before: Count, after: Count) -> Option<u64> {
     }
     match after.bytes.checked_sub(before.bytes) {
         Some(bytes) => Some(bytes),
-        // A byte counter that fell while the packet counter rose has wrapped; 32-bit drivers wrap often.
+        // A byte counter has wrapped if it fell while the packet counter rose. Counters of 32-bit drivers wrap often.
         None if before.bytes <= u64::from(u32::MAX) => Some((1 << 32) - before.bytes + after.bytes),
-        // A 64-bit counter that wrapped fell by more than half of its range. One that fell by less was reset.
+        // A 64-bit counter that wrapped fell by more than half of its range. A counter that fell by less was reset.
         None => Some(after.bytes.wrapping_sub(before.bytes)).filter(|&bytes| bytes < 1 << 63),
     }
 }
 
 impl Meter {
-    /// Watches interfaces with these names, even if they are renamed; all physical ones if there are no names.
+    /// Watches interfaces with these names, even after they are renamed. Without names, watches all physical
+    /// interfaces.
     pub fn new(names: impl IntoIterator<Item = String>) -> Meter {
         Meter { names: names.into_iter().map(|name| (name, None)).collect(), last: None }
     }
@@ -61,7 +62,7 @@ impl Meter {
         }
         let (mut watched, mut missing) = (BTreeSet::new(), None);
         for (name, known) in &mut self.names {
-            // Interface with this name now, or the one that had it last under another name.
+            // Interface with this name now, or the interface that last had this name.
             let named = interfaces.iter().find(|one| one.name == *name);
             let found = named.or_else(|| interfaces.iter().find(|one| Some(one.index) == *known));
             *known = found.map(|one| one.index);
@@ -88,7 +89,7 @@ impl Meter {
             (Some(name), _) => Err(Gap::Missing(name)),
             _ if now.counts.is_empty() => Err(Gap::NoInterface),
             (None, None) => Err(Gap::First),
-            // Readings at the same time: the earlier one stays, so that no bytes are lost.
+            // For two readings at the same time the earlier one stays, so that no bytes are lost.
             (None, Some(last)) if now.at <= last.at => return Err(Gap::First),
             (None, Some(last)) => between(last, &now),
         };
@@ -105,8 +106,8 @@ impl Meter {
     }
 }
 
-/// Returns true if a watched interface sends this interface's queue: the interface itself is watched, or it is a card below a
-/// watched one. Queues of virtual interfaces below a bridge stay in the machine.
+/// Returns true if a watched interface sends this interface's queue: the interface is watched itself, or it is a card
+/// below a watched interface. Packets queued at virtual interfaces below a bridge do not leave the machine.
 fn is_queue_of(watched: &BTreeSet<u32>, one: &Interface, all: &[Interface]) -> bool {
     let master = |one: &Interface| all.iter().find(|other| Some(other.index) == one.master);
     // A bond may be part of a bridge. No chain is longer than the number of interfaces.
@@ -183,7 +184,8 @@ mod tests {
             let mut unread = [0_u64; 2];
             for (number, &(ms, sent, received, missed)) in steps.iter().enumerate() {
                 at += ms;
-                // A 32-bit counter that wraps more than once between readings looks like one that does not.
+                // A 32-bit counter that wraps more than once between readings looks like a counter that wraps once or
+                // never.
                 let carried = [sent, received].map(|bytes| bytes / if bits == 32 { steps.len() as u64 } else { 1 });
                 for way in 0..2 {
                     totals[way] += carried[way];
@@ -283,7 +285,7 @@ mod tests {
 
     #[test]
     fn queues_of_bonds_and_bridges_are_those_of_their_cards() {
-        // Two cards in a bond in a bridge, a virtual machine's port beside the bond, and a third card by itself.
+        // Two cards in a bond in a bridge, a virtual machine's port beside the bond, and a third card without a bridge.
         let all = |at: u64| {
             let one = |index, name: &str, master, physical, queued| Interface {
                 master,
@@ -353,7 +355,8 @@ mod tests {
         }
         let message = "interface `eht1` does not exist; /sys/class/net lists the existing ones";
         assert_eq!(Gap::Missing("eht1".to_owned()).to_string(), message);
-        // The interface appears later: its earlier traffic is in no window, and afterwards both are in one.
+        // The interface appears later. Its traffic before that is in no window; from then on, each window has the
+        // traffic of both interfaces.
         let mut meter = Meter::new(["eth0", "eth1"].map(str::to_owned));
         let taken = [(1_000, "eth2"), (2_000, "wan0"), (3_000, "eth1"), (4_000, "wan0")]
             .map(|(at, second)| meter.take(&two(at, second)).map(|window| window.egress));
@@ -387,7 +390,7 @@ mod tests {
             ((500, 5), (700, 6), Some(200)),
             ((short - 10, 5), (20, 6), Some(30)),
             ((long - 9, 5), (20, 6), Some(30)),
-            // 64-bit counters that fall slightly: low, in the middle, and high.
+            // 64-bit counters that fall slightly, from a low, a middle and a high value.
             ((short + 10, 5), (short + 9, 6), None),
             ((long / 2, 5), (long / 2 - 1, 6), None),
             ((long, 5), (long - 1, 6), None),

@@ -4,7 +4,8 @@ use leeward_fabric::Nanos;
 
 /// Bytes of a sector; the kernel counts in this unit for any disk.
 pub(crate) const SECTOR: u64 = 512;
-/// Tolerance for busy time: the kernel counts it in ticks, so it may advance by this much more than the time between readings.
+/// Tolerance for busy time. The kernel counts it in ticks, so it may advance by this much more than the time between
+/// readings.
 const TICK_MS: u64 = 100;
 
 /// Counters of a disk since it appeared.
@@ -12,9 +13,10 @@ const TICK_MS: u64 = 100;
 pub struct Disk {
     /// Kernel name, `sda`.
     pub name: String,
-    /// True for a drive of the machine; false for a loop device, partition, array or mapping, whose requests reach a drive.
+    /// True for a physical drive of the machine; false for a loop device, partition, array or mapping, whose requests
+    /// reach a drive.
     pub physical: bool,
-    /// True if the kernel counts its work; the administrator may switch the counters off.
+    /// True if the kernel counts the disk's work; an administrator can switch these counters off.
     pub counted: bool,
     /// Number of requests served.
     pub served: u64,
@@ -53,7 +55,7 @@ fn increase(before: u64, after: u64) -> u64 {
     if wraps { (1 << 32) - before + after } else { after.saturating_sub(before) }
 }
 
-/// Work of a disk in a time; `None` if the disk was replaced, its counters were reset, or it is not counted.
+/// Work of a disk between two readings; `None` if the disk was replaced, its counters were reset, or it is not counted.
 pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<DiskWork> {
     if !(before.counted && after.counted) {
         return None;

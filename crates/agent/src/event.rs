@@ -34,7 +34,7 @@ pub enum Event {
     NoDisk(String),
     /// The kernel does not count this disk's work.
     NotCounted(String),
-    /// This disk is the only counted one of several, and none was selected by name.
+    /// This disk is the only one of several disks with counters, and no disk was selected by name.
     LeftOver(String),
     /// The cluster has no device with this disk's name.
     NoDevice(String),

@@ -6,13 +6,13 @@
 //!        Meter, ReportSchedule      '---- Reply -----'
 //! ```
 //!
-//! [`Reporter`] is a plain state machine: times, readings, replies and random numbers in, reports and [`Event`]s out.
-//! [`machine`] and [`client`] are the adapters, and [`run`] is the loop between them. One thread per controller does
-//! everything, independent of the others. Nothing is queued: a window that could not be sent is dropped and counted, since the
-//! next one has newer data.
+//! [`Reporter`] is a plain state machine: times, readings, replies and random numbers go in, reports and [`Event`]s
+//! come out. [`machine`] and [`client`] are the adapters, and [`run`] is the loop between them. One thread per
+//! controller does everything, independent of the others. Nothing is queued: a window that could not be sent is dropped
+//! and counted, because the next one has newer data.
 //!
-//! A host with unreadable counters or a silent agent reports nothing. The controller then treats its links as unknown, which
-//! counts as full. The agent never invents a load of zero.
+//! A host with unreadable counters or a silent agent reports nothing. The controller then treats its links as unknown,
+//! and thus as full. The agent never invents a load of zero.
 
 mod body;
 mod client;

@@ -76,7 +76,7 @@ impl Machine {
             unread.push(format!("disks: /proc/diskstats: {error}"));
             Vec::new()
         });
-        // An index or name that comes back may belong to another interface or disk.
+        // A new interface or disk may reuse the index or name of one that disappeared.
         self.speeds.retain(|index, _| interfaces.iter().any(|one| one.index == *index));
         self.physical.retain(|name, _| disks.iter().any(|disk| disk.name == *name));
         Ok(Reading { at, wall, interfaces, disks, unread })

@@ -13,7 +13,7 @@ use crate::reading::Reading;
 use crate::report_schedule::ReportSchedule;
 use crate::window::{Gap, Window};
 
-/// Maximum number of one-time messages, so that a controller with ever new messages cannot fill the log.
+/// Maximum number of messages that are logged once. A controller with ever new messages therefore cannot fill the log.
 const MOST_ONCE: usize = 256;
 
 /// Disks to report, and their names in the cluster.
@@ -21,7 +21,7 @@ const MOST_ONCE: usize = 256;
 pub struct Disks(BTreeMap<String, String>);
 
 impl Disks {
-    /// Selects disks and their names in the cluster; without any, all physical disks under their own names.
+    /// Selects disks and their names in the cluster. Without any, selects all physical disks under their own names.
     pub fn new(named: impl IntoIterator<Item = (String, String)>) -> Disks {
         Disks(named.into_iter().collect())
     }
@@ -90,7 +90,7 @@ impl Reporter {
 
     /// Processes a reading.
     pub fn read(&mut self, reading: &Reading) -> Vec<Event> {
-        // A window that still waits is older than the new reading.
+        // A window not sent by now is older than the new reading.
         self.dropped += u64::from(self.window.take().is_some());
         let left_over = self.disks.left_over(&reading.disks);
         let mut events: Vec<Event> = match self.meter.take(reading) {
@@ -155,7 +155,7 @@ impl Reporter {
             Ok(taken) => {
                 self.schedule.succeeded();
                 let dropped = std::mem::take(&mut self.dropped);
-                // On a host without links nothing is accepted and nothing is stale.
+                // On a host without links no link has new data, and yet no report is stale.
                 let stale = taken.links == 0 && taken.skipped != SkippedParts::default();
                 let event = if stale { Event::Stale } else { Event::Reports { dropped } };
                 let mut events: Vec<Event> = self.changed(event).into_iter().collect();
@@ -256,7 +256,7 @@ mod tests {
             Ok(Acceptance { links, skipped, unknown_devices: Vec::new() })
         };
         let events = reporter.answered(Nanos(0), taken(2), 0.5);
-        // 1,000 windows were made, and only the last one was accepted.
+        // There were 1,000 windows, and only the last one was accepted.
         assert_eq!(events, [Event::Reports { dropped: 999 }]);
         reporter.read(&reading(2_001, 2_000_000));
         assert!(reporter.report(Nanos(2_001 * Nanos::SECOND.0)).is_some());

@@ -1,10 +1,12 @@
 //! Report schedule: times of readings and of retries, from given times and random numbers.
 //!
-//! Agents on thousands of hosts must not report at the same time, neither in normal operation nor when a controller comes back.
-//! Readings of each agent have their own offset, every report has some jitter, and every retry delay has more.
+//! Agents on thousands of hosts must not report at the same time, neither in normal operation nor when a controller
+//! comes back. Each agent has its own offset for readings, every report has some jitter, and every retry delay has
+//! more.
 //!
-//! Hand-written although back-off crates exist: those sleep or read a clock themselves, while this schedule takes times and
-//! random numbers as arguments, combines readings with retries, and honors the delay that a controller requests.
+//! Hand-written, because existing back-off crates sleep or read a clock themselves. This schedule takes times and
+//! random numbers as arguments. It also combines readings with retries, and honors the delay that a controller
+//! requests.
 
 use leeward_fabric::Nanos;
 
@@ -17,7 +19,7 @@ const LONGEST: Nanos = Nanos(60_000_000_000);
 #[derive(Clone, Debug)]
 pub struct ReportSchedule {
     interval: Nanos,
-    /// Next time without jitter; all such times differ by multiples of the interval.
+    /// Next reading time without jitter; all such times differ by multiples of the interval.
     beat: Nanos,
     failures: u32,
     /// Time until which nothing is sent.
@@ -35,7 +37,7 @@ impl ReportSchedule {
         ReportSchedule { interval, beat, failures: 0, quiet_until: now }
     }
 
-    /// Time of the next reading after `now`. Missed times are skipped, since two readings at once give no window.
+    /// Time of the next reading after `now`. Missed times are skipped, because two readings at once give no window.
     pub fn next(&mut self, now: Nanos, random: f64) -> Nanos {
         if self.beat <= now {
             let missed = (now.0 - self.beat.0) / self.interval.0 + 1;
@@ -54,13 +56,13 @@ impl ReportSchedule {
         self.failures = 0;
     }
 
-    /// Records a failed report and returns the delay. Each failure in a row doubles the delay, up to a minute; `after` is the
-    /// delay that the controller requested.
+    /// Records a failed report and returns the delay. Each further failure doubles the delay, up to a minute; `after`
+    /// is the delay that the controller requested.
     pub fn failed(&mut self, now: Nanos, after: Option<Nanos>, random: f64) -> Nanos {
         let doubled =
             self.interval.0.saturating_mul(1 << self.failures.min(20)).min(LONGEST.0.max(self.interval.0));
         self.failures = self.failures.saturating_add(1);
-        // Half to all of the doubled delay, and at least one to two times the requested one.
+        // From half to all of the doubled delay, and at least one to two times the requested delay.
         let wait = part(Nanos(doubled), 0.5 + 0.5 * random);
         let asked = after.map_or(Nanos(0), |after| Nanos(after.0.min(LONGEST.0)));
         let wait = wait.max(part(asked, 1.0 + random));

@@ -33,8 +33,8 @@ impl<E> From<InputError> for StopReason<E> {
     }
 }
 
-/// Reads and reports until the process ends; only reports sent by then count. `tell` receives events, one line each; with
-/// several controllers a line begins with the controller's URL.
+/// Reads and reports until the process ends. A report that was not sent by then is lost. `tell` receives events, one
+/// line each. With several controllers, a line begins with the controller's URL.
 ///
 /// # Errors
 /// Returns the reason of the stop; see [`StopReason`].
@@ -48,7 +48,7 @@ pub fn run<E>(
     if let Some((address, secret)) = &settings.probe {
         let wrong = |error| InputError::new("--probe-listen", error);
         let listener = Listener::bind(*address, Limits::default(), secret.clone()).map_err(wrong)?;
-        // Port in use, in case port 0 was requested.
+        // The port in use, which differs from the requested port if that was 0.
         probe = Some(listener.address().map_err(wrong)?.port());
         let named = thread::Builder::new().name("leeward-probe".to_owned());
         let serving = named.spawn(move || listener.run());
@@ -70,7 +70,7 @@ pub fn run<E>(
     }
 }
 
-/// Reads and reports to one controller, independent of others, until nothing receives events any more.
+/// Reads and reports to one controller, independent of others, until the receiver of events is gone.
 fn report_to(client: &Client, settings: &Settings, probe: Option<u16>, events: &Sender<(String, Event)>) {
     let (mut machine, clock) = (Machine::default(), Clock::start());
     let schedule = ReportSchedule::new(settings.interval, clock.now(), random());

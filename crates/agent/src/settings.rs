@@ -8,7 +8,7 @@ use leeward_probe::control::Secret;
 
 use crate::machine::Machine;
 
-/// Shortest interval; shorter ones measure the timer.
+/// Shortest interval; at shorter intervals the timer's error dominates.
 const SHORTEST: Nanos = Nanos(10_000_000);
 
 /// Command line arguments as typed.

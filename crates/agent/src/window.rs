@@ -41,11 +41,11 @@ pub enum Gap {
     First,
     /// No interface to watch.
     NoInterface,
-    /// A selected interface does not exist; the traffic of the others is not all of the host's.
+    /// A selected interface does not exist, so the traffic of the others is only part of the host's.
     Missing(String),
     /// An interface appeared, so its earlier traffic is unknown.
     Appeared,
-    /// An interface disappeared, and its last traffic with it.
+    /// An interface disappeared, so its last traffic is unknown.
     Disappeared,
     /// Counters were reset.
     Reset,

@@ -101,7 +101,7 @@ impl Agent {
         let (tell, told) = channel();
         thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
-                // Read on without a receiver: an agent that cannot write ends.
+                // Reads on without a receiver, because an agent that cannot write ends.
                 let _ = tell.send(line);
             }
         });
@@ -160,8 +160,8 @@ fn reports_come_every_interval_and_cost_little() {
             carry(CARRIED);
         }
     }
-    // On the loopback interface all sent bytes are received. Both directions are read one after the other, and other tests use
-    // it too.
+    // On the loopback interface all sent bytes are received. The agent reads the two directions one after another, and
+    // other tests use the interface too.
     let [egress, ingress] = sums;
     assert!(egress >= CARRIED as f64 && ingress >= CARRIED as f64, "{egress} {ingress}");
     assert!((egress - ingress).abs() <= 0.1 * CARRIED as f64, "{egress} {ingress}");
@@ -169,7 +169,7 @@ fn reports_come_every_interval_and_cost_little() {
     let share = seconds / 40.0;
     println!("a report: {:.0} us of a processor, {} KiB resident", 1e6 * share, resident >> 10);
     assert!(resident < 20 << 20, "{resident} bytes resident");
-    // At an interval of 1 s, a report is all the work per second. Ticks are 10 ms, and other tests run too.
+    // At an interval of 1 s, one report is the whole work of each second. Ticks are 10 ms, and other tests run too.
     assert!(share < 0.005, "{share} s a report");
 }
 
@@ -225,7 +225,7 @@ fn retries_slow_down_and_send_only_new_data_afterwards() {
     let line = written.find(|line| line.starts_with("reports accepted")).expect("a line");
     let dropped = line.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
     assert!(dropped.is_some_and(|dropped| (6..200).contains(&dropped)), "{line}");
-    // Each report has new data, and none repeats a dropped window.
+    // Each report has new data, and no report repeats a dropped window.
     let reports: Vec<_> = (0..8).map(|_| told.recv_timeout(SOON).expect("a report").1).collect();
     assert!(reports.windows(2).all(|two| time(&two[0], "until") <= time(&two[1], "from")), "{reports:?}");
 }
@@ -264,7 +264,7 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
         let mut agent =
             Agent(command.args(arguments).stderr(Stdio::piped()).spawn().expect("the program starts"));
-        // An agent that goes on writes nothing more, and ends when dropped.
+        // An agent whose reports are accepted writes nothing more, and ends when dropped.
         let told: Vec<String> = agent.written().take(1).collect();
         let told = told.concat();
         assert!(told.starts_with("error: "), "it went on: {told}");
@@ -331,7 +331,7 @@ fn https_needs_a_trusted_certificate() {
 #[test]
 fn the_agent_takes_part_in_measurements_on_request() {
     let (at, _told) = controller(|_| response("200 OK", TAKEN));
-    // Another process may take a free port before the agent does; the test then tries another one.
+    // Another process may take a free port before the agent takes it; the test then tries another port.
     let started = (0..10).find_map(|_| {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let address = free.expect("a port");

@@ -194,7 +194,7 @@ fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// A whole number as a column value, capped at the column's maximum. No cell reaches it; sums may.
+/// A whole number as a column value, capped at the column's maximum. No cell reaches the maximum; sums of cells may.
 fn whole(number: u128) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

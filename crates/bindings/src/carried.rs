@@ -1,4 +1,4 @@
-//! Probe evaluation of traffic carried by something else: the packet simulator.
+//! Evaluates the probe on traffic that the packet simulator carries.
 
 use leeward_packets::TrainRecord;
 use leeward_probe::bottleneck::{PathPair, between_four, from_one};
@@ -11,10 +11,11 @@ use serde_json::json;
 use crate::probe::{lags_of, raised, transfer_of};
 use crate::simulation::as_python;
 
-/// A pair of paths, and the bytes of every 10 ms: of the first path alone, of the first beside the second, of the second.
+/// A pair of paths, and the bytes of every 10 ms: of the first path alone, of the first path during the second, and of
+/// the second path.
 type Carried = (PathPair, Vec<u64>, Vec<u64>, Vec<u64>);
 
-/// Estimate from a train sent in the packet simulator; `None` if too little arrived.
+/// Estimate from a train that was sent in the packet simulator; `None` if too few packets arrived.
 pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
     let train = Train {
         bursts: of.train.bursts,
@@ -27,24 +28,24 @@ pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
         let (burst, number) = (arrival.packet / train.packets, arrival.packet % train.packets);
         collector.packet(Some(Head { session: 0, burst, number }), train.bytes as usize, arrival.at.0);
     }
-    // Handing packets to a NIC takes no simulated time, so the sender has no rate of its own.
+    // In the simulator, handing packets to a NIC takes no time, so the sender has no rate of its own.
     let sent = SendStatistics { packets: of.sent, ..SendStatistics::default() };
     estimate(&train, &sent, &collector.finish(0), None).ok()
 }
 
-/// Pairs of paths of a bottleneck survey: between four hosts, and from one.
+/// Pairs of paths of a bottleneck survey: between four different hosts, and from one common host.
 #[pyfunction]
 pub fn probe_questions(hosts: usize, pairs: usize, seed: u64) -> (Vec<PathPair>, Vec<PathPair>) {
     (between_four(hosts, pairs, seed), from_one(hosts, pairs, seed))
 }
 
-/// Time in seconds by which the second of two transfers begins before the first.
+/// Seconds between the start of the first transfer and the start of the second.
 #[pyfunction]
 pub fn probe_earlier() -> f64 {
     EARLIER_NS as f64 / 1e9
 }
 
-/// Result of a bottleneck survey from given transfers of one duration.
+/// Result of a bottleneck survey for given transfers of one duration.
 #[pyfunction]
 pub fn probe_recognised(
     py: Python<'_>,
@@ -75,7 +76,7 @@ pub fn probe_recognised(
     )
 }
 
-/// Stability of rates measured at intervals, for each lag.
+/// Stability of rates that were measured at intervals, for each lag.
 #[pyfunction]
 pub fn probe_stability(
     py: Python<'_>,

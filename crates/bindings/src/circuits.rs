@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::errors::Refused;
 use crate::simulation::as_python;
 
-/// Reads a demand matrix: a square of bytes as CSV without a header, one row per source rack.
+/// Reads a demand matrix of bytes, CSV without a header: one row per source rack, and one column per destination rack.
 #[pyfunction]
 pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
     let read = || -> Result<Vec<Vec<u64>>, InputError> {
@@ -53,8 +53,9 @@ pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
     Ok(demand.bytes().chunks(demand.racks()).map(<[u64]>::to_vec).collect())
 }
 
-/// Schedule of a scheduler for a demand, and the demand that it serves. The scheduler's name may carry settings after colons;
-/// otherwise `settings` holds them as YAML. `network` holds rates and times as texts: circuit, packet, night, week, min_day.
+/// Schedule that a scheduler computes for a demand, and the part of the demand that the schedule serves. The
+/// scheduler's name may include settings after colons; otherwise `settings` has them as YAML. `network` has rates and
+/// times as texts: circuit, packet, night, week, min_day.
 #[pyfunction]
 #[pyo3(signature = (demand, network, scheduler, settings = None))]
 pub fn schedule_circuits(
@@ -77,7 +78,7 @@ pub fn schedule_circuits(
     scheduled(py, &demand, &network, made.guarantees(), make, &label)
 }
 
-/// Demand that a user's days serve.
+/// The part of a demand that a user's days serve.
 #[pyfunction]
 pub fn evaluate_circuits(
     py: Python<'_>,
@@ -92,7 +93,7 @@ pub fn evaluate_circuits(
     scheduled(py, &demand, &network, Guarantees::default(), make, name)
 }
 
-/// Days of a file with `days`, in the form of `evaluate_circuits`.
+/// Reads the days of a file with `days`, in the form that `evaluate_circuits` takes.
 #[pyfunction]
 pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
     let read = || -> Result<OwnDays, InputError> {
@@ -105,7 +106,7 @@ pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
     Ok(py.detach(read).map_err(Refused)?)
 }
 
-/// Days given by a user: each with its length in nanoseconds, and its circuits as source and destination.
+/// Days from a user: each has its length in nanoseconds, and its circuits as pairs of source and destination.
 type OwnDays = Vec<(u64, Vec<[u32; 2]>)>;
 
 /// A file of days.
@@ -119,10 +120,11 @@ fn fixed(days: OwnDays) -> Vec<FixedDay> {
     days.into_iter().map(|(length, circuits)| FixedDay { length: Nanos(length), circuits }).collect()
 }
 
-/// Exception of a Python function, until it is fetched.
+/// Exception of a Python function, stored until the caller raises it.
 pub type Raised = Arc<Mutex<Option<PyErr>>>;
 
-/// A scheduler implemented by a Python function from rows of bytes and the network's texts to days.
+/// A scheduler that a Python function implements. The function takes rows of bytes and the network's texts, and returns
+/// days.
 pub struct OwnScheduler {
     pub name: String,
     pub call: Py<PyAny>,
@@ -148,7 +150,7 @@ impl Scheduler for OwnScheduler {
         &self.name
     }
 
-    /// Days given by the user have any length.
+    /// The days of a user's scheduler may have any length.
     fn guarantees(&self) -> Guarantees {
         Guarantees::default()
     }
@@ -199,7 +201,7 @@ fn read_network([circuit, packet, night, week, min_day]: &[String; 5]) -> Result
     network.map_err(|error| refused(error.into()))
 }
 
-/// Converts an error for Python, with the argument and the scheduler's setting.
+/// Converts an error for Python and names the argument and the scheduler's setting.
 fn refused(error: CircuitsError) -> Refused {
     let text = error.to_string();
     Refused(match error {

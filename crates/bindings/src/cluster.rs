@@ -69,7 +69,7 @@ impl Cluster {
         Ok(Cluster { inner })
     }
 
-    /// Reads YAML or JSON text; errors call it `name`.
+    /// Reads YAML or JSON text; `name` stands for the file in errors.
     #[staticmethod]
     #[pyo3(signature = (text, name = "<text>"))]
     fn from_text(text: &str, name: &str) -> Result<Cluster, Refused> {
@@ -131,7 +131,7 @@ impl Cluster {
         table(columns)
     }
 
-    /// All links, each direction by itself, with their places.
+    /// All links with their places; each direction is a separate row.
     ///
     /// Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
     /// in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);

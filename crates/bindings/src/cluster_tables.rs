@@ -1,4 +1,4 @@
-//! Parts of a cluster as tables: links, racks and hosts by name, for analyses outside Rust.
+//! Parts of a cluster as tables: links, racks and hosts by name, for analyses outside of Rust.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const THOUSANDTHS: f64 = 1000.0;
 /// Nanoseconds per second times bits per byte; converts ns/byte to bits per second.
 const BIT_NANOS: f64 = 8e9;
 
-/// Position of a link: its cross-section and direction, and the places at its lower end.
+/// Position of a link: its cross-section, its direction, and the host, rack or pod at its lower end.
 struct Place<'a> {
     cross_section: &'static str,
     direction: &'static str,

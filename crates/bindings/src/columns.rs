@@ -76,7 +76,7 @@ impl<'a> Column<'a> {
         Ok(numbers)
     }
 
-    /// Numbers, with `absent` for null.
+    /// Numbers, with `absent` in place of null.
     pub fn numbers_or(
         &self,
         absent: f64,
@@ -124,7 +124,7 @@ impl<'a> Column<'a> {
         })
     }
 
-    /// Numbers of objects below `count`, or names that `find` maps to codes of its own.
+    /// Numbers of objects below `count`, or names that `find` maps to other codes.
     pub fn ids(
         &self,
         what: &str,
@@ -134,7 +134,7 @@ impl<'a> Column<'a> {
         self.refuse_nulls()?;
         macro_rules! narrow {
             ($type:ty) => {
-                // A negative number becomes one above every count.
+                // A negative number becomes a number above every count.
                 self.array.as_primitive::<$type>().values().iter().map(|&id| id as u32).collect()
             };
         }

@@ -8,7 +8,7 @@ use leeward_fabric::{BITS_PER_BYTE, DomainId, Endpoint, Fabric, Hop, HostId, Res
 use crate::columns::{Column, Ids, Lists};
 use crate::names::{self, Direction};
 
-/// Flag bit in the codes of devices named with `:read`; no cluster has as many resources.
+/// Flag bit in the codes of devices with the suffix `:read`; no cluster has so many resources that codes collide.
 const READ: u32 = 1 << 31;
 
 /// Validated flows of one record batch: every value is in range and every name known.
@@ -22,7 +22,7 @@ pub struct Flows {
 
 /// Paths of flows.
 enum Routes {
-    /// From one place to another: hosts by number, followed by racks and pods.
+    /// From one endpoint to another; numbers of hosts come first, then racks and pods.
     Pairs { sources: Ids, destinations: Ids },
     /// Over the listed resources.
     Lists { lists: Lists, resources: Ids, work: Option<ScalarBuffer<f64>> },
@@ -35,7 +35,7 @@ pub struct Flow {
     pub weight: f64,
     /// Rate limit in bytes per second; infinite without a limit.
     pub cap: f64,
-    /// Equal for flows that differ only in arrival and size, where this is cheap to determine.
+    /// Equal for flows that differ only in arrival and size, if this is easy to determine.
     pub class: Option<u64>,
 }
 
@@ -158,7 +158,7 @@ impl Routes {
     }
 }
 
-/// Work of one byte that crosses a link once, or that is read from or written to a device.
+/// Work of one byte that crosses a link once, or of one byte that is read from or written to a device.
 fn plain_work(fabric: &Fabric, resource: ResourceId, read: bool) -> f64 {
     match fabric.device_of(resource) {
         Some(device) if read => device.read_ns_per_byte,

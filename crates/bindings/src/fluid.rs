@@ -19,7 +19,7 @@ use crate::flows::Flows;
 /// Number of steps between two checks for a user's interrupt.
 const STEPS: usize = 8192;
 
-/// Completion time of each flow, in the order of the table's rows. Other Python threads run meanwhile.
+/// Completion time of each flow, in the order of the table's rows. Other Python threads can run during the simulation.
 #[pyfunction]
 pub fn simulate_flows(
     py: Python<'_>,
@@ -38,7 +38,7 @@ pub fn simulate_flows(
     ])
 }
 
-/// Batches of any Arrow source; at least one, so that columns are checked in any case.
+/// Batches of any Arrow source. Returns at least one batch, so that columns are always checked.
 fn batches(flows: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     if flows.hasattr("__arrow_c_stream__")? {
         let mut reader = RecordBatchStreamReader::from_pyarrow_bound(flows)?;
@@ -63,14 +63,15 @@ struct Simulation<'a> {
     cluster: &'a leeward_fabric::Cluster,
     /// Batches, each with the table row of its first row.
     batches: Vec<(usize, Flows)>,
-    /// Rows by arrival, simultaneous ones in table order; `None` if the table has that order.
+    /// Rows by arrival, simultaneous arrivals in table order; `None` if the table is already in this order.
     order: Option<Vec<usize>>,
     /// Number of flows that have arrived.
     arrived: usize,
-    /// Arrival of the first flow, which is time 0 of the network. Seconds since 1970 would cost its clock seven digits.
+    /// Arrival of the first flow, which is time 0 of the network. Without it, seconds since 1970 would cost the
+    /// network's clock seven digits.
     origin: f64,
     network: Network,
-    /// Row and arrival of the flow in each place of the network.
+    /// Row and arrival of each flow in the network.
     active: Vec<(usize, f64)>,
     finished: Vec<Finished>,
     hops: Vec<Hop>,
@@ -109,7 +110,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Processes up to `steps` arrivals or, after the last one, completions. Returns false when all flows are complete.
+    /// Processes up to `steps` arrivals or, after the last arrival, up to `steps` completions. Returns false when all
+    /// flows are complete.
     fn run(&mut self, steps: usize) -> Result<bool, InputError> {
         for _ in 0..steps {
             if self.arrived < self.finish.len() {

@@ -1,8 +1,8 @@
 //! Extension module `leeward._native`: the Rust crates for Python.
 //!
-//! Each file wraps one concern and only converts between Python values and the crates' types. Tables cross the border as Arrow,
-//! without copies if their types allow. Users import the Python package around this module, which has the documentation and
-//! types.
+//! Each file wraps one concern and only converts between Python values and the crates' types. Tables are passed as
+//! Arrow, without copies if their types allow it. Users import the Python package around this module, which has the
+//! documentation and types.
 
 mod agent;
 mod app_records;
@@ -38,7 +38,7 @@ mod tasks;
 mod trace_records;
 mod traces;
 
-/// Decisions allocate small blocks, and often. Python's own objects do not use this allocator.
+/// Decisions often allocate small blocks. Python's own objects do not use this allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -21,7 +21,7 @@ use crate::simulation::as_python;
 #[pyclass(frozen, module = "leeward")]
 pub struct PacketScenario {
     inner: leeward_packets::Scenario,
-    /// Exception of its scheduler, if that is a Python function.
+    /// Exception that the run's scheduler raised, if the scheduler is a Python function.
     raised: Raised,
 }
 
@@ -41,7 +41,7 @@ impl PacketScenario {
         Ok(PacketScenario { inner, raised: Raised::default() })
     }
 
-    /// `scheduler(rows, network)` computes the days of circuits, in place of the scheduler in the text.
+    /// `scheduler(rows, network)` computes the days of circuits and replaces the scheduler in the text.
     #[staticmethod]
     #[pyo3(signature = (text, name = "<text>", scheduler = None))]
     fn from_text(
@@ -88,7 +88,7 @@ impl PacketScenario {
         self.inner.settings().sampled.clone()
     }
 
-    /// Runs it; calls `progress` with the completed share of the horizon.
+    /// Runs the scenario; calls `progress` with the completed share of the horizon.
     #[pyo3(signature = (progress = None))]
     fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PacketRun> {
         let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
@@ -166,7 +166,7 @@ impl PacketRun {
         ])
     }
 
-    /// Copies of blocks besides the writers', in the order of blocks and of their chains.
+    /// Copies of blocks in addition to those on the writers' hosts, by block and by position in its chain.
     fn copies(&self) -> PyResult<ArrowTable> {
         let blocks = &self.inner.records.blocks;
         let each =
@@ -247,7 +247,7 @@ impl PacketRun {
         ])
     }
 
-    /// Time that a share of the packets of a path does not exceed; None without any.
+    /// Time in the switch that a given share of the packets of a path does not exceed; None if the path has no packets.
     fn latency(&self, path: &str, share: f64) -> Result<Option<f64>, Refused> {
         if !(0.0..=1.0).contains(&share) {
             return Err(Refused(InputError::new("share", format!("{share}: expected a number from 0 to 1"))));
@@ -265,7 +265,7 @@ impl PacketRun {
         Ok(found.map(Nanos::as_secs_f64))
     }
 
-    /// Share of the days of a circuit in which it sent; None without such a day.
+    /// Share of the days of a circuit in which it sent data; None if the circuit has no day.
     #[pyo3(signature = (source, destination, since_s = 0.0))]
     fn utilization(&self, source: usize, destination: usize, since_s: f64) -> Option<f64> {
         let since = Nanos::from_secs_f64(since_s);

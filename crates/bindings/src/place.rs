@@ -92,7 +92,7 @@ fn decide(
         engine.handle(now, Input::Report(&samples), &mut outputs);
     }
     engine.handle(now, Input::PlaceReplicas(0, request), &mut outputs);
-    // A policy that batches blocks decides at the end of its interval.
+    // A policy that collects requests decides at the end of its interval.
     while let Some(at) = waits_until(&outputs) {
         outputs.retain(|output| !matches!(output, Output::WakeAt(_)));
         engine.handle(at, Input::Wake, &mut outputs);

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::errors::Refused;
 use crate::simulation::as_python;
 
-/// K, B, P and the time between bursts.
+/// Number of bursts K, packets per burst B, packet size P, and the time between bursts.
 type TrainArguments = (u32, u32, u32, String);
 /// Names and addresses of hosts.
 type HostArguments = Vec<(String, String)>;
@@ -42,7 +42,7 @@ pub fn probe_listen(
     py.detach(|| listener.run()).map_err(raised)
 }
 
-/// Measures a path with trains, one after the other; returns a list of estimates.
+/// Measures a path with trains, one after another; returns a list of estimates.
 #[pyfunction]
 pub fn probe_path(
     py: Python<'_>,
@@ -60,8 +60,8 @@ pub fn probe_path(
     as_python(py, &made)
 }
 
-/// Measures every path between hosts, and with `hops` their positions. `cluster` is the text of a cluster file of the given
-/// shape.
+/// Measures every path between hosts; with `hops`, also determines their positions. `cluster` is the text of a cluster
+/// file of the expected shape.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_mesh(
@@ -101,7 +101,7 @@ pub fn probe_hops(
     as_python(py, &report::Topology::new(&hosts, &placed))
 }
 
-/// Searches for shared bottlenecks, with `hops` also at the uplinks of racks.
+/// Searches for shared bottlenecks; with `hops`, also at the uplinks of racks.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_bottlenecks(
@@ -121,7 +121,8 @@ pub fn probe_bottlenecks(
     as_python(py, &found)
 }
 
-/// Tests trains against bulk transfers on the first paths of a mesh. Without bursts or packets, the grid is the paper's.
+/// Compares trains with bulk transfers on the first paths of a mesh. Without bursts or packets, uses the paper's grid
+/// of settings.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_calibrate(
@@ -251,7 +252,7 @@ pub fn probe_steady(
     as_python(py, &json!({ "from": source, "to": to, "samples": samples, "errors": errors, "lags": lags }))
 }
 
-/// Errors of earlier rates, for each lag.
+/// Errors of predictions from earlier rates, for each lag.
 pub fn lags_of(lags: impl IntoIterator<Item = Stability>) -> Vec<serde_json::Value> {
     let one = |lag: Stability| {
         json!({
@@ -265,7 +266,7 @@ pub fn lags_of(lags: impl IntoIterator<Item = Stability>) -> Vec<serde_json::Val
     lags.into_iter().map(one).collect()
 }
 
-/// Estimate from a train over a simulated link: a token bucket behind a queue, fed at a line rate.
+/// Estimate from a train over a simulated link: a token bucket behind a queue. The train arrives at a line rate.
 #[pyfunction]
 pub fn probe_modelled(
     py: Python<'_>,
@@ -286,7 +287,7 @@ pub fn probe_modelled(
     as_python(py, &report::Path::measured("line", "link", &made))
 }
 
-/// Runs a survey while other Python threads continue; reports each step to `progress` and checks for interrupts.
+/// Runs a survey while other Python threads continue. Reports each step to `progress` and checks for interrupts.
 fn surveyed<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,

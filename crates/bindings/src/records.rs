@@ -1,5 +1,5 @@
-//! Records of a run as Arrow tables. Times are seconds from the start of the run, null for events that did not happen. Hosts
-//! and links have their names.
+//! Records of a run as Arrow tables. Times are seconds from the start of the run, null for events that did not happen.
+//! Hosts and links are given by name.
 
 use std::sync::Arc;
 

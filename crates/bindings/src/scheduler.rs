@@ -1,4 +1,4 @@
-//! `Scheduler`: a task policy without load information, for one request after the other.
+//! `Scheduler`: a task policy without load information, for one request after another.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,7 +38,7 @@ impl Scheduler {
         Ok(Scheduler { engine, fabric: cluster.fabric.clone() })
     }
 
-    /// Places an app, JSON or YAML, and keeps it running; names of hosts, or None if it is refused.
+    /// Places an app (JSON or YAML) and marks it as running. Returns the names of hosts, or None if the app is refused.
     fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, Refused> {
         let app = App::from_text("app", app, &Files::default()).map_err(Refused)?;
         let request = AppRequest { id: number, job: JobId(job), ..app.request };
@@ -55,7 +55,7 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// The engine. Without load information nothing fades, so all inputs have the same time.
+    /// The engine. Without load information nothing expires, so all inputs have the same time.
     fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -51,17 +51,17 @@ impl From<Given> for Flags {
     }
 }
 
-/// Reads everything that the service would start with, and starts nothing.
+/// Reads and checks everything that the service needs at its start, but starts nothing.
 #[pyfunction]
 pub fn check_service(given: Given) -> Result<(), Refused> {
     Ok(Ready::new(given.into()).map(drop)?)
 }
 
-/// Serves over HTTP until SIGINT or SIGTERM. Once the service listens, `listening` receives the URL and the file of stored
-/// decisions, or None for memory. With `demo`, the caller fills in demonstration data there.
+/// Serves over HTTP until SIGINT or SIGTERM. Once the service listens, `listening` receives its URL and the file of
+/// stored decisions, or None for decisions in memory. With `demo`, the caller adds demonstration data in `listening`.
 ///
-/// With a JSON log, the log carries all of this: `listening` is called only for a demo, and an error ends the process with its
-/// exit code.
+/// With a JSON log, these messages are in the log. `listening` is then called only for a demo, and an error ends the
+/// process with its exit code.
 #[pyfunction]
 #[pyo3(signature = (given, listening, demo = false))]
 pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> PyResult<()> {
@@ -72,7 +72,7 @@ pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> 
         Python::attach(|py| listening.call1(py, (url, store.map(Path::display).map(|file| file.to_string()))))
             .map(drop)
     };
-    // Other Python threads continue; this thread attaches again to report the listening address.
+    // Other Python threads continue; this thread attaches to Python again to report the listening address.
     let served = py.detach(|| Ready::to_run(given.into())?.demo(demo).run(tell));
     served.map_err(|error| match error {
         StartError::Input(error) => logged(&error, 2).unwrap_or_else(|| Refused(error).into()),
@@ -83,7 +83,7 @@ pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> 
     })
 }
 
-/// Exit of the process with a code after the log has the reason; `None` if the log is not the place for it.
+/// Logs the reason and returns the exit with this code; `None` if the reason does not belong in the log.
 fn logged(why: &dyn std::fmt::Display, code: i32) -> Option<PyErr> {
     log_end(why).then(|| PySystemExit::new_err(code))
 }

@@ -62,7 +62,7 @@ impl Scenario {
         crate::cluster::Cluster { inner: self.inner.cluster.clone() }
     }
 
-    /// Policies that it names; the others are compared with the first.
+    /// Policies that the scenario names; the others are compared with the first.
     #[getter]
     fn policies(&self) -> Vec<&str> {
         self.inner.policies.iter().map(|policy| policy.label.as_str()).collect()
@@ -224,7 +224,7 @@ impl Run {
         as_python(py, &summary)
     }
 
-    /// Compares it with another run on the same arrivals, write by write.
+    /// Compares this run with another run on the same arrivals, write by write.
     fn compare(&self, py: Python<'_>, baseline: &Bound<'_, Run>) -> PyResult<Py<PyAny>> {
         let baseline = &baseline.get().inner;
         if baseline.seed != self.inner.seed || baseline.record.jobs.len() != self.inner.record.jobs.len() {
@@ -303,9 +303,9 @@ impl Run {
 
 /// Converts a value to dictionaries, lists and numbers.
 ///
-/// The way through JSON text, and not a serializer that makes Python objects (pythonize), keeps one form for what
-/// Python returns and what `-o json` and the HTTP API print: fields in their order, tuples as lists, and `None` where
-/// a number is infinite or not a number.
+/// A serializer that makes Python objects (pythonize) would be more direct. The way through JSON text keeps one form
+/// for Python, for `-o json` and for the HTTP API. Fields stay in order, tuples become lists, and infinity and NaN
+/// become `None`.
 pub fn as_python(py: Python<'_>, value: &impl Serialize) -> PyResult<Py<PyAny>> {
     let text = serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())

@@ -55,7 +55,7 @@ impl SloWorkloads {
         as_python(py, &record)
     }
 
-    /// The same under priorities from a search (`search`) or `by-slo`.
+    /// The same bounds under priorities from a search (`search`) or `by-slo`.
     fn prioritize(&self, py: Python<'_>, by: &str, levels: Option<u32>, method: &str) -> PyResult<Py<PyAny>> {
         let method = method_named(method)?;
         let levels = levels.unwrap_or(self.inner.levels);
@@ -71,7 +71,7 @@ impl SloWorkloads {
                     interrupted =
                         interrupted.take().or_else(|| Python::attach(|py| py.check_signals()).err());
                     if interrupted.is_some() {
-                        // Ends the search soon; its result is ignored.
+                        // Ends the search soon, because its result is not used after an interrupt.
                         let workload = system.promises[promise].workload.name.clone();
                         return Err(Unbounded::Stopped { workload });
                     }
@@ -92,7 +92,7 @@ impl SloWorkloads {
         as_python(py, &record)
     }
 
-    /// Admission of the workloads of another file, which arrive at these.
+    /// Decides whether the workloads of another file can be admitted besides the present ones.
     fn admit(&self, py: Python<'_>, arriving: String, method: &str) -> PyResult<Py<PyAny>> {
         let wrong = |message: String| Refused(InputError::new("method", message));
         let spec: PolicySpec = method.parse().map_err(wrong)?;
@@ -116,7 +116,7 @@ impl SloWorkloads {
             let efforts = efforts.filter(|(_, promise)| promise.workload.slo.is_none());
             efforts.for_each(|(outcome, _)| *outcome = None);
         }
-        // A changed workload has its new entry.
+        // For a changed workload, the new entry is found first.
         let entry = |promise: &Promise| {
             let mut all = others.entries.iter().chain(&self.inner.entries);
             all.find(|entry| entry.workload.name == promise.workload.name)
@@ -248,7 +248,7 @@ impl SloWorkloads {
         let fabric = &self.cluster.fabric;
         let workload = &promise.workload;
         let bound = outcome.and_then(|outcome| outcome.as_ref().ok());
-        // Best effort has no percentile to bound and misses nothing.
+        // Best effort has no percentile to bound, so it cannot miss its SLO.
         let why = outcome.and_then(|outcome| outcome.as_ref().err()).filter(|_| workload.slo.is_some());
         let met = |latency: f64| outcome.map(|_| bound.is_some_and(|bound| bound.seconds <= latency));
         let stages = workload.demands.iter().enumerate().map(|(at, demand)| {

@@ -96,7 +96,8 @@ pub fn check_slo(
     Ok((as_python(py, &record)?, found))
 }
 
-/// Latencies without queueing of every request, by workload, and a note for each workload without data to draw from.
+/// Latencies without queueing of every request, by workload, and a note for each workload whose device has no such
+/// latencies.
 fn drawn(
     workloads: &Workloads,
     sent: &Sources,

@@ -23,7 +23,7 @@ use crate::simulation::as_python;
 use crate::slo::beside;
 use crate::traces::open_text;
 
-/// Places the workloads of a file. `progress(round, done)` is called after each.
+/// Places the workloads of a file. `progress(round, done)` is called after each workload.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, limits = "compactor", settings = "", fast = false,
     margin = None, threads = 1, again = false, progress = None, text = None))]
@@ -73,7 +73,7 @@ pub fn pack_slo(
     as_python(py, &record)
 }
 
-/// Text of a file, read as by `pack_slo`, for a file that cannot be read twice.
+/// Text of a file, read as in `pack_slo`, for a file that cannot be read twice.
 #[pyfunction]
 pub fn file_text(file: &str) -> Result<String, Refused> {
     Ok(read_text(file)?)
@@ -84,7 +84,7 @@ struct Run<'a> {
     cluster: &'a leeward_fabric::Cluster,
     base: PackSettings,
     way: &'a str,
-    /// Margin in addition to that of the file's curves.
+    /// Margin in addition to the margin of the file's curves.
     more: f64,
     margin: f64,
     /// Hosts that make requests, in order.
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
         Ok(Run { workloads, cluster, base, way, more, margin, clients })
     }
 
-    /// Places all workloads in the order of the file, within the part of their SLOs that `classes` leave.
+    /// Places all workloads in the order of the file; `classes` reserve part of their SLOs.
     fn pack(&self, classes: &Classes, tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<Packed> {
         let wrong = |error: &dyn std::fmt::Display| Refused(InputError::new(&self.workloads.path, error));
         let fabric = &self.cluster.fabric;
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
                     }
                     packing.apply(plan);
                 }
-                // The rejection is recorded for the report.
+                // The report needs the rejection, which `packing` records.
                 Err(_) => drop(packing.place(&request)),
             }
             tell(done + 1)?;
@@ -200,7 +200,7 @@ impl<'a> Run<'a> {
         let Packed { packing, bounds, system, ledger } = packed;
         let report = packing.report();
         let fabric = &self.cluster.fabric;
-        // Includes stages that cross nothing, since a packed file keeps its stages.
+        // Includes stages without resources, because a packed file keeps its stages.
         let whole = packing.system();
         let placed = report.placed.iter().zip(&whole.promises).zip(bounds).map(|((placed, promise), bound)| {
             let slo = self.slo(&placed.workload);

@@ -17,7 +17,7 @@ use crate::study_records::{
     Peaked, Peaks, Replayed, read,
 };
 
-/// A draw as Python has it: trace, start, SLO in seconds.
+/// A draw in Python's form: trace, start, SLO in seconds.
 type Drawn = (usize, f64, f64);
 
 /// Traces of one device, with curves and models computed once.
@@ -48,7 +48,7 @@ impl Study {
         })
     }
 
-    /// Traces of lookups in a cache, drawn as the thesis describes its own.
+    /// Traces of lookups in a cache, drawn as the thesis describes its own traces.
     #[staticmethod]
     #[pyo3(signature = (asked, device, threads = 1, made = ""))]
     fn cache(
@@ -82,7 +82,7 @@ impl Study {
         self.traces.bytes(trace, named(part)?).map_err(refused)
     }
 
-    /// True for each trace that fits on a server by itself.
+    /// True for each trace that fits on a server when it is alone there.
     fn fits_alone(&self, py: Python<'_>, slo: f64, asked: &str) -> Result<Vec<bool>, Refused> {
         let asked: Asked = read(asked)?;
         let part = named(&asked.part)?;
@@ -93,7 +93,7 @@ impl Study {
         .map_err(refused)
     }
 
-    /// Packs draws in order, or as `steps` add and remove them; replays them on request.
+    /// Packs draws in order, or adds and removes them as `steps` say; replays them on request.
     #[pyo3(signature = (draws, asked, steps = None))]
     fn pack(
         &self,
@@ -130,7 +130,7 @@ impl Study {
         as_python(py, &outcome?)
     }
 
-    /// Puts draws on the first server where a policy for admission accepts them with all SLOs kept.
+    /// Puts each draw on the first server where an admission policy accepts it and all SLOs are still met.
     fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
         let asked: AskedFirstFit = read(asked)?;
         let (part, draws, shape) = (named(&asked.part)?, of_python(draws), asked.shape.shape());
@@ -189,7 +189,7 @@ impl Study {
         as_python(py, &outcome?)
     }
 
-    /// Bounds of the last of some draws on one path, in seconds, by each analysis.
+    /// Bounds in seconds by each analysis, for the last of some draws on one path.
     fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
         let asked: AskedTails = read(asked)?;
         let (part, draws) = (named(&asked.part)?, of_python(draws));
@@ -229,7 +229,7 @@ impl Study {
         .map_err(refused)
     }
 
-    /// Peaks and means of draws over windows: of `each`, and of `all` together.
+    /// Peaks and means of draws over windows: of each draw (`each`), and of all draws together (`all`).
     fn peaks(&self, py: Python<'_>, draws: Vec<Drawn>, part: &str, window_s: f64) -> PyResult<Py<PyAny>> {
         let (part, draws) = (named(part)?, of_python(draws));
         let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));
@@ -275,7 +275,7 @@ pub fn study_links(
     leeward_experiments::links(seed, count, clients, servers).map_err(refused)
 }
 
-/// Draws arrivals and departures in order: the workload, and true for an arrival.
+/// Draws arrivals and departures in order: each has a workload, and true for an arrival.
 #[pyfunction]
 pub fn study_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, Refused> {
     leeward_experiments::visits(seed, count, stay).map_err(refused)

@@ -1,4 +1,4 @@
-//! Workloads that share machines under each scheduler, and the thesis's own such workloads, for `leeward_reproduce.slo`.
+//! Workloads that share machines under each scheduler, and such workloads of the thesis, for `leeward_reproduce.slo`.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,8 @@ struct Asked {
     schedulers: Vec<String>,
 }
 
-/// Latencies under each scheduler of workloads drawn by load and burstiness: by scheduler name, one result per workload.
+/// Latencies under each scheduler of workloads that are drawn by load and burstiness. The result has one entry per
+/// workload under each scheduler's name.
 #[pyfunction]
 pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAny>> {
     let asked: Asked = read(asked)?;

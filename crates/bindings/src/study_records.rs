@@ -62,9 +62,9 @@ pub struct AskedAdmission {
     pub replay: Option<String>,
     #[serde(default)]
     pub over: Over,
-    /// Packet size of links in the replay, in bytes; without it requests are sent whole.
+    /// Packet size of links in the replay, in bytes; without it, links send each request as one unit.
     pub packet: Option<f64>,
-    /// Percentile that replaces that of the traces.
+    /// Percentile that replaces the percentile of the traces.
     pub percentile: Option<f64>,
 }
 

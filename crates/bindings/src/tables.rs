@@ -1,7 +1,7 @@
-//! Parquet files as rows of text, for the readers of lists and of traces.
+//! Parquet files as rows of text, for readers of lists and of traces.
 //!
-//! The wheel has pyarrow anyway, so pyarrow reads Parquet, batch by batch. Batches arrive as Arrow, without a copy.
-//! Their cells become lines of text here, so that every rule and every error is the same as for CSV.
+//! The wheel depends on pyarrow, so pyarrow reads Parquet, batch by batch. Batches arrive as Arrow, without a copy. The
+//! cells become lines of text here, so that all rules and errors are the same as for CSV.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -66,7 +66,7 @@ impl Read for Rows {
     }
 }
 
-/// Appends the rows of a batch as lines. Null is an empty cell; a text stands in quotes.
+/// Appends the rows of a batch as lines. Null becomes an empty cell, and a text is quoted.
 fn write_rows(batch: &RecordBatch, text: &mut Vec<u8>) -> io::Result<()> {
     for row in 0..batch.num_rows() {
         for (at, column) in batch.columns().iter().enumerate() {
@@ -92,7 +92,7 @@ fn write_rows(batch: &RecordBatch, text: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// First line of an exception's message; with the exception's name, unless it is about the file.
+/// First line of an exception's message, preceded by the exception's name unless the message is about the file.
 fn reason(py: Python<'_>, error: &PyErr) -> String {
     let of_file = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOSError>(py);
     let text = if of_file { error.value(py).to_string() } else { error.to_string() };

@@ -20,8 +20,8 @@ use crate::errors::Refused;
 use crate::place::at;
 use crate::simulation::as_python;
 
-/// Places the tasks of an app, together or one after the other. Links missing from the telemetry file are unknown. A matrix
-/// without an app file is an app of equal tasks, each with `cpus` and `memory`.
+/// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. A
+/// matrix without an app file is an app of equal tasks, each with `cpus` and `memory`.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
     data = None, telemetry = None, exclude = vec![], tags = vec![], together = true, seed = 1, explain = 0,
@@ -89,7 +89,7 @@ pub fn place_tasks(
     as_python(py, &py.detach(decide).map_err(Refused)?)
 }
 
-/// Decides which running tasks should leave hot racks, in which order, and which stay.
+/// Decides which running tasks should leave hot racks, in which order, and which tasks stay.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -119,7 +119,7 @@ pub fn migrate(
         let mut scratch = Scratch::default();
         let view = &mut ledger.view(now, &mut scratch);
         let mut context = Context { view, pool: &pool, seed, explain: Explain::Off };
-        // A fabric without rack links has no hot ones; that is an error, not an answer.
+        // A fabric without rack links has no hot racks, so the question is an error.
         let decided = if fabric.all_racks().any(|rack| fabric.out_of_domain(rack).is_none()) {
             Err(Refusal::NoRackLinks)
         } else {
@@ -150,7 +150,7 @@ fn spec(policy: &str) -> Result<PolicySpec, Refused> {
     policy.parse().map_err(|message| wrong("policy", message))
 }
 
-/// A task of a matrix without an app file.
+/// Resources of each task of a matrix without an app file.
 fn alike(cpus: Option<String>, memory: Option<String>) -> Result<Task, InputError> {
     let wrong = |field: &str, message: String| InputError::new("request", message).in_field(field);
     let cpus =
@@ -185,7 +185,7 @@ fn ledger(
     Ok((ledger, until))
 }
 
-/// Rejects traffic between tasks that are placed one by one.
+/// Rejects traffic between tasks if they are placed one by one.
 fn by_themselves(file: Option<String>, matrix: bool, app: &App) -> Result<(), InputError> {
     let wrong = |name: String, field: &str| {
         let message =
@@ -198,7 +198,7 @@ fn by_themselves(file: Option<String>, matrix: bool, app: &App) -> Result<(), In
     if app.request.transfers.is_empty() { Ok(()) } else { wrong(file.unwrap_or_default(), "transfers") }
 }
 
-/// Requests to decide: the app, or each of its tasks by itself as a scheduler would.
+/// Requests to decide: the whole app, or each of its tasks alone, as a task scheduler would.
 fn asked(app: &AppRequest, together: bool) -> impl Iterator<Item = AppRequest> + '_ {
     let apart = app.tasks.iter().enumerate().map(|(at, task)| AppRequest {
         id: at as u64,
@@ -218,7 +218,7 @@ fn ask(
     engine.place_app(now, request, &mut Vec::new())
 }
 
-/// State for predicting the end of an app's transfers: the network before the placement.
+/// State for predicting when an app's transfers end: the network before the placement.
 struct Forecast {
     ledger: Ledger,
     now: Nanos,
@@ -298,7 +298,7 @@ fn describe(
     })
 }
 
-/// A rejection with the names of tasks in place of their positions.
+/// A rejection with the names of tasks instead of their positions.
 fn named(refusal: &Refusal, names: &[String]) -> String {
     match refusal {
         Refusal::NoHost { task, .. } => {

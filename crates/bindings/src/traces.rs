@@ -1,4 +1,4 @@
-//! `leeward.Trace`: the requests of a file, and results from them: statistics, r-b curves, models.
+//! `leeward.Trace`: the requests of a file, and statistics, r-b curves and models of them.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -26,7 +26,7 @@ const REQUESTS: u64 = 1 << 18;
 const PARQUET: [u8; 4] = *b"PAR1";
 const COLUMNS: [&str; 4] = ["seconds", "kind", "size", "offset"];
 
-/// A trace in a file. Each query reads it again, in constant memory except for a model.
+/// A trace in a file. Each query reads the file again, in constant memory except for a model.
 #[pyclass(frozen, module = "leeward")]
 pub struct Trace {
     file: String,
@@ -182,7 +182,8 @@ impl Trace {
             None => (alpha.clone(), 0.0),
         };
         let effective = deadline_s.map(|deadline| curve.effective_bandwidth(deadline)).transpose();
-        // A trace of one moment has no mean; a multiple below it is the user's mistake.
+        // A trace whose requests all have one time has no mean rate, so a multiple below the mean is a mistake of the
+        // user.
         let at_mean = curve.mean_rate().map(|_| curve.at_mean(multiple)).transpose();
         let knee = curve.mean_rate().map(|_| bucket(curve.knee()));
         as_python(
@@ -205,7 +206,7 @@ impl Trace {
         )
     }
 
-    /// Arrivals modulated by a Markov chain, fitted to a stage, as `leeward slo model -o json` prints it.
+    /// A Markov-modulated arrival process that is fitted to a stage, as `leeward slo model -o json` prints it.
     #[pyo3(signature = (stage, *, interval_s = None, step_s = None, batch_s = None, states = None, deviations = None,
         sizes = None, published = false))]
     #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
@@ -296,7 +297,7 @@ impl Trace {
         let mut work = Work::new(self.network, self.device.as_ref());
         self.each(|request| {
             let work = work.of(request).map_err(|error| self.wrong(error))?;
-            // The stage always has work.
+            // The work is always known at this stage.
             take(request.at, work.at(stage).unwrap_or(0.0));
             Ok(())
         })?;
@@ -348,9 +349,9 @@ impl Trace {
     }
 }
 
-/// Opens a file or its replacement.
+/// Opens a file, or the text that replaces it.
 pub fn open_text(files: &Files, name: &str) -> Result<Text, InputError> {
-    // Errors about a name or a file arise here.
+    // Errors about a name or a file occur here.
     let text = files.open(name)?;
     let path = files.path(name)?;
     let mut start = [0; PARQUET.len()];

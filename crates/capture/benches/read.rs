@@ -1,5 +1,5 @@
-//! Speed of converting captures to matrices, on one core, beside a plain copy of the same bytes through a buffer of
-//! the same size, and beside a walk over the records without parsing.
+//! Measures how fast captures are converted to matrices on one core. For comparison, also measures a plain copy of the
+//! same bytes through a buffer of the same size, and a walk over the records without parsing.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -14,7 +14,7 @@ use leeward_capture::{Capture, Content, Places, Settings};
 const BYTES: usize = 256 << 20;
 const REPEATS: usize = 5;
 const HOSTS: u32 = 1000;
-/// Records between two looks of the reader at the clock.
+/// Number of records between two readings of the clock.
 const STEP: u64 = 1 << 16;
 
 fn main() {
@@ -23,7 +23,7 @@ fn main() {
         "{:>22} {:>8} {:>8} {:>8} {:>10} {:>8} {:>8}",
         "packets", "copy", "walk", "matrix", "packets/s", "of copy", "of walk"
     );
-    // The mix has as many packets of each size.
+    // The mix has equally many packets of each size.
     for (name, sizes) in
         [("64 to 1500 bytes", &[64, 594, 1500][..]), ("64 bytes", &[64]), ("1500 bytes", &[1500])]
     {
@@ -44,7 +44,7 @@ fn main() {
     }
 }
 
-/// Seconds of the fastest run, which other programs disturb least.
+/// Seconds of the fastest run, which has the least disturbance from other programs.
 fn fastest(mut run: impl FnMut()) -> f64 {
     let times = (0..REPEATS).map(|_| {
         let start = Instant::now();
@@ -54,7 +54,7 @@ fn fastest(mut run: impl FnMut()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// A capture of whole UDP packets between hosts, and their number.
+/// A capture of complete UDP packets between hosts, and the number of packets.
 fn pcap(sizes: &[usize]) -> (Arc<[u8]>, u64) {
     let mut file = Vec::with_capacity(BYTES + 2000);
     file.extend([0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0]);

@@ -1,4 +1,5 @@
-//! Reads files into a matrix: determines the kind of each record, the places of its traffic, and the sums.
+//! Reads files into a matrix: determines the kind of each record, the places of its traffic, and the sums of bytes and
+//! packets.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
@@ -19,12 +20,12 @@ use crate::places::Places;
 /// Interpretation of the packets in a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Content {
-    /// Decided by the first IP packet of a file: an exported datagram makes all of them exports.
+    /// Decided by the first IP packet of a file: if it is an exported datagram, all packets are read as exports.
     #[default]
     Auto,
-    /// Traffic: each packet counts.
+    /// Traffic: each packet is counted.
     Packets,
-    /// Datagrams of sFlow, NetFlow or IPFIX: their contents count, the datagrams themselves do not.
+    /// Datagrams of sFlow, NetFlow or IPFIX: their contents are counted, the datagrams themselves are not.
     Exports,
 }
 
@@ -52,7 +53,7 @@ impl Content {
 pub struct Settings {
     /// Length of an interval, in seconds.
     pub interval_s: u32,
-    /// Length of a packet that counts.
+    /// Definition of a packet's length.
     pub size: Size,
     /// Interpretation of captured packets.
     pub content: Content,
@@ -77,11 +78,12 @@ impl Default for Settings {
     }
 }
 
-/// Addresses without a place in memory; beyond twice as many, those with the fewest bytes are dropped.
+/// Number of addresses without a place to keep in memory. At twice as many, the addresses with the fewest bytes are
+/// dropped.
 const MOST_UNKNOWN: usize = 50_000;
-/// Most agents and exporters that are kept apart.
+/// Largest number of agents and exporters that are counted separately.
 const MOST_SOURCES: usize = 10_000;
-/// Most readings of counters in memory.
+/// Largest number of counter readings in memory.
 const MOST_COUNTERS: usize = 20_000_000;
 
 /// Reads files into one matrix.
@@ -107,7 +109,7 @@ pub struct OpenFile {
     name: String,
     frames: Frames,
     content: Content,
-    /// Number of records so far.
+    /// Number of records read so far.
     records: u64,
     packets: Source,
 }
@@ -155,7 +157,7 @@ impl Capture {
         Ok(OpenFile { name: name.to_owned(), frames, content, records: 0, packets })
     }
 
-    /// Reads up to `records` more records of a file; `false` after the last.
+    /// Reads up to `records` more records of a file; returns `false` after the last record.
     ///
     /// # Errors
     ///
@@ -166,7 +168,7 @@ impl Capture {
             match open.frames.next(&mut self.discards) {
                 Ok(Some(Record::Frame(frame))) => {
                     open.records += 1;
-                    // The first IP packet decides.
+                    // The first IP packet determines the content.
                     if open.content == Content::Auto {
                         open.content = auto(&frame, &self.settings.ports);
                     }
@@ -293,7 +295,7 @@ impl Capture {
 }
 
 impl FlowSums {
-    /// Counts a flow between its places.
+    /// Counts a flow from its source place to its destination place.
     fn take(&mut self, flow: &Flow, fragment: bool, discards: &mut Discards) {
         let ends = (flow.source, flow.destination);
         let (source, destination) = match self.places.of(ends, flow.ports) {
@@ -351,7 +353,7 @@ fn add(to: &mut Source, from: Source) {
     *to = Source { flows, bytes, ..from };
 }
 
-/// Content of a file, judged by one of its packets; `Auto` if the packet does not decide.
+/// Content of a file, determined from one of its packets; `Auto` if the packet does not determine it.
 fn auto(frame: &Frame<'_>, ports: &[u16]) -> Content {
     let Ok(packet) = Packet::read(frame.link_type, frame.data, frame.length) else { return Content::Auto };
     let exported = packet.ports.is_some_and(|(_, to)| is_port(to, ports))

@@ -1,4 +1,4 @@
-//! Traffic that was not counted, or counted with a doubt, by reason. Nothing is dropped without an entry here.
+//! Traffic that was not counted, or was counted with a doubt, by reason. Nothing is dropped without an entry here.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ reasons! {
     NoFlowTime, "no-flow-time", true, "exported records without usable times: counted at the time of export";
 }
 
-/// Most kinds of one reason that are kept apart; later ones are counted together.
+/// Largest number of kinds of one reason that are counted separately; later kinds are counted together.
 const MOST_DETAILS: usize = 64;
 /// Number of examples of each kind.
 const EXAMPLES: usize = 3;

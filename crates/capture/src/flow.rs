@@ -19,15 +19,15 @@ pub struct Flow {
     pub bytes: u64,
     /// Number of observed packets, at least one.
     pub packets: u64,
-    /// Sampling rate, at least 1: the number of packets for each observed one.
+    /// Sampling rate, at least 1: one packet of this many was observed.
     pub rate: u32,
 }
 
-/// Length of a packet that counts.
+/// Definition of a packet's length.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Size {
-    /// The frame, from its Ethernet header to the end of its payload, without the check sequence: the original length
-    /// in a capture.
+    /// The frame from its Ethernet header to the end of its payload, without the check sequence. Captures state this as
+    /// the original length.
     #[default]
     Frame,
     /// The IP packet with its headers (layer 3), as in NetFlow and IPFIX.
@@ -35,7 +35,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// Both lengths.
+    /// All definitions.
     pub const ALL: [Size; 2] = [Size::Frame, Size::Ip];
 
     /// Name of the length in settings.
@@ -51,7 +51,7 @@ impl Size {
         Size::ALL.into_iter().find(|size| size.name() == name)
     }
 
-    /// The length of a packet with known frame and IP lengths.
+    /// The length of a packet under this definition, from its frame length and its IP length.
     pub(crate) fn of(self, frame: u64, ip: u64) -> u64 {
         match self {
             Size::Frame => frame,
@@ -60,7 +60,7 @@ impl Size {
     }
 }
 
-/// Bytes of an Ethernet header, which records of IP bytes leave out.
+/// Bytes of an Ethernet header, which a count of IP bytes leaves out.
 pub(crate) const ETHERNET: u64 = 14;
-/// Bytes of the check sequence behind an Ethernet frame, which sFlow counts and captures do not.
+/// Bytes of the check sequence behind an Ethernet frame; sFlow includes it in lengths and captures do not.
 pub(crate) const CHECK_SEQUENCE: u64 = 4;

@@ -10,12 +10,12 @@ use crate::discards::Discards;
 use crate::flow::Flow;
 use crate::places::PlaceId;
 
-/// Most cells of a matrix.
+/// Largest number of cells of a matrix.
 pub const MOST_CELLS: usize = 20_000_000;
-/// Most bytes, and most packets, of one record and of all together, scaled: two hours at a petabit per second. A cell
-/// or a sum of cells is not larger, and so fits the integers of tables.
+/// Largest number of bytes, and of packets, of one record and of all records together, after scaling: two hours at a
+/// petabit per second. No cell and no sum of cells is larger, so all of them fit the integers of tables.
 pub const MOST_BYTES: u128 = 10_u128.pow(18);
-/// Most intervals of one record.
+/// Largest number of intervals of one record.
 pub const MOST_INTERVALS: i64 = 4096;
 const SECOND: i64 = 1_000_000_000;
 
@@ -35,10 +35,11 @@ pub struct Cell {
 impl Cell {
     /// Standard error of the bytes; 0 if every packet was observed.
     ///
-    /// Each packet is sampled independently with probability 1/N. N times the bytes of the sampled packets is
-    /// unbiased, with a variance of (N - 1) Σ L² over all packets of lengths L. N (N - 1) Σ L² over the sampled ones
-    /// estimates that variance (Horvitz and Thompson). For equal packets and large N the error is the published one:
-    /// bytes √(1/n) of n samples, 196 √(1/n) % at 95 %. Packets within one exported record are assumed to be equal.
+    /// Each packet is sampled independently with probability 1/N. The estimate of the bytes is N times the bytes of the
+    /// sampled packets. It is unbiased, with a variance of (N - 1) Σ L² over all packets of lengths L. The sum N (N -
+    /// 1) Σ L² over the sampled packets estimates that variance (Horvitz and Thompson). For equal packets and large N,
+    /// the error from n samples is the published one: bytes √(1/n), or 196 √(1/n) % at 95 %. Packets within one
+    /// exported record are assumed to be equal.
     pub fn standard_error(&self) -> f64 {
         self.variance.sqrt()
     }
@@ -64,9 +65,9 @@ pub struct Source {
     pub protocol: &'static str,
     /// Name of the file, or address.
     pub name: String,
-    /// Number of its packets or records, with known places or not.
+    /// Number of the observer's packets or records, with or without known places.
     pub flows: u64,
-    /// Their bytes, scaled by the sampling rate.
+    /// Bytes of these packets or records, scaled by the sampling rate.
     pub bytes: u128,
 }
 
@@ -125,11 +126,11 @@ impl Sums {
         self.cells.len() > MOST_CELLS
     }
 
-    /// Adds a flow, spread evenly over its duration. A flow beyond a limit is not added at all.
+    /// Adds a flow and spreads it evenly over its duration. A flow beyond a limit is not added at all.
     #[inline]
     pub fn add(&mut self, flow: &Flow, source: PlaceId, destination: PlaceId) -> Result<(), FlowLimit> {
         let first = flow.start_ns.div_euclid(self.interval_ns);
-        // A flow that ends at the edge of an interval belongs before it.
+        // A flow that ends exactly at the edge of an interval belongs to the earlier interval.
         let last =
             if flow.end_ns > flow.start_ns { (flow.end_ns - 1).div_euclid(self.interval_ns) } else { first };
         let rate = u128::from(flow.rate);
@@ -156,7 +157,7 @@ impl Sums {
         for interval in first..=last {
             let end = i128::from(interval + 1) * i128::from(self.interval_ns);
             let passed = (end - i128::from(flow.start_ns)).min(length);
-            // Amounts up to the end of each interval, in whole bytes, so that the parts add up to the total.
+            // Computes amounts up to the end of each interval in whole bytes, so that the parts add up to the total.
             let part = |whole: u128| part(whole, passed as u128, length as u128);
             let now = (part(bytes), part(packets), part(flow.packets.into()));
             let cell = self.cells.entry((interval, source, destination)).or_default();
@@ -189,7 +190,7 @@ impl Sums {
     }
 }
 
-/// Rank of each name in sorted order: millions of cells sort much faster by numbers than by names.
+/// Rank of each name in sorted order. Millions of cells sort much faster by numbers than by names.
 fn ranks(names: &[String]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
     order.sort_unstable_by_key(|&at| &names[at as usize]);
@@ -200,9 +201,10 @@ fn ranks(names: &[String]) -> Vec<u32> {
     ranks
 }
 
-/// Part of `whole` after `passed` of `length`, spread evenly.
+/// Share of `whole` that belongs to the first `passed` of `length` units, if it is spread evenly.
 fn part(whole: u128, passed: u128, length: u128) -> u128 {
-    // Both are below 2^64, except for scaled bytes: quotient and remainder taken apart stay within 128 bits.
+    // All numbers are below 2^64, except for scaled bytes. Computing with quotient and remainder separately stays
+    // within 128 bits.
     whole / length * passed + whole % length * passed / length
 }
 

@@ -1,7 +1,7 @@
-//! Parses a captured frame to an IP packet. Link layers and tags are parsed here, since they are a few bytes each. IP
-//! with its extensions is parsed by etherparse, which accepts truncated headers.
+//! Parses a captured frame to an IP packet. Link layers and tags are parsed here, because they are a few bytes each.
+//! Etherparse parses IP and its extensions, because it accepts truncated headers.
 //!
-//! In a tunnel (VXLAN, GRE, IP in IP) the outer addresses count: they are the ends on this network.
+//! In a tunnel (VXLAN, GRE, IP in IP) the outer addresses count, because they are the endpoints on this network.
 
 use std::net::IpAddr;
 
@@ -13,12 +13,12 @@ use crate::discards::Reason;
 pub mod link_type {
     pub const NULL: u32 = 0;
     pub const ETHERNET: u32 = 1;
-    /// Raw IP: the number of the standard, and those that some systems write instead.
+    /// Raw IP: the standard number, and numbers that some systems write instead.
     pub const RAW: [u32; 5] = [101, 12, 14, 228, 229];
     pub const LOOP: u32 = 108;
     pub const LINUX_SLL: u32 = 113;
     pub const LINUX_SLL2: u32 = 276;
-    /// A stack of MPLS labels; sFlow has a protocol number for it.
+    /// A stack of MPLS labels, for which sFlow has a protocol number.
     pub const MPLS: u32 = 219;
 }
 
@@ -28,21 +28,21 @@ mod ether_type {
     pub const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
     pub const MPLS: [u16; 2] = [0x8847, 0x8848];
     pub const PPPOE: u16 = 0x8864;
-    /// Smallest EtherType; a smaller number is the length of an IEEE 802.3 frame.
+    /// Smallest EtherType; a smaller number in its place is the length of an IEEE 802.3 frame.
     pub const LEAST: u16 = 0x0600;
 }
 
-/// Most tags and labels in front of a packet.
+/// Largest number of tags and labels in front of a packet.
 const MOST_TAGS: usize = 16;
 
 /// An IP packet, as far as it was captured.
 pub struct Packet<'a> {
     pub source: IpAddr,
     pub destination: IpAddr,
-    /// Ports of TCP, UDP, SCTP and DCCP, if they were captured and the packet is not a later fragment.
+    /// Ports of TCP, UDP, SCTP and DCCP, if they were captured; `None` for fragments other than the first.
     pub ports: Option<(u16, u16)>,
     pub protocol: u8,
-    /// True for any fragment of a datagram, the first one included.
+    /// True for any fragment of a datagram, including the first fragment.
     pub fragment: bool,
     /// Length of the packet with its headers.
     pub ip_bytes: u64,
@@ -59,7 +59,7 @@ pub struct PacketError {
 /// The payload of a UDP datagram.
 pub enum Datagram<'a> {
     Whole(&'a [u8]),
-    /// A datagram that was not captured whole.
+    /// A datagram that was not captured completely.
     CutOff,
     Fragment,
     /// Not a UDP datagram.
@@ -73,7 +73,7 @@ impl<'a> Packet<'a> {
         Packet::of_ip(packet, length.saturating_sub((frame.len() - packet.len()) as u64))
     }
 
-    /// Reads from the IP header on.
+    /// Reads a packet that begins with its IP header.
     fn of_ip(bytes: &'a [u8], left: u64) -> Result<Packet<'a>, PacketError> {
         use etherparse::err::ip::LaxHeaderSliceError::{Content, Len};
         let (ip, _) = LaxIpSlice::from_slice(bytes).map_err(|error| match error {
@@ -87,7 +87,7 @@ impl<'a> Packet<'a> {
             LaxIpSlice::Ipv6(ip) => {
                 let payload = u64::from(ip.header().payload_length());
                 let later = |extension| matches!(extension, Ipv6ExtensionSlice::Fragment(part) if part.fragment_offset().value() > 0);
-                // A jumbogram states 0; its true length is in an option.
+                // A jumbogram states a length of 0; its true length is in an option.
                 let told = if payload == 0 { 0 } else { payload + 40 };
                 (told, ip.extensions().clone().into_iter().any(later))
             }
@@ -108,7 +108,7 @@ impl<'a> Packet<'a> {
             ports,
             protocol: protocol.0,
             fragment: ip.is_fragmenting_payload(),
-            // Segmentation offload leaves 0 in headers captured before the length was known.
+            // With segmentation offload, headers are captured before the length is known, and state 0.
             ip_bytes: if told == 0 { left } else { told },
             payload,
         })
@@ -141,11 +141,11 @@ fn strip_link_layer(link: u32, frame: &[u8]) -> Result<&[u8], PacketError> {
         link_type::LINUX_SLL => strip_tags(word(frame, 14)?, frame.get(16..).unwrap_or_default()),
         link_type::LINUX_SLL2 => strip_tags(word(frame, 0)?, frame.get(20..).unwrap_or_default()),
         link_type::NULL | link_type::LOOP => {
-            // The family is in the byte order of the capturing machine, which the file does not state.
+            // The family is in the byte order of the capturing machine, and the file does not state that order.
             let family = [word(frame, 0)?, word(frame, 2)?];
             let family = if family[0] == 0 { family[1] } else { family[0].swap_bytes() };
             match family {
-                // The number of IPv6 differs between systems.
+                // The number of the IPv6 family differs between systems.
                 2 | 10 | 24 | 28 | 30 => Ok(frame.get(4..).unwrap_or_default()),
                 _ => Err(PacketError { reason: Reason::NotIp, detail: format!("address family {family}") }),
             }
@@ -181,7 +181,7 @@ fn strip_tags(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], PacketError> {
     Err(PacketError { reason: Reason::NotIp, detail: "too many tags".into() })
 }
 
-/// Removes MPLS labels. Only the first bits behind the last label show whether IP follows.
+/// Removes MPLS labels. The first bits behind the last label are the only evidence that IP follows.
 fn strip_labels(mut bytes: &[u8], of: u16) -> Result<&[u8], PacketError> {
     for _ in 0..MOST_TAGS {
         let last = word(bytes, 2)? & 0x0100 != 0;
@@ -197,7 +197,7 @@ fn strip_labels(mut bytes: &[u8], of: u16) -> Result<&[u8], PacketError> {
     Err(PacketError { reason: Reason::NotIp, detail: "too many labels".into() })
 }
 
-/// An EtherType, with the names of the common ones.
+/// Name of an EtherType: its number, with a word for the common types.
 fn named(of: u16) -> String {
     let name = match of {
         0x0806 => " ARP",

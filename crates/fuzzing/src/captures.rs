@@ -6,12 +6,12 @@ use leeward_capture::{Capture, Places, Settings};
 
 use crate::one_line;
 
-/// Captures in pcap and pcapng, and files of IPFIX messages, by address.
+/// Captures in pcap and pcapng, and files of IPFIX messages, with addresses as places.
 pub fn capture(bytes: &[u8]) {
     read(bytes.to_vec());
 }
 
-/// NetFlow and IPFIX datagrams of one exporter as captured: each begins with its length.
+/// NetFlow and IPFIX datagrams of one exporter in a capture; each begins with its length.
 pub fn ipfix(bytes: &[u8]) {
     let mut datagrams = Vec::new();
     let mut rest = bytes;
@@ -23,12 +23,12 @@ pub fn ipfix(bytes: &[u8]) {
     read(udp_capture(4739, &datagrams));
 }
 
-/// sFlow datagrams as captured.
+/// sFlow datagrams in a capture.
 pub fn sflow(bytes: &[u8]) {
     read(udp_capture(6343, &[bytes]));
 }
 
-/// Reads a capture by address. The results are finite and within the times that files can hold.
+/// Reads a capture with addresses as places. The results are finite and within the times that files can hold.
 fn read(bytes: Vec<u8>) {
     let mut capture = Capture::new(Settings::default(), Places::addresses());
     let mut open = match capture.open("file", Cursor::new(bytes)) {

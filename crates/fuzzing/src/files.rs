@@ -147,7 +147,7 @@ pub fn settings(bytes: &[u8]) {
     }
 }
 
-/// Files of workloads with SLOs, and the system of one.
+/// Files of workloads with SLOs, and the system that each describes.
 pub fn slo(bytes: &[u8]) {
     let text = utf8_prefix(bytes);
     let open = |name: &str| Text::from_bytes(name, SLO_TRACE);
@@ -163,7 +163,7 @@ pub fn slo(bytes: &[u8]) {
     }
 }
 
-/// Files of tokens. An error never quotes the text at the place of a hash, which may be a token.
+/// Files of tokens. An error never quotes the text in the place of a hash, because it may be a token.
 pub fn tokens(bytes: &[u8]) {
     let text = utf8_prefix(bytes);
     match Tokens::from_text("tokens", text) {

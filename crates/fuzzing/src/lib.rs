@@ -1,7 +1,7 @@
 //! Bodies of the fuzz targets: functions that feed bytes from outside to one reader and panic if it breaks an invariant.
 //!
-//! The workspace compiles them in every build and runs them over their seeds in every test. The binaries in `fuzz/` only hand
-//! libFuzzer's bytes to them; these need a nightly toolchain.
+//! The workspace compiles them in every build and runs them over their seeds in every test. The binaries in `fuzz/`
+//! only pass libFuzzer's bytes to these functions; the binaries need a nightly toolchain.
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ pub use sources::{blocks, coflow, flows, matrix, pairs, phases, rates, source, s
 /// A fuzz target: reads bytes and panics if the reader breaks an invariant.
 pub type Target = fn(&[u8]);
 
-/// All targets by name: that of their binary and of their folder of seeds.
+/// All targets by name; the binary and the folder of seeds have the same name.
 pub const TARGETS: &[(&str, Target)] = &[
     ("answer", answer),
     ("app", app),
@@ -51,7 +51,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("trace", trace),
 ];
 
-/// Seconds to read of each source.
+/// Seconds to read from each source.
 const HORIZON: f64 = 100.0;
 
 const CLUSTER_TEXT: &str = r#"{"racks": 3, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 10,
@@ -67,12 +67,12 @@ fn utf8_prefix(bytes: &[u8]) -> &str {
     std::str::from_utf8(&bytes[..length]).unwrap_or_default()
 }
 
-/// Checks that an error fits a terminal, whatever the file contains.
+/// Checks that an error fits a terminal, regardless of the file's content.
 fn one_line(error: &InputError) {
     short(&error.to_string());
 }
 
-/// Checks the same of any other message.
+/// Checks that any other message fits a terminal.
 fn short(text: &str) {
     assert!(text.len() < 2000 && !text.contains('\n'), "{text}");
 }

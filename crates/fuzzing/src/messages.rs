@@ -1,4 +1,5 @@
-//! Targets for messages from the network: requests to the service, replies of Prometheus, and measuring hosts.
+//! Targets for messages from the network: requests to the service, replies of Prometheus, and messages between probe
+//! hosts.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +21,13 @@ use crate::{CLUSTER, CLUSTER_TEXT, one_line, short};
 #[path = "../../controller/tests/support/request_text.rs"]
 mod request_text;
 
-/// Messages and train packets that measuring hosts read from each other.
+/// Messages and train packets that probe hosts read from each other.
 pub fn probe(bytes: &[u8]) {
     conversation(bytes);
     packets(bytes);
 }
 
-/// Sends a request to the routes of a new service. A problem is one short line and never an internal error.
+/// Sends a request to the routes of a new service. A problem document is one short line and never an internal error.
 pub fn request(bytes: &[u8]) {
     let Some(request) = request_text::parse(bytes) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -54,8 +55,8 @@ pub fn request(bytes: &[u8]) {
     }
 }
 
-/// Reads a conversation of measuring hosts: requests of one and replies of the other, in turn. A request survives writing and
-/// reading; a reply that passes its check can be shown.
+/// Reads a conversation of probe hosts, in which a request and a reply alternate. A request survives writing and
+/// reading, and a reply that passes its check can be shown.
 fn conversation(mut bytes: &[u8]) {
     let (mut train, mut asked) = (Train::default(), Order::Hops {});
     loop {
@@ -106,8 +107,8 @@ fn check_outcome(outcome: &Outcome) {
     assert!(rates.iter().all(|rate| rate.is_finite() && *rate >= 0.0), "{rates:?}");
 }
 
-/// Receives packets, each after two bytes with its length and eight with its arrival time. The receiver's report must be a
-/// possible one.
+/// Receives packets, each after two bytes with its length and eight with its arrival time. The receiver's report must
+/// be a possible one.
 fn packets(mut bytes: &[u8]) {
     let train = Train { bursts: 3, packets: 5, bytes: 64, gap_ns: 0 };
     let mut collector = Collector::new(1, train);
@@ -123,8 +124,8 @@ fn packets(mut bytes: &[u8]) {
     assert!(received.packets() <= train.total_packets());
 }
 
-/// Reads a map file and the replies of a Prometheus to it, separated by empty lines. Reported loads are valid and their times
-/// follow each other.
+/// Reads a map file and replies of Prometheus to its queries, separated by empty lines. Reported loads are valid and
+/// their times follow each other.
 pub fn answer(bytes: &[u8]) {
     let mut parts = Vec::new();
     let mut rest = bytes;

@@ -16,12 +16,13 @@
 //! # Ok::<(), leeward_solver::SolverError>(())
 //! ```
 //!
-//! A program without integer variables is a linear one. Its rows are first divided by their largest coefficients,
-//! because HiGHS tolerates an absolute violation of a row, whatever the size of the row's numbers. It is solved by
-//! the simplex method without presolve, which at a few hundred rows takes longer than it saves.
+//! A program without integer variables is a linear one. Rows are first divided by their largest coefficients, because
+//! HiGHS tolerates an absolute violation of a row, regardless of the row's magnitude. The simplex method solves the
+//! program without presolve, which takes longer than it saves for a few hundred rows.
 //!
 //! A search runs on one thread with a fixed seed, and ends at a number of nodes, never at a time. The same program
-//! therefore always has the same solution. A solution cut short by a limit states its distance from the optimum.
+//! therefore always has the same solution. A solution of a search that reached a limit states its distance from the
+//! optimum.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
@@ -31,7 +32,7 @@ use highs::{Col, HighsModelStatus, HighsSolutionStatus, Model, RowProblem, Sense
 /// Tolerance of a row of a linear program, after division by its largest coefficient; the minimum in HiGHS is 1e-10.
 const TOLERANCE: f64 = 1e-9;
 
-/// HiGHS's numbers of the dual and the primal simplex method.
+/// Numbers in HiGHS of the dual and the primal simplex method.
 const DUAL: i32 = 1;
 const PRIMAL: i32 = 4;
 
@@ -78,7 +79,7 @@ pub struct Solution {
     values: Vec<f64>,
     /// Value of the objective.
     pub objective: f64,
-    /// Share of the objective that a better solution might still save; zero for an optimum, infinite if unknown.
+    /// Largest share of the objective that a better solution could save: zero for an optimum, infinite if unknown.
     pub gap: f64,
 }
 
@@ -110,7 +111,7 @@ pub enum SolverError {
 }
 
 impl Row {
-    /// The largest coefficient, or 1 for a row without any.
+    /// The largest coefficient, or 1 for a row without coefficients.
     fn scale(&self) -> f64 {
         let largest = self.terms.iter().map(|(_, coefficient)| coefficient.abs()).fold(0.0, f64::max);
         if largest > 0.0 { largest } else { 1.0 }
@@ -169,7 +170,7 @@ impl Program {
             HighsModelStatus::UnboundedOrInfeasible,
         ];
         if !whole && !ended.contains(&solved.status()) {
-            // If nothing satisfies all rows, the dual method sometimes cannot prove it; the primal one can.
+            // If nothing satisfies all rows, the dual method sometimes cannot prove it, but the primal method can.
             solved = self.solve(whole, limits, start, PRIMAL)?;
             if !ended.contains(&solved.status()) {
                 return Err(SolverError::Failed(format!("status {:?}", solved.status())));
@@ -191,7 +192,7 @@ impl Program {
         Ok(Solution { values, objective, gap })
     }
 
-    /// Solves the program with HiGHS, a linear program by the given simplex method.
+    /// Solves the program with HiGHS; the simplex method is for linear programs.
     fn solve(
         &self,
         whole: bool,

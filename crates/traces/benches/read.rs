@@ -1,5 +1,5 @@
-//! Speed of reading traces, beside only splitting the same lines at their commas; and with the work of each request
-//! and its r-b curve on top.
+//! Measures how fast traces are read. For comparison, also measures splitting the same lines at their commas, and
+//! reading with the work of each request and its r-b curve.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -43,7 +43,7 @@ fn main() {
             let cells = text.lines().map(|line| line.split(',').count());
             black_box(cells.sum::<usize>());
         });
-        // The reader's copy of the text is not counted.
+        // The time to copy the text for the reader is not measured.
         let mut copies = vec![text.clone().into_bytes(); REPEATS];
         let read = fastest(|| {
             let text = Text::from_bytes("t", copies.pop().expect("a copy a repeat")).unwrap();
@@ -56,7 +56,7 @@ fn main() {
     println!("\nwork and r-b curve: {:.0} requests/s", REQUESTS as f64 / work);
 }
 
-/// Seconds of the fastest run, which other programs disturb least.
+/// Seconds of the fastest run, which has the least disturbance from other programs.
 fn fastest(mut run: impl FnMut()) -> f64 {
     let times = (0..REPEATS).map(|_| {
         let start = Instant::now();

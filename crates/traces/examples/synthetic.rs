@@ -1,5 +1,5 @@
 //! Writes the trace `examples/slo/mail.csv.gz`, as CSV on stdout: five minutes of a volume for mail, with the
-//! burstiness of workload B of SLO table 3.1. Rate, sizes and mix are made up.
+//! burstiness of workload B of SLO table 3.1. Rate, sizes and mix are invented.
 //!
 //! `cargo run --release -p leeward-traces --example synthetic | gzip -n9 > examples/slo/mail.csv.gz`
 

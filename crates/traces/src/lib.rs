@@ -6,8 +6,8 @@
 //!                                         \-> statistics
 //! ```
 //!
-//! Work on a network is bytes. Work at a device is seconds of service at saturation: a device does one second of work
-//! per second, however many requests it serves at once (SLO section 2.3.2).
+//! Work on a network is bytes. Work at a device is seconds of service at saturation. A device does one second of work
+//! per second, regardless of the number of requests that it serves at once (SLO section 2.3.2).
 
 pub mod device;
 pub mod read;

@@ -3,11 +3,11 @@
 use crate::error::WorkError;
 use crate::{Kind, Request};
 
-/// Bytes of a request in each direction (SLO section 2.3.2): the payload travels in with a write and out with a read,
-/// and a small message travels the other way.
+/// Bytes of a request in each direction (SLO section 2.3.2). The payload travels in with a write and out with a read,
+/// and a small message travels in the other direction.
 ///
-/// Both are `overhead` and a factor times the size. The thesis gives no numbers; the defaults are those of the
-/// released code.
+/// The bytes of each direction are `overhead` plus a factor times the size. The thesis gives no numbers, so the
+/// defaults come from the released code.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetworkWork {
     overhead: f64,
@@ -33,11 +33,11 @@ impl NetworkWork {
     /// Bytes per byte of size, in the other direction, as released.
     pub const OTHER: f64 = 0.025;
 
-    /// `overhead` bytes per request in each direction, and a number of bytes per byte of size, in the direction of
-    /// the payload and in the other one.
+    /// Takes `overhead` bytes per request in each direction, and a number of bytes per byte of size for the payload's
+    /// direction and for the other direction.
     ///
     /// # Errors
-    /// A number that is negative, above 1e9 or NaN.
+    /// Fails for a number that is negative, above 1e9 or NaN.
     pub fn new(overhead: f64, payload: f64, other: f64) -> Result<NetworkWork, WorkError> {
         for (name, number) in [("overhead", overhead), ("payload", payload), ("other", other)] {
             if !(0.0..=1e9).contains(&number) {
@@ -50,7 +50,7 @@ impl NetworkWork {
     /// The same, with the released numbers as defaults.
     ///
     /// # Errors
-    /// As [`NetworkWork::new`].
+    /// Fails as [`NetworkWork::new`] does.
     pub fn with_defaults(
         overhead: Option<f64>,
         payload: Option<f64>,

@@ -4,11 +4,11 @@ use leeward_fabric::Nanos;
 
 use crate::Request;
 
-/// The requests from `from` on and before `to`, at their original times. Reads no further than `to`.
+/// The requests at or after `from` and before `to`, at their original times. Reads no further than `to`.
 ///
 /// # Errors
 ///
-/// Yields an error of the input as it is.
+/// Passes on an error of the input unchanged.
 pub fn window<E>(
     requests: impl Iterator<Item = Result<Request, E>>,
     from: Nanos,
@@ -19,7 +19,7 @@ pub fn window<E>(
         .take_while(move |request| request.as_ref().map_or(true, |request| request.at < to))
 }
 
-/// The two halves of a trace by time: models are fitted to the first and tested on the second (SLO section 4.3). A
+/// The two halves of a trace by time. Models are fitted to the first half and tested on the second (SLO section 4.3). A
 /// request in the middle belongs to the second half.
 pub fn halves(requests: &[Request]) -> (&[Request], &[Request]) {
     let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return (requests, requests) };
@@ -27,12 +27,11 @@ pub fn halves(requests: &[Request]) -> (&[Request], &[Request]) {
     requests.split_at(requests.partition_point(|request| request.at < middle))
 }
 
-/// The trace rotated to start at `share` (from 0 to below 1) of its length, so that several workloads can use one
-/// trace without coinciding bursts.
+/// The trace rotated to start at `share` of its length, from 0 to below 1. Several workloads can then use one trace
+/// without coinciding bursts.
 ///
-/// The first request follows the last after the mean gap. Times count from the new start, stay in order, and end
-/// within the same length.
-/// end within the same length.
+/// The first request follows the last after the mean gap. Times count from the new start, stay in order, and end within
+/// the same length.
 pub fn rotate(requests: &[Request], share: f64) -> Vec<Request> {
     let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return Vec::new() };
     let span = last.at.since(first.at).0;
@@ -42,7 +41,7 @@ pub fn rotate(requests: &[Request], share: f64) -> Vec<Request> {
     let cut = requests.partition_point(|request| request.at.since(first.at).0 < start);
     let (before, after) = requests.split_at(cut);
     let moved = |request: &Request, by: u64| {
-        // Without the first subtraction a time could overflow.
+        // Without subtracting `first.at` first, a time could overflow.
         let at = request.at.since(first.at).0;
         Request { at: Nanos(if by > 0 { by.saturating_add(at) } else { at - start }), ..*request }
     };

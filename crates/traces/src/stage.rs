@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A stage: requests pass the three in this order, and each has its own queues, curves and limits (SLO section 2.1).
+/// A stage of a request's path. Requests pass the three stages in this order, and each stage has its own queues, curves
+/// and limits (SLO section 2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Stage {
     /// From the client to the server; work is bytes.

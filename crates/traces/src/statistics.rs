@@ -19,7 +19,7 @@ pub struct Statistics {
     gaps: Moments,
     bytes: u128,
     largest: u64,
-    /// Index of the window of the last request, from that of the first.
+    /// Index of the window of the last request; the window of the first request has index 0.
     at: u64,
     in_windows: Peak,
     work: [Stages; Stage::ALL.len()],
@@ -32,13 +32,13 @@ pub struct Summary {
     pub requests: u64,
     /// Time from the first request to the last, in seconds.
     pub seconds: f64,
-    /// Requests per second over that time; `None` if they all come at one moment.
+    /// Requests per second over that time; `None` if all requests have the same time.
     pub rate: Option<f64>,
-    /// C^2, the squared coefficient of variation of the gaps between requests: variance over squared mean, 1 for a
-    /// Poisson stream and 0 for a constant gap. `None` for fewer than two gaps, or if all are 0.
+    /// C^2, the squared coefficient of variation of the gaps between requests: variance divided by squared mean. It is
+    /// 1 for a Poisson stream and 0 for a constant gap. `None` for fewer than two gaps, or if all are 0.
     pub gap_c2: Option<f64>,
-    /// Requests of the busiest window over the mean of a window, at least 1. Consecutive windows start at the first
-    /// request. `None` for a trace shorter than one window.
+    /// Number of requests of the busiest window divided by the mean of all windows, at least 1. Consecutive windows
+    /// start at the first request. `None` for a trace shorter than one window.
     pub peak_over_mean: Option<f64>,
     /// Share of reads among all requests.
     pub read_share: Option<f64>,
@@ -48,7 +48,7 @@ pub struct Summary {
     pub mean_size: Option<f64>,
     /// The largest payload, in bytes.
     pub largest_size: Option<u64>,
-    /// Work at each stage, in the order of [`Stage::ALL`]; `None` if a request had none.
+    /// Work at each stage, in the order of [`Stage::ALL`]; `None` if a request has no known work at the stage.
     pub work: [Option<WorkSummary>; Stage::ALL.len()],
 }
 
@@ -57,16 +57,16 @@ pub struct Summary {
 pub struct WorkSummary {
     /// Total work.
     pub total: f64,
-    /// Work per second, from the first request to the last: the mean load. `None` if they all come at one moment.
+    /// Work per second, from the first request to the last: the mean load. `None` if all requests have the same time.
     pub rate: Option<f64>,
     /// Work of the largest request.
     pub largest: f64,
-    /// Work of the busiest window over the mean of a window, at least 1.
+    /// Work of the busiest window divided by the mean of all windows, at least 1.
     pub peak_over_mean: Option<f64>,
 }
 
 impl Statistics {
-    /// Empty statistics. `window` is the window for peaks.
+    /// Empty statistics. `window` is the length of the windows for peaks.
     pub fn new(window: NonZeroU64) -> Statistics {
         Statistics {
             window,
@@ -83,7 +83,7 @@ impl Statistics {
         }
     }
 
-    /// Adds a request, not before the last, with its work.
+    /// Adds a request with its work. Its time is not before the time of the last request.
     pub fn push(&mut self, request: &Request, work: StageWork) {
         let first = *self.first.get_or_insert(request.at);
         if self.requests > 0 {
@@ -113,7 +113,7 @@ impl Statistics {
         let count = self.requests as f64;
         let over = |total: f64, of: f64| (of > 0.0).then(|| total / of);
         let windows = if nanos >= self.window.get() { nanos as f64 / self.window.get() as f64 } else { 0.0 };
-        // The mean is over the whole duration; the last requests may be in a window beyond it.
+        // The mean is over the whole duration, although the last requests may be in a window that ends later.
         let peak_over_mean = |peak: f64, total: f64| {
             over(total, windows)
                 .and_then(|mean| over(peak, mean))
@@ -143,7 +143,7 @@ impl Statistics {
     }
 }
 
-/// Sums of one stage.
+/// Sums for one stage.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stages {
     unknown: bool,
@@ -168,7 +168,7 @@ struct Peak {
 }
 
 impl Peak {
-    /// Adds to the current window, or to the next.
+    /// Adds to the current window, or begins the next one.
     fn add(&mut self, amount: f64, next: bool) {
         if next {
             self.before = self.peak();

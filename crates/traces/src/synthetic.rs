@@ -1,11 +1,13 @@
-//! Synthetic traces: drawn from a rate, a burstiness, sizes, a mix of reads and writes, and a sequential share.
+//! Synthetic traces: drawn from a rate, a burstiness, a distribution of sizes, a mix of reads and writes, and a
+//! sequential share.
 //!
-//! The workloads of the thesis are private; it states their load and C^2, the squared coefficient of variation of the
-//! gaps between requests (SLO table 3.1). The traces here have the same numbers and nothing beyond them: gaps are
-//! independent, so there are no bursts of bursts as in real traces.
+//! The workloads of the thesis are private. It states their load and C^2, the squared coefficient of variation of the
+//! gaps between requests (SLO table 3.1). The traces here share only these numbers with them. Their gaps are
+//! independent, so they lack the clustered bursts of real traces.
 //!
-//! A load is a rate times the mean work of a request: draw at any rate, take the work of a request from
-//! [`Statistics`](crate::statistics::Statistics), and draw again at load times capacity over it.
+//! To draw a trace of a given load: draw at any rate, take the mean work of a request from
+//! [`Statistics`](crate::statistics::Statistics), and draw again at the load times the capacity divided by this mean. A
+//! load is a rate times the mean work of a request.
 //!
 //! | C^2 | gaps |
 //! | --- | --- |
@@ -54,8 +56,8 @@ pub struct Shape {
     pub sizes: Sizes,
     /// Share of reads among all requests; from 0 to 1.
     pub read_share: f64,
-    /// Share of requests, of all but the first, that start at the end of the previous one; from 0 to 1. The others
-    /// start at any block.
+    /// Share of requests that start at the end of the previous request, among all requests but the first; from 0 to 1.
+    /// The other requests start at random blocks.
     pub sequential_share: f64,
     /// Size of the volume, in bytes.
     pub volume: u64,
@@ -65,7 +67,7 @@ pub struct Shape {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("{field} {}: expected {expected}", format_number(*.number))]
 pub struct ShapeError {
-    /// Name of the field.
+    /// Name of the invalid field.
     pub field: &'static str,
     /// The rejected number.
     pub number: f64,
@@ -94,7 +96,7 @@ pub struct Synthetic {
     gaps: Gaps,
     sizes: SizeDistribution,
     streams: [ChaCha8Rng; 4],
-    /// Nanoseconds. A double counts whole ones up to 104 days.
+    /// Time in nanoseconds; a double counts whole nanoseconds exactly up to 104 days.
     at: f64,
     end: Option<u64>,
 }
@@ -103,7 +105,7 @@ impl Synthetic {
     /// The trace with this shape and seed. Its first request comes one gap after time 0.
     ///
     /// # Errors
-    /// Names the first field that is out of range.
+    /// Fails with the name of the first field that is out of range.
     pub fn new(shape: Shape, seed: u64) -> Result<Synthetic, ShapeError> {
         check("rate", shape.rate, (1e-6..=1e9).contains(&shape.rate), "1e-6 to 1e9 requests a second")?;
         check("gap_c2", shape.gap_c2, (0.0..=1e6).contains(&shape.gap_c2), "0 to 1e6")?;
@@ -119,7 +121,7 @@ impl Synthetic {
             0.0 => Gaps::Constant,
             1.0 => Gaps::Exponential,
             c2 if c2 < 1.0 => {
-                // A nearly constant gap cannot be told from a constant one.
+                // A gap with so small a variance could not be distinguished from a constant gap.
                 let wrong = ShapeError { field: "gap_c2", number: c2, expected: "0, or 1e-9 and more" };
                 let c2 = (c2 >= 1e-9).then_some(c2).ok_or(wrong.clone())?;
                 Gaps::Gamma(Gamma::new(1.0 / c2, c2).map_err(|_| wrong)?)
@@ -222,8 +224,8 @@ pub struct PublishedWorkload {
     pub gap_c2: f64,
 }
 
-/// The open-loop workloads of SLO table 3.1. The table only says that the load of E on the disk exceeds the capacity.
-/// L copies files in a closed loop, and so is not a trace.
+/// The open-loop workloads of SLO table 3.1. For workload E, the table only says that the load on the disk exceeds the
+/// capacity. Workload L copies files in a closed loop, so it is not a trace.
 pub const TABLE_3_1: [PublishedWorkload; 11] = [
     workload('A', Some(0.05), 0.05, 1.3),
     workload('B', Some(0.05), 0.05, 14.0),

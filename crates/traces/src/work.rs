@@ -26,8 +26,8 @@ impl StageWork {
     }
 }
 
-/// Computes the work of each request of one workload. It tracks the state of the disk's head, so each request is
-/// passed once, and in order.
+/// Computes the work of each request of one workload. It tracks the state of the disk's head, so every request must be
+/// passed exactly once and in order.
 #[derive(Clone, Debug)]
 pub struct Work<'d> {
     network: NetworkWork,
@@ -35,7 +35,7 @@ pub struct Work<'d> {
 }
 
 impl<'d> Work<'d> {
-    /// Work on this network, and at this device. Without a device, storage work is `None`.
+    /// Work on this network and at this device. Without a device, storage work is `None`.
     pub fn new(network: NetworkWork, device: Option<&'d Device>) -> Work<'d> {
         Work { network, device: device.map(|device| (device, Head::default())) }
     }
@@ -43,7 +43,7 @@ impl<'d> Work<'d> {
     /// The work of the next request.
     ///
     /// # Errors
-    /// A request without an offset at a disk whose seek time depends on it.
+    /// Fails for a request without an offset at a disk whose seek time depends on it.
     pub fn of(&mut self, request: &Request) -> Result<StageWork, WorkError> {
         let storage = match &mut self.device {
             Some((device, head)) => Some(device.seconds(head, request)?),
@@ -54,7 +54,7 @@ impl<'d> Work<'d> {
     }
 }
 
-/// The largest profiled latency without queueing over the requests of a workload, which is added to its bound.
+/// The largest profiled latency without queueing among the requests of a workload; it is added to the workload's bound.
 #[derive(Clone, Debug)]
 pub struct Tail<'d> {
     device: &'d Device,
@@ -71,7 +71,7 @@ impl<'d> Tail<'d> {
     /// Adds a request.
     ///
     /// # Errors
-    /// A percentile beyond those of the profile.
+    /// Fails for a percentile above all percentiles of the profile.
     pub fn push(&mut self, request: &Request) -> Result<(), UnloadedError> {
         let seconds = self.device.unloaded(request.kind, request.size, self.percentile)?;
         if let Some(seconds) = seconds {

@@ -7,7 +7,7 @@ use netflow_parser::variable_versions::field_value::DurationValue;
 use netflow_parser::variable_versions::ipfix::lookup::IPFixField;
 use netflow_parser::{DataNumber, FieldValue, IpfixFieldPair, V9FieldPair};
 
-/// Seconds from 1900, where NTP begins, to 1970.
+/// Seconds from the start of NTP's era in 1900 to 1970.
 const NTP_S: i64 = 2_208_988_800;
 /// Nanoseconds of a millisecond.
 pub const MILLI: i64 = 1_000_000;
@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
 
     pub fn number(&self, number: u16) -> Option<u64> {
         match self.get(number)? {
-            // A length for which the library has no type, which exporters may choose (RFC 7011 section 6.2).
+            // A length for which the library has no type. Exporters may choose such lengths (RFC 7011 section 6.2).
             FieldValue::DataNumber(DataNumber::Vec(bytes)) | FieldValue::Vec(bytes) if bytes.len() <= 8 => {
                 Some(bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
             }
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
             FieldValue::Ip6Addr(address) => Some(IpAddr::from(*address)),
             _ => None,
         };
-        // Records for both address families set the unused one to 0.
+        // A record with fields for both address families sets the unused field to 0.
         let (four, six) = (found(ipv4), found(ipv6));
         four.filter(|address| !address.is_unspecified())
             .or(six.filter(|a| !a.is_unspecified()))
@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Number of a field, for which the library has names.
+/// Number of a field; the library has names for fields.
 fn number_of(field: netflow_parser::variable_versions::ipfix::lookup::IANAIPFixField) -> u16 {
     use netflow_parser::variable_versions::ipfix::lookup::IANAIPFixField as Iana;
     use std::sync::LazyLock;
@@ -145,7 +145,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Time at an uptime in milliseconds. The number wraps around after 49.7 days.
+    /// The time when the exporter had this uptime in milliseconds. The uptime wraps around after 49.7 days.
     pub fn at_uptime(self, uptime_ms: u64) -> Option<i64> {
         if let Some(boot) = self.boot_ns {
             return boot.checked_add(i64::try_from(uptime_ms).ok()?.checked_mul(MILLI)?);

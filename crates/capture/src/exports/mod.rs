@@ -42,14 +42,14 @@ pub struct Exporter {
     pub address: Option<IpAddr>,
 }
 
-/// State of all exporters that later datagrams depend on.
+/// State of all exporters: what later datagrams need from earlier ones.
 pub struct Exports {
     netflow: netflow::Exporters,
     sflow: sflow::Settings,
 }
 
 impl Exports {
-    /// `sampling` is the rate of exporters that do not state theirs.
+    /// `sampling` is the sampling rate of exporters that do not state a rate.
     pub fn new(size: Size, sampling: Option<u32>) -> Exports {
         Exports { netflow: netflow::Exporters::new(size, sampling), sflow: sflow::Settings { size } }
     }

@@ -19,20 +19,20 @@ use crate::discards::{Discards, Reason};
 use crate::flow::{ETHERNET, Flow, Size};
 use crate::matrix::MOST_BYTES;
 
-/// Most exporters that are kept apart, each with its templates.
+/// Largest number of exporters, each with its own templates.
 const MOST_EXPORTERS: usize = 4096;
-/// Most bytes of an exporter that wait for templates.
+/// Largest number of bytes of one exporter that wait for templates.
 const MOST_WAITING: usize = 4 << 20;
-/// Most records of one set, which has at most 65,535 bytes.
+/// Largest number of records of one set, which has at most 65,535 bytes.
 const MOST_RECORDS: usize = 65_535;
-/// Longest duration of a record; exporters end a flow after minutes.
+/// Longest duration of a record; exporters end a flow after some minutes.
 const LONGEST_NS: i64 = 30 * 86_400 * 1_000_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     version: u16,
     from: Option<IpAddr>,
-    /// IPFIX has templates per session, which has a port; NetFlow only per exporter.
+    /// IPFIX has templates per session, which includes the port; NetFlow has templates per exporter.
     port: u16,
     domain: u32,
 }
@@ -104,8 +104,9 @@ impl Exporters {
                 Ok(_) | Err(_) => break,
             }
         }
-        // The library skips the bytes after a contradiction, so the number of parsed sets is compared with the number
-        // present. Sets that start to wait are not among the parsed ones; sets that stop waiting are.
+        // The library skips the bytes after a contradiction. To notice this, the number of parsed sets is compared with
+        // the number of sets in the datagram. Sets that now wait for a template are not among the parsed sets; sets
+        // whose template has arrived are.
         let (whole, left) = framing(datagram, version);
         let came = if version == 5 { records } else { (sets + state.waiting()).saturating_sub(waiting) };
         if left >= 4 || came < whole {
@@ -164,7 +165,7 @@ struct DatagramReader<'a, 'b> {
     exporter: Exporter,
     arrival: Arrival,
     size: Size,
-    /// The rate of exporters that do not state theirs.
+    /// The sampling rate of exporters that do not state a rate.
     otherwise: Option<u32>,
     sink: &'a mut Sink<'b>,
 }
@@ -270,7 +271,7 @@ impl DatagramReader<'_, '_> {
         }
     }
 
-    /// Reads a record: one flow, or both directions of one.
+    /// Reads a record, which has one flow, or both directions of one connection.
     fn record(&mut self, fields: &Fields<'_>, sampling: &mut Sampling, clock: Clock) {
         let (source, destination) = (
             fields.address(field::SOURCE_IPV4, field::SOURCE_IPV6),
@@ -313,7 +314,7 @@ impl DatagramReader<'_, '_> {
         let Some(ip_bytes) = octets.or(content.frame_octets.filter(|_| self.size == Size::Frame)) else {
             return self.refuse(Reason::NoBytes, "", 0);
         };
-        // An exporter that counts no packets has seen at least one.
+        // A record without a packet count describes at least one packet.
         let packets = content.packets.unwrap_or(1).max(1);
         let added = packets.checked_mul(ETHERNET).and_then(|added| ip_bytes.checked_add(added));
         let frame_bytes = content.frame_octets.or(added);
@@ -368,7 +369,7 @@ impl DatagramReader<'_, '_> {
     }
 }
 
-/// Number of sets in a datagram (for NetFlow 5, of records), and of trailing bytes that are not part of one.
+/// Number of sets in a datagram (records for NetFlow 5), and number of trailing bytes outside of all sets.
 fn framing(datagram: &[u8], version: u16) -> (usize, usize) {
     let word = |bytes: &[u8], at: usize| {
         Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])))

@@ -1,18 +1,19 @@
-//! Sampling rates of NetFlow and IPFIX exporters: in a record, or once in options that records refer to.
+//! Sampling rates of NetFlow and IPFIX exporters. An exporter states its rate in each record, or once in options that
+//! records refer to.
 
 use std::collections::BTreeMap;
 
 use super::fields::{Fields, field};
 
-/// Most samplers of one exporter.
+/// Largest number of samplers of one exporter.
 const MOST_SAMPLERS: usize = 10_000;
 
 /// The rates of one exporter.
 #[derive(Default)]
 pub struct Sampling {
-    /// Rates by number of the sampler or selector; `None` is the rate of all records without a number.
+    /// Sampling rates by number of the sampler or selector; `None` is the rate of all records without a number.
     rates: BTreeMap<Option<u64>, u32>,
-    /// Number of records before any rate.
+    /// Number of records before the first sampling rate.
     unsampled: u64,
 }
 
@@ -20,7 +21,7 @@ pub struct Sampling {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
     Stated(u32),
-    /// Not stated anywhere.
+    /// The exporter does not state its rate.
     Unknown,
 }
 
@@ -44,7 +45,7 @@ impl Sampling {
         let only = || if self.rates.len() == 1 { self.rates.values().next() } else { None };
         let rate = match named {
             Some(_) => self.rates.get(&named).or_else(|| self.rates.get(&None)),
-            // Many exporters have one sampler, and do not name it in each record.
+            // Many exporters have one sampler, and do not state its number in each record.
             None => self.rates.get(&None).or_else(only),
         };
         match rate {
@@ -58,7 +59,7 @@ impl Sampling {
 }
 
 fn sampler(fields: &Fields<'_>) -> Option<u64> {
-    // 0 means no sampler.
+    // The number 0 means that there is no sampler.
     fields.number(field::SELECTOR).or_else(|| fields.number(field::SAMPLER)).filter(|&id| id > 0)
 }
 

@@ -3,9 +3,9 @@
 //! A datagram is a header and samples, a sample a header and records, each with its length. Unknown parts are
 //! therefore skipped, and an invalid record does not affect others.
 //!
-//! The parser is written here: the layout is fixed, and the available library (sflow-parser 0.7) has two defects. It
-//! recurses as deep as a datagram states, until the stack overflows, and it drops a whole datagram because of one
-//! unknown record.
+//! The parser is written here, because the layout is fixed and the available library (sflow-parser 0.7) has two
+//! defects. It recurses as deep as a datagram states, until the stack overflows. It also drops a whole datagram because
+//! of one unknown record.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,7 +15,7 @@ use crate::discards::Reason;
 use crate::flow::{CHECK_SEQUENCE, ETHERNET, Flow, Size};
 use crate::packet::{Packet, link_type};
 
-/// Formats of enterprise 0.
+/// Format numbers of enterprise 0.
 mod format {
     pub const FLOW_SAMPLE: u32 = 1;
     pub const COUNTER_SAMPLE: u32 = 2;
@@ -26,7 +26,7 @@ mod format {
     pub const IPV4: u32 = 3;
     pub const IPV6: u32 = 4;
     pub const INTERFACE_COUNTERS: u32 = 1;
-    /// Smaller numbers describe the packet itself; numbers from here on only add to it.
+    /// Records with smaller numbers describe the packet itself; records from this number on only add information.
     pub const FIRST_EXTENSION: u32 = 5;
 }
 
@@ -152,7 +152,7 @@ impl Datagram {
             }
             match self.packet(kind, Xdr(body))? {
                 Ok(flow) => seen = Some(flow),
-                // A record of the frame has less information than one of the IP packet beside it.
+                // A record of the frame has less information than a record of the IP packet in the same sample.
                 Err(reason) => refused = Some(refused.unwrap_or(reason)),
             }
         }
@@ -166,8 +166,8 @@ impl Datagram {
         Some(())
     }
 
-    /// Flow of a record about the sampled packet, or the reason why there is none; `None` if the record contradicts
-    /// itself.
+    /// Flow of a record about the sampled packet, or the reason why the record has no flow. `None` if the record
+    /// contradicts itself.
     fn packet(&self, kind: u32, mut xdr: Xdr<'_>) -> Option<Result<Flow, (Reason, String, u64)>> {
         match kind {
             format::HEADER => {
@@ -175,7 +175,7 @@ impl Datagram {
                 let length = u64::from(xdr.word()?);
                 xdr.word()?;
                 let header = xdr.opaque()?;
-                // Lengths of Ethernet frames include the check sequence, stripped or not.
+                // Lengths of Ethernet frames include the check sequence, even if it was stripped.
                 let (link, length) = match protocol {
                     1 => (link_type::ETHERNET, length.saturating_sub(CHECK_SEQUENCE)),
                     11 | 12 => (link_type::RAW[0], length),

@@ -14,7 +14,8 @@ use crate::discards::Discards;
 
 /// Bytes before the first record.
 pub const HEADER: usize = 24;
-/// First bytes of a file, as little-endian numbers: microseconds, nanoseconds and Kuznetzov's, in either byte order.
+/// First bytes of a file as little-endian numbers: the formats with microseconds, with nanoseconds and by Kuznetzov, in
+/// both byte orders.
 pub const MAGICS: [u32; 5] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1, 0xa1b2_cd34];
 
 type Parse = for<'a> fn(&'a [u8]) -> IResult<&'a [u8], LegacyPcapBlock<'a>, PcapError<&'a [u8]>>;
@@ -41,7 +42,7 @@ impl Pcap {
             (parse_pcap_frame, 16)
         };
         Some(Pcap {
-            // The bits above the lower 16 describe captured check sequences.
+            // The bits above the lower 16 state whether frames include check sequences.
             link_type: header.network.0 as u32 & 0xffff,
             record_header,
             big_endian: header.is_bigendian(),

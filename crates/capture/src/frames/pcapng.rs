@@ -1,8 +1,8 @@
 //! pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, with several interfaces each.
 //!
-//! pcap-parser parses single blocks. The loop over blocks is written here: an invalid block costs only itself, and
-//! every discard is counted with its place in the file. Options of interfaces are decoded here too, since the library
-//! reads time offsets only in little-endian order and rejects resolutions that are powers of two.
+//! pcap-parser parses single blocks. The loop over blocks is written here, so that an invalid block does not affect
+//! others, and every discard is counted with its place in the file. Options of interfaces are also decoded here. The
+//! library reads time offsets only in little-endian order and rejects resolutions that are powers of two.
 
 use std::io;
 
@@ -16,9 +16,9 @@ use crate::discards::{Discards, Reason};
 /// First bytes of a section, the same in both byte orders.
 pub const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BIG_ENDIAN: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
-/// Type of the packet block before the enhanced packet block.
+/// Type of the packet blocks that the enhanced packet block replaced.
 const OBSOLETE_PACKET: u32 = 2;
-/// Most interfaces of a section.
+/// Largest number of interfaces of a section.
 const MOST_INTERFACES: usize = 100_000;
 const NANOS: i128 = 1_000_000_000;
 
@@ -131,7 +131,7 @@ impl PcapNg {
                     format!("byte {at}")
                 });
             }
-            // Names, statistics, secrets: no traffic.
+            // Blocks of names, statistics and secrets have no traffic.
             _ => {}
         }
         None
@@ -176,13 +176,14 @@ impl Interface {
     fn time_ns(&self, time: u64) -> Option<i64> {
         let resolution = i128::from(self.resolution?);
         let time = i128::from(time);
-        // Whole seconds are converted separately: with a resolution of 2^-63 the product with 10^9 overflows 64 bits.
+        // Whole seconds are converted separately, because with a resolution of 2^-63 the product with 10^9 overflows 64
+        // bits.
         let ns = time / resolution * NANOS + time % resolution * NANOS / resolution;
         i64::try_from(ns + i128::from(self.offset_s) * NANOS).ok()
     }
 }
 
-/// Range of `part` within the `whole` that it was taken from.
+/// Position of the slice `part` within `whole`.
 fn inside(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
     let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize).min(whole.len());
     start..(start + part.len()).min(whole.len())

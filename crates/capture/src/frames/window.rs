@@ -1,4 +1,4 @@
-//! A window of bytes that moves over a file: constant memory, whatever the length of the file.
+//! A window of bytes that moves over a file, in constant memory regardless of the file's length.
 
 use std::io::{self, BufReader, Read};
 

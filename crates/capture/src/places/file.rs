@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::Prefix;
 
-/// Most addresses and prefixes of a mapping.
+/// Largest number of addresses and prefixes of a mapping.
 const MOST: usize = 4_000_000;
 
 /// Names of addresses, and the services.
@@ -23,7 +23,7 @@ pub struct Mapping {
 #[derive(Debug)]
 struct AddressName {
     name: String,
-    /// The address as written, for errors.
+    /// The address as written in the file, for errors.
     written: String,
     line: Option<u64>,
 }
@@ -66,8 +66,8 @@ enum PortsEntry {
 }
 
 impl Mapping {
-    /// Reads a file by its ending: YAML, CSV with the columns `address` and `host`, or otherwise lines of an address
-    /// and a name, as in `/etc/hosts`.
+    /// Reads a file according to its extension: YAML, or CSV with the columns `address` and `host`. Any other file has
+    /// lines of an address and a name, as in `/etc/hosts`.
     ///
     /// # Errors
     ///
@@ -176,8 +176,8 @@ impl Mapping {
             let Some(address) = words.next() else { continue };
             let error = |message: String| InputError::new(name, message).at_line(line);
             let host = words.next().ok_or_else(|| error("expected an address and a name".into()))?;
-            // The first name is the host's own, the others are aliases. Loopback addresses belong to each machine
-            // itself.
+            // The first name is the host's own name, and the others are aliases. Loopback addresses belong to every
+            // machine, so they have no place.
             if address.parse().is_ok_and(|address: IpAddr| address.is_loopback()) {
                 continue;
             }
@@ -204,7 +204,7 @@ impl Mapping {
         }
     }
 
-    /// An address, a prefix, or all prefixes with a name.
+    /// Prefixes of a mapping entry: an address, a prefix, or the name of known prefixes.
     fn prefixes(&self, place: &str) -> Result<Vec<Prefix>, String> {
         if let Ok(prefix) = parsed(place) {
             return Ok(vec![prefix]);

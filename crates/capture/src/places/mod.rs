@@ -1,6 +1,6 @@
 //! Maps addresses to places: hosts, racks or services, from a mapping of addresses and prefixes.
 //!
-//! The longest prefix wins; a single address is the longest of all.
+//! The longest matching prefix decides; a single address is the longest possible prefix.
 
 mod file;
 mod services;
@@ -47,7 +47,7 @@ impl PlaceKind {
     }
 }
 
-/// Name of the clients of services, whatever their address.
+/// Name of all clients of services, regardless of their addresses.
 pub const OTHERS: &str = "others";
 
 /// Places are numbered in order of their first appearance.
@@ -114,7 +114,7 @@ impl<T> Prefixes<T> {
     }
 }
 
-/// Most addresses in the look-up cache.
+/// Largest number of addresses in the look-up cache.
 const MOST_REMEMBERED: usize = 1 << 18;
 
 /// Maps the endpoints of a flow to places.
@@ -127,19 +127,20 @@ pub struct Places {
 
 enum Kind {
     Addresses,
-    /// `None` for prefixes whose name is not a place of this kind: a shorter prefix must not match instead.
+    /// `None` for prefixes whose name is not a place of this kind. Such a prefix still hides shorter prefixes, which
+    /// must not match instead.
     Mapped(Prefixes<Option<PlaceId>>),
     Services(Services),
 }
 
 impl Places {
-    /// Each address is a place by itself.
+    /// Each address is its own place.
     pub fn addresses() -> Places {
         Places::new(Kind::Addresses)
     }
 
-    /// Places by the names of a mapping, after `name` has converted each to the name of a place. Addresses for which
-    /// it returns `None` have no place.
+    /// Places by the names of a mapping. `name` converts each of them to the name of a place. Addresses for which it
+    /// returns `None` have no place.
     pub fn mapped(mapping: &Mapping, name: impl Fn(&str) -> Option<String>) -> Places {
         let mut places = Places::new(Kind::Addresses);
         let mut prefixes = Prefixes::default();

@@ -6,9 +6,10 @@ use super::{Mapping, PlaceId, Prefixes};
 
 /// Determines the service of an endpoint.
 ///
-/// The first service of the mapping with its port wins; a service with addresses also needs the endpoint's address.
-/// If there is none, the service at its address without ports wins. Otherwise the endpoint is a client of the other
-/// endpoint, `others`, provided that the other endpoint belongs to a service.
+/// The first service of the mapping with the endpoint's port decides; a service with addresses also needs the
+/// endpoint's address. Without such a service, the service without ports at the endpoint's address decides. Otherwise
+/// the endpoint is a client of the other endpoint and has the place `others`, provided that the other endpoint belongs
+/// to a service.
 pub struct Services {
     all: Vec<Service>,
     /// Services with each port, by index in `all`.

@@ -1,4 +1,4 @@
-//! sFlow, NetFlow and IPFIX: every exported flow is read, scaled by its rate, whatever the order and the bytes.
+//! sFlow, NetFlow and IPFIX: every exported flow is read and scaled by its rate, in any order and from any bytes.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -10,14 +10,14 @@ use crate::support::{Udp, cells, read, reasons, v4, v6};
 use leeward_capture::{Capture, Content, Matrix, Places, Reason, Settings, Size};
 use proptest::prelude::*;
 
-/// Header bytes that a record of IP bytes leaves out.
+/// Header bytes that a count of IP bytes leaves out.
 const ETHERNET: u128 = 14;
 
 fn exports(size: Size) -> Settings {
     Settings { content: Content::Exports, interval_s: 3600, size, ..Settings::default() }
 }
 
-/// Datagrams from exporters, one a second, as a capture.
+/// A capture of datagrams from exporters, one datagram per second.
 fn captured(datagrams: &[(IpAddr, u16, Vec<u8>)]) -> Vec<u8> {
     let frames = datagrams.iter().zip(0..).map(|((from, port, datagram), at)| {
         let time = (SENT_MS + at * 1000) * 1_000_000;
@@ -114,7 +114,7 @@ proptest! {
         let matrix = read(&captured(&sent), Settings { sampling: Some(1), ..exports(Size::Ip) });
         prop_assert_eq!(found(&matrix), truth(&flows, 1, Size::Ip));
         prop_assert_eq!(matrix.discards.of(Reason::NoTemplate) + matrix.discards.of(Reason::BrokenDatagram), 0);
-        // Without the template they are lost, and the discards show that.
+        // Without the template the flows are lost, and the discards show that.
         sent.pop();
         let matrix = read(&captured(&sent), exports(Size::Ip));
         prop_assert_eq!((found(&matrix).len(), matrix.discards.of(Reason::NoTemplate)), (0, sent.len() as u64));
@@ -150,7 +150,7 @@ proptest! {
                 0 => sampled_frame(&udp.frame()),
                 _ => sampled_ip(from, to, (1, 2), length - 14),
             };
-            // An unknown record comes first.
+            // The first record is of an unknown format.
             samples.push(flow_sample(expanded, rate, &[(1001, vec![0; 16]), told]));
             let sum = expected.entry((from.to_string(), to.to_string())).or_default();
             let (rate, length) = (f64::from(rate), f64::from(length));
@@ -158,7 +158,7 @@ proptest! {
         }
         let datagrams: Vec<_> =
             samples.chunks(6).map(|samples| (v4(9), 6343, sflow(Ipv4Addr::new(10, 9, 9, 9), samples))).collect();
-        // An independent reader finds the same samples in them.
+        // An independent reader finds the same samples in the datagrams.
         for (_, _, datagram) in &datagrams {
             let parsed = sflow_parser::parse_datagram(datagram).expect("a good datagram");
             let known = |sample: &sflow_parser::SampleRecord| {
@@ -235,7 +235,7 @@ fn flow() -> ExportedFlow {
 
 #[test]
 fn exporters_and_their_domains_have_separate_templates() {
-    // One template number, laid out differently by each: the second swaps source and destination.
+    // Both exporters use one template number with different layouts: the second layout swaps source and destination.
     let mut other = v9_template(300);
     other[8..16].copy_from_slice(&[0, 12, 0, 4, 0, 8, 0, 4]);
     let data = v9_data(300, &[flow()]);
@@ -264,7 +264,7 @@ fn a_file_of_plain_ipfix_messages_is_readable() {
     let file = datagrams(Kind::Ipfix, &[flow(); 3], 100, 1).concat();
     let matrix = read(&file, exports(Size::Ip));
     assert_eq!(found(&matrix), truth(&[flow(); 3], 100, Size::Ip));
-    // Thirty sampled packets of 100 bytes: 196 √(1/30) %, less the sampled share.
+    // Thirty sampled packets of 100 bytes: an error of 196 √(1/30) %, reduced by the sampled share.
     let error = 196.0 * matrix.pairs[0].cell.standard_error() / matrix.pairs[0].cell.bytes as f64;
     assert!((error - 196.0 * (0.99_f64 / 30.0).sqrt()).abs() < 1e-9, "{error}");
 }
@@ -354,7 +354,7 @@ fn an_invalid_sample_affects_no_other_and_counters_are_optional() {
 
 #[test]
 fn deeply_nested_records_do_not_overflow_the_stack() {
-    // Nested aggregations, which the sFlow library follows until its stack overflows.
+    // Nested aggregations; the sFlow library follows them until its stack overflows.
     let mut inner = vec![0; 4];
     for _ in 0..3000 {
         inner = [&[0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 3, 248][..], &(inner.len() as u32).to_be_bytes(), &inner]
@@ -377,7 +377,7 @@ fn an_implausible_record_is_not_counted() {
 #[test]
 fn implausibly_many_bytes_are_rejected_and_not_clamped() {
     let huge = ExportedFlow { octets: u32::MAX, packets: 1, ..flow() };
-    // One record is below 10^18 and two are not; then each is above.
+    // At the first rate, one record is below 10^18 and two records are above; at the second rate, each record is above.
     for (rate, counted, refused) in [(200_000_000, 1, 1), (400_000_000, 0, 2)] {
         let sent = datagrams(Kind::V9, &[huge, huge], rate, 1);
         let sent: Vec<_> = sent.into_iter().map(|datagram| (v4(9), 2055, datagram)).collect();
@@ -390,13 +390,13 @@ fn implausibly_many_bytes_are_rejected_and_not_clamped() {
 
 #[test]
 fn the_stated_error_holds_in_nineteen_of_twenty_draws() {
-    // 5000 packets of three sizes, each sampled with probability 1/50, two thousand times over.
+    // 5000 packets of three sizes are sampled with probability 1/50, in two thousand repetitions.
     let (rate, draws) = (50, 2000);
     let sizes: Vec<u64> = (0..5000).map(|at| [64, 594, 1500][at % 3]).collect();
     let truth = sizes.iter().sum::<u64>() as f64;
     let (mut state, mut held, mut published) = (9_u64, 0, 0);
     let mut random = || {
-        // SplitMix64.
+        // The generator is SplitMix64.
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -417,13 +417,14 @@ fn the_stated_error_holds_in_nineteen_of_twenty_draws() {
     }
     let share = |count: usize| count as f64 / draws as f64;
     assert!((0.93..0.97).contains(&share(held)), "{}", share(held));
-    // The published error is that of packets; bytes vary more, by their sizes.
+    // The published error is for packets. The error of bytes is larger, because sizes vary.
     assert!((0.80..0.93).contains(&share(published)), "{}", share(published));
 }
 
 #[test]
 fn uptimes_use_the_start_time_from_options() {
-    // As softflowd sends them: records have uptimes (22, 21), and options say when it started (160).
+    // A template as softflowd sends it: records have uptimes (fields 22 and 21), and options state when the exporter
+    // started (160).
     let mut template = ipfix_template(300);
     let fields = template.len() - 8;
     template[fields..].copy_from_slice(&[0, 22, 0, 8, 0, 21, 0, 8]);

@@ -1,4 +1,4 @@
-//! Packets in pcap and pcapng files: every packet is read, in every byte order, and no bytes make a reader fail.
+//! pcap and pcapng files: every packet is read, in every byte order, and no bytes make a reader fail.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -27,7 +27,7 @@ fn udp() -> impl Strategy<Value = Udp> {
 
 type Sums = BTreeMap<(i64, String, String), (u128, u128)>;
 
-/// Expected matrix of a list of packets, counted one by one.
+/// Expected matrix of a list of packets, from counting them one by one.
 fn truth(sent: &[Udp], size: impl Fn(&Udp) -> usize) -> Sums {
     let mut sums = Sums::new();
     for packet in sent {
@@ -71,7 +71,8 @@ proptest! {
         let (mut file, mut sent) = (Vec::new(), Vec::new());
         for (big, frames) in sections {
             let order = Order { big };
-            // Microseconds, nanoseconds with an offset, and 2^-20 s; the last without Ethernet.
+            // Interfaces with microseconds, with nanoseconds and an offset, and with units of 2^-20 s; the last one is
+            // not Ethernet.
             file.extend(section(order));
             file.extend(interface(order, 1, None, None));
             file.extend(interface(order, 1, Some(9), Some(1_600_000_000)));
@@ -82,7 +83,7 @@ proptest! {
                 let time = match number {
                     0 => ns / 1000,
                     1 => ns - 1_600_000_000_000_000_000,
-                    // Rounded down, as a clock of this resolution would.
+                    // The time is rounded down, as a clock of this resolution does.
                     _ => (ns << 20) / 1_000_000_000,
                 };
                 let data = if number == 2 { udp.ip() } else { udp.frame() };
@@ -108,7 +109,7 @@ proptest! {
         let count = ends.iter().filter(|&&end| end <= cut).count();
         let matrix = if gzip {
             let packed = packed(&file[..cut]);
-            // The checksum at the end is missing.
+            // The last six bytes, which include the checksum, are missing.
             read(&packed[..packed.len() - 6], packets())
         } else {
             read(&file[..cut], packets())
@@ -171,7 +172,7 @@ fn one(source: IpAddr, destination: IpAddr) -> Udp {
     Udp { time_ns: 5_500_000_000, source, destination, ports: (1000, 2000), payload: 100 }
 }
 
-/// Reads one frame of a link type.
+/// Matrix of one frame of a link type.
 fn alone(link_type: u32, frame: Vec<u8>) -> Matrix {
     read(&pcap(Order { big: false }, true, link_type, &[Captured::whole(5_500_000_000, frame)]), packets())
 }

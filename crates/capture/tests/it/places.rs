@@ -1,4 +1,4 @@
-//! Places of addresses: the longest prefix wins, and services depend on port and address.
+//! Places of addresses: the longest matching prefix decides, and services depend on port and address.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -16,7 +16,7 @@ proptest! {
         let mut found = Prefixes::default();
         let mut kept: Vec<(u32, u8, usize)> = Vec::new();
         for (number, &(bits, length)) in prefixes.iter().enumerate() {
-            // Few leading bits, so that prefixes lie within each other.
+            // Prefixes have few different leading bits, so that some contain others.
             let bits = bits & 0xe000_00ff;
             found.insert(Prefix::new(Ipv4Addr::from_bits(bits).into(), length).expect("a prefix"), number);
             let covers = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
@@ -163,12 +163,13 @@ fn a_name_without_a_place_hides_shorter_prefixes() {
 fn services_match_by_port_then_by_address_and_others_are_clients() {
     let mapping = Mapping::of("m.yaml", YAML).expect("a mapping");
     let sent = [
-        // A client of the web; its answer; the web at the data base; a batch host at it, which has a data base too.
+        // In order: a client of the web; the web's answer; the web to the data base; a batch host to the data base,
+        // although the batch host has a data base too.
         (3, 50_000, 1, 8042),
         (1, 80, 3, 50_000),
         (1, 80, 2, 5432),
         (120, 50_000, 109, 5432),
-        // The data base's port elsewhere is no data base, and so the packet is between strangers.
+        // At another address the data base's port is no service, so this packet is between two unknown places.
         (3, 50_000, 4, 5432),
     ];
     let (cells, matrix) = by(Places::services(&mapping), &sent);

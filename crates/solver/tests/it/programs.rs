@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const ANY: f64 = f64::INFINITY;
 
-/// Items with a value and a weight, and a knapsack with a weight limit.
+/// A knapsack problem: items with a value and a weight, and a weight limit.
 fn bag(things: &[(u32, u32)], most: u32) -> (Program, Vec<Variable>) {
     let mut program = Program::new();
     let variables: Vec<Variable> =
@@ -53,7 +53,7 @@ fn a_missing_solution_has_a_reason() {
 
 #[test]
 fn a_limited_search_is_no_worse_than_its_start_and_states_its_gap() {
-    // Two knapsacks of equal weight: hard to prove for odd weights.
+    // Two knapsacks of equal weight, which are hard to prove optimal for odd weights.
     let mut program = Program::new();
     let weights: Vec<f64> = (0..40).map(|i| f64::from((i * i * 7919 + 101) % 9973)).collect();
     let most = program.add(1.0, 0.0..=ANY);

@@ -1,4 +1,4 @@
-//! Disks: a seek, then the transfer.
+//! Disks, where a request takes a seek and a transfer.
 
 use std::collections::VecDeque;
 
@@ -6,21 +6,22 @@ use super::table::{TableError, between, rising};
 use crate::error::WorkError;
 use crate::{Kind, Request};
 
-/// Seconds to move from one request's place to the next's, rotation included.
+/// Seconds to move from the place of one request to the place of the next, including rotation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Seek {
-    /// Rows of (distance in bytes, seconds), interpolated linearly. The first and the last row also apply to smaller
-    /// and larger distances.
+    /// Rows of (distance in bytes, seconds), interpolated linearly. Below the first distance and above the last one,
+    /// the nearest row applies.
     Table(Vec<(u64, f64)>),
-    /// The same for every request, sequential or not: a model without places (SLO figure 3.8).
+    /// The same time for every request, sequential or not: a model without places (SLO figure 3.8).
     Constant(f64),
 }
 
 /// A disk (SLO section 2.3.2).
 ///
-/// A request that starts at the end of one of the last few continues that stream and has no seek. Any other request
-/// seeks by the distance of its offset from that of the previous request; the first request of all seeks the whole
-/// distance of the table. Then it is transferred at the rate of its kind.
+/// A request that starts at the end of one of the last few requests continues their stream and has no seek. The seek
+/// time of any other request depends on the distance between its offset and the offset of the previous request. The
+/// very first request takes the seek of the table's largest distance. After the seek, the request is transferred at the
+/// rate of its kind.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Disk {
     seek: Seek,
@@ -29,23 +30,23 @@ pub struct Disk {
     history: usize,
 }
 
-/// Head state of a disk: the start of the last request and the ends of the last few.
+/// State of a disk's head: the start of the last request, and the ends of the last few requests.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Head {
     last: Option<u64>,
     ends: VecDeque<u64>,
 }
 
-/// Most requests in the history.
+/// Largest number of requests in the history.
 pub(super) const LONGEST_HISTORY: usize = 1024;
 
 impl Disk {
-    /// A disk with transfer rates in bytes per second. It recognises streams among the last `history` requests (none
-    /// if 0, at most 1024).
+    /// A disk with transfer rates in bytes per second. It recognises streams among the last `history` requests: none
+    /// for 0, and at most 1024.
     ///
     /// # Errors
-    /// A seek table that is empty or whose distances do not increase; a time that is negative or above 1e6 s; a rate
-    /// that is not from 1 to 1e18. An error about the constant or a rate has row 0.
+    /// Fails for a seek table that is empty or whose distances do not increase, for a time that is negative or above
+    /// 1e6 s, and for a rate outside of 1 to 1e18. An error about the constant or about a rate has row 0.
     pub fn new(seek: Seek, read_rate: f64, write_rate: f64, history: usize) -> Result<Disk, TableError> {
         let times: Vec<f64> = match &seek {
             Seek::Table(rows) => {
@@ -71,15 +72,15 @@ impl Disk {
     /// The same disk, with this seek time for every request.
     ///
     /// # Errors
-    /// A time that is negative or above 1e6 s.
+    /// Fails for a time that is negative or above 1e6 s.
     pub fn with_constant_seek(&self, seconds: f64) -> Result<Disk, TableError> {
         Disk::new(Seek::Constant(seconds), self.read_rate, self.write_rate, self.history)
     }
 
-    /// Seconds of service of a request, after those in `head`; the call then records it in `head`.
+    /// Seconds of service of a request after the requests in `head`. The call also records the request in `head`.
     ///
     /// # Errors
-    /// A request without an offset, unless the seek time is constant.
+    /// Fails for a request without an offset, unless the seek time is constant.
     pub fn seconds(&self, head: &mut Head, request: &Request) -> Result<f64, WorkError> {
         let rate = if request.kind == Kind::Read { self.read_rate } else { self.write_rate };
         let transfer = request.size as f64 / rate;
@@ -102,7 +103,7 @@ impl Disk {
 }
 
 impl Head {
-    /// A continued stream replaces its previous end.
+    /// The end of a continued stream replaces the previous end of that stream.
     fn remember(&mut self, start: u64, end: u64, history: usize) {
         match self.ends.iter().position(|&known| known == start) {
             Some(at) => drop(self.ends.remove(at)),

@@ -9,10 +9,10 @@ use super::{
 };
 use crate::Kind;
 
-/// Length of the stream history of a disk, if the file does not set it.
+/// Length of the stream history of a disk, if the file does not state one.
 const HISTORY: usize = 8;
 
-/// Limit on outstanding requests: more than any device has queues for.
+/// Largest valid limit on outstanding requests; no device has queues for so many.
 const MOST_REQUESTS: u64 = 1_000_000;
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
@@ -37,12 +37,12 @@ struct File {
     outstanding_read_bytes: Option<u64>,
     #[serde(alias = "maxOutstandingWriteBytes")]
     outstanding_write_bytes: Option<u64>,
-    /// Type that a released profile states: `storageSSD`.
+    /// Type of device in a released profile: `storageSSD`.
     #[serde(default, rename = "type", deserialize_with = "one_line")]
     estimator: Option<String>,
 }
 
-/// Bandwidth or IOPS of one size.
+/// Bandwidth or IOPS of requests of one size.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -92,7 +92,7 @@ enum KindName {
 pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
     let file: File = read_yaml(name, text)?;
     let wrong = |field: &str, message: &str| InputError::new(name, message).in_field(field);
-    // Unused, but read, so that a field of the wrong type is an error.
+    // Unused fields are still parsed, so that a wrong type is an error.
     let (_, _) = (&file.measured, &file.estimator);
     let service = match (&file.table, &file.disk) {
         (Some(table), None) => Service::Solid(solid(name, table)?),
@@ -171,7 +171,7 @@ fn disk_of(name: &str, disk: &DiskFile) -> Result<Disk, InputError> {
         ("read_bytes_per_second", disk.read_bytes_per_second),
         ("write_bytes_per_second", disk.write_bytes_per_second),
     ] {
-        // A disk without a seek suffices to check a rate.
+        // Checking a rate needs a disk, but no seek time.
         Disk::new(Seek::Constant(0.0), rate, rate, 0).map_err(|error| wrong(field, &error.to_string()))?;
     }
     let of = |seek| Disk::new(seek, disk.read_bytes_per_second, disk.write_bytes_per_second, history);

@@ -6,8 +6,8 @@
 //!                          \-- unloaded latency by kind, size and percentile
 //! ```
 //!
-//! (SLO sections 2.3.2 and 2.3.3.) The format is described in `docs/reference/device-file.md`; `leeward device
-//! profile` measures a device.
+//! (SLO sections 2.3.2 and 2.3.3.) `docs/reference/device-file.md` describes the format; `leeward device profile`
+//! measures a device.
 
 mod disk;
 mod file;
@@ -28,23 +28,23 @@ pub use unloaded::{Latency, Unloaded, UnloadedError};
 /// Service time of a device per request.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Service {
-    /// Depends on kind and size.
+    /// The time depends on kind and size.
     Solid(Solid),
-    /// Depends on the place of the request as well.
+    /// The time also depends on the place of the request.
     Disk(Disk),
 }
 
-/// Limits on the requests outstanding at a device. No computation uses them; they were in force when the profile was
-/// measured, and an enforcer must keep them.
+/// Limits on the requests outstanding at a device. No computation uses them. They were in force when the profile was
+/// measured, so an enforcer must keep them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outstanding {
-    /// Most outstanding reads.
+    /// Largest number of outstanding reads.
     pub reads: Option<u64>,
-    /// Most outstanding writes.
+    /// Largest number of outstanding writes.
     pub writes: Option<u64>,
-    /// Most outstanding bytes of reads.
+    /// Largest number of outstanding bytes of reads.
     pub read_bytes: Option<u64>,
-    /// Most outstanding bytes of writes.
+    /// Largest number of outstanding bytes of writes.
     pub write_bytes: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ impl Device {
     /// Reads a device file.
     ///
     /// # Errors
-    /// Names the line and the field.
+    /// Fails with the line and the field in the message.
     pub fn read(path: &str) -> Result<Device, InputError> {
         Device::from_text(path, &read_text(path)?)
     }
@@ -73,15 +73,15 @@ impl Device {
     /// Reads the text of a device file; `file` is its name in errors.
     ///
     /// # Errors
-    /// Names the line and the field.
+    /// Fails with the line and the field in the message.
     pub fn from_text(file: &str, text: &str) -> Result<Device, InputError> {
         file::read(file, text)
     }
 
-    /// Seconds of service of a request, after those in `head`; the call then records it in `head`.
+    /// Seconds of service of a request after the requests in `head`. The call also records the request in `head`.
     ///
     /// # Errors
-    /// A request without an offset at a disk whose seek time depends on it.
+    /// Fails for a request without an offset at a disk whose seek time depends on it.
     pub fn seconds(&self, head: &mut Head, request: &Request) -> Result<f64, WorkError> {
         match &self.service {
             Service::Solid(solid) => Ok(solid.seconds(request.kind, request.size)),
@@ -89,11 +89,11 @@ impl Device {
         }
     }
 
-    /// Latency of a request without any queueing in seconds, at a percentile in percent. `None` if the profile has no
+    /// Latency in seconds of a request without any queueing, at a percentile in percent. `None` if the profile has no
     /// latencies.
     ///
     /// # Errors
-    /// A percentile beyond those of the profile.
+    /// Fails for a percentile above all percentiles of the profile.
     pub fn unloaded(&self, kind: Kind, size: u64, percentile: f64) -> Result<Option<f64>, UnloadedError> {
         self.unloaded.seconds(kind, size, percentile)
     }

@@ -61,7 +61,7 @@ pub(super) fn rising(rows: &[(u64, f64)]) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Linear interpolation at `x`; outside the table, the value of its first or last row.
+/// Linear interpolation at `x`. Outside the table, the value of the nearest row applies.
 pub(super) fn between(rows: &[(u64, f64)], x: u64) -> f64 {
     let after = rows.partition_point(|row| row.0 <= x);
     match (after.checked_sub(1).map(|before| rows[before]), rows.get(after)) {
@@ -73,18 +73,18 @@ pub(super) fn between(rows: &[(u64, f64)], x: u64) -> f64 {
 
 /// Bandwidth at saturation in bytes per second, by size of request.
 ///
-/// Between two sizes the bandwidth is interpolated linearly, as in the released code. A request smaller than the
-/// first size takes as long as one of that size: a device does not serve more requests per second than were ever
-/// measured. (The released code extends the first line to the left.) A request larger than the last size has the
-/// bandwidth of the last, as in the released code.
+/// Between two sizes the bandwidth is interpolated linearly, as in the released code. A request smaller than the first
+/// size takes as long as a request of the first size, because a device cannot serve more requests per second than
+/// measured. (The released code extends the first line to the left.) For a request larger than the last size, the
+/// bandwidth of the last size applies, as in the released code.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rates(Vec<(u64, f64)>);
 
 impl Rates {
-    /// From rows of (bytes of a request, bytes a second).
+    /// From rows of (bytes of a request, bytes per second).
     ///
     /// # Errors
-    /// No row; sizes that do not increase or are 0; a rate that is not from 1 to 1e18.
+    /// Fails without rows, for sizes that do not increase or are 0, and for a rate outside of 1 to 1e18.
     pub fn new(rows: Vec<(u64, f64)>) -> Result<Rates, TableError> {
         rising(&rows)?;
         for (row, &(size, number)) in rows.iter().enumerate() {
@@ -99,7 +99,7 @@ impl Rates {
         Ok(Rates(rows))
     }
 
-    /// Seconds of service of a request of `size` bytes: its size over the bandwidth, or one over the IOPS.
+    /// Seconds of service of a request of `size` bytes: its size divided by the bandwidth, or one divided by the IOPS.
     pub fn seconds(&self, size: u64) -> f64 {
         let size = size.max(self.0[0].0);
         size as f64 / between(&self.0, size)

@@ -39,14 +39,14 @@ pub enum UnloadedError {
         /// Index of the row, from 0.
         row: usize,
     },
-    /// A percentile with a smaller latency than a lower percentile.
+    /// A latency that is smaller than the latency at a lower percentile.
     #[error("{} s at a percentile of {}, but {} s at {}", format_number(*.seconds), format_number(*.percentile), format_number(.lower.1), format_number(.lower.0))]
     NotMonotone {
         /// Index of the row, from 0.
         row: usize,
-        /// Its percentile.
+        /// Percentile of the row.
         percentile: f64,
-        /// Its latency.
+        /// Latency of the row.
         seconds: f64,
         /// The lower percentile, and its latency.
         lower: (f64, f64),
@@ -57,7 +57,7 @@ pub enum UnloadedError {
     /// An invalid percentile in a query.
     #[error("percentile {}: expected one above 0 and below 100", format_number(*.0))]
     Percentile(f64),
-    /// A percentile beyond the measured ones.
+    /// A percentile above all measured percentiles.
     #[error(
         "percentile {}: the profile's latencies without queueing go up to {}; expected one within, or a longer profile",
         format_number(*.asked),
@@ -92,9 +92,9 @@ struct Level {
 
 /// Latencies without queueing by kind, size and percentile; empty if nothing was measured.
 ///
-/// For a percentile that was not measured, those of the next higher one apply. Between two sizes the latency is
-/// interpolated linearly. A request smaller than all measured ones takes as long as the smallest; a larger one takes
-/// the time of the largest in proportion to its size.
+/// For a percentile that was not measured, the latencies of the next higher measured percentile apply. Between two
+/// sizes the latency is interpolated linearly. A request smaller than all measured sizes takes as long as the smallest
+/// measured size. A larger request takes the time of the largest measured size in proportion to its size.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Unloaded {
     reads: Vec<Level>,
@@ -102,10 +102,11 @@ pub struct Unloaded {
 }
 
 impl Unloaded {
-    /// From measured latencies, in any order.
+    /// From measured latencies in any order.
     ///
     /// # Errors
-    /// A number out of range, a duplicate row, latencies that fall with the percentile, only one of the kinds.
+    /// Fails for a number out of range, for a duplicate row, for latencies that fall with the percentile, and if only
+    /// one of the kinds has latencies.
     pub fn new(rows: &[Latency]) -> Result<Unloaded, UnloadedError> {
         let of = |kind| levels(rows, kind);
         let made = Unloaded { reads: of(Kind::Read)?, writes: of(Kind::Write)? };
@@ -119,7 +120,7 @@ impl Unloaded {
     /// Latency of a request in seconds; `None` if nothing was measured.
     ///
     /// # Errors
-    /// An invalid percentile, or one beyond the largest measured one.
+    /// Fails for an invalid percentile, and for a percentile above all measured ones.
     pub fn seconds(&self, kind: Kind, size: u64, percentile: f64) -> Result<Option<f64>, UnloadedError> {
         if !(percentile > 0.0 && percentile < 100.0) {
             return Err(UnloadedError::Percentile(percentile));

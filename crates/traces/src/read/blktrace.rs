@@ -1,10 +1,11 @@
-//! The output of blkparse for a Linux block trace, in its default format: `8,0 3 1 0.000000000 697 Q W 223490 + 8
-//! [cp]`, which is device, processor, sequence number, seconds, process, action, kind of operation, sector, sectors.
+//! The output of blkparse for a Linux block trace, in its default format:
+//! `8,0 3 1 0.000000000 697 Q W 223490 + 8 [cp]`. The fields are device, processor, sequence number, seconds, process,
+//! action, kind of operation, sector and number of sectors.
 //!
-//! A request has several events. By default the reader takes the event of queueing (`Q`): the moment of the
-//! workload's request, independent of the traced device. At `D` the request was issued to the device, after the
-//! scheduler merged, sorted and delayed it. Those times describe the traced system as much as the workload, and hide
-//! bursts that waited there.
+//! A request has several events. By default the reader takes the event of queueing (`Q`). It is the time of the
+//! workload's request, and does not depend on the traced device. The event `D` is the time when the request was issued
+//! to the device, after the scheduler merged, sorted and delayed it. These later times describe the traced system as
+//! much as the workload, and hide bursts of queued requests.
 //!
 //! Flushes and discards carry no payload and are skipped, and so are the totals that blkparse prints at the end.
 
@@ -87,7 +88,7 @@ impl Parse for Parser {
         let Some(kind) = kind(line, operation)? else { return Ok(ParsedLine::Skipped) };
         let sector = words.next().unwrap_or("[");
         let plus = words.next();
-        // A flush has the name of a process here; a command to the device has its bytes.
+        // A flush has the name of a process in this field; a command to the device has its bytes.
         if sector.starts_with('[') || plus.is_some_and(|word| word.starts_with('(')) {
             return Ok(ParsedLine::Skipped);
         }
@@ -111,7 +112,8 @@ fn is_device(word: &str) -> bool {
 
 /// Read or write; `None` for operations without payload.
 fn kind(line: &Line<'_>, operation: &str) -> Result<Option<Kind>, InputError> {
-    // `D` is a discard, `E` an erase, `N` no data, `F` alone a flush; the other letters are flags of a read or write.
+    // `D` is a discard, `E` an erase, `N` an operation without data, and `F` alone a flush. All other letters are flags
+    // of a read or write.
     if operation.contains(['D', 'E', 'N']) {
         Ok(None)
     } else if operation.contains('R') {

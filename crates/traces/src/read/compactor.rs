@@ -1,8 +1,9 @@
-//! The dialect of the traces released with SNC-Meister and WorkloadCompactor: `564037000,0x00001000,DiskWrite`.
+//! The dialect of the traces that were released with SNC-Meister and WorkloadCompactor:
+//! `564037000,0x00001000,DiskWrite`.
 //!
-//! Nanoseconds, bytes in hexadecimal, and `DiskRead`, `DiskWrite`, `Get` or `Put`. An offset in bytes may follow,
-//! decimal or with `0x`: for disks. The released reader takes any word except `DiskRead` for a write; here it must be
-//! one of the four.
+//! Fields are nanoseconds, bytes in hexadecimal, and `DiskRead`, `DiskWrite`, `Get` or `Put`. For disks, an offset in
+//! bytes may follow, decimal or with `0x`. The released reader treats any word except `DiskRead` as a write; here it
+//! must be one of the four words.
 
 use leeward_fabric::input::{InputError, Line, cells, excerpt};
 

@@ -9,7 +9,7 @@ use super::{Parse, ParsedLine, ReadSettings, blktrace, checked, compactor, leewa
 /// Format of the lines of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
-    /// A CSV with the header `seconds,kind,size,offset`: Leeward's own.
+    /// Leeward's own dialect: CSV with the header `seconds,kind,size,offset`.
     Leeward,
     /// `nanoseconds,hexadecimal size,Get|Put|DiskRead|DiskWrite`, as released with SNC-Meister and WorkloadCompactor.
     Compactor,
@@ -53,7 +53,7 @@ impl Dialect {
         }
     }
 
-    /// The name for a volume in this dialect.
+    /// What this dialect calls a volume, for errors.
     pub(super) fn volumes(self) -> &'static str {
         match self {
             Dialect::Msr => "its HOST.DISK, such as usr.0",
@@ -87,7 +87,7 @@ impl Dialect {
         })
     }
 
-    /// A parser of its lines, and the result for the first line.
+    /// A parser for lines of this dialect, and the result for the first line.
     pub(super) fn parser(
         self,
         first: &Line<'_>,

@@ -9,8 +9,8 @@ const SECOND: u64 = 1_000_000_000;
 /// Size of a sector, for dialects that count in sectors.
 const SECTOR: u64 = 512;
 
-/// The cells of a line of a dialect with these columns. Columns from `least` on are optional, and empty if absent;
-/// with `more`, other cells may follow.
+/// The cells of a line of a dialect with these columns. Columns from `least` on are optional, and empty if absent. With
+/// `more`, other cells may follow.
 pub(super) fn row<'a, const N: usize>(
     line: &Line<'a>,
     names: [&str; N],
@@ -33,8 +33,8 @@ pub(super) fn row<'a, const N: usize>(
     Ok(row)
 }
 
-/// Seconds as a decimal number, to the nanosecond. The digits are parsed directly, because a double has too few of
-/// them for times since 1970.
+/// Seconds as a decimal number, to the nanosecond. The digits are parsed directly, because a double does not have
+/// enough digits for times since 1970.
 pub(super) fn seconds(line: &Line<'_>, field: &str, text: &str) -> Result<Nanos, InputError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -62,7 +62,7 @@ pub(super) fn ticks(line: &Line<'_>, field: &str, text: &str, nanos: u64) -> Res
     ticks.checked_mul(nanos).map(Nanos).ok_or_else(|| too_large(line, field, text))
 }
 
-/// A whole number; negative numbers have an error of their own.
+/// A whole number; a negative number has its own error.
 pub(super) fn signed(line: &Line<'_>, field: &str, what: &str, text: &str) -> Result<u64, InputError> {
     if text.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok_and(|number| number > 0)) {
         let message = format!("`{}`: must not be negative; expected {what}", excerpt(text));

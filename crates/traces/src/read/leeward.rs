@@ -1,5 +1,5 @@
-//! Leeward's own dialect: CSV with a header. The columns `seconds`, `kind` and `size` are required, `offset` is
-//! optional, in any order; others are ignored.
+//! Leeward's own dialect: CSV with a header. The columns `seconds`, `kind` and `size` are required, and `offset` is
+//! optional. Columns may be in any order, and others are ignored.
 
 use leeward_fabric::input::{InputError, Line, cells, excerpt};
 

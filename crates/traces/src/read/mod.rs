@@ -32,14 +32,15 @@ pub use dialect::Dialect;
 /// Settings for reading a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadSettings {
-    /// Dialect of the trace; by default that of its first line.
+    /// Dialect of the trace; by default it is detected from the first line.
     pub dialect: Option<Dialect>,
     /// Event of a block trace that counts as a request. Other dialects accept only the default.
     pub event: Event,
     /// Restricts the trace to this volume, in dialects whose lines name one: `HOST.DISK` of MSR, the ASU of SPC,
     /// `MAJOR,MINOR` of blktrace. By default all requests belong to one volume.
     pub volume: Option<String>,
-    /// A request of more bytes than this is an error: a damaged line is more likely than so large a request.
+    /// A request with more bytes than this is an error, because a damaged line is more likely than such a large
+    /// request.
     pub largest: u64,
 }
 
@@ -92,11 +93,11 @@ impl Requests {
     /// Reads the beginning of a trace.
     ///
     /// # Errors
-    /// A first line of no known dialect; a `volume` or an event where the dialect has none; a text that is empty or
-    /// cannot be read.
+    /// Fails if the first line is of no known dialect, if the dialect has no volumes or events but a setting selects
+    /// one, and if the text is empty or cannot be read.
     pub fn open(text: Text, settings: &ReadSettings) -> Result<Requests, InputError> {
         let mut lines = text.lines();
-        // An empty text has an error of its own.
+        // An empty text has its own error.
         let Some(line) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
         let dialect = match settings.dialect {
             Some(dialect) => dialect,

@@ -1,8 +1,8 @@
 //! The dialect of the Storage Performance Council (SPC trace file format 1.0.1), as in the traces of the UMass
 //! repository.
 //!
-//! `ASU,LBA,Size,Opcode,Timestamp`: the address space unit, its block of 512 bytes, bytes, `R` or `W`, and seconds.
-//! Further fields are ignored.
+//! `ASU,LBA,Size,Opcode,Timestamp`: the address space unit, its block of 512 bytes, the size in bytes, `R` or `W`, and
+//! seconds. Further fields are ignored.
 
 use leeward_fabric::input::{InputError, Line, cells};
 

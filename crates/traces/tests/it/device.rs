@@ -74,7 +74,7 @@ fn work_at_an_ssd_is_the_size_over_the_bandwidth_between_the_rows() {
     let head = &mut Head::default();
     close(seconds(&ssd, head, Kind::Read, 1000, 0), 1e-4);
     close(seconds(&ssd, head, Kind::Read, 3000, 0), 1e-4);
-    // In the middle between 10 and 30 MB/s.
+    // A size in the middle between the sizes with 10 and 30 MB/s.
     close(seconds(&ssd, head, Kind::Read, 2000, 0), 2000.0 / 20e6);
     close(seconds(&ssd, head, Kind::Write, 3000, 0), 1e-3);
     close(seconds(&ssd, head, Kind::Read, 1, 0), 1e-4);
@@ -112,19 +112,19 @@ fn latency_without_queueing_is_that_of_the_next_percentile_measured() {
 fn a_disk_seeks_by_distance_and_not_within_a_stream() {
     let (disk, head) = (device(DISK), &mut Head::default());
     let read = |head: &mut Head, size, offset| seconds(&disk, head, Kind::Read, size, offset);
-    // The first seek is as long as the table.
+    // The first seek takes the time of the table's largest distance.
     close(read(head, 1000, 0), 0.010 + 0.001);
     close(read(head, 1000, 1000), 0.001);
-    // Another stream, 500 further.
+    // The first request of another stream, at a distance of 500.
     close(read(head, 1000, 1500), 0.003 + 0.001);
-    // Both streams continue in turn.
+    // Both streams continue, one request each.
     close(read(head, 1000, 2000), 0.001);
     close(read(head, 1000, 2500), 0.001);
     close(seconds(&disk, head, Kind::Write, 1000, 3000), 0.002);
-    // Distances beyond the table.
+    // A distance beyond the table.
     close(read(head, 1000, 1 << 40), 0.010 + 0.001);
     close(read(head, 1000, 1 << 20), 0.010 + 0.001);
-    // The history has two requests: the first streams are forgotten.
+    // The history has two requests, so the first streams are forgotten.
     assert!(read(head, 1000, 3500) > 0.001);
     assert_eq!(
         disk.seconds(&mut Head::default(), &request(Kind::Read, 1, None)),

@@ -1,4 +1,5 @@
-//! Work of the reference traces against that of the released code (`golden/qos`), and the released traces.
+//! Work of the reference traces, compared with the results of the released code (`golden/qos`), and the released
+//! traces.
 
 use std::path::PathBuf;
 
@@ -66,6 +67,6 @@ fn every_released_trace_is_read_to_its_end() {
             }
         }
     }
-    // As in the description of the data.
+    // The description of the data states this number.
     assert_eq!(requests, 772_831);
 }

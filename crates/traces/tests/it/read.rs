@@ -1,4 +1,4 @@
-//! Traces of all dialects are read, and mistakes are reported with their place.
+//! Reads traces of all dialects, and reports mistakes with their place.
 
 use std::io::Write;
 
@@ -231,7 +231,7 @@ fn a_stream_ends_with_its_first_error() {
     assert!(requests.next().is_none());
 }
 
-/// Property of readers on any bytes: they end, with requests in order or an error on one line.
+/// Property of readers on any bytes: the stream ends, with requests in order or with an error on one line.
 fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
     for dialect in Dialect::ALL.map(Some).into_iter().chain([None]) {
         let settings = ReadSettings { dialect, ..ReadSettings::default() };

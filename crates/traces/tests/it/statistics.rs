@@ -1,4 +1,4 @@
-//! Summary statistics, synthetic traces drawn to such statistics, and parts of traces.
+//! Summary statistics, synthetic traces drawn with given statistics, and parts of traces.
 
 use std::num::NonZeroU64;
 
@@ -42,7 +42,7 @@ fn numbers_of_a_small_trace_are_those_counted_by_hand() {
     assert_eq!((found.requests, found.seconds), (4, 4.0));
     assert_eq!((found.rate, found.read_share), (Some(1.0), Some(1.0)));
     assert_eq!((found.bytes, found.mean_size, found.largest_size), (400, Some(100.0), Some(100)));
-    // Two in the first second, one in a second on average.
+    // Two requests in the first second, and one request per second on average.
     assert_eq!(found.peak_over_mean, Some(2.0));
     let out = found.work[2].unwrap();
     assert_eq!(
@@ -51,7 +51,7 @@ fn numbers_of_a_small_trace_are_those_counted_by_hand() {
     );
     assert_eq!(found.work[0].unwrap().peak_over_mean, None);
     assert_eq!(found.work[1], None);
-    // Gaps of 0, 2 and 2 s: mean 4/3, variance 8/9.
+    // Gaps of 0, 2 and 2 s have mean 4/3 and variance 8/9.
     assert!((found.gap_c2.unwrap() - 0.5).abs() < 1e-8);
 }
 
@@ -65,14 +65,14 @@ fn undefined_statistics_are_absent() {
         assert_eq!((one.seconds, one.rate, one.gap_c2, one.peak_over_mean), (0.0, None, None, None));
         assert_eq!((one.mean_size, one.work[2].unwrap().rate), (Some(100.0), None));
     }
-    // One gap has no variance, and a trace shorter than a window no peak.
+    // One gap has no variance, and a trace shorter than a window has no peak.
     let two = summary(&reads(&[0, SECOND / 2]));
     assert_eq!((two.rate, two.gap_c2, two.peak_over_mean), (Some(4.0), None, None));
 }
 
 #[test]
 fn no_peak_is_below_the_mean() {
-    // One in each of two windows, of which the second has only begun.
+    // One request in each of two windows; the second window has only begun.
     let found = summary(&reads(&[0, SECOND]));
     assert_eq!((found.peak_over_mean, found.work[2].unwrap().peak_over_mean), (Some(1.0), Some(1.0)));
 }
@@ -84,7 +84,7 @@ fn synthetic_traces_have_the_requested_statistics() {
         let made: Vec<Request> = Synthetic::new(shape(250.0, c2), 7).unwrap().take(COUNT).collect();
         assert!(made.is_sorted_by_key(|request| request.at));
         let found = summary(&made);
-        // Six standard deviations of the mean of that many independent gaps.
+        // Six standard deviations of the mean of this number of independent gaps.
         let off = (found.rate.unwrap() / 250.0 - 1.0).abs();
         assert!(off < 6.0 * (c2.max(1e-6) / COUNT as f64).sqrt() + 1e-4, "C^2 {c2}: rate off by {off}");
         let found_c2 = found.gap_c2.unwrap();
@@ -114,7 +114,7 @@ fn log_normal_sizes_have_their_mean() {
     let sizes = Sizes::LogNormal { mean: 50_000.0, c2: 1.0, largest: 1 << 30 };
     let made: Vec<Request> =
         Synthetic::new(Shape { sizes, ..shape(10.0, 1.0) }, 3).unwrap().take(100_000).collect();
-    // Rounding up to whole blocks adds half of one.
+    // Rounding up to whole blocks adds half a block on average.
     assert!((summary(&made).mean_size.unwrap() - 50_256.0).abs() < 1500.0);
 }
 

@@ -40,10 +40,10 @@ pub fn flow_sample(expanded: bool, rate: u32, records: &[(u32, Vec<u8>)]) -> (u3
     (if expanded { 3 } else { 1 }, bytes)
 }
 
-/// The record of a sampled Ethernet frame, of which the first 128 bytes are kept.
+/// The record of a sampled Ethernet frame with the first 128 bytes of the frame.
 pub fn sampled_frame(frame: &[u8]) -> (u32, Vec<u8>) {
     let mut bytes = Vec::new();
-    // The length counts the check sequence, which was stripped.
+    // The length includes the check sequence, which was stripped.
     words(&mut bytes, &[1, frame.len() as u32 + 4, 4]);
     opaque(&mut bytes, &frame[..frame.len().min(128)]);
     (1, bytes)
@@ -100,7 +100,7 @@ pub struct ExportedFlow {
 pub const BOOT_MS: u64 = 1_700_000_000_000;
 pub const SENT_MS: u64 = 1_700_003_600_000;
 
-/// A NetFlow 5 datagram. `sampling` is the field of its header: two bits of mode, fourteen of the rate.
+/// A NetFlow 5 datagram. `sampling` is a field of its header: two bits for the mode, fourteen bits for the rate.
 pub fn v5(flows: &[ExportedFlow], sampling: u16) -> Vec<u8> {
     let mut bytes = vec![0, 5];
     bytes.extend((flows.len() as u16).to_be_bytes());
@@ -170,7 +170,7 @@ pub fn v9_data(id: u16, flows: &[ExportedFlow]) -> Vec<u8> {
     set(id, &body)
 }
 
-/// A template of options of the whole system: the sampling interval and its mode; and the options themselves.
+/// An options template of the whole system with the sampling interval and its mode, followed by the options themselves.
 pub fn v9_sampling(id: u16, rate: u32) -> Vec<u8> {
     let mut options = Vec::new();
     options.extend(id.to_be_bytes());
@@ -210,12 +210,12 @@ pub fn ipfix_data(id: u16, flows: &[ExportedFlow]) -> Vec<u8> {
     set(id, &body)
 }
 
-/// Options of a selector: one packet taken, `rate - 1` passed.
+/// Options of a selector that takes one packet and then skips `rate - 1`.
 pub fn ipfix_sampling(id: u16, rate: u32) -> Vec<u8> {
     let mut options = Vec::new();
     options.extend(id.to_be_bytes());
     options.extend([0, 3, 0, 1]);
-    // selectorId as the scope, samplingPacketInterval, samplingPacketSpace.
+    // The fields are selectorId as the scope, samplingPacketInterval, and samplingPacketSpace.
     options.extend([1, 46, 0, 8, 1, 49, 0, 4, 1, 50, 0, 4]);
     let mut body = 1_u64.to_be_bytes().to_vec();
     words(&mut body, &[1, rate - 1]);

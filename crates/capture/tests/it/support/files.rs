@@ -14,7 +14,7 @@ impl Captured {
         Captured { time_ns, data, length }
     }
 
-    /// Only the first bytes, as with a snap length.
+    /// Keeps only the first bytes, as with a snap length.
     pub fn snapped(mut self, length: usize) -> Captured {
         self.data.truncate(length);
         self
@@ -80,7 +80,8 @@ pub fn section(order: Order) -> Vec<u8> {
     block(order, 0x0a0d_0d0a, &body)
 }
 
-/// An interface. `resolution` is the raw option of the file: a power of ten, or of two with the first bit set.
+/// An interface. `resolution` is the raw option of the file: the exponent of a power of ten, or of a power of two if
+/// the first bit is set.
 pub fn interface(order: Order, link_type: u16, resolution: Option<u8>, offset_s: Option<i64>) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend(order.w16(link_type));
@@ -102,7 +103,7 @@ pub fn interface(order: Order, link_type: u16, resolution: Option<u8>, offset_s:
     block(order, 1, &body)
 }
 
-/// An enhanced packet, whose time is in the interface's units.
+/// An enhanced packet block; its time is in the interface's units.
 pub fn enhanced(order: Order, interface: u32, time: u64, frame: &Captured, comment: bool) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend(order.w32(interface));

@@ -1,4 +1,5 @@
-//! Writers of packets, captures and exports, written from the specifications and not from the readers.
+//! Writers of packets, captures and exports for tests. They follow the specifications and share no code with the
+//! readers.
 pub mod exports;
 pub mod files;
 
