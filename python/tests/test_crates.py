@@ -1,0 +1,23 @@
+"""Manifests say that a library has no tests or no examples only if it has none: cargo then builds less."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+CRATES = sorted(path.parent for path in (Path(__file__).resolve().parents[2] / "crates").glob("*/Cargo.toml"))
+UNIT_TEST = re.compile(r"^\s*#\[test\]|^\s*proptest! \{", re.MULTILINE)
+FENCE = re.compile(r"//[/!] ```([a-z_,]*)")
+NOT_RUN = ("text", "ignore", "json", "yaml", "toml", "sh", "console")
+
+
+@pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
+def test_a_library_without_tests_has_none(crate: Path) -> None:
+    library = tomllib.loads((crate / "Cargo.toml").read_text()).get("lib", {})
+    sources = [path.read_text() for path in sorted((crate / "src").rglob("*.rs"))]
+    has_tests = any(UNIT_TEST.search(source) for source in sources)
+    # Fences open and close in turn.
+    has_examples = any(kind not in NOT_RUN for source in sources for kind in FENCE.findall(source)[::2])
+    assert library.get("test", True) == has_tests
+    assert library.get("doctest", True) == has_examples
