@@ -6,7 +6,7 @@ use leeward_engine::{CommittedDecision, Engine, Input, Output};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
-use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
+use leeward_placement::replicas::{self, Chain, ReplicaRequest, ReplicasSpec};
 use leeward_placement::{Decision, Explain, Note, Reason, Refusal};
 use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
@@ -46,17 +46,17 @@ pub fn place_replicas(
     let made =
         replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let size: Bytes = size.parse().map_err(|e| wrong("size", format!("{e}")))?;
-    let form = Form {
-        writer,
+    let request = ReplicasSpec {
+        writer: writer.map(str::to_owned),
         replicas,
         fault_domains,
-        exclude: &exclude,
-        tags: &tags,
-        collocate: &collocate,
+        exclude,
+        tags,
+        collocate,
         max_imbalance,
-        ..Form::of(size)
+        ..ReplicasSpec::new(size)
     };
-    let request = form.request(fabric, 0).map_err(Refused)?;
+    let request = request.request(fabric, 0).map_err(Refused)?;
     // Data of a file does not age while a policy waits.
     let settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     let interval = settings.interval;

@@ -14,10 +14,8 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::{Explain, replicas};
-use leeward_records::{DecisionId, PlacementSpec, ReplicasSpec};
-use leeward_service::{
-    Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report, Request,
-};
+use leeward_records::{PlacementSpec, ReplicasSpec};
+use leeward_service::{Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report};
 use leeward_store::{Database, Durability, Postgres, Sqlite, Store};
 use leeward_testing::postgres;
 use serde_json::json;
@@ -90,9 +88,8 @@ fn writer(fabric: &Fabric, number: u64) -> &str {
 fn placement(fabric: &Fabric, number: u64) -> Placement {
     let writer = Some(writer(fabric, number).to_owned());
     let spec = ReplicasSpec { size: Bytes(256 << 20), replicas: 3, writer, ..ReplicasSpec::default() };
-    let request = Request::Replicas(spec.request(fabric, DecisionId(0)).expect("a right request"));
     let spec = PlacementSpec::Replicas(spec);
-    Placement { request, spec, caller: None, lasts: None }
+    Placement { spec, caller: None, lasts: None }
 }
 
 fn coordinator_alone(cluster: &Cluster) -> (f64, Vec<f64>) {

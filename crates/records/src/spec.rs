@@ -2,7 +2,7 @@
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric};
-use leeward_placement::replicas::{Form, ReplicaRequest};
+pub use leeward_placement::replicas::ReplicasSpec;
 use leeward_placement::tasks::{App, AppRequest, Class, Task, Traffic, Transfer};
 use leeward_placement::{Constraints, JobId};
 use leeward_slo::online;
@@ -57,6 +57,24 @@ impl PlacementSpec {
         }
     }
 
+    /// The same request without name lists that are too long to store.
+    #[must_use]
+    pub fn kept(self) -> PlacementSpec {
+        match self {
+            PlacementSpec::Replicas(spec) => {
+                let ((exclude, first), (collocate, second)) = (few(&spec.exclude), few(&spec.collocate));
+                let forgotten = spec.forgotten || first || second;
+                let spec = ReplicasSpec { exclude, collocate, forgotten, blocks_left: None, ..spec };
+                PlacementSpec::Replicas(spec)
+            }
+            PlacementSpec::Tasks(spec) => {
+                let (exclude, many) = few(&spec.exclude);
+                PlacementSpec::Tasks(TasksSpec { exclude, forgotten: spec.forgotten || many, ..spec })
+            }
+            spec => spec,
+        }
+    }
+
     /// The workload, if the request is about one.
     pub fn workload(&self) -> Option<&WorkloadSpec> {
         match self {
@@ -92,67 +110,6 @@ fn few(names: &[String]) -> (Vec<String>, bool) {
     if names.len() <= NAMES { (names.to_vec(), false) } else { (Vec::new(), true) }
 }
 
-/// Placement of a block's copies.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ReplicasWish")]
-pub struct ReplicasSpec {
-    /// Size of the block.
-    pub size: Bytes,
-    /// Host that writes the block; null if it is outside the cluster.
-    pub writer: Option<String>,
-    /// Number of copies, including the writer's.
-    pub replicas: u8,
-    /// Fault domains besides the first copy's that must hold a copy; null for the policy's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault_domains: Option<u8>,
-    /// Hosts, racks and pods to avoid.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-    /// Tags that the hosts must have.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    /// Hosts of related files: no other host is eligible.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub collocate: Vec<String>,
-    /// Largest excess of a host's fill over the average of hosts, as a share of its storage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_imbalance: Option<f64>,
-    /// True if `exclude` or `collocate` had more than 32 names. Such a list is not stored.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub forgotten: bool,
-}
-
-fn is_false(value: &bool) -> bool {
-    !*value
-}
-
-impl ReplicasSpec {
-    /// The same request without name lists that are too long to store.
-    #[must_use]
-    pub fn kept(self) -> ReplicasSpec {
-        let ((exclude, first), (collocate, second)) = (few(&self.exclude), few(&self.collocate));
-        ReplicasSpec { exclude, collocate, forgotten: self.forgotten || first || second, ..self }
-    }
-
-    /// The request for the policy, with this id.
-    ///
-    /// # Errors
-    /// An [`InputError`] for names that the cluster no longer has.
-    pub fn request(&self, fabric: &Fabric, id: DecisionId) -> Result<ReplicaRequest, InputError> {
-        let form = Form {
-            size: self.size,
-            writer: self.writer.as_deref(),
-            replicas: self.replicas,
-            fault_domains: self.fault_domains,
-            exclude: &self.exclude,
-            tags: &self.tags,
-            collocate: &self.collocate,
-            max_imbalance: self.max_imbalance,
-        };
-        form.request(fabric, id.0)
-    }
-}
-
 /// Placement or admission of a workload.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "WorkloadWish")]
@@ -167,6 +124,10 @@ impl WorkloadSpec {
     pub fn name(&self) -> &str {
         self.workload.get("name").and_then(Value::as_str).unwrap_or_default()
     }
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Placement of an app's tasks.
@@ -282,11 +243,12 @@ impl TasksSpec {
         }
     }
 
-    /// The same request with excluded hosts, racks and pods.
-    #[must_use]
-    pub fn without(self, exclude: &[String]) -> TasksSpec {
-        let (exclude, forgotten) = few(exclude);
-        TasksSpec { exclude, forgotten, ..self }
+    /// Rejects names of hosts, racks, pods and tags that the cluster does not have.
+    ///
+    /// # Errors
+    /// An [`InputError`] with the field that has an unknown name.
+    pub fn check(&self, fabric: &Fabric) -> Result<(), InputError> {
+        Constraints::named(fabric, &self.exclude, &self.tags).map(drop)
     }
 
     /// The request for the policy, with this id and job. Names and tags that the cluster no longer has are ignored,
@@ -304,12 +266,15 @@ impl TasksSpec {
         let excluded_hosts = self.exclude.iter().filter_map(|name| fabric.host(name)).collect();
         let domains = self.exclude.iter().filter(|name| fabric.host(name).is_none());
         let excluded_domains = domains.filter_map(|name| fabric.domain(name)).collect();
+        let mut constraints =
+            Constraints { tags, excluded_hosts, excluded_domains, ..Constraints::default() };
+        constraints.sort();
         AppRequest {
             id: id.0,
             job,
             tasks: self.tasks.iter().map(task).collect(),
             transfers: self.transfers.iter().map(transfer).collect(),
-            constraints: Constraints { tags, excluded_hosts, excluded_domains, ..Constraints::default() },
+            constraints,
         }
     }
 }

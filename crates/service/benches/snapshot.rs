@@ -14,8 +14,8 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
-use leeward_records::{DecisionId, PlacementSpec, ReplicasSpec};
-use leeward_service::{Coordinator, Limits, Placement, Reading, Report, Request, Requests};
+use leeward_records::{PlacementSpec, ReplicasSpec};
+use leeward_service::{Coordinator, Limits, Placement, Reading, Report, Requests};
 use support::{Numbers, cluster, labels, place, policies, samples};
 
 const CLUSTER: &str = "racks: 500\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\n\
@@ -57,9 +57,8 @@ fn informed(cluster: &Cluster) -> Coordinator<Numbers> {
     for number in 0..PLACEMENTS {
         let writer = Some(fabric.host_name(HostId(number * 7_919 % 10_000)).to_owned());
         let spec = ReplicasSpec { size: Bytes(64 << 20), replicas: 3, writer, ..ReplicasSpec::default() };
-        let request = Request::Replicas(spec.request(fabric, DecisionId(0)).expect("a right request"));
         let spec = PlacementSpec::Replicas(spec);
-        place(&mut coordinator, NOW, Placement { request, spec, caller: None, lasts: None }, 0);
+        place(&mut coordinator, NOW, Placement { spec, caller: None, lasts: None }, 0);
     }
     coordinator
 }

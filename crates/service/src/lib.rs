@@ -24,7 +24,7 @@ pub use self::core::{
     DecisionError, DecisionLookup, DecisionQuery, DeviceState, HostReport, HostState, InvalidReport, Job,
     JobResult, Limits, LinkState, MigrationAnswer, MigrationQuery, NetworkSnapshot, NoWorkload, Part,
     PlaceError, PlaceTo, Placed, Placement, PolicyLabels, Queue, RackContent, Rated, Reading, ReleaseError,
-    Report, ReportSummary, ReportedDiskName, Request, Requests, ReservationState, Score, ScoreError, ScoreTo,
-    Scores, Skipped, TaskState, TelemetryState, TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult,
+    Report, ReportSummary, ReportedDiskName, Requests, ReservationState, Score, ScoreError, ScoreTo, Scores,
+    Skipped, TaskState, TelemetryState, TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult,
     WhatIfTo, WorkloadState, Wrong,
 };

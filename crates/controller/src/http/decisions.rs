@@ -1,26 +1,23 @@
-//! Placements, decisions, and the resources they hold.
+//! Decisions, and the resources that they hold.
 
 use std::borrow::Cow;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
-use leeward_fabric::Fabric;
 use leeward_ledger::Epoch;
 use leeward_placement::Reason;
 use leeward_records::schema::{Id, Name, Time};
 use leeward_records::{Caller, Clock, DecisionId, DecisionRecord, Limit, PlacementSpec};
-use leeward_service::{DecisionQuery, GetDecision, Placed, Placement, Release, WhatIf, WhatIfResult};
+use leeward_service::{DecisionQuery, GetDecision, Release, WhatIf, WhatIfResult};
 use leeward_slo::online::Grant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::network::{LARGEST_PAGE, Part};
-use super::place::{ReplicasBody, TasksBody, WorkloadBody};
+use super::pages::{LARGEST_PAGE, Page, Part};
 use super::problem::{Problem, refusal_text};
-use super::shapes::Page;
+use super::shapes::Kind;
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A decision.
@@ -101,60 +98,6 @@ impl<'a> Decision<'a> {
     }
 }
 
-async fn place(
-    app: &AppState,
-    kind: &'static str,
-    resolve: impl Fn(&Fabric) -> Result<Placement, Problem>,
-) -> ApiResult {
-    let placed = app.call(resolve).await.and_then(|placed| {
-        if placed.repeated && placed.record.details.spec.kind() != kind {
-            let first =
-                format!("decision {}, of kind {}", placed.record.id, placed.record.details.spec.kind());
-            return Err(Problem::reused(placed.record.caller.as_ref(), &first));
-        }
-        Ok(placed)
-    });
-    let outcome = match &placed {
-        Ok(Placed { repeated: true, .. }) => "repeated",
-        Ok(_) => "placed",
-        Err(problem) => problem.word(),
-    };
-    app.metrics.placement(kind, outcome);
-    let Placed { record, repeated } = placed?;
-    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
-    let location = format!("/v1/decisions/{}", record.id);
-    let body = Json(Decision::of(&record, &app.clock));
-    Ok((status, [(header::LOCATION, location)], body).into_response())
-}
-
-pub async fn place_replicas(
-    State(app): SharedState,
-    headers: HeaderMap,
-    Body(body): Body<ReplicasBody>,
-) -> ApiResult {
-    place(&app, "replicas", |fabric| body.operation(fabric, &headers)).await
-}
-
-pub async fn place_tasks(
-    State(app): SharedState,
-    headers: HeaderMap,
-    Body(body): Body<TasksBody>,
-) -> ApiResult {
-    place(&app, "tasks", |fabric| body.operation(fabric, &headers)).await
-}
-
-pub async fn place_volume(
-    State(app): SharedState,
-    headers: HeaderMap,
-    Body(body): Body<WorkloadBody>,
-) -> ApiResult {
-    place(&app, "volumes", |_| body.operation(&headers, false)).await
-}
-
-pub async fn admit(State(app): SharedState, headers: HeaderMap, Body(body): Body<WorkloadBody>) -> ApiResult {
-    place(&app, "workload", |_| body.operation(&headers, true)).await
-}
-
 /// The body of `POST /v1/decisions/{id}/what-if`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -207,27 +150,6 @@ pub struct Which {
     /// Value of `next` of the previous page.
     #[schemars(with = "Option<Id>")]
     after: Option<String>,
-}
-
-/// Kind of a request.
-#[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    Replicas,
-    Tasks,
-    Workload,
-    Volumes,
-}
-
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Replicas => "replicas",
-            Kind::Tasks => "tasks",
-            Kind::Workload => "workload",
-            Kind::Volumes => "volumes",
-        }
-    }
 }
 
 impl Which {

@@ -13,9 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::network::{LARGEST_PAGE, Part};
+use super::pages::{LARGEST_PAGE, Page, Part};
 use super::problem::Problem;
-use super::shapes::Page;
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// States of a move.

@@ -14,6 +14,7 @@ mod network;
 mod openapi;
 mod operations;
 mod page;
+mod pages;
 mod past;
 mod place;
 mod policies;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
-use leeward_fabric::input::excerpt;
 use leeward_fabric::{DomainId, Fabric, Nanos};
 use leeward_ledger::{Epoch, find_link};
 use leeward_records::schema::{Id, Time};
@@ -15,63 +14,13 @@ use leeward_service::{GetHolding, GetRack, LinkState, NetworkSnapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pages::{LARGEST_PAGE, Part, page};
 use super::problem::Problem;
-use super::shapes::{Hold, Host, Link, LinkPage, Page, Rack, RackPage, Replica, Reservation, Snapshot, Task};
+use super::shapes::{Hold, Host, Link, LinkPage, Rack, RackPage, Replica, Reservation, Snapshot, Task};
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
-/// Default number of items of a page.
-const PAGE: usize = 100;
-/// Largest number of items of a page.
-pub const LARGEST_PAGE: usize = 1_000;
 /// Longest wait for a change.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-
-/// Page of a list.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Part {
-    /// Largest number of items; default 100.
-    #[schemars(range(min = 1, max = LARGEST_PAGE))]
-    pub limit: Option<usize>,
-    /// Value of `next` of the previous page.
-    #[schemars(with = "Option<Id>")]
-    pub after: Option<String>,
-}
-
-impl Part {
-    /// Number of items.
-    ///
-    /// # Errors
-    /// [`Problem`] for a number out of range.
-    pub fn limit(&self) -> Result<usize, Problem> {
-        match self.limit {
-            None => Ok(PAGE),
-            Some(limit) if (1..=LARGEST_PAGE).contains(&limit) => Ok(limit),
-            Some(limit) => {
-                Err(Problem::field("limit", format!("{limit}: expected a number from 1 to {LARGEST_PAGE}")))
-            }
-        }
-    }
-
-    /// Position of the item before the page.
-    ///
-    /// # Errors
-    /// [`Problem`] for an invalid position.
-    pub fn after(&self) -> Result<Option<u64>, Problem> {
-        let Some(after) = &self.after else { return Ok(None) };
-        let wrong = || Problem::field("after", format!("`{}`: expected what `next` said", excerpt(after)));
-        Id::read(after).map(Some).ok_or_else(wrong)
-    }
-}
-
-/// Page of a list by position.
-pub(super) fn page<T, U>(all: &[T], part: &Part, mut show: impl FnMut(&T) -> U) -> Result<Page<U>, Problem> {
-    let (limit, after) = (part.limit()?, part.after()?);
-    let from = after.map_or(0, |after| usize::try_from(after).unwrap_or(usize::MAX).saturating_add(1));
-    let items: Vec<U> = all.iter().skip(from).take(limit).map(&mut show).collect();
-    let last = from.saturating_add(items.len());
-    Ok(Page { next: (last < all.len()).then(|| (last - 1).to_string()), items })
-}
 
 pub async fn racks(State(app): SharedState, Params(part): Params<Query<Part>>) -> ApiResult {
     let snapshot = app.snapshot().await?;

@@ -1,21 +1,26 @@
-//! Request bodies of placements.
+//! Placements: bodies of requests, and the operations.
 
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Fabric, Nanos};
-use leeward_placement::Constraints;
-use leeward_placement::replicas::ReplicaRequest;
-use leeward_placement::tasks::{App, AppRequest};
+use leeward_placement::tasks::App;
 use leeward_records::schema::{AppForm, Name, WorkloadForm};
-use leeward_records::{Caller, DecisionId, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
-use leeward_service::{Placement, Request};
+use leeward_records::{Caller, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
+use leeward_service::{Placed, Placement};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::problem::Problem;
+use super::body::Body;
+use super::decisions::Decision;
+use super::problem::{IntoProblem, Problem};
+use super::{ApiResult, AppState, SharedState};
 
 /// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;
@@ -74,17 +79,12 @@ impl Terms {
         }
     }
 
-    fn placement(
-        mut self,
-        headers: &HeaderMap,
-        request: Request,
-        spec: PlacementSpec,
-    ) -> Result<Placement, Problem> {
+    fn placement(mut self, headers: &HeaderMap, spec: PlacementSpec) -> Result<Placement, Problem> {
         let caller = self.caller(headers)?;
         if self.lasts == Some(Nanos(0)) {
             return Err(Problem::field("lasts", "0s: expected more than nothing"));
         }
-        Ok(Placement { request, spec, caller, lasts: self.lasts })
+        Ok(Placement { spec, caller, lasts: self.lasts })
     }
 }
 
@@ -138,30 +138,28 @@ fn one() -> u64 {
 }
 
 impl ReplicasBody {
-    /// Returns the operation, with names resolved.
+    /// The placement that the body describes.
     ///
     /// # Errors
-    /// A field is invalid.
-    pub fn operation(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Placement, Problem> {
+    /// [`Problem`] with the invalid field.
+    fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
         }
+        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
         let spec = ReplicasSpec {
             size: self.size,
-            writer: self.writer.clone(),
+            writer: self.writer,
             replicas: self.replicas,
             fault_domains: self.fault_domains,
-            exclude: self.exclude.clone(),
-            tags: self.tags.clone(),
-            collocate: self.collocate.clone(),
+            exclude: self.exclude,
+            tags: self.tags,
+            collocate: self.collocate,
             max_imbalance: self.max_imbalance,
             forgotten: false,
+            blocks_left: Some(self.blocks_left),
         };
-        let request =
-            ReplicaRequest { blocks_left: self.blocks_left, ..spec.request(fabric, DecisionId(0))? };
-        let spec = PlacementSpec::Replicas(spec.kept());
-        let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
-        terms.placement(headers, Request::Replicas(request), spec)
+        terms.placement(headers, PlacementSpec::Replicas(spec))
     }
 }
 
@@ -193,15 +191,12 @@ pub struct TasksBody {
 }
 
 impl TasksBody {
-    /// Returns the operation, with names resolved.
+    /// The placement that the body describes.
     ///
     /// # Errors
-    /// A field is invalid.
-    pub fn operation(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Placement, Problem> {
-        let app = App::from_json(&self.app).map_err(|error| {
-            let field = error.field.map_or("app".to_owned(), |field| format!("app.{field}"));
-            Problem::field(field, error.message)
-        })?;
+    /// [`Problem`] with the invalid field.
+    fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
+        let app = App::from_json(&self.app).map_err(|error| inside("app", error))?;
         let (tasks, transfers) = (app.request.tasks.len(), app.request.transfers.len());
         if tasks > MOST_TASKS {
             let detail =
@@ -217,12 +212,9 @@ impl TasksBody {
         {
             return Err(Problem::name("job"));
         }
-        let constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
-        let spec = TasksSpec::of(&app, self.job.clone(), self.tags.clone()).without(&self.exclude);
-        let spec = PlacementSpec::Tasks(spec);
-        let request = AppRequest { constraints, ..app.request };
-        let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
-        terms.placement(headers, Request::Tasks(request), spec)
+        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
+        let spec = TasksSpec { exclude: self.exclude, ..TasksSpec::of(&app, self.job, self.tags) };
+        terms.placement(headers, PlacementSpec::Tasks(spec))
     }
 }
 
@@ -246,18 +238,82 @@ pub struct WorkloadBody {
 }
 
 impl WorkloadBody {
-    /// Returns the operation. `placed` is true if the workload already has a volume.
+    /// The placement that the body describes; `placed` if the workload has a volume already.
     ///
     /// # Errors
-    /// A field is invalid.
-    pub fn operation(&self, headers: &HeaderMap, placed: bool) -> Result<Placement, Problem> {
-        online::check(&self.workload, placed).map_err(|error| {
-            let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
-            Problem::field(field, error.message)
-        })?;
-        let spec = WorkloadSpec { workload: self.workload.clone() };
+    /// [`Problem`] with the invalid field.
+    fn placement(self, headers: &HeaderMap, placed: bool) -> Result<Placement, Problem> {
+        online::check(&self.workload, placed).map_err(|error| inside("workload", error))?;
+        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
+        let spec = WorkloadSpec { workload: self.workload };
         let spec = if placed { PlacementSpec::Workload(spec) } else { PlacementSpec::Volumes(spec) };
-        let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
-        terms.placement(headers, Request::Workload, spec)
+        terms.placement(headers, spec)
     }
+}
+
+/// Converts an error inside a field of the body.
+fn inside(field: &str, error: InputError) -> Problem {
+    error.under(field).into()
+}
+
+/// Places a request, and shows the decision.
+async fn place(app: &AppState, kind: &'static str, placement: Result<Placement, Problem>) -> ApiResult {
+    let placed = match placement {
+        Ok(placement) => app
+            .handle
+            .call(placement, None::<Arc<Fabric>>)
+            .await
+            .map_err(|error| error.problem(&app.clock))
+            .and_then(|placed| of_kind(placed, kind)),
+        Err(problem) => Err(problem),
+    };
+    let outcome = match &placed {
+        Ok(Placed { repeated: true, .. }) => "repeated",
+        Ok(_) => "placed",
+        Err(problem) => problem.word(),
+    };
+    app.metrics.placement(kind, outcome);
+    let Placed { record, repeated } = placed?;
+    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    let location = format!("/v1/decisions/{}", record.id);
+    let body = Json(Decision::of(&record, &app.clock));
+    Ok((status, [(header::LOCATION, location)], body).into_response())
+}
+
+/// Rejects a repeated request whose first one was of another kind.
+fn of_kind(placed: Placed, kind: &str) -> Result<Placed, Problem> {
+    let (record, first) = (&placed.record, placed.record.details.spec.kind());
+    if placed.repeated && first != kind {
+        let first = format!("decision {}, of kind {first}", record.id);
+        return Err(Problem::reused(record.caller.as_ref(), &first));
+    }
+    Ok(placed)
+}
+
+pub async fn replicas(
+    State(app): SharedState,
+    headers: HeaderMap,
+    Body(body): Body<ReplicasBody>,
+) -> ApiResult {
+    place(&app, "replicas", body.placement(&headers)).await
+}
+
+pub async fn tasks(State(app): SharedState, headers: HeaderMap, Body(body): Body<TasksBody>) -> ApiResult {
+    place(&app, "tasks", body.placement(&headers)).await
+}
+
+pub async fn volume(
+    State(app): SharedState,
+    headers: HeaderMap,
+    Body(body): Body<WorkloadBody>,
+) -> ApiResult {
+    place(&app, "volumes", body.placement(&headers, false)).await
+}
+
+pub async fn workload(
+    State(app): SharedState,
+    headers: HeaderMap,
+    Body(body): Body<WorkloadBody>,
+) -> ApiResult {
+    place(&app, "workload", body.placement(&headers, true)).await
 }

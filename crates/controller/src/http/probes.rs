@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::network::{Part, page};
+use super::pages::{Part, page};
 use super::place::key_of;
 use super::problem::{IntoProblem, Problem};
 use super::{ApiResult, AppState, NamePath, Params, SharedState, cluster};

@@ -6,9 +6,7 @@ use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{HostState, LinkState, NetworkSnapshot, ReservationState, TaskState};
 use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::decisions::Kind;
+use serde::{Deserialize, Serialize};
 
 /// A link.
 #[derive(Serialize, JsonSchema)]
@@ -84,6 +82,28 @@ pub struct LinkPage {
     pub link: Link,
     /// Stored decisions that hold resources of the link, the newest first; at most 1,000.
     pub holds: Vec<Hold>,
+}
+
+/// Kind of a request.
+#[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Replicas,
+    Tasks,
+    Workload,
+    Volumes,
+}
+
+impl Kind {
+    /// Name of the kind.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Replicas => "replicas",
+            Kind::Tasks => "tasks",
+            Kind::Workload => "workload",
+            Kind::Volumes => "volumes",
+        }
+    }
 }
 
 /// A decision that holds resources.
@@ -326,30 +346,6 @@ pub struct RackPage {
     pub replicas: Vec<Replica>,
     /// Reserved rates on its links and on the links of its hosts.
     pub reservations: Vec<Reservation>,
-}
-
-/// A page of a list.
-#[derive(Serialize, JsonSchema)]
-pub struct Page<T> {
-    /// Items of the page.
-    pub items: Vec<T>,
-    /// Value for `after` to get the next page; null at the end.
-    #[schemars(with = "Option<Id>")]
-    pub next: Option<String>,
-}
-
-impl<T> Page<T> {
-    /// Makes a page of the first `limit` entries. More entries mean that there is a next page.
-    pub fn cut<'a, U>(
-        found: &'a [U],
-        limit: usize,
-        id: impl Fn(&U) -> u64,
-        show: impl FnMut(&'a U) -> T,
-    ) -> Page<T> {
-        let shown = &found[..limit.min(found.len())];
-        let next = shown.last().filter(|_| found.len() > limit).map(|last| id(last).to_string());
-        Page { items: shown.iter().map(show).collect(), next }
-    }
 }
 
 /// All links at one time in compact form, for clients that place work themselves.

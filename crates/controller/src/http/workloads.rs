@@ -10,9 +10,8 @@ use leeward_slo::online::{Grant, GrantedSlo, GrantedStage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::network::Part;
+use super::pages::{Page, Part};
 use super::problem::Problem;
-use super::shapes::Page;
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A workload with a current or past guarantee.

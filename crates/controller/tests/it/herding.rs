@@ -7,10 +7,10 @@ use crate::support::{Numbers, Server, cluster, frozen, labels, place_now, placed
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, find_link};
-use leeward_placement::replicas::{self, Form, ReplicaRequest};
+use leeward_placement::replicas::{self, ReplicaRequest};
 use leeward_placement::{Context, Explain, Pool};
 use leeward_records::{PlacementSpec, ReplicasSpec};
-use leeward_service::{Coordinator, Limits, Placement, Request};
+use leeward_service::{Coordinator, Limits, Placement};
 use serde_json::json;
 
 const PLACERS: u64 = 100;
@@ -49,8 +49,7 @@ fn ledger(cluster: &Cluster) -> Ledger {
 }
 
 fn request(fabric: &Fabric, id: u64) -> ReplicaRequest {
-    let form = Form::of(Bytes(256 << 20));
-    form.request(fabric, id).expect("a right request")
+    ReplicasSpec::new(Bytes(256 << 20)).request(fabric, id).expect("a right request")
 }
 
 /// Replica chains by host name, sorted.
@@ -69,10 +68,8 @@ fn one_after_the_other(limits: Limits) -> Chains {
     let mut coordinator = Coordinator::<Numbers>::new(engine, labels(), limits);
     let mut chains = Chains::new();
     for _ in 0..PLACERS {
-        let request = request(&cluster.fabric, 0);
-        let size = Bytes(256 << 20);
-        let spec = PlacementSpec::Replicas(ReplicasSpec { size, replicas: 3, ..ReplicasSpec::default() });
-        let placement = Placement { request: Request::Replicas(request), spec, caller: None, lasts: None };
+        let spec = PlacementSpec::Replicas(ReplicasSpec::new(Bytes(256 << 20)));
+        let placement = Placement { spec, caller: None, lasts: None };
         let (record, _) = placed(place_now(&mut coordinator, NOW, placement));
         chains.push(record.details.hosts.clone());
     }

@@ -3,7 +3,7 @@
 use leeward_engine::{CommittedDecision, Engine, EngineSnapshot, Input, Output, Policies, SnapshotScope};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Owner, OwnerKind, Sample, Scratch};
-use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
+use leeward_placement::replicas::{self, Chain, ReplicaRequest, ReplicasSpec};
 use leeward_placement::tasks::{self, AppRequest, Assignment, Class, Peer, Task, Traffic, Transfer};
 use leeward_placement::{Explain, JobId, Refusal};
 use leeward_testing::clusters::{self, racks_of_four};
@@ -77,9 +77,9 @@ proptest! {
         let cluster = cluster();
         let mut engine = engine(&cluster, &shares, blocks, apps);
         let block = |size: u64, writer: u32, id: u64| {
-            let name = cluster.fabric.host_name(HostId(writer));
-            let form = Form { writer: Some(name), ..Form::of(Bytes(size)) };
-            form.request(&cluster.fabric, id).expect("a right request")
+            let writer = Some(cluster.fabric.host_name(HostId(writer)).to_owned());
+            let spec = ReplicasSpec { writer, ..ReplicasSpec::new(Bytes(size)) };
+            spec.request(&cluster.fabric, id).expect("a right request")
         };
         for (id, (size, writer)) in (100..).zip(before) {
             drop(place_block(&mut engine, block(size, writer, id)));

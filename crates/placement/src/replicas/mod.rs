@@ -8,7 +8,6 @@ mod chain;
 mod circuit;
 mod fault_domains;
 mod first_replica;
-mod form;
 mod leeward;
 mod level;
 mod path_estimates;
@@ -17,6 +16,7 @@ mod search;
 mod sinbad;
 mod sinbad_file;
 mod sinbad_settings;
+mod spec;
 mod uniform;
 mod uplink;
 
@@ -26,12 +26,12 @@ use leeward_registry::Registry;
 use serde::Deserialize;
 
 pub use ccp::{Ccp, CcpSettings, Within};
-pub use form::Form;
 pub use leeward::{Leeward, LeewardSettings};
 pub use rehdfs::{ReHdfs, ReHdfsSettings};
 pub use sinbad::Sinbad;
 pub use sinbad_file::SinbadFile;
 pub use sinbad_settings::{Hysteresis, SinbadSettings, WithoutTelemetry};
+pub use spec::ReplicasSpec;
 pub use uniform::{Uniform, UniformSettings};
 
 use crate::ties::Ties;

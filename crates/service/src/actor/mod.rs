@@ -180,14 +180,19 @@ impl Handle {
         Ok((Handle { inbox: sender, published, kept }, work.run(messages)))
     }
 
-    /// Runs an operation on the coordinator, and waits for its reply. Ids in it refer to `fabric`.
+    /// Runs an operation on the coordinator, and waits for its reply. Ids in it refer to `fabric`;
+    /// an operation without ids needs none.
     ///
     /// # Errors
     /// The operation's own error, or [`Unavailable`]; [`Unavailable::ClusterChanged`] if `fabric` is not the current one.
-    pub async fn call<O: Operation>(&self, operation: O, fabric: Arc<Fabric>) -> Answer<O::Reply, O::Error> {
+    pub async fn call<O: Operation>(
+        &self,
+        operation: O,
+        fabric: impl Into<Option<Arc<Fabric>>>,
+    ) -> Answer<O::Reply, O::Error> {
         let stopped = || CallError::Unavailable(Unavailable::Stopped);
         let (to, reply) = oneshot::channel();
-        let call = Box::new(TypedCall { operation, fabric, to });
+        let call = Box::new(TypedCall { operation, fabric: fabric.into(), to });
         self.inbox.send(Command::Call(call)).await.map_err(|_| stopped())?;
         reply.await.map_err(|_| stopped())?
     }

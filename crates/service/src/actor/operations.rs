@@ -107,8 +107,8 @@ impl Turn<'_> {
 /// Operation in the channel to the actor.
 pub(super) trait Call: Send {
     fn access(&self) -> Access;
-    /// Fabric that the ids in the operation refer to.
-    fn fabric(&self) -> &Arc<Fabric>;
+    /// Fabric that the ids in the operation refer to; `None` if it has none.
+    fn fabric(&self) -> Option<&Arc<Fabric>>;
     fn run(self: Box<Self>, turn: &mut Turn<'_>);
     fn reject(self: Box<Self>, reason: Unavailable);
 }
@@ -116,7 +116,7 @@ pub(super) trait Call: Send {
 /// Operation with its fabric and its reply channel.
 pub(super) struct TypedCall<O: Operation> {
     pub operation: O,
-    pub fabric: Arc<Fabric>,
+    pub fabric: Option<Arc<Fabric>>,
     pub to: ReplyTo<O>,
 }
 
@@ -125,8 +125,8 @@ impl<O: Operation> Call for TypedCall<O> {
         O::ACCESS
     }
 
-    fn fabric(&self) -> &Arc<Fabric> {
-        &self.fabric
+    fn fabric(&self) -> Option<&Arc<Fabric>> {
+        self.fabric.as_ref()
     }
 
     fn run(self: Box<Self>, turn: &mut Turn<'_>) {

@@ -134,7 +134,7 @@ impl Actor {
 
     /// Returns the reason why an operation cannot run, by the relation of this service to the store.
     fn rejection(&self, call: &dyn Call) -> Option<Unavailable> {
-        if !Arc::ptr_eq(call.fabric(), self.coordinator.fabric()) {
+        if call.fabric().is_some_and(|fabric| !Arc::ptr_eq(fabric, self.coordinator.fabric())) {
             return Some(Unavailable::ClusterChanged);
         }
         let reason = self.publisher.leader_state().unavailable()?;

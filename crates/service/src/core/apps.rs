@@ -5,11 +5,11 @@
 use leeward_engine::SnapshotScope;
 use leeward_placement::tasks::{AppRequest, Assignment};
 use leeward_placement::{Decision, Refusal};
-use leeward_records::DecisionId;
+use leeward_records::{DecisionId, PlacementSpec};
 
 use super::error::PlaceError;
 use super::job::{JobKind, Panicked};
-use super::request::Request;
+use super::job_names::job_of;
 use super::{Addresses, Coordinator};
 
 /// Limit on host and link look-ups of a decision inside the actor's loop: about a millisecond, a fifth of a placement's
@@ -70,11 +70,10 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Request of a waiting app.
-    fn app(&self, ask: DecisionId) -> Option<AppRequest> {
-        match &self.waiting.get(&ask)?.placement.request {
-            Request::Tasks(request) => Some(request.clone()),
-            Request::Replicas(_) | Request::Workload => None,
-        }
+    pub(super) fn app(&self, ask: DecisionId) -> Option<AppRequest> {
+        let spec = &self.waiting.get(&ask)?.placement.spec;
+        let PlacementSpec::Tasks(tasks) = spec else { return None };
+        Some(tasks.request(self.fabric(), ask, self.job_names.number(job_of(spec), ask)?))
     }
 
     /// Handles the result of an app's job.
@@ -186,7 +185,7 @@ mod tests {
         let app = AppText::from_text("app", &app.to_string(), &Files::default()).expect("a right app");
         let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
         let caller = key.map(|key| Caller::Key(key.into()));
-        Placement { request: Request::Tasks(app.request), spec, caller, lasts: None }
+        Placement { spec, caller, lasts: None }
     }
 
     fn ask(coordinator: &mut Coordinator<Numbers>, placement: Placement, to: u32) -> Replies {

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::core::{
         Addresses, CallError, Completion, Coordinator, DecisionLookup, Limits, PlaceError, Placement,
-        PolicyLabels, Request, WhatIfError,
+        PolicyLabels, WhatIfError,
     };
     use leeward_records::{PlacementSpec, WorkloadSpec};
 
@@ -242,7 +242,7 @@ mod tests {
         });
         let spec = WorkloadSpec { workload: form.as_object().expect("an object").clone() };
         let spec = PlacementSpec::Workload(spec);
-        Placement { request: Request::Workload, spec, caller: None, lasts: None }
+        Placement { spec, caller: None, lasts: None }
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub use self::reply::{
     DecisionLookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState,
     UNKNOWN, WhatIfResult, WorkloadState,
 };
-pub use self::request::{DecisionQuery, HostReport, MigrationQuery, Placement, Report, Request, Score};
+pub use self::request::{DecisionQuery, HostReport, MigrationQuery, Placement, Report, Score};
 pub use self::snapshot::{Counts, DeviceState, HostState, LinkState, NetworkSnapshot};
 pub use self::telemetry_state::TelemetryState;
 use self::what_if::{ScoreQuery, WhatIf};

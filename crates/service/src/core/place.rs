@@ -13,7 +13,7 @@ use super::error::{CallError, PlaceError, ReleaseError};
 use super::evicted::ExpiredEntries;
 use super::idempotency::{Lookup, RequestState};
 use super::reply::{DecisionLookup, Placed};
-use super::request::{Placement, Request};
+use super::request::Placement;
 use super::{Addresses, Coordinator, Waiting};
 
 /// Largest number of callers that wait for one request; several are the result of retries.
@@ -68,35 +68,41 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.push(Completion::Place(to, answer.map_err(CallError::Failed)));
     }
 
-    /// Decides a new request, at once or later.
-    fn decide(&mut self, mut placement: Placement, to: PlaceTo<A>) {
-        let id = self.next;
+    /// Decides a new request, at once or later. The coordinator treats each block as a file of its own.
+    fn decide(&mut self, placement: Placement, to: PlaceTo<A>) {
+        let (id, fabric) = (self.next, self.fabric().clone());
+        // An invalid request takes no id, and its key may be used again.
+        let input = match &placement.spec {
+            PlacementSpec::Replicas(spec) => {
+                spec.request(&fabric, id.0).map(|request| Some(Input::PlaceReplicas(id.0, request)))
+            }
+            PlacementSpec::Tasks(spec) => spec.check(&fabric).map(|()| None),
+            PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => Ok(None),
+        };
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => {
+                return self.reply_to_place(to, Err(PlaceError::Invalid(error.field, error.message)));
+            }
+        };
         self.next = id.next();
-        let job = self.hold_job(&placement.spec, id);
-        match &mut placement.request {
-            Request::Replicas(request) => (request.id, request.file) = (id.0, id.0),
-            Request::Tasks(request) => (request.id, request.job) = (id.0, job),
-            Request::Workload => {}
-        }
+        self.hold_job(&placement.spec, id);
         if let Some(caller) = &placement.caller {
             self.clients.ask(caller, id);
         }
-        // A large app is copied only when its job starts.
-        let request = match &placement.request {
-            Request::Tasks(request) if self.takes_long(request) => None,
-            request => Some(request.clone()),
-        };
         self.waiting.insert(id, Waiting { placement, callers: vec![to] });
-        match request {
-            None => self.decide_later(id),
-            Some(Request::Replicas(request)) => drop(self.tell(Input::PlaceReplicas(id.0, request))),
-            Some(Request::Tasks(request)) => {
-                let (answer, outputs) = self.call(|engine, now, out| engine.place_app(now, request, out));
-                let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
-                let over = self.settle(id, answer);
-                self.carry_out(outputs, over);
+        if let Some(input) = input {
+            self.tell(input);
+        } else if let Some(request) = self.app(id) {
+            if self.takes_long(&request) {
+                return self.decide_later(id);
             }
-            Some(Request::Workload) => self.look_into(id),
+            let (answer, outputs) = self.call(|engine, now, out| engine.place_app(now, request, out));
+            let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
+            let over = self.settle(id, answer);
+            self.carry_out(outputs, over);
+        } else {
+            self.look_into(id);
         }
     }
 
@@ -115,18 +121,18 @@ impl<A: Addresses> Coordinator<A> {
             }
         };
         let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return Vec::new() };
-        let Placement { request, spec, caller, lasts } = placement;
+        let Placement { spec, caller, lasts } = placement;
         let fabric = self.engine.ledger().fabric().clone();
-        if let Request::Replicas(request) = &request {
+        if let PlacementSpec::Replicas(spec) = &spec {
             for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
-                self.hosts.placed(host, self.now, request.size);
+                self.hosts.placed(host, self.now, spec.size);
             }
         }
         let policy = match &spec {
             PlacementSpec::Replicas(_) => &self.labels.replicas,
             _ => &self.labels.tasks,
         };
-        let details = DecisionDetails::of(&fabric, policy, spec, &hosts, &decision);
+        let details = DecisionDetails::of(&fabric, policy, spec.kept(), &hosts, &decision);
         self.decided(ask, caller, lasts, details, entries, callers)
     }
 

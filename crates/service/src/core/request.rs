@@ -3,7 +3,6 @@
 use leeward_engine::Rates;
 use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
-use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{AppRequest, Peer, TaskId};
 use leeward_records::{Caller, DecisionId, MigrationState, PlacementSpec};
 
@@ -63,25 +62,12 @@ pub struct HostReport {
 /// A placement request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
-    /// The request for the policy. The coordinator assigns the ids, and treats each block as a file of one block.
-    pub request: Request,
-    /// The same request as it is stored and shown.
+    /// The request. Its names are those of the current cluster.
     pub spec: PlacementSpec,
     /// Client or key, if given.
     pub caller: Option<Caller>,
     /// Time after which the decision expires, unless its end is reported earlier.
     pub lasts: Option<Nanos>,
-}
-
-/// Request for a policy.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Request {
-    /// Copies of a block.
-    Replicas(ReplicaRequest),
-    /// Tasks. The stored form has the name of their job.
-    Tasks(AppRequest),
-    /// A workload, described in the stored form.
-    Workload,
 }
 
 /// Page of a list of decisions, in descending order of their ids.

@@ -243,7 +243,6 @@ impl House {
                 self.coordinator.place(
                     now,
                     Placement {
-                        request: Request::Replicas(spec.request(fabric, DecisionId(0)).ok()?),
                         spec: PlacementSpec::Replicas(spec),
                         caller: caller(of),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
@@ -263,7 +262,6 @@ impl House {
                 self.coordinator.place(
                     now,
                     Placement {
-                        request: Request::Tasks(app.request),
                         spec: PlacementSpec::Tasks(spec),
                         caller: caller(of),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
@@ -288,11 +286,7 @@ impl House {
                 } else {
                     PlacementSpec::Volumes(spec)
                 };
-                self.coordinator.place(
-                    now,
-                    Placement { request: Request::Workload, spec, caller: caller(of), lasts: None },
-                    to,
-                );
+                self.coordinator.place(now, Placement { spec, caller: caller(of), lasts: None }, to);
             }
             Step::Release(id) => drop(self.coordinator.release(now, DecisionId(id))),
             Step::Answer(id, true) => drop(self.coordinator.answer(now, id, MigrationAnswer::Done)),

@@ -180,7 +180,7 @@ impl<A: Addresses> Coordinator<A> {
         let id = record.id;
         Ok(match &record.details.spec {
             PlacementSpec::Replicas(spec) => {
-                let request = spec.request(&fabric, id);
+                let request = spec.request(&fabric, id.0);
                 let request = request.map_err(|error| WhatIfError::Invalid(None, error.message))?;
                 let own = Owner { kind: OwnerKind::File, id: request.file };
                 let published = self.engine.snapshot(SnapshotScope { job: None, without: Some(own) });

@@ -11,8 +11,7 @@ use leeward_placement::{Explain, Refusal, replicas};
 use leeward_records::{Caller, Change, DecisionId, PlacementSpec, ReplicasSpec, WorkloadSpec};
 use leeward_service::{
     Addresses, Coordinator, DecisionError, DecisionLookup, HostReport, InvalidReport, Limits, LinkState,
-    NetworkSnapshot, Part, PlaceError, Placement, ReleaseError, Report, ReportSummary, Request, Skipped,
-    Wrong,
+    NetworkSnapshot, Part, PlaceError, Placement, ReleaseError, Report, ReportSummary, Skipped, Wrong,
 };
 use proptest::prelude::*;
 
@@ -63,7 +62,6 @@ fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
     let writer = Some("r0h0".to_owned());
     let spec = ReplicasSpec { size: Bytes(bytes), replicas: 3, writer, ..ReplicasSpec::default() };
     Placement {
-        request: Request::Replicas(spec.request(ledger().fabric(), DecisionId(0)).expect("a right request")),
         spec: PlacementSpec::Replicas(spec),
         caller: caller.map(|(client, sequence)| Caller::Client { client: Arc::from(client), sequence }),
         lasts: None,
@@ -260,7 +258,7 @@ fn a_sequence_reused_for_another_kind_while_waiting_is_rejected() {
     let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
     let first = block(Some(("a", 1)));
     let spec = PlacementSpec::Workload(WorkloadSpec { workload: serde_json::Map::new() });
-    let other = Placement { request: Request::Workload, spec, caller: first.caller.clone(), lasts: None };
+    let other = Placement { spec, caller: first.caller.clone(), lasts: None };
     let reused = PlaceError::KeyReused(first.caller.clone().expect("a caller"), "replicas");
     assert_eq!(place(&mut coordinator, at(1_100), first, 0), []);
     assert_eq!(place(&mut coordinator, at(1_200), other, 1), [(1, Err(reused))]);
@@ -306,8 +304,8 @@ fn the_earliest_decision_is_evicted_first_whatever_its_id() {
 fn a_record_omits_long_constraint_lists() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
     let mut placement = block(None);
-    let Request::Replicas(request) = &mut placement.request else { panic!("it is a block") };
-    request.constraints.excluded_hosts = vec![HostId(19)];
+    let PlacementSpec::Replicas(spec) = &mut placement.spec else { panic!("it is a block") };
+    spec.exclude = vec!["r4h3".to_owned(); 100];
     let (record, _) = placed(place_now(&mut coordinator, at(1_100), placement));
     assert!(!record.details.hosts.contains(&"r4h3".to_owned()));
     let kept = serde_json::to_string(&record.details.spec).expect("the record serializes");

@@ -16,7 +16,7 @@ use leeward_records::{
 };
 use leeward_service::{
     AnswerError, Coordinator, DecisionError, DecisionLookup, Limits, MigrationAnswer, MigrationQuery,
-    NetworkSnapshot, PlaceError, Placed, Placement, Report, ReportSummary, Request,
+    NetworkSnapshot, PlaceError, Placed, Placement, Report, ReportSummary,
 };
 use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 use proptest::prelude::*;
@@ -91,7 +91,6 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
         Act::Block { size, key } => {
             let spec = ReplicasSpec { size: Bytes(size), replicas: 3, ..ReplicasSpec::default() };
             Step::Place(Placement {
-                request: Request::Replicas(spec.request(fabric, DecisionId(0)).expect("a right request")),
                 spec: PlacementSpec::Replicas(spec),
                 caller: key.map(|key| Caller::Key(Arc::from(format!("\0\\{key}")))),
                 lasts: None,
@@ -104,7 +103,7 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
             let app = App::from_text("app", &text, &Files::default()).expect("a right app");
             let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
             let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
-            Step::Place(Placement { request: Request::Tasks(app.request), spec, caller: None, lasts })
+            Step::Place(Placement { spec, caller: None, lasts })
         }
         Act::Workload { name, millis, placed, lasts } => {
             let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
@@ -118,7 +117,7 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
             let spec = WorkloadSpec { workload: workload.as_object().expect("an object").clone() };
             let spec = if placed { PlacementSpec::Workload(spec) } else { PlacementSpec::Volumes(spec) };
             let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
-            Step::Place(Placement { request: Request::Workload, spec, caller: None, lasts })
+            Step::Place(Placement { spec, caller: None, lasts })
         }
         Act::End(which) => Step::Release(u64::from(which) % next.max(1)),
     })
@@ -434,8 +433,7 @@ fn hot(
     coordinator.report(now, report(of, Act::Report(0), now)).expect("a valid report");
     for _ in 0..8 {
         let spec = PlacementSpec::Tasks(TasksSpec::of(&app, None, Vec::new()));
-        let request = Request::Tasks(app.request.clone());
-        place(coordinator, now, Placement { request, spec, caller: None, lasts: None }, 0);
+        place(coordinator, now, Placement { spec, caller: None, lasts: None }, 0);
     }
     for _ in 0..30 {
         now = now.plus(SECOND);

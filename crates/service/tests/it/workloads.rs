@@ -12,8 +12,8 @@ use leeward_placement::tasks::{self, AppRequest, Peer, Task, Traffic};
 use leeward_records::{Caller, Change, DecisionId, DecisionRecord, PlacementSpec, WorkloadSpec};
 use leeward_service::{
     Addresses, CallError, Completion, Coordinator, DecisionLookup, HostReport, Job, JobResult, Limits,
-    NoWorkload, PlaceError, Placed, Placement, Report, Request, Score, ScoreError, Scores, Skipped,
-    Unavailable, WhatIfError, WhatIfResult,
+    NoWorkload, PlaceError, Placed, Placement, Report, Score, ScoreError, Scores, Skipped, Unavailable,
+    WhatIfError, WhatIfResult,
 };
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ fn ask(form: &Value, key: Option<&str>) -> Placement {
         PlacementSpec::Volumes(spec)
     };
     let caller = key.map(|key| Caller::Key(Arc::from(key)));
-    Placement { request: Request::Workload, spec, caller, lasts: None }
+    Placement { spec, caller, lasts: None }
 }
 
 /// Sends a placement and runs the resulting jobs.

@@ -7,10 +7,10 @@ use leeward_records::schema::{File, Name};
 
 use super::{ID, IF_MATCH, KEY};
 use crate::access::Role;
-use crate::http::shapes::Page;
+use crate::http::pages::Page;
 use crate::http::table::Content::{Json, Nothing};
 use crate::http::table::{Operation, Subject, of, path, query};
-use crate::http::{cluster, migrations, network, past, probes, shapes};
+use crate::http::{cluster, migrations, network, pages, past, probes, shapes};
 
 pub(super) const SUBJECT: Subject = Subject {
     name: "network",
@@ -51,7 +51,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/racks",
             role: Some(Role::Read),
             summary: "List racks with their links.",
-            parameters: &[query::<network::Part>()],
+            parameters: &[query::<pages::Part>()],
             body: None,
             answers: &[(200, "Racks.", Json(of::<Page<shapes::Rack>>))],
             handler: || get(network::racks),
@@ -111,7 +111,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/hosts",
             role: Some(Role::Read),
             summary: "List hosts.",
-            parameters: &[query::<network::Part>()],
+            parameters: &[query::<pages::Part>()],
             body: None,
             answers: &[(200, "Hosts.", Json(of::<Page<shapes::Host>>))],
             handler: || get(network::hosts),
@@ -141,7 +141,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/hotspots",
             role: Some(Role::Read),
             summary: "List hot links, longest first.",
-            parameters: &[query::<network::Part>()],
+            parameters: &[query::<pages::Part>()],
             body: None,
             answers: &[(200, "Hot links.", Json(of::<Page<network::Hotspot>>))],
             handler: || get(network::hotspots),
@@ -204,7 +204,7 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/probes",
             role: Some(Role::Read),
             summary: "List the last surveys without their results, newest first.",
-            parameters: &[query::<network::Part>()],
+            parameters: &[query::<pages::Part>()],
             body: None,
             answers: &[(200, "Surveys.", Json(of::<Page<probes::Probe>>))],
             handler: || get(probes::list),

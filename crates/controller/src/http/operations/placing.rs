@@ -5,10 +5,10 @@ use axum::routing::{delete, get, post};
 
 use super::{ID, KEY};
 use crate::access::Role;
-use crate::http::shapes::Page;
+use crate::http::pages::Page;
 use crate::http::table::Content::Json;
 use crate::http::table::{Operation, Subject, of, path, query};
-use crate::http::{decisions, network, place, policies, reports, score, workloads};
+use crate::http::{decisions, pages, place, policies, reports, score, workloads};
 
 pub(super) const SUBJECT: Subject = Subject {
     name: "placing",
@@ -39,7 +39,7 @@ pub(super) const SUBJECT: Subject = Subject {
                 (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
                 (201, "The decision.", Json(of::<decisions::Decision>)),
             ],
-            handler: || post(decisions::place_replicas),
+            handler: || post(place::replicas),
         },
         Operation {
             method: Method::POST,
@@ -52,7 +52,7 @@ pub(super) const SUBJECT: Subject = Subject {
                 (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
                 (201, "The decision.", Json(of::<decisions::Decision>)),
             ],
-            handler: || post(decisions::place_tasks),
+            handler: || post(place::tasks),
         },
         Operation {
             method: Method::POST,
@@ -65,7 +65,7 @@ pub(super) const SUBJECT: Subject = Subject {
                 (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
                 (201, "The decision.", Json(of::<decisions::Decision>)),
             ],
-            handler: || post(decisions::place_volume),
+            handler: || post(place::volume),
         },
         Operation {
             method: Method::POST,
@@ -88,14 +88,14 @@ pub(super) const SUBJECT: Subject = Subject {
                 (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
                 (201, "The decision.", Json(of::<decisions::Decision>)),
             ],
-            handler: || post(decisions::admit),
+            handler: || post(place::workload),
         },
         Operation {
             method: Method::GET,
             path: "/v1/workloads",
             role: Some(Role::Read),
             summary: "List admitted workloads, newest first.",
-            parameters: &[query::<network::Part>()],
+            parameters: &[query::<pages::Part>()],
             body: None,
             answers: &[(200, "Workloads.", Json(of::<Page<workloads::Workload>>))],
             handler: || get(workloads::list),

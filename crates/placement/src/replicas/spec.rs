@@ -1,45 +1,54 @@
-//! A request as users and clients write it: a size, and hosts, racks and tags by name.
+//! A request by names, as clients write it and stores keep it.
 
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, Fabric, HostId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Layout, ReplicaRequest};
 use crate::Constraints;
 
-/// Input of a [`ReplicaRequest`].
-#[derive(Clone, Copy, Debug)]
-pub struct Form<'a> {
-    /// Size of the block; above 0.
+/// Placement of a block's copies.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ReplicasWish")]
+pub struct ReplicasSpec {
+    /// Size of the block.
     pub size: Bytes,
-    /// Name of the host that writes the block; `None` for a writer outside the cluster.
-    pub writer: Option<&'a str>,
-    /// r: number of copies, including the writer's own; above 0.
+    /// Host that writes the block; null if it is outside the cluster.
+    pub writer: Option<String>,
+    /// Number of copies, including the writer's.
     pub replicas: u8,
-    /// f: fault domains besides the first copy's that must hold a copy. Default 1, and 0 for a single copy.
+    /// Fault domains besides the first copy's that must hold a copy; null for the policy's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_domains: Option<u8>,
-    /// Names of hosts, racks and pods to avoid.
-    pub exclude: &'a [String],
+    /// Hosts, racks and pods to avoid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
     /// Tags that the hosts must have.
-    pub tags: &'a [String],
-    /// Names of the hosts of related files; if not empty, only these hosts are eligible.
-    pub collocate: &'a [String],
-    /// Largest excess of a host's fill over the cluster's average, as a share of its storage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Hosts of related files: no other host is eligible.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collocate: Vec<String>,
+    /// Largest excess of a host's fill over the average of hosts, as a share of its storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_imbalance: Option<f64>,
+    /// True if `exclude` or `collocate` had more than 32 names. Such a list is not stored.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub forgotten: bool,
+    /// Number of blocks of the file still to write, including this one; 1 if left out. The number is not stored.
+    #[serde(skip)]
+    pub blocks_left: Option<u64>,
 }
 
-impl Form<'_> {
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl ReplicasSpec {
     /// Three copies of a block of this size, anywhere.
-    pub fn of(size: Bytes) -> Form<'static> {
-        Form {
-            size,
-            writer: None,
-            replicas: 3,
-            fault_domains: None,
-            exclude: &[],
-            tags: &[],
-            collocate: &[],
-            max_imbalance: None,
-        }
+    pub fn new(size: Bytes) -> ReplicasSpec {
+        ReplicasSpec { size, replicas: 3, ..ReplicasSpec::default() }
     }
 
     /// The request with number `id`, for a file of one block.
@@ -53,27 +62,27 @@ impl Form<'_> {
         if self.replicas == 0 {
             return Err(wrong("replicas", "0: expected at least one copy"));
         }
-        let unknown = |name| {
+        let unknown = |name: &str| {
             let (name, example) = (excerpt(name), fabric.host_name(HostId(0)));
             wrong("writer", format!("unknown host `{name}`; hosts are named like {example}"))
         };
-        let writer = self.writer.map(|name| fabric.host(name).ok_or_else(|| unknown(name))).transpose()?;
+        let writer = self.writer.as_ref().map(|name| fabric.host(name).ok_or_else(|| unknown(name)));
         Ok(ReplicaRequest {
             id,
             file: id,
-            writer,
+            writer: writer.transpose()?,
             size: self.size,
             replicas: self.replicas,
             layout: Layout::Chain,
             fault_domains: self.fault_domains.unwrap_or(1.min(self.replicas - 1)),
-            blocks_left: 1,
+            blocks_left: self.blocks_left.unwrap_or(1),
             constraints: self.constraints(fabric)?,
         })
     }
 
     fn constraints(&self, fabric: &Fabric) -> Result<Constraints, InputError> {
-        let mut constraints = Constraints::named(fabric, self.exclude, self.tags)?;
-        for name in self.collocate {
+        let mut constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
+        for name in &self.collocate {
             let unknown =
                 || wrong("collocate", format!("`{}`: no host of the cluster has this name", excerpt(name)));
             constraints.collocated.push(fabric.host(name).ok_or_else(unknown)?);
@@ -108,8 +117,8 @@ mod tests {
         let names: Vec<String> = hosts.cycle().take(10_000).collect();
         let racks = ["r4", "r1", "r4"].map(str::to_owned);
         let exclude: Vec<String> = racks.iter().chain(&names).cloned().collect();
-        let form = Form { exclude: &exclude, collocate: &names, ..Form::of(Bytes(1)) };
-        let constraints = form.request(&cluster.fabric, 0).expect("names of the cluster").constraints;
+        let spec = ReplicasSpec { exclude, collocate: names, ..ReplicasSpec::new(Bytes(1)) };
+        let constraints = spec.request(&cluster.fabric, 0).expect("names of the cluster").constraints;
         assert_eq!(constraints.excluded_hosts, (0..100).map(HostId).collect::<Vec<_>>());
         assert_eq!(constraints.excluded_domains, [1, 4].map(leeward_fabric::DomainId));
         assert_eq!(constraints.collocated, constraints.excluded_hosts);
