@@ -1,8 +1,8 @@
-# Leeward: how it is built, tested and looked after. `make` alone lists the targets.
+# Leeward: build, test and maintenance. `make` alone lists the targets.
 #
-# One build serves everything: Rust has a single profile, release, and a single target directory; the Python
-# package is installed in .venv as a link to its sources, beside the extension module built from crates/bindings.
-# A stamp in .venv says up to which sources each is done.
+# All targets share one build. Rust has a single profile, release, and a single target directory. The Python package in
+# .venv is a link to its sources, beside the extension module built from crates/bindings. Stamp files in .venv record
+# the last build of each.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,18 +17,18 @@ FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 600
 
 export PYTHON
-# CMake, which the solver is built with, is in .venv where the system has none.
+# The solver is built with CMake, which is in .venv if the system has none.
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(CURDIR)/.venv/bin
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_QUIET := 1
-# The stable ABI is the same whichever interpreter asks for it. Stated here, maturin, cargo and clippy share one
-# build of pyo3; otherwise each would find that another had built it for other circumstances.
+# The stable ABI does not depend on the Python interpreter. With these settings, maturin, cargo and clippy share one
+# build of pyo3; without them, each would rebuild pyo3 after the others.
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export PYO3_CONFIG_FILE := $(CURDIR)/crates/bindings/pyo3.txt
 
-# The bindings have no tests in Rust; that they are part of the workspace here gives their dependencies the features
-# that the wheel was built with, so that those are not built again.
+# The bindings have no tests in Rust. As part of the workspace they give their dependencies the same features as the
+# wheel, so that those are not built again.
 CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
@@ -36,14 +36,14 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -p
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# What the dashboard is made of. It is built where there is Node, and left out elsewhere.
+# Sources of the dashboard. It is built on systems with Node, and left out on others.
 WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.js web/index.html) $(shell find web/src web/public -type f 2>/dev/null)
 
 .PHONY: build
 build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
 
-# For the programs alone. As RUSTFLAGS it would be told to the builds of libraries in C too, and that of the solver links a
-# shared library, which fails with -static. What they are made of is shared with all other builds.
+# Flag for the programs only. In RUSTFLAGS it would also apply to builds of C libraries, and the solver's build links a
+# shared library, which fails with -static. All other builds share the programs' dependencies.
 STATIC := -C target-feature=+crt-static
 
 .PHONY: binaries
