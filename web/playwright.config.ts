@@ -7,7 +7,7 @@ export default defineConfig({
   testDir: 'e2e',
   forbidOnly: true,
   workers: 2,
-  // Long timeouts for busy machines.
+  // Long timeouts, because the machine may be busy.
   timeout: 300_000,
   expect: { timeout: 30_000 },
   reporter: 'line',

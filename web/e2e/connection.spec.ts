@@ -81,7 +81,7 @@ test('the page requests a token, keeps it for this session, and removes it on de
   const dialog = page.getByRole('dialog', { name: 'This service asks for a token' })
   await expect(dialog).toBeVisible()
   await expectAccessible(page)
-  // Tab cycles through the dialog and the browser, and never reaches the page below.
+  // Tab moves between the dialog and the browser's controls, and never reaches the page below.
   await expect(dialog.getByLabel('Token')).toBeFocused()
   for (let at = 0; at < 6; at++) {
     await page.keyboard.press('Tab')

@@ -71,7 +71,7 @@ test('the keyboard alone leads to a rack and its tabs', async ({ page, open }) =
   await page.keyboard.press('ArrowLeft')
   await expect(page.locator('[data-rack=r0]')).toBeFocused()
   await page.keyboard.press('ArrowRight')
-  // A tick keeps the focus.
+  // A tick does not move the focus.
   await advance(mock, page, 2)
   await expect(page.locator('[data-rack=r1]')).toBeFocused()
   await page.keyboard.press('Tab')

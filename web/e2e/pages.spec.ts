@@ -86,7 +86,7 @@ test('ticks cause no layout shift', async ({ page, open }) => {
     const shifts: string[] = ((window as unknown as { shifts: string[] }).shifts = [])
     new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as unknown as Shift[])
-        // Text of a right-aligned number may shift when it grows; elements may not.
+        // The text of a right-aligned number may shift when it becomes longer; elements may not.
         for (const { node } of entry.sources)
           if (node?.nodeType === Node.ELEMENT_NODE) shifts.push(node.outerHTML)
     }).observe({ type: 'layout-shift' })
@@ -127,7 +127,7 @@ test('racks: the slider selects a past time, the heading shows it, and a button 
   await expect(heading).toBeVisible()
   const title = await heading.textContent()
   const step = mock.world.step(`2026-03-02T${title?.slice(3, 11)}Z`)
-  // A column is 30 s; the mock returns the value of its first interval.
+  // A column is 30 s long; the mock returns the value of its first interval.
   const value = Math.round((mock.world.utilization(0, 0, step) ?? 0) * 100)
   await expect(page.locator('[data-rack=r0]')).toHaveAttribute('aria-label', new RegExp(`uplink ${value} %`))
   await advance(mock, page, 6)

@@ -120,7 +120,8 @@ test('the OpenAPI document has every field that the page reads or sends, with it
   const service = await start('racks')
   const description = await service.request<Description>('GET', '/v1/openapi.json')
   expect(await differences(description)).toEqual([])
-  // The comparison finds a changed type, a new null, a removed field, and a removed operation.
+  // Variants with a changed type, a new null, a removed field and a removed operation; the comparison finds each of
+  // them.
   const variant = structuredClone(description)
   const of = (name: string) => variant.components.schemas[name]?.['properties'] as Record<string, Schema>
   of('Status')['hot_above'] = { type: 'string' }

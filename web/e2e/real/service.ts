@@ -21,7 +21,8 @@ export class Service {
   ) {}
 
   /**
-   * Starts a service with a cluster of examples/clusters and options of the command, in the working directory `folder`.
+   * Starts a service with options of the command and a cluster of `examples/clusters`. `folder` is the working
+   * directory.
    *
    * @param cluster Name or path of a cluster file; null for a demo, which has its own cluster.
    */
@@ -64,7 +65,7 @@ export class Service {
     if (!process || process.exitCode !== null || process.signalCode !== null) return
     const ended = new Promise((resolve) => process.once('exit', resolve))
     process.kill('SIGTERM')
-    // The service closes open streams and exits by itself; the timeout kills one that does not.
+    // The service closes open streams and exits; after the timeout it is killed.
     const timer = setTimeout(() => process.kill('SIGKILL'), 5000)
     await ended
     clearTimeout(timer)

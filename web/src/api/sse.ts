@@ -23,7 +23,7 @@ export class EventReader {
       this.first = false
     }
     const text = this.rest + chunk
-    // A CR at the end may be half of a CRLF.
+    // A CR at the end may be the first half of a CRLF.
     const complete = text.endsWith('\r') ? text.slice(0, -1) : text
     const lines = complete.split(/\r\n|\n|\r/)
     this.rest = (lines.pop() ?? '') + text.slice(complete.length)

@@ -1,7 +1,7 @@
 /**
- * Colours of the heat map: one path through OKLab for each theme, sampled at equal distances. Equal steps of utilization
- * are therefore equal perceptual steps. Lightness is monotonic, so the scale is readable without hue and in grey. An idle
- * link has a colour close to the page; a full link has the farthest colour.
+ * Colours of the heat map: one path through OKLab for each theme, sampled at equal distances. Equal steps of
+ * utilization are therefore equal perceptual steps. Lightness is monotonic, so the scale is readable without hue and in
+ * grey. An idle link has a colour close to the page's colour; a full link has the colour farthest from it.
  */
 
 export type Theme = 'light' | 'dark'

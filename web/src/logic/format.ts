@@ -24,13 +24,14 @@ export function rate(bps: Maybe): string {
     [1e6, 'Mbps'],
     [1e3, 'kbps'],
   ]
-  // A value from 999.5 of a unit on would round up to 1000, so it takes the next unit.
+  // A value of at least 999.5 of a unit would round up to 1000, so it takes the next unit.
   const [size, unit] = units.find(([size]) => Math.abs(bps) >= size * 0.9995) ?? [1, 'bps']
   return digits(bps / size) + GAP + unit
 }
 
 /**
- * Formats a size of the API, such as `256MiB` or a number of bytes, in the largest unit of its kind: 256 MiB, 7.09 TB.
+ * Formats a size of the API, such as `256MiB` or a number of bytes: 256 MiB, 7.09 TB. The unit is the largest suitable one
+ * of its kind, binary or decimal.
  *
  * @param decimal Uses decimal units for binary sizes too, so that the sizes of a column compare.
  */

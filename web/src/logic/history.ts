@@ -13,7 +13,7 @@ export interface Grid {
 
 /**
  * History of link utilization in columns of equal length. Columns begin at multiples of their length, so stored history
- * and live ticks use the same columns. The number of columns has a limit; the oldest are dropped.
+ * and live ticks use the same columns. The number of columns is limited, and the oldest columns are dropped.
  */
 export class LinkHistory {
   readonly step: number
@@ -48,7 +48,7 @@ export class LinkHistory {
     if (from === null || length === 0 || !(history.step_s > 0)) return
     const step = history.step_s * 1000
     this.first = this.column(from)
-    // The middle of a step selects its column; a step longer than a column fills all columns that it covers.
+    // The middle of a step determines its column; a step longer than a column fills all columns that it covers.
     const span = (at: number): [number, number] => {
       const begin = from + at * step
       if (step <= this.step) return [this.column(begin + step / 2), this.column(begin + step / 2)]

@@ -22,7 +22,7 @@ export function headerCount(hotspots: Hotspot[], racks: Rack[]): number {
 /**
  * Groups hot links into shared links and links of hosts.
  *
- * @param rackLinks True if racks have links of their own; else all hot links count as shared.
+ * @param rackLinks True if racks have their own links; otherwise all hot links count as shared.
  */
 export function groupHotspots(hotspots: Hotspot[], rackLinks: boolean): HotspotGroups {
   const since = new Map(hotspots.map((one) => [one.link, moment(one.since) ?? 0]))

@@ -23,8 +23,8 @@ export function haveLinks(racks: Rack[]): boolean {
 }
 
 /**
- * Cells of the live racks. The service decides which links are hot, by the last window; the utilization is a moving mean
- * over windows.
+ * Cells of the live racks. The service decides from the last window which links are hot; the utilization is a moving
+ * mean over windows.
  */
 export function cells(racks: Rack[]): Cell[] {
   const of = (link: Link | null) => link?.utilization ?? null

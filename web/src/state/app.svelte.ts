@@ -110,7 +110,7 @@ class App implements Listener {
     void followEvents(this.client, this, signal)
     const clock = setInterval(() => (this.now = Date.now()), 1000)
     const statuses = setInterval(() => void this.readStatus(), STATUS_MS)
-    // Reads a second status soon, because rates need two.
+    // Requests a second status soon, because rates need two.
     const second = setTimeout(() => void this.readStatus(), STATUS_MS / 4)
     signal.addEventListener(
       'abort',
