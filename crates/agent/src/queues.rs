@@ -70,7 +70,8 @@ fn take(mut part: &[u8], queues: &mut BTreeMap<u32, u64>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Backlog of an interface, if the message describes its outermost discipline, which includes the inner ones.
+/// Backlog of an interface, if the message is about its outermost discipline. The outermost backlog includes the inner
+/// ones.
 fn waiting(one: &TcMessage) -> Option<(u32, u64)> {
     let index = u32::try_from(one.header.index).ok()?;
     let statistics = one.attributes.iter().find_map(|attribute| match attribute {

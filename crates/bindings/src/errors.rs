@@ -15,8 +15,8 @@ impl From<InputError> for Refused {
 impl From<Refused> for PyErr {
     fn from(Refused(error): Refused) -> PyErr {
         let InputError { file, line, column, field, message } = error;
-        // The class is written in Python: before 3.12 an extension module of the stable ABI cannot subclass a built-in
-        // exception.
+        // The class is written in Python, because before 3.12 an extension module of the stable ABI cannot subclass a
+        // built-in exception.
         let raise = |py: Python<'_>| {
             let class = py.import("leeward.errors")?.getattr("InputError")?;
             Ok(PyErr::from_value(class.call1((file, line, column, field, message))?))

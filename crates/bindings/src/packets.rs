@@ -166,7 +166,8 @@ impl PacketRun {
         ])
     }
 
-    /// Copies of blocks in addition to those on the writers' hosts, by block and by position in its chain.
+    /// Copies of blocks in addition to those on the writers' hosts, ordered by block and by position in the block's
+    /// chain.
     fn copies(&self) -> PyResult<ArrowTable> {
         let blocks = &self.inner.records.blocks;
         let each =
@@ -202,7 +203,7 @@ impl PacketRun {
         ])
     }
 
-    /// Days of circuits, by their end.
+    /// Days of circuits, ordered by their end.
     fn days(&self) -> PyResult<ArrowTable> {
         let days = &self.inner.records.days;
         let share = |day: &leeward_packets::DayRecord| {
@@ -218,7 +219,7 @@ impl PacketRun {
         ])
     }
 
-    /// Queues and bytes that have arrived in order, at times.
+    /// Queue lengths, and bytes that have arrived in order, at the sample times.
     fn samples(&self) -> PyResult<ArrowTable> {
         let samples = &self.inner.records.samples;
         table([

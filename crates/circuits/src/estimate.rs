@@ -80,7 +80,7 @@ pub enum EstimateError {
 /// Application data units (Etalon, section 5.2): bytes that applications have written and the switch has not yet seen.
 ///
 /// The estimate tracks for each flow the bytes written and the highest byte that entered the switch, so a retransmitted
-/// byte counts once. Closing a flow removes its remaining bytes. The switch may see bytes before it is told that they
+/// byte counts once. Closing a flow removes its remaining bytes. The switch may see bytes before it learns that they
 /// were written. Until then the flow has zero bytes left, never fewer.
 #[derive(Clone, Debug)]
 pub struct Adus {

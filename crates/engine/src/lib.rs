@@ -1,8 +1,8 @@
 //! The engine combines ledger, policies and queues, without I/O.
 //!
 //! ```text
-//! plant --Input, now--> Engine::handle --Outputs--> plant
-//! plant --request, now--> Engine::{place_app, commit_decision, reevaluate, commit_promise} --result--> plant
+//! driver --Input, now--> Engine::handle --Outputs--> driver
+//! driver --request, now--> Engine::{place_app, commit_decision, reevaluate, commit_promise} --result--> driver
 //! ```
 //!
 //! The engine has several drivers: a simulator, a lab, a controller. There is no trait for drivers. A driver is a loop

@@ -20,7 +20,7 @@ id! {
     HostId
 }
 id! {
-    /// A node of the domain tree: a rack, a pod, or (on a mesh) a host by itself. Racks come first, then pods.
+    /// A node of the domain tree: a rack, a pod, or (on a mesh) a single host. Racks come first, then pods.
     DomainId
 }
 id! {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cluster file --read--> Fabric      the shape; immutable, shared
-//!                        Capacities  capacity of each resource; changes, and a plant's may differ from a ledger's
+//!                        Capacities  capacity of each resource; changes, and may differ from the real capacity
 //! ```
 //!
 //! A *resource* is a link or a device. A link is one direction of one cable bundle; its work is counted in bits. A

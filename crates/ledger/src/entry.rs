@@ -41,7 +41,7 @@ pub enum Demand {
     Stream {
         /// Expected measured rate, in bit/s.
         mean_bps: u64,
-        /// Rate that placement makes room for, in bit/s.
+        /// Rate that placement must find free, in bit/s.
         peak_bps: u64,
     },
     /// A guaranteed workload: its token buckets limit it, at a fixed priority.
@@ -50,7 +50,7 @@ pub enum Demand {
         mean_bps: u64,
         /// Reserved rate, in bit/s.
         rate_bps: u64,
-        /// Token buckets that all hold at once, in bits and bit/s.
+        /// Token buckets in bits and bit/s; the work conforms to all of them.
         buckets: Arc<[TokenBucket]>,
         /// Strict priority, 0 first.
         priority: u8,
@@ -71,8 +71,8 @@ pub enum Sign {
 pub enum Fade {
     /// Dropped at the first report whose window ends after the commit (Sinbad section 6.2).
     AtNextWindow,
-    /// Fades from its start on, at the estimator's own rate, so that measured plus pending load stays right at every
-    /// step. Released entries fade the same way.
+    /// Fades from its start at the same rate as the estimator adopts the load. The sum of measured and pending load is
+    /// therefore right at every step. Released entries fade the same way.
     WithEstimator,
     /// As `WithEstimator`, but dropped if the work has not started within this time after the commit.
     After(Nanos),
@@ -138,7 +138,7 @@ pub enum CommitError {
     /// An entry names a resource that the fabric does not have.
     #[error("resource {} is not in the fabric", .0.0)]
     NoResource(ResourceId),
-    /// The work per byte of a hop is not finite, or negative.
+    /// The work per byte of a hop is negative or not finite.
     #[error("work on resource {}: must be finite and not negative", .0.0)]
     InvalidWork(ResourceId),
     /// The entry reserves a rate on a resource that cannot guarantee one.

@@ -111,8 +111,8 @@ impl Ledger {
         self.epoch
     }
 
-    /// Sets the believed capacity; a negative one becomes zero. The rate that may be promised changes with it, so a
-    /// transaction that relied on the old capacity conflicts.
+    /// Sets the capacity that the ledger assumes; a negative one becomes zero. The rate that may be promised changes
+    /// with it, so a transaction that relied on the old capacity conflicts.
     pub fn set_capacity(&mut self, resource: ResourceId, capacity: Load, now: Nanos) {
         self.advance(now);
         let Some(gauge) = self.gauges.get_mut(resource.index()) else { return };

@@ -19,8 +19,8 @@
 //! | [`View::unreserved`] | packing, admission | limit C - R; telemetry plays no part |
 //! | [`View::envelopes`] | network calculus | every envelope promised at a queue |
 //!
-//! C is the believed capacity, M the measured load, L = M + load that is committed and not yet measured, R the sum of
-//! reserved rates. Time is an argument everywhere; the crate reads no clock and does no I/O.
+//! C is the capacity that the ledger assumes, M the measured load, L = M + load that is committed and not yet measured,
+//! and R the sum of reserved rates. Time is an argument everywhere; the crate reads no clock and does no I/O.
 
 mod age;
 mod derived;

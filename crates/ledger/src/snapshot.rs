@@ -14,7 +14,7 @@ use crate::view::{Scratch, View};
 use crate::{EntryId, Ledger};
 
 /// The ledger at one moment. Decisions based on it commit with the versions they read. The snapshot contains the sums
-/// at each resource; of the entries themselves, of which there may be a million, it contains those of one owner.
+/// at each resource. Of the entries, which may be a million, it contains only those of one owner.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     ledger: Ledger,

@@ -9,7 +9,7 @@ use super::service::ServiceCurve;
 use crate::curve::ArrivalCurve;
 use crate::token_bucket::TokenBucket;
 
-/// Servers in sequence, each of which serves its crossings in order of arrival.
+/// Servers in sequence; each serves its crossings in order of arrival.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tandem {
     /// Servers in order; at least one.

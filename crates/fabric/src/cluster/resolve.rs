@@ -140,7 +140,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Builds a mesh without racks: each host is a domain by itself.
+    /// Builds a mesh without racks: each host is its own domain.
     fn hosts_without_racks(&mut self, hosts: &Spanned<Listing<HostFile>>) -> Result<Vec<Rack>, InputError> {
         let common = self.common(&RackFile::default(), hosts.referenced)?;
         let hosts = match &hosts.value {

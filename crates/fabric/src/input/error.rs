@@ -1,4 +1,4 @@
-//! The one error type for files from outside. It prints on one line, whatever the file contains.
+//! The only error type for input files. It prints on one line, regardless of the file's content.
 
 use std::fmt;
 

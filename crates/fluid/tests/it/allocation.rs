@@ -226,7 +226,7 @@ fn a_resource_crossed_twice_counts_twice() {
     assert_eq!((maxmin.rate(twice), maxmin.rate(once)), (Some(30.0), Some(30.0)));
 }
 
-/// Two resources of nearly the same level, each of which can take the other's members. If they are visited in turn
+/// Two resources with nearly the same level; each can take over the other's members. If both are visited alternately
 /// before either reaches its own level, they do not settle.
 #[test]
 fn resources_that_contend_for_the_same_members_settle() {

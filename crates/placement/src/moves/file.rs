@@ -66,7 +66,7 @@ pub struct BudgetFile {
 pub struct RunningFile {
     /// Host of the task.
     pub host: String,
-    /// Job of the task; a job by itself if left out.
+    /// Job of the task; without it, the task is a job of its own.
     pub job: Option<String>,
     /// Measured traffic out of its rack; the average of its demand if left out.
     pub egress_now: Option<Bandwidth>,

@@ -38,7 +38,8 @@ pub struct AppRun {
     pub seconds: Option<f64>,
 }
 
-/// Runs apps, sorted by start, until the last has ended. The policy uses the capacities `believed`.
+/// Runs apps, sorted by start, until the last has ended. The policy uses the capacities `believed`, which may differ
+/// from those of the network.
 ///
 /// # Errors
 /// Returns [`RunError::Input`] for arrivals out of order or with an invalid time; otherwise errors of the network.

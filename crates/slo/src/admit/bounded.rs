@@ -192,7 +192,8 @@ impl Admission for Bounded {
         };
         let mut ordered = priority_meister(&with, self.settings.levels, &mut bound);
         ordered.missed.retain(counts);
-        // A miss of the arrival itself tells the caller more than a miss that the search caused for another workload.
+        // A miss of the arriving workload is more informative for the caller than a miss that the search caused for
+        // another workload.
         let own_of_search = ordered.missed.iter().find(|miss| miss.promise == last);
         let refused = match own_of_search.or(ordered.missed.first()) {
             None => {

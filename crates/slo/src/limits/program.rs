@@ -50,8 +50,8 @@ impl<'p, 'a> Compaction<'p, 'a> {
             let mut demands = Vec::with_capacity(free.route.len());
             for (index, (path, demand)) in free.route.iter().zip(&free.workload.demands).enumerate() {
                 let capacities = path.iter().map(|&queue| problem.queues[queue].capacity);
-                // A burst that takes longer than the SLO at the fastest queue is useless. Without that part
-                // of the curve, all numbers have a similar magnitude.
+                // A burst whose service at the fastest queue takes longer than the SLO is useless. Without that part of
+                // the curve, all numbers have a similar magnitude.
                 let most = match free.budget().filter(|_| !over) {
                     Some(budget) => budget * capacities.clone().fold(0.0, f64::max),
                     None => f64::INFINITY,
@@ -230,7 +230,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
         self.program.minimise(Limits::default(), None).map(Some)
     }
 
-    /// True if no choice satisfies some row.
+    /// True if some row cannot be satisfied.
     pub fn is_impossible(&self) -> bool {
         self.impossible
     }

@@ -11,19 +11,21 @@ const C: f64 = 0.4;
 /// Factor of a window at a reduction (section 4.6).
 const BETA: f64 = 0.7;
 
-/// Segments per round trip that a Reno with this beta must gain to match a Reno that halves (section 4.3).
+/// Segments by which the window grows per round trip. With this value a Reno that reduces by `BETA` gets the rate of a
+/// Reno that halves its window (section 4.3).
 const RENO_GAIN: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// CUBIC state. Windows are in segments here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cubic {
-    /// Window before the last reduction; lower if that window was below the one before the previous reduction.
+    /// Window before the last reduction, where the cubic levels off. It is lower if the window did not reach the
+    /// previous value (fast convergence, section 4.7).
     largest: f64,
-    /// Window that was reduced.
+    /// Window directly before the last reduction.
     prior: f64,
     /// Current epoch of congestion avoidance, after its start.
     epoch: Option<Epoch>,
-    /// Fraction of the window below a whole byte.
+    /// Fraction of a byte that the window in whole bytes leaves out.
     fraction: f64,
     /// Time at which the window last grew, or could not grow.
     last: Nanos,
@@ -101,7 +103,7 @@ impl Algorithm for Cubic {
         let size = window.size as f64 / window.mss as f64;
         self.prior = size;
         self.largest = match cause {
-            // The next epoch begins at its own window, with k = 0 (section 4.8).
+            // The next epoch then starts with its own window as `largest`, and with k = 0 (section 4.8).
             Cause::Timeout => 0.0,
             // Another flow has started, so this one makes room (section 4.7).
             _ if size < self.largest => size * (1.0 + BETA) / 2.0,

@@ -76,7 +76,8 @@ impl Model {
         })
     }
 
-    /// The start of an entry (place of the message, time), and the place and time of its end by release or by itself.
+    /// The start of an entry (place of the message, time), and the place and time of its end, by release or without
+    /// one.
     fn course(&self, number: usize, entry: &Entry, commit: Place, place: Place) -> Course {
         let fades = matches!(entry.fade, Fade::WithEstimator | Fade::After(_));
         let mut course = Course::default();

@@ -1,4 +1,4 @@
-//! Builders for vectors: a small cluster, and steps one after the other.
+//! Builders for vectors: a small cluster, and steps one after another.
 
 use super::format::{
     Change, Cluster, DemandOf, EntryOf, FadeOf, HopOf, Ns, Op, OwnerOf, SampleOf, Settings, SignOf, Step,
