@@ -76,7 +76,7 @@ impl Machine {
             unread.push(format!("disks: /proc/diskstats: {error}"));
             Vec::new()
         });
-        // A new interface or disk may reuse the index or name of one that disappeared.
+        // A new interface or disk may reuse the index or name of an earlier interface or disk.
         self.speeds.retain(|index, _| interfaces.iter().any(|one| one.index == *index));
         self.physical.retain(|name, _| disks.iter().any(|disk| disk.name == *name));
         Ok(Reading { at, wall, interfaces, disks, unread })
@@ -133,7 +133,7 @@ impl Machine {
                     physical
                 }
             };
-            // A partition is counted like its disk, whose folder contains the partition's.
+            // A partition is counted like its disk, because the disk's folder contains the partition's folder.
             let part = self.root.join("sys/class/block").join(&disk.name).join("..");
             let asked = number(&folder, "queue/iostats").or_else(|| number(&part, "queue/iostats"));
             let counted = asked != Some(0);
@@ -282,7 +282,7 @@ mod tests {
         write("sys/class/net/none", "");
         let line = |name: &str| format!("8 0 {name} 1 0 2 0 3 0 4 0 5 6 7 0 0 0 0 0 0\n");
         write("proc/diskstats", &["sda", "sda1", "sdb", "sdc"].map(line).concat());
-        // The folder of a partition is inside that of its disk.
+        // The folder of a partition is inside the folder of its disk.
         write("sys/block/sda/sda1/size", "1");
         write("sys/class/block/none", "");
         let folder = machine.root.join("sys/class/block/sda1");

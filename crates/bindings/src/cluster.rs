@@ -118,7 +118,7 @@ impl Cluster {
 
     /// All links and devices: `index` (int32), `name`, `kind`, `capacity` (int64).
     ///
-    /// The capacity of a link is in bits per second, that of a device in nanoseconds of service per second.
+    /// The capacity of a link is in bits per second, and the capacity of a device in nanoseconds of service per second.
     fn resources(&self) -> PyResult<PyArrowType<Table>> {
         let leeward_fabric::Cluster { fabric, capacities } = &self.inner;
         let ids = || fabric.all_resources();

@@ -35,7 +35,7 @@ mod ether_type {
 /// Largest number of tags and labels in front of a packet.
 const MOST_TAGS: usize = 16;
 
-/// An IP packet, as far as it was captured.
+/// The captured part of an IP packet.
 pub struct Packet<'a> {
     pub source: IpAddr,
     pub destination: IpAddr,

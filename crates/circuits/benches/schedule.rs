@@ -1,5 +1,5 @@
-//! Benchmark of the schedulers: time for a skewed demand, compared with the solver released with Etalon, and the share of the
-//! demand that each schedule serves in a week.
+//! Benchmark of the schedulers: time for a skewed demand, compared with the solver released with Etalon. Also prints
+//! the share of the demand that each schedule serves in a week.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

@@ -36,7 +36,7 @@ fn strobe(racks: usize) -> Schedule {
     Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
 }
 
-/// Each rack sends a packet of 9000 bytes to the others in turn, one every `every` ns.
+/// Each rack sends packets of 9000 bytes to the other racks, one rack after another, one packet every `every` ns.
 fn run(racks: usize, name: &str, week: bool, every: u64) {
     let mut switch = Switch::new(Settings::etalon(racks)).expect("right settings");
     let mut out = Vec::with_capacity(1024);

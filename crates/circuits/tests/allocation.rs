@@ -68,8 +68,8 @@ fn strobe() -> Schedule {
     Schedule::new(RACKS, Nanos(20_000), days.collect()).expect("a schedule")
 }
 
-/// Each rack sends a packet to the others in turn, one every `every` ns, for some weeks. Returns the number of packets
-/// delivered or dropped.
+/// Each rack sends packets to the other racks, one rack after another, one packet every `every` ns, for some weeks.
+/// Returns the number of packets delivered or dropped.
 fn drive(
     switch: &mut Switch<u64>,
     out: &mut Vec<Output<u64>>,

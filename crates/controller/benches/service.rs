@@ -1,7 +1,7 @@
 //! Placements per second: of the coordinator alone, of the task that owns it, and of the whole service over loopback
 //! HTTP with a few persistent connections. Each decision is durable before its reply (group commit), in a file or, if
-//! installed, in PostgreSQL. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy.
-//! Client and service share the machine's cores, so the HTTP rate includes both.
+//! installed, in PostgreSQL. The cluster is the one of Sinbad section 7.1: 3,000 hosts. Every link has reports and
+//! load. Client and service share the machine's cores, so the HTTP rate includes both.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

@@ -85,8 +85,8 @@ pub struct Service {
     pub demo: bool,
     /// Settings of measurements by agents.
     pub probes: ProbeSettings,
-    /// Limit on open connections. At the limit, a new connection replaces one that has not authenticated; if
-    /// all have, it waits for one to close. Default 512: most systems allow a process 1,024 open files.
+    /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated; if
+    /// all have, it waits until one closes. Default 512: most systems allow a process 1,024 open files.
     pub connections: usize,
     cluster: NewCluster,
     make: MakeEngine,

@@ -24,8 +24,8 @@ pub(crate) struct RunningTask {
     pub entries: Vec<EntryId>,
     /// Tags that its host must have.
     tags: u64,
-    /// True if the task may be moved at all: it is tolerant, and neither transfers of its app nor constraints with
-    /// names of hosts bind it to its host.
+    /// True if the task may be moved: it is tolerant, and neither transfers of its app nor constraints with names of
+    /// hosts bind it to its host.
     movable: bool,
     moved: Option<Nanos>,
     /// Ledger entries on its host before the last move.
@@ -79,7 +79,7 @@ impl RunningTask {
     }
 }
 
-/// Position of a task among those of its rack.
+/// Position of a task in the list of its rack.
 #[derive(Clone, Copy)]
 struct Place {
     rack: DomainId,

@@ -156,8 +156,7 @@ impl MaxMin {
         resource.updates = 0;
     }
 
-    /// Updates the other resources of members limited by `r` whose paths cross more than one other saturated
-    /// resource.
+    /// For members limited by `r` on paths with more than one other saturated resource: updates those other resources.
     fn tell_far(&mut self, r: u32, more: f64, level: f64) {
         for position in 0..self.resources[r as usize].tied {
             let tie = *self.members.tie(&self.resources[r as usize], position);

@@ -1,9 +1,9 @@
 //! Earliest completion: a tournament over the predicted finish times.
 //!
 //! The times are in one flat array. Above it are the minima of its blocks of 8 (a cache line), then the minima of their
-//! blocks, up to a single one. Most new predictions neither are nor replace the smallest of their block, and cost two
-//! comparisons. The others examine one cache line per level. Slots are reused last in, first out, so the length of the
-//! array is the largest number of predictions at any time.
+//! blocks, up to a single one. Most new predictions cost two comparisons, because they are not the smallest of their
+//! block and do not replace it. The others examine one cache line per level. Slots are reused last in, first out, so
+//! the length of the array is the largest number of predictions at any time.
 
 const BLOCK: usize = 8;
 

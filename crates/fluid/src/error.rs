@@ -41,7 +41,7 @@ pub enum FluidError {
         /// The given value.
         value: f64,
     },
-    /// A flow count of zero: an entry stands for at least one flow.
+    /// A flow count of zero: an entry is for at least one flow.
     #[error("multiplicity 0: an entry stands for at least one flow; remove it instead")]
     Multiplicity,
     /// The entry was removed or never added.

@@ -202,8 +202,8 @@ impl MaxMin {
     }
 }
 
-/// Returns the level at which members fill a resource, if each runs at the smaller of that level and its offer;
-/// infinite if they do not fill it.
+/// Returns the level at which members fill a resource, if each runs at the smaller of that level and its offer.
+/// Infinite if they do not fill it.
 fn fair_level(capacity: f64, holds: &[Hold], offers: &[f64], guess: f64) -> f64 {
     let (mut load, mut gain) = (0.0, 0.0);
     for (hold, &offer) in holds.iter().zip(offers) {

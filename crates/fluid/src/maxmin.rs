@@ -28,9 +28,9 @@ pub enum Limit {
 
 /// Weighted max-min fair rates, kept up to date as entries come and go.
 ///
-/// An entry stands for several flows over one path. Each of its flows gets `weight * level` bytes per second,
-/// or its cap if that is less. Here `level` is the least level of the saturated resources on the path. On
-/// each resource the rates, times the work per byte there, add up to at most the capacity.
+/// An entry can represent several flows over one path. Each of its flows gets `weight * level` bytes per second, or its
+/// cap if that is less. Here `level` is the least level of the saturated resources on the path. On each resource the
+/// rates, times the work per byte there, add up to at most the capacity.
 ///
 /// ```
 /// use leeward_fabric::{Hop, ResourceId};

@@ -1,5 +1,5 @@
-//! Speed of the ledger for samples, commits, releases and reads: 3,000 hosts in 150 racks (the cluster of Sinbad
-//! section 7.1), whose rack links are sums of their hosts.
+//! Speed of the ledger for samples, commits, releases and reads. The cluster of Sinbad section 7.1 has 3,000 hosts in
+//! 150 racks, and the loads of its rack links are sums over their hosts.
 
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ fn samples(second: u64) -> Vec<Sample> {
         .collect()
 }
 
-/// Repeats `work` with an increasing number; prints the time of each of its `parts`. The median, since other programs
+/// Repeats `work` with an increasing number; prints the time of each of its `parts`. The median, because other programs
 /// interrupt.
 #[allow(clippy::disallowed_methods)] // A benchmark may read a clock.
 fn measure(name: &str, parts: usize, mut work: impl FnMut(u64)) {

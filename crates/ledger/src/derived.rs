@@ -1,7 +1,7 @@
 //! Links without a counter of their own: their load is the sum of the loads below (Sinbad section 6.2).
 //!
 //! The sum includes traffic that stays inside the rack, so a link with a counter never uses it. A host that is known to
-//! be down adds nothing. A silent host adds the rate of its interface from the cluster file, since it may be busy. A
+//! be down adds nothing. A silent host adds the rate of its interface from the cluster file, because it may be busy. A
 //! lower capacity set later does not change this rate. A new window of the sum is complete when every visible host has
 //! a window that reaches the end of it.
 //!

@@ -85,7 +85,7 @@ pub enum Fade {
 pub struct Owner {
     /// Kind of the owner.
     pub kind: OwnerKind,
-    /// Number of the owner among those of its kind.
+    /// Number of the owner among the owners of its kind.
     pub id: u64,
 }
 

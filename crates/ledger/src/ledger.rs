@@ -129,7 +129,7 @@ impl Ledger {
     }
 
     /// Marks a host as down (it carries nothing), or as up again (unknown until it reports). Rates that were starting
-    /// or ending on its own links and devices no longer count; entries stay until they are released.
+    /// or ending on its own links and devices no longer count; entries stay until their release.
     pub fn set_health(&mut self, host: HostId, up: bool, now: Nanos) {
         self.advance(now);
         if host.index() >= self.fabric.host_count() {

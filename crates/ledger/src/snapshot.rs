@@ -87,8 +87,8 @@ impl Snapshot {
         self.at
     }
 
-    /// The last counted request of each client, so that a client can drop exactly those of its placements that the
-    /// ledger counts.
+    /// The last counted request of each client. A client uses it to drop exactly the placements that the ledger already
+    /// counts.
     pub fn clients(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ledger.clients.iter().map(|(&client, &sequence)| (client, sequence))
     }

@@ -233,7 +233,7 @@ impl Ledger {
 }
 
 impl crate::LedgerSettings {
-    /// `count` missed windows from `since` on.
+    /// `count` missed windows, starting at `since`.
     fn missed(&self, since: Nanos, count: u64) -> Option<MissedReports> {
         let count = count.min(MOST_MISSED) as i32;
         (count > 0).then_some(MissedReports { since, count, interval: self.interval, alpha: self.alpha })

@@ -218,7 +218,7 @@ impl<'a> View<'a> {
     pub fn measured_until(&self, resource: ResourceId) -> Nanos {
         let gauge = &self.ledger.gauges[resource.index()];
         match (gauge.source, self.ledger.fabric.host_of(resource)) {
-            // The host came up, and no window has arrived since.
+            // The host came up, and no window has arrived after that.
             (Source::None, Some(_)) => Nanos(0),
             _ => gauge.until,
         }
@@ -251,8 +251,8 @@ impl<'a> View<'a> {
         self.sums(resource).flows
     }
 
-    /// Time since which a resource was hot in every window, without a gap. `None` if it is not hot, or if its load is
-    /// unknown now.
+    /// Time at which a resource became hot, if it was hot in every window since then. `None` if it is not hot, or if
+    /// its load is unknown now.
     pub fn hot_since(&self, resource: ResourceId) -> Option<Nanos> {
         let since = self.ledger.commitments[resource.index()].hot_since?;
         self.ledger.measured(resource, self.now).map(|_| since)

@@ -2,8 +2,8 @@
 //!
 //! The engine sees racks with one link in each direction. A link has the capacity of the packet switch plus a circuit
 //! that is always up. Its reports have the traffic that the switch carried on each link. Reports leave out the links of
-//! hosts. Before the first block, one report says that the network was idle, so the engine's time is one report
-//! interval ahead of the simulation.
+//! hosts. Before the first block, one report states that the network was idle. The engine's time is therefore one
+//! report interval ahead of the simulation.
 
 use std::collections::BTreeMap;
 

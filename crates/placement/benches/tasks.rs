@@ -133,7 +133,7 @@ fn scores() {
     }
 }
 
-/// Number of other entries in the ledger: those of a few busy minutes.
+/// Number of other entries in the ledger, as many as in a few busy minutes.
 const ENTRIES: u32 = 300_000;
 
 /// One app on 10,000 hosts: a copy of the state, the decision, and its commit.

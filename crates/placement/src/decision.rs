@@ -182,8 +182,8 @@ pub enum Refusal {
     TooFewCopies {
         /// Number of copies, or chunks.
         replicas: u8,
-        /// Required number of fault domains: those besides the first copy's (copies), or those that may be lost
-        /// (chunks).
+        /// Required number of fault domains. For copies, domains besides the first copy's; for chunks, domains that may
+        /// be lost.
         fault_domains: u8,
     },
     /// The policy ranks racks by storage, and no rack has a known storage size.

@@ -41,8 +41,8 @@ pub fn grid(base: &Train) -> Vec<Train> {
     [10, 20, 50].into_iter().flat_map(one).collect()
 }
 
-/// Scores trains and returns the index of the cheapest one (by bytes, then by total pause) whose mean error is within [`SLACK`]
-/// of the smallest. Ignores trains without errors; returns `None` if no train is left.
+/// Scores trains and returns the index of the cheapest one (by bytes, then by total pause) among the trains with a mean
+/// error within [`SLACK`] of the smallest. Ignores trains without errors; returns `None` if no train is left.
 pub fn choose(results: &[TrainErrors]) -> Option<(Vec<Score>, usize)> {
     let score = |one: &TrainErrors| {
         let (train, paths) = (one.train, one.errors.len());

@@ -56,8 +56,8 @@ fn group_of(groups: &[Vec<usize>]) -> Vec<usize> {
     of
 }
 
-/// Fits hosts to a tree. `hops[i][j]` is the hop count from host i to host j, `None` without a reply; the diagonal is ignored.
-/// Hosts connected by a chain of pairs within a rack form one rack, and likewise for subtrees.
+/// Fits hosts to a tree. `hops[i][j]` is the hop count from host i to host j, `None` without a reply; the diagonal is
+/// ignored. Hosts connected by a chain of pairs within a rack form one rack. Subtrees are formed in the same way.
 pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
     let count = hops.len();
     let at = |i: usize, j: usize| hops[i].get(j).copied().flatten();

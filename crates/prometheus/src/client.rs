@@ -35,7 +35,7 @@ pub struct Fault {
     pub why: String,
     /// Wait time that the server requests with its `Retry-After` header.
     pub after: Option<Nanos>,
-    /// True if the server did not answer at all; further queries of the round would also fail.
+    /// True if the server did not answer; further queries of the round would also fail.
     pub away: bool,
 }
 

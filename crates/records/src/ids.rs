@@ -1,4 +1,4 @@
-//! Numbers of what is stored.
+//! Identifiers of stored objects.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! Random streams, one for each entity that draws: a function of (seed, kind of entity, its index) only.
 //!
-//! A stream belongs to a job, a rack or a host and not to a run, so the draws of one entity never shift those
-//! of another. Two policies under one seed therefore see the same arrivals. A longer horizon, a thinned trace
-//! or one more source does not change the draws that both runs have in common.
+//! A stream belongs to a job, a rack or a host and not to a run. Draws of one entity therefore never shift the draws of
+//! another. Two policies under one seed therefore see the same arrivals. A longer horizon, a thinned trace or one more
+//! source does not change the draws that both runs have in common.
 //!
 //! A stream is ChaCha with 8 rounds, which is the same on every machine, unlike the default generators of `rand`. The
 //! key is the seed followed by the name of the kind, and the stream number is the index. No two streams can be the

@@ -1,8 +1,8 @@
 //! Compact histogram of latencies.
 //!
-//! The buckets are those of an HDR histogram with two significant digits. This file replaces the crate `hdrhistogram`:
-//! percentiles here have an exact decimal rank, and mean and sum are exact. The crate rounds both in floating point.
-//! Only the ten lines that map a latency to its bucket could come from the crate.
+//! The buckets are the buckets of an HDR histogram with two significant digits. This file replaces the crate
+//! `hdrhistogram`: percentiles here have an exact decimal rank, and mean and sum are exact. The crate rounds both in
+//! floating point. Only the ten lines that map a latency to its bucket could come from the crate.
 
 use leeward_fabric::Nanos;
 

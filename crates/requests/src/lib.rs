@@ -8,8 +8,8 @@
 //! **Links** serve one whole request, or one whole packet, at a time. **Devices** serve one second of work per second,
 //! one request after another. After its service, a request takes its latency in parallel with others. A request alone
 //! takes its work plus its latency. Any number of requests together take no more device time than the sum of their
-//! work. A device accepts requests up to its caps, keeps them in order and does not preempt. **Limiters** hold requests
-//! over a limit, or demote them behind all others.
+//! work. A device accepts requests up to its caps, keeps them in order and does not preempt. **Limiters** delay
+//! requests over a limit, or demote them behind all others.
 //!
 //! *Reason for the pipe.* A device with m slots, each with the speed 1/m, would do the same work per second. But work
 //! left in other slots delays a request even if the slots are never all full. A bound would need the largest requests

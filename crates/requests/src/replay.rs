@@ -281,7 +281,7 @@ impl Replay<'_> {
         violated
     }
 
-    /// Checks for requests whose time without queueing exceeds the bound's allowance.
+    /// Checks for requests with a time without queueing above the bound's allowance.
     fn longer(&self, at: usize) -> Option<Assumption> {
         let (sent, tails) = (self.arrivals[at].as_ref()?, self.tails.get(at)?);
         let demands = &self.system.promises[at].workload.demands;

@@ -171,7 +171,7 @@ impl Serving {
                 self.over.pop_front();
                 continue;
             }
-            // Both lists are in order of arrival. A started request arrived before those that have not started.
+            // Both lists are in order of arrival. A started request arrived before all requests that have not started.
             let first = self.demoted.head;
             if first != NONE && pool.get(first).entered <= live.entered {
                 break;

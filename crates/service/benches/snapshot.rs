@@ -1,5 +1,5 @@
-//! Time to copy the network into a snapshot for readers: 10,000 hosts in 500 racks, whose agents all report
-//! loads, speeds, queues and a disk, with work placed across their links.
+//! Time to copy the network into a snapshot for readers. The cluster has 10,000 hosts in 500 racks. Agents report
+//! loads, speeds, queues and a disk of every host, and placed work crosses their links.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

@@ -1,5 +1,5 @@
 //! Time of latency SLOs: bounds of 180 workloads by each method, and their admission one after another. Each line also
-//! has the ratio of its time to that of the stochastic bounds of all workloads in the same run. Times are processor
+//! has the ratio of its time to the time of the stochastic bounds of all workloads in the same run. Times are processor
 //! seconds, so other load on the machine has little effect.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]

@@ -25,8 +25,8 @@ pub struct Ordered {
     pub missed: Vec<Miss>,
 }
 
-/// Assigns priorities by SLO: the tightest SLO first, equal SLOs equal, the same at all stages. The order of
-/// SLO section 4.3, a comparator of the search there.
+/// Assigns priorities by SLO: the tightest SLO first, and equal priorities for equal SLOs. The priority is the same at
+/// all stages. The order of SLO section 4.3, a comparator of the search there.
 pub fn by_slo(system: &mut System) {
     let slo = |promise: &super::Promise| promise.workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
     let mut distinct: Vec<f64> = system.promises.iter().map(slo).collect();

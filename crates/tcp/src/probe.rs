@@ -44,8 +44,8 @@ impl Probe {
         self.underway = Some(Underway { end, sent: now, again });
     }
 
-    /// Handles an acknowledgement of new data. Returns true if the probe repaired a loss: the echoed timestamp is the
-    /// probe's, not that of the segment that it repeats.
+    /// Handles an acknowledgement of new data. Returns true if the probe repaired a loss: the echoed timestamp is from
+    /// the probe, not from the segment that it repeats.
     pub(super) fn acknowledge(&mut self, cumulative: u64, echo: Nanos) -> bool {
         let Some(underway) = self.underway.take_if(|underway| cumulative >= underway.end) else {
             return false;

@@ -144,7 +144,7 @@ impl Receiver {
         self.tell(new);
     }
 
-    /// Merges a block with those that it touches.
+    /// Merges a block with the blocks that it touches.
     fn insert(&mut self, new: Block) {
         let from = self.beyond.partition_point(|block| block.end < new.start);
         let to = self.beyond.partition_point(|block| block.start <= new.end);

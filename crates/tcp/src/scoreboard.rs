@@ -74,7 +74,7 @@ impl Scoreboard {
         self.ring.is_empty()
     }
 
-    /// Returns true if segments have arrived beyond one that has not.
+    /// Returns true if some segment is missing and a later segment has arrived.
     pub(super) fn has_gap(&self) -> bool {
         self.held > 0
     }

@@ -21,8 +21,8 @@ pub struct Settings {
     pub initial_window: u32,
     /// Largest number of unacknowledged bytes, regardless of the window: the receiver's buffer.
     pub receive_window: u64,
-    /// If true, segments are ECN-capable and an echoed mark reduces the window (RFC 3168). Segments of DCTCP always
-    /// are, those of reTCP never.
+    /// If true, segments are ECN-capable and an echoed mark reduces the window (RFC 3168). Segments of DCTCP are always
+    /// ECN-capable, and segments of reTCP never.
     pub ecn: bool,
     /// Loss detection by send times (RFC 8985, section 6), instead of by three later arrivals.
     pub rack: RackUse,

@@ -38,7 +38,7 @@ fn programs() -> Option<PathBuf> {
     all.filter(|folder| needed.iter().all(|program| folder.join(program).exists())).max()
 }
 
-/// The user for the server if this process is root, since PostgreSQL refuses to run as root.
+/// The user for the server if this process is root, because PostgreSQL refuses to run as root.
 fn somebody() -> Option<(u32, u32)> {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();

@@ -5,9 +5,9 @@
 //! gaps between requests (SLO table 3.1). The traces here share only these numbers with them. Their gaps are
 //! independent, so they lack the clustered bursts of real traces.
 //!
-//! To draw a trace of a given load: draw at any rate, take the mean work of a request from
-//! [`Statistics`](crate::statistics::Statistics), and draw again at the load times the capacity divided by this mean. A
-//! load is a rate times the mean work of a request.
+//! To draw a trace of a given load: draw at any rate, and take the mean work of a request from
+//! [`Statistics`](crate::statistics::Statistics). Then draw again at the load times the capacity divided by this mean.
+//! A load is a rate times the mean work of a request.
 //!
 //! | C^2 | gaps |
 //! | --- | --- |

@@ -2,9 +2,9 @@
 //!
 //! Before arrival i the work is C(i-1), after arrival j it is C(j). The work from i to j within t_j - t_i is a
 //! difference of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over i
-//! <= j, so only the upper hull of these differences counts. Between an earlier and a later half, every i meets every
-//! j. The hulls of the two halves give the hull of these differences in linear time. Then each half is solved in the
-//! same way, unless the current envelope already covers the half. The total is O(n log n) steps.
+//! <= j. Only the upper hull of these differences is therefore needed. Between an earlier and a later half, every i
+//! meets every j. The hulls of the two halves give the hull of these differences in linear time. Then each half is
+//! solved in the same way, unless the current envelope already covers the half. The total is O(n log n) steps.
 //!
 //! Arrivals are processed in blocks. A long trace therefore needs little memory: one block, the lower hull of the
 //! points before the block, and the current envelope. The hulls of a trace of a million requests have tens to hundreds

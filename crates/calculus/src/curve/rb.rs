@@ -98,7 +98,7 @@ impl RbCurve {
         Ok((y - rate * x).max(self.largest()))
     }
 
-    /// r(b): the lowest rate whose bucket of `burst` does not delay the workload; 0 if the burst holds all work.
+    /// r(b): the lowest rate at which a bucket of `burst` does not delay the workload; 0 if the burst holds all work.
     ///
     /// # Errors
     /// A burst below the largest work at one moment, or NaN.

@@ -67,8 +67,8 @@ impl ServiceCurve {
         ServiceCurve::new(&pieces).ok_or(self.overload(arrivals))
     }
 
-    /// Service left for one flow of a queue that serves its flows in order of arrival, when `arrivals` are the other
-    /// flows (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta it is the service minus the
+    /// Service left for one flow of a queue that serves its flows in order of arrival. `arrivals` are the other flows
+    /// (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta it is the service minus the
     /// `arrivals` up to theta before, and zero until theta. Here theta is the delay of `arrivals` alone. For one bucket
     /// and one piece, theta is the latency plus the burst over the rate.
     ///

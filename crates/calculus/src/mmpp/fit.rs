@@ -1,7 +1,7 @@
 //! A model of a trace: Zhu's thesis, section 4.2.4, after the LAMBDA algorithm of Heyman and Lucantoni.
 //!
-//! Requests are counted per interval. An interval belongs to the state whose rate fits its count; the chain has the
-//! transitions of the intervals; each state has the sizes of the requests in its intervals.
+//! Requests are counted per interval. An interval belongs to the state with the rate that fits its count. The chain has
+//! the transitions of the intervals, and each state has the sizes of the requests in its intervals.
 
 use super::fit_error::FitError;
 use super::fit_settings::{Chain, FitSettings, SizeModel};

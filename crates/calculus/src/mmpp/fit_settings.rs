@@ -28,8 +28,8 @@ pub enum Chain {
     /// them. A trace shorter than an interval is one shorter interval, with a rate relative to its duration.
     ///
     /// The backward run does not lower rho if steps are short compared to the sojourn times. For any chain, E exp(theta
-    /// A) is then at most that of the symmetric part of its matrix, in the inner product weighted by its stationary
-    /// distribution. The matrix of this chain is that symmetric part.
+    /// A) is then at most the value for the symmetric part of its matrix, in the inner product weighted by its
+    /// stationary distribution. The matrix of this chain is that symmetric part.
     Closed,
 }
 

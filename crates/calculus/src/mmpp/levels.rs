@@ -37,7 +37,7 @@ impl Levels {
         Levels { rates, deviations: covered }
     }
 
-    /// State of an interval: the highest one whose range begins below `count`.
+    /// State of an interval: the highest state with a range that begins below `count`.
     pub(super) fn state_of(&self, count: f64) -> usize {
         (1..self.rates.len())
             .rev()

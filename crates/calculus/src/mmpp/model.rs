@@ -358,7 +358,7 @@ impl Mmpp {
             let step: f64 = (0..n).map(|state| self.stationary[state] * growth[state].0).sum();
             return (step.ln_1p() - logarithm).max(0.0) / theta;
         }
-        // Converts the vector of E Q to that of Q E.
+        // Converts the vector of E Q to the vector of Q E.
         let h = |state: usize| right.vector[state] / (1.0 + growth[state].0);
         let least = (0..n).map(h).fold(f64::INFINITY, f64::min);
         let mean: f64 = (0..n).map(|state| self.stationary[state] * h(state)).sum();

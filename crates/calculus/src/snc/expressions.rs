@@ -132,15 +132,16 @@ impl Expressions {
     /// Takes unions over moments over blocks of steps. A block lasts about as long as 1 / theta of work takes.
     /// Published bounds sum over all steps, for example over those at which a busy period may have begun or traffic may
     /// have left. Such sums are large if steps are short: each is about log(1 / (theta times the work of a step)) /
-    /// theta of work. Over blocks it is about 1 / theta. The bound holds for every block: within a block, arrivals are
-    /// at most those of the whole block, and a service lacks at most one block of service. Initially off, as published.
+    /// theta of work. Over blocks it is about 1 / theta. The bound holds for every block. Within a block, arrivals are
+    /// at most the arrivals of the whole block, and a service lacks at most one block of service. Initially off, as
+    /// published.
     pub fn set_blocks(&mut self, on: bool) {
         self.blocks = on;
     }
 
     /// Takes percentiles over the steps with requests instead of over all steps. Over all steps, a request that is
-    /// rarer than the excess probability has no effect at all, not even by its own work. This applies to arrivals
-    /// directly from a model; for an aggregate or an output, the percentile stays one over all steps. Initially off, as
+    /// rarer than the excess probability has no effect, not even by its own work. This applies to arrivals directly
+    /// from a model; for an aggregate or an output, the percentile stays one over all steps. Initially off, as
     /// published.
     pub fn set_by_request(&mut self, on: bool) {
         self.by_request = on;

@@ -143,7 +143,7 @@ struct Search<'a> {
     query: Query,
     /// Current evaluation of models.
     models: Models,
-    /// Parameters of the expression: Hoelder's, and those of convolutions.
+    /// Parameters of the expression: Hoelder's parameters, and the parameters of convolutions.
     exponents: Vec<usize>,
     slacks: Vec<usize>,
     /// The exponents that belong to convolutions.

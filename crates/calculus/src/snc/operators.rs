@@ -17,9 +17,9 @@ pub(super) enum Operator {
 /// 1 + sum over j >= 1 of exp(gross (block - 1) - rate block j)
 /// ```
 ///
-/// Each term covers the steps of one block. Arrivals within part of a block are at most those of the whole block. A
-/// service of at most `gross` (times theta) per step has, before the last step of the block, done less by at most that
-/// amount. For blocks of one step this is -log(1 - exp(-rate)), as published.
+/// Each term covers the steps of one block. Arrivals within part of a block are at most the arrivals of the whole
+/// block. A service of at most `gross` (times theta) per step has, before the last step of the block, done less by at
+/// most that amount. For blocks of one step this is -log(1 - exp(-rate)), as published.
 pub(super) struct Union {
     pub(super) logarithm: f64,
     /// The derivative of the union by the rate.
@@ -66,7 +66,7 @@ impl Moments {
 ///
 /// A service with initial work is a service that starts some steps later. Its output by a moment is at least its
 /// service that number of steps earlier, and never negative. The sigma of an output therefore does not contain all of
-/// `whole`. It contains only the arrivals in these steps: its own, and those that the service was left by.
+/// `whole`. It contains only the arrivals in these steps: its own, and the arrivals that determined the service.
 #[inline]
 pub(super) fn combine(
     operator: Operator,

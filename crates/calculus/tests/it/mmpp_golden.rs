@@ -1,4 +1,4 @@
-//! Models and their bounds against those of the authors' released code (`golden/qos/mmbp`).
+//! Models and their bounds, compared with the results of the authors' released code (`golden/qos/mmbp`).
 
 use crate::support::{model, trace};
 use leeward_calculus::mmpp::{FitSettings, Sigma, Sizes, fit};

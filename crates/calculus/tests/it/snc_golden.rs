@@ -1,4 +1,4 @@
-//! Bounds compared with those of the authors' released code (`golden/qos/snc`, `mmbp` and `bench`). With the same
+//! Bounds, compared with the bounds of the authors' released code (`golden/qos/snc`, `mmbp` and `bench`). With the same
 //! models, they are never above the released bounds, and do not exist if the released code has none.
 
 use crate::support::{STEP, model, network};

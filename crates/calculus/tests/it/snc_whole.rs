@@ -1,4 +1,5 @@
-//! Increase of bounds compared with those of a fluid: for work served whole, work in service, and moments within steps.
+//! Bounds, compared with the bounds of a fluid: the increase for work served whole, for work in service, and for
+//! moments within steps.
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Analysis, Network, NetworkError, Queue, Stage, Workload};

@@ -2,9 +2,9 @@
 //!
 //! The schedule is unrolled in time. A node is a rack at the beginning of a day. A packet there waits for the next day,
 //! or takes the rack's circuit and is at the other end on the next day. A packet takes the path that arrives on the
-//! earliest day; of several, the path with the fewest circuits (Hop-On Hop-Off Routing: A Fast Tour across the Optical
-//! Data Center Network, APNet 2022). A packet that missed its day continues like a packet that is there now. A path
-//! visits no rack twice and has at most `most_hops` circuits.
+//! earliest day. Among several such paths, it takes the one with the fewest circuits (Hop-On Hop-Off Routing: A Fast
+//! Tour across the Optical Data Center Network, APNet 2022). A packet that missed its day continues like a packet that
+//! is there now. A path visits no rack twice and has at most `most_hops` circuits.
 
 use leeward_fabric::input::InputError;
 use leeward_registry::{Registration, schema, setting_error, settings};

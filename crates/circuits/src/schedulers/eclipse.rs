@@ -140,8 +140,8 @@ impl Choice<'_> {
     }
 
     /// Returns true if a length between two others may serve more per time than the best one. Such a length serves at
-    /// most as much as the longer one and, apart from a fraction of a byte per circuit, at most proportionally more
-    /// than the shorter one. The bound is highest where these two limits meet.
+    /// most as much as the longer length. Apart from a fraction of a byte per circuit, it serves at most proportionally
+    /// more than the shorter length. The bound is highest where these two limits meet.
     fn may_be_better(&self, (low, of_low): (usize, i64), (_, of_high): (usize, i64)) -> bool {
         if of_low == 0 {
             return of_high > 0;

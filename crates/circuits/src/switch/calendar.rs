@@ -28,7 +28,7 @@ pub(super) enum CalendarEvent {
 pub(super) struct Calendar {
     /// Events by time; events at the same time are in the order of [`CalendarEvent`].
     pub(super) events: Vec<(u64, CalendarEvent)>,
-    /// At the beginning of the week: the pairs with a large queue, and the pairs whose circuit is announced.
+    /// At the beginning of the week: the pairs with a large queue, and the pairs with an announced circuit.
     pub(super) big_at_first: Vec<(u32, u32)>,
     pub(super) marked_at_first: Vec<(u32, u32)>,
     /// Circuits of all days, and for each day the range of its circuits.

@@ -11,7 +11,7 @@ pub(super) struct Detours {
     routes: Arc<Routes>,
     /// Number of packets from each rack's hosts so far.
     sent: Vec<u64>,
-    /// For each rack, the next destination in turn, among the destinations that its circuit does not lead to.
+    /// For each rack, the next destination to serve, among the destinations that its circuit does not lead to.
     turns: Vec<u32>,
     /// With offers: traffic on its way to each rack, by rack and then by the packets' destination.
     reserved: Vec<Reservation>,
@@ -108,7 +108,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// First destination in turn that has a packet at the rack which may take the circuit, and the part of its queue.
+    /// Next destination to serve that has a packet at the rack which may take the circuit, and the part of its queue.
     fn next_in_turn(
         &self,
         detours: &Detours,

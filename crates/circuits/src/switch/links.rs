@@ -59,7 +59,7 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// The uplink of a rack is free: sends a packet of the next destination in turn.
+    /// The uplink of a rack is free: sends a packet to the next destination to serve.
     pub(super) fn begin_up(&mut self, source: usize, now: u64) {
         let turn = self.racks[source].up_turn as usize;
         let next = self.waiting.next(source, turn, Some(&self.off));
@@ -130,7 +130,7 @@ impl<P: Copy> Switch<P> {
         self.set(kind, rack, at);
     }
 
-    /// The downlink to a rack is free: sends a packet of the next source in turn.
+    /// The downlink to a rack is free: sends a packet from the next source to serve.
     pub(super) fn begin_down(&mut self, destination: usize, now: u64) {
         let turn = self.racks[destination].down_turn as usize;
         let Some(source) = self.inside.next(destination, turn, None) else {

@@ -7,9 +7,9 @@
 //!                  +-- circuit to the destination, while its day lasts and it is this pair's ----------+
 //! ```
 //!
-//! A rack's uplink serves the destinations of its packets in turn. If the packet switch's own small queue of a pair is
-//! full, the packet goes back to its rack and waits there before the others. A circuit has no queue other than the
-//! pair's.
+//! A rack's uplink serves the destinations of its packets one after another. If the packet switch's own small queue of
+//! a pair is full, the packet goes back to its rack and waits there before the others. A circuit has no queue other
+//! than the pair's.
 //!
 //! Deviation: a packet starts on a circuit only if it ends before the day does. In the released switch, the last packet
 //! of a day may run into the night.

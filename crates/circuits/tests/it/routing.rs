@@ -166,8 +166,8 @@ proptest! {
     }
 }
 
-/// Each rack sends packets to `destinations` in turn at the rate of a circuit for some weeks. Returns, for each rack,
-/// the share of a circuit's capacity that arrived in the second half.
+/// Each rack sends packets to `destinations`, one destination after another, at the rate of a circuit for some weeks.
+/// Returns, for each rack, the share of a circuit's capacity that arrived in the second half.
 fn share(name: &str, racks: usize, destinations: impl Fn(usize) -> Vec<usize>, weeks: u64) -> Vec<f64> {
     let schedule = rotor(racks);
     let of = routes(name, "", &schedule);

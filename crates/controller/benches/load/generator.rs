@@ -142,8 +142,8 @@ struct Load<'a> {
     writer: Writer<'a>,
     began: Instant,
     connections: Vec<Connection>,
-    /// Free connections for placements, and placements that wait for one. Connections are used in turn, because the
-    /// service closes a connection after 10 s without a request.
+    /// Free connections for placements, and placements that wait for one. Each connection is used regularly, because
+    /// the service closes a connection after 10 s without a request.
     free: VecDeque<usize>,
     waiting: VecDeque<Ask>,
     draws: Draws,

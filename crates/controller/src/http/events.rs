@@ -1,5 +1,5 @@
-//! Server-sent events. The format is written by hand: the service renders each event once for all streams and
-//! sends several events in one chunk, while axum's `Sse` sends one event per chunk.
+//! Server-sent events. The format is written by hand, because the service renders each event once for all streams and
+//! sends several events in one chunk. Axum's `Sse` sends one event per chunk.
 
 use std::convert::Infallible;
 use std::fmt::Write;

@@ -31,7 +31,7 @@ impl Probes {
     /// Starts without hosts and surveys. `interval` is the time between reports.
     pub fn new(settings: ProbeSettings, interval: Nanos, now: Nanos) -> Probes {
         let ProbeSettings { secret, addresses } = settings;
-        // Ids start at the start time in microseconds, so they exceed those of earlier runs.
+        // Ids start at the start time in microseconds, so they exceed the ids of earlier runs.
         let surveys = Surveys::new(now.0 / 1_000);
         Probes { offers: Offers::new(addresses, interval), surveys, secret }
     }

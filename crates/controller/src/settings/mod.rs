@@ -247,7 +247,7 @@ impl Settings {
     }
 }
 
-/// Reads TOML, with errors in the same form as those of YAML.
+/// Reads TOML; errors have the same form as for YAML.
 fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
     let wrong = |error: &toml::de::Error, field: Option<String>| {
         let mut wrong = InputError::new(file, error.message().replace('\n', "; "));

@@ -60,7 +60,7 @@ impl Engine {
         reevaluation
     }
 
-    /// Commits a promise that was decided on a snapshot, if the promises at its expected queues have not changed since.
+    /// Commits a promise that was decided on a snapshot, unless the promises at its expected queues have changed.
     /// Returns the entries of the whole promise. Appends the outputs of batches that are due.
     ///
     /// # Errors

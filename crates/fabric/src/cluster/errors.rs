@@ -24,7 +24,7 @@ impl Errors<'_> {
         self.about(format!("missing; expected for example `{field}: {example}`")).in_field(field)
     }
 
-    /// The error for two hosts with one name. The place is that of the second written-out host.
+    /// The error for two hosts with one name. The reported place is the place of the second listed host.
     pub fn duplicate_host(&self, name: &str) -> InputError {
         let mut written = Vec::new();
         let mut look = |list: &str, hosts: &Listing<HostFile>| {

@@ -1,7 +1,7 @@
 //! Cluster files: the user's description of a network, and its conversion to a [`Fabric`] and its [`Capacities`].
 //!
 //! The smallest file is four lines (`racks`, `hosts_per_rack`, `nic`, `oversubscription`). Racks, hosts, devices and
-//! pairs that differ can be written out. JSON is accepted, since it is YAML.
+//! pairs that differ can be written out. JSON is accepted, because it is valid YAML.
 
 mod applies;
 mod errors;
@@ -38,7 +38,7 @@ impl Cluster {
         layout::build(file, &read_yaml::<ClusterFile>(file, text)?)
     }
 
-    /// Reads a cluster from a JSON value with the fields of a cluster file; `name` stands for it in errors.
+    /// Reads a cluster from a JSON value with the fields of a cluster file; errors call it `name`.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::yaml::{in_words, joined, steps};
 use super::{InputError, excerpt};
 
-/// Reads a JSON value into a `T`; `name` stands for the value in errors.
+/// Reads a JSON value into a `T`; errors call the value `name`.
 ///
 /// `T` and its parts must not have a field called `value`, as for [`read_yaml`](super::read_yaml).
 ///
@@ -121,7 +121,7 @@ impl<'de> Deserializer<'de> for Json<'_> {
         }
     }
 
-    /// A list does not stand for the fields of a struct.
+    /// A list is not accepted in place of the fields of a struct.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,

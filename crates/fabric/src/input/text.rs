@@ -214,7 +214,7 @@ impl Clock {
     ///
     /// # Errors
     ///
-    /// Fails if the time is before that of the previous line.
+    /// Fails if the time is before the time of the previous line.
     pub fn reach(&mut self, line: &Line<'_>, field: &str, seconds: f64) -> Result<f64, InputError> {
         if seconds < self.0 {
             let message = format!(

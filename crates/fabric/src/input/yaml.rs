@@ -1,4 +1,4 @@
-//! Reads YAML files into values. Messages of the YAML library are reworded for users who know neither the library nor
+//! Reads YAML files into values. Messages of the YAML library are reworded, because users know neither the library nor
 //! the types behind the file.
 
 use serde::de::DeserializeOwned;
@@ -70,7 +70,7 @@ fn word_at(text: &str, place: Option<Location>) -> Option<&str> {
     (!word.is_empty()).then_some(word)
 }
 
-/// Limits: generous for a long legitimate file, strict for a hostile one. A few lines of nested aliases can stand for
+/// Limits: generous for a long legitimate file, strict for a hostile one. A few lines of nested aliases can expand to
 /// billions of values.
 fn options() -> Options {
     serde_saphyr::options! {

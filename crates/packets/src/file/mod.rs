@@ -56,7 +56,7 @@ fn one() -> u64 {
     1
 }
 
-/// Racks, hosts, links and queues. Defaults are those of the Etalon testbed.
+/// Racks, hosts, links and queues. The defaults are the settings of the Etalon testbed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkFile {
@@ -249,8 +249,7 @@ pub struct SampleFile {
     pub pairs: Vec<[usize; 2]>,
 }
 
-/// TCP settings of hosts. Defaults are those of Linux, with times divided by twenty, as under the testbed's
-/// dilation.
+/// TCP settings of hosts. The defaults are Linux's, with times divided by twenty, as under the testbed's dilation.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcpFile {

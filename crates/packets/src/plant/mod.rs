@@ -273,7 +273,7 @@ impl<'a> Plant<'a> {
         self.switch.balance()
     }
 
-    /// Returns the bytes that hosts have sent to the switch and that are neither delivered nor lost.
+    /// Returns the number of bytes that hosts have sent to the switch and that are not yet delivered or lost.
     pub fn in_switch(&self) -> u64 {
         self.switch.buffered_bytes()
     }

@@ -79,7 +79,7 @@ fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputErro
     Ok(Circuits::Fixed(schedule, Arc::new(routes)))
 }
 
-/// Returns the schedule of a scheduler: one that repeats, or a new one from the demand each week.
+/// Returns the schedule of a scheduler: a repeated schedule, or a new one from the demand each week.
 fn scheduled(
     of: &SchedulerFile,
     file: &PacketsFile,

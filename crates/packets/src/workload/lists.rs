@@ -27,8 +27,8 @@ pub fn listed(racks: u32, hosts: u32, transfers: &[Transfer]) -> Result<Workload
     Ok(workload)
 }
 
-/// Returns a workload of `flows` flows of `bytes` each from one rack to another, all from the beginning.
-/// Flows go between hosts of the same number in turn (Etalon, section 4: 16 flows from rack 1 to rack 2).
+/// Returns a workload of `flows` flows of `bytes` each from one rack to another, all from the beginning. Flows go
+/// between hosts with the same number, one pair after another (Etalon, section 4: 16 flows from rack 1 to rack 2).
 ///
 /// # Errors
 /// Returns an error if there are no hosts, for an unknown rack, or if both racks are the same.

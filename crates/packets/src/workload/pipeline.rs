@@ -151,7 +151,7 @@ pub struct Dfsio {
     pub racks: u32,
     /// Hosts per rack.
     pub hosts: u32,
-    /// Number of mappers in each rack, on its hosts in turn.
+    /// Number of mappers in each rack, distributed evenly over its hosts.
     pub mappers: u32,
     /// Bytes of each file.
     pub file: u64,

@@ -54,9 +54,9 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// The paper's settings: 8 racks of 16 hosts, for 2 s. Big flows of 1,000 to 10,000 packets of 9000 bytes
-    /// offer a third of 80 Gbps, small ones of 10 to 100 packets a third of 10 Gbps. The rest is as in the
-    /// authors' generator.
+    /// The paper's settings: 8 racks of 16 hosts, for 2 s. Big flows of 1,000 to 10,000 packets of 9000 bytes offer a
+    /// third of 80 Gbps. Small flows of 10 to 100 packets offer a third of 10 Gbps. The rest is as in the authors'
+    /// generator.
     pub fn paper(rings: u32, seed: u64) -> Rings {
         Rings {
             racks: 8,

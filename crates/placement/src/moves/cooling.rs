@@ -7,7 +7,7 @@ use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId, Load};
 use crate::Context;
 use crate::tasks::Task;
 
-/// Racks whose links are all below the load limit.
+/// Racks with all links below the load limit.
 pub(super) struct CoolRacks {
     /// Largest load of a link with the new tasks, as a share.
     most: f64,

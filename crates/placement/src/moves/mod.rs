@@ -22,7 +22,7 @@ use crate::{JobId, Policy, Request};
 pub struct MoveRequest {
     /// Number of the request. It seeds the tie-breaking hash.
     pub id: u64,
-    /// Running tasks, in any order: at least those of racks with a hot link that may be moved now.
+    /// Running tasks, in any order. Contains at least the tasks of racks with a hot link that may be moved now.
     pub running: Vec<Running>,
     /// Remaining budget of each job, by position.
     pub budgets: Vec<Budget>,

@@ -1,9 +1,9 @@
 //! Policy `ccp`: chunk capacity-aware placement (Hotspots sections 4.3 and 5.2). New chunks prefer racks whose uplink
 //! is large relative to their storage: High before Medium before Low. The policy uses only static facts, no live load.
 //!
-//! The paper uses the class as one low-ranked score in a scheduler that samples candidates. The order here
-//! is: fault domains, which are mandatory; then racks whose fill exceeds the average by at most `balance`;
-//! then the class; then a random draw, or free space. Every chunk of a stripe follows the same order.
+//! The paper uses the class as one low-ranked score in a scheduler that samples candidates. The order here is: fault
+//! domains, which are mandatory; then racks whose fill exceeds the average by at most `balance`; then the class; then a
+//! random draw or free space. Every chunk of a stripe follows the same order.
 
 use std::cmp::Reverse;
 

@@ -2,7 +2,7 @@
 //! rack, the link into a host, and that host's disk.
 //!
 //! If a load is unknown, the estimate assumes no capacity left, with one exception. If neither a resource nor its
-//! siblings ever reported, they have no counters, and only the ledger's own placements count.
+//! siblings ever reported, they have no counters. Then only the ledger's own placements count.
 
 use leeward_fabric::{BITS_PER_BYTE, DomainId, HostId, Nanos, ResourceId, Shape};
 use leeward_ledger::View;
@@ -155,7 +155,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
     /// Capacity left at a host. On a pipe mesh, the source host has no link into itself, and so no limit.
     ///
     /// # Errors
-    /// The time since which the load is unknown, 0 for never known.
+    /// The time at which the load became unknown, 0 if it was never known.
     pub fn host(&self, host: HostId, blind: Blind) -> Result<Room, Nanos> {
         let fabric = self.view.fabric();
         let (seen, link) = match self.link(Candidate::Host(host)) {
@@ -176,11 +176,11 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
         Ok(Room { seen, link, disk })
     }
 
-    /// Capacity left on a candidate's resource in its native unit, and true if its load is known. `blind` says that
+    /// Capacity left on a candidate's resource in its native unit, and true if its load is known. `blind` states that
     /// counters are missing.
     ///
     /// # Errors
-    /// The time since which the load is unknown, 0 for never known.
+    /// The time at which the load became unknown, 0 if it was never known.
     fn left_here(&self, resource: ResourceId, blind: bool) -> Result<(bool, f64), Nanos> {
         match self.view.measured(resource) {
             Some(_) => Ok((true, self.view.residual(resource).0 as f64)),

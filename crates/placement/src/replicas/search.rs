@@ -240,7 +240,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         }
     }
 
-    /// Charges the links selected since `from` with the block, until the next report.
+    /// Charges the block to the links selected after `from`, until the next report.
     fn charge(&mut self, from: usize) {
         let now = self.context.view.now();
         // If hosts have no counters, only the windows of their racks count.

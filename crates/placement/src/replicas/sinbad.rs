@@ -1,4 +1,4 @@
-//! Policy `sinbad`: each copy goes below the link of the most expected capacity (Chowdhury, Kandula, Stoica:
+//! Policy `sinbad`: each copy goes below the link with the most expected capacity (Chowdhury, Kandula, Stoica:
 //! "Leveraging endpoint flexibility in data-intensive clusters", SIGCOMM 2013; pseudocodes 1 and 2).
 //!
 //! Small blocks go to the default policy. For the others, the policy ranks links level by level down the tree

@@ -73,7 +73,7 @@ fn place_group(filter: &mut Filter<'_>, draws: &mut Draws, copies: usize) -> Opt
     let fabric = filter.pool.fabric();
     let anywhere = 0..fabric.host_count() as u32;
     let mut first: Option<HostId> = None;
-    // A drawn rack with too few eligible hosts is drawn again; after 8 draws, all racks are tried in turn.
+    // A drawn rack with too few eligible hosts is drawn again. After 8 draws, all racks are tried one after another.
     for _ in 0..8 {
         let host = at_random(anywhere.clone(), filter, draws)?;
         if filter.refuses_domain(fabric.rack_of(host), copies).is_none() {

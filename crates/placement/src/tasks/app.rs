@@ -4,7 +4,7 @@ use super::AppRequest;
 
 /// Largest number of tasks of an app; a larger count is a mistake.
 pub(super) const MOST_TASKS: usize = 100_000;
-/// Largest number of transfers of an app; names of several tasks stand for each pair of them.
+/// Largest number of transfers of an app; a transfer between names with a `count` counts once for each pair of tasks.
 pub(super) const MOST_TRANSFERS: usize = 2_000_000;
 /// Largest sum of bytes of a traffic matrix.
 pub(super) const MOST_BYTES: f64 = (1_u64 << 62) as f64;

@@ -1,10 +1,10 @@
 //! Policy `choreo-exact`: the placement whose slowest link finishes earliest (Choreo appendix).
 //!
-//! The module solves the appendix's program in linear form. X_im is 1 if task i is on host m, y_imjn stands for X_im
-//! X_jn, and the objective minimises z, the time of the slowest link. The appendix has y <= X_im, y <= X_jn and one sum
-//! over all y. Here, for each i, j and m, the y_imjn over all n add up to X_im; for each i, j and n, those over all m
-//! add up to X_jn. The integer solutions are the same, but the bound is tighter, so the search needs fewer nodes. For j
-//! < i the program uses y_jnim, a swap that the printed objective omits.
+//! The module solves the appendix's program in linear form. X_im is 1 if task i is on host m, and y_imjn is the product
+//! X_im X_jn. The objective minimises z, the time of the slowest link. The appendix has y <= X_im, y <= X_jn and one
+//! sum over all y. Here, for each i, j and m, the y_imjn over all n add up to X_im. For each i, j and n, the y_imjn
+//! over all m add up to X_jn. The integer solutions are the same, but the bound is tighter, so the search needs fewer
+//! nodes. For j < i the program uses y_jnim, a swap that the printed objective omits.
 //!
 //! The search starts from the placement of `leeward`, or from none if `leeward` finds none. The search ends after
 //! `nodes` nodes, never by a clock; if it stops early, the decision states the remaining gap.

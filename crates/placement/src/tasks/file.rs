@@ -85,9 +85,9 @@ pub struct RateFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransferFile {
-    /// Name of the sending task; a name of several tasks stands for each of them.
+    /// Name of the sending task; a name with a `count` means each of its tasks.
     pub from: String,
-    /// Name of the receiving task; a name of several tasks stands for each of them.
+    /// Name of the receiving task; a name with a `count` means each of its tasks.
     pub to: String,
     /// Bytes from each sender to each receiver.
     pub bytes: Bytes,

@@ -10,7 +10,7 @@ use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
 use crate::ties::Draws;
 use crate::{Context, Decision, Policy, Refusal};
 
-/// Placement on the hosts in turn.
+/// Placement on the hosts one after another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundRobin;
 

@@ -1,4 +1,5 @@
-//! Behaviour of `leeward` and `rehdfs` on a network of circuits: one partner rack at a time, and each rack in turn.
+//! Behaviour of `leeward` and `rehdfs` on a network of circuits: each rack has one partner rack at a time, and all
+//! racks in the course of time.
 
 use std::collections::BTreeSet;
 

@@ -99,7 +99,7 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// Returns [`ProbeError::System`] if the system accepts no more connections at all.
+    /// Returns [`ProbeError::System`] if the system accepts no more connections.
     pub fn run(&self) -> Result<(), ProbeError> {
         while !self.shared.stopped.load(Ordering::Acquire) {
             let stream = match self.socket.accept() {

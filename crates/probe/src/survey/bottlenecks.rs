@@ -167,8 +167,8 @@ pub fn bottlenecks(
 }
 
 impl Experiment {
-    /// Evaluates three transfers, however they were carried out: the first path alone, the first path beside the
-    /// second, and the second path, which began [`EARLIER_NS`] earlier.
+    /// Evaluates three transfers of any kind: the first path alone, the first path beside the second, and the second
+    /// path, which began [`EARLIER_NS`] earlier.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ pub struct Metrics {
 /// For each label, a pattern that matches its whole text.
 type Match = Vec<(String, Regex)>;
 
-/// Links of the ports whose labels all match.
+/// Links of the ports with labels that all match.
 #[derive(Clone, Debug)]
 struct Rule {
     labels: Match,

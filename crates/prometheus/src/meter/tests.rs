@@ -61,7 +61,7 @@ fn ports_of_one_link_add_up_over_their_common_time() {
     let mut meter = meter();
     let first = vec![
         series("tor-r0", "up1", &[(100, 0.0), (115, 15e6)]),
-        // These readings are seven seconds later than those of the other port.
+        // These readings are seven seconds later than the readings of the other port.
         series("tor-r0", "up2", &[(107, 500.0), (122, 30e6 + 500.0)]),
     ];
     let taken = take(&mut meter, 122, counted(Way::Out, first));

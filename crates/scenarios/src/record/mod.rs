@@ -41,7 +41,7 @@ pub struct Record {
     pub apps: Vec<App>,
     /// Apps that moved while they ran, in order of time.
     pub migrations: Vec<Migration>,
-    /// Number of background flows that ended, and number of those that did not end within the run.
+    /// Number of background flows that ended within the run, and number of flows that did not.
     pub flows: (u64, u64),
     /// Samples that the ledger rejected.
     pub discarded: u64,

@@ -18,7 +18,7 @@ pub struct AppSummary {
     pub waited: u64,
     /// Time from arrival to hosts.
     pub wait_s: Times,
-    /// Time from hosts to the last transfer (the run times whose sums Choreo section 6.3 compares).
+    /// Time from the placement to the end of the last transfer. Choreo section 6.3 compares sums of these run times.
     pub run_s: Times,
     /// Time from arrival to the last transfer.
     pub completion_s: Times,

@@ -11,7 +11,7 @@ use crate::record::{Read, Record};
 pub struct ReadSummary {
     /// Reads that ended.
     pub finished: u64,
-    /// Reads in progress when the run ended, and reads whose reader failed.
+    /// Reads in progress when the run ended, and reads with a failed reader.
     pub unfinished: u64,
     /// Reads that failed because too few of their possible hosts were up.
     pub lost: u64,

@@ -3,8 +3,8 @@
 //! A job runs its map tasks, each on a random host. The writing tasks fetch the output of the maps, in equal parts from
 //! all of them. A task that has fetched its share writes its file, block after block. A job ends with its last task. (A
 //! reducer's write phase lasts from the end of its shuffle to its own end: Sinbad section 4.2.) Fetches are flows like
-//! other background: a policy does not move them, but they share links with the blocks that it places. A slow shuffle
-//! therefore delays writes, and copies behind a busy link delay shuffles.
+//! other background traffic. A policy does not move them, but they share links with the blocks that it places. A slow
+//! shuffle therefore delays writes, and copies behind a busy link delay shuffles.
 //!
 //! Maps take time but use no network, because nine in ten tasks read their input on their own machine (section 4.1). A
 //! part on the host that needs it crosses no link, and is left out. The maps of a job run on at most `mappers` hosts.

@@ -135,7 +135,7 @@ struct JobMaker<'a> {
     /// Generated fetches, and their bytes.
     fetches: usize,
     shuffled: u128,
-    /// Jobs whose maps do not end within the run.
+    /// Jobs with maps that do not end within the run.
     late: u64,
 }
 

@@ -152,7 +152,7 @@ fn record(jobs: &[(u64, f64)]) -> Record {
 
 #[test]
 fn a_job_is_weighted_by_its_writes_and_grouped_by_its_baseline() {
-    // A large job that takes half the time, and a small one that takes twice the time.
+    // A large job that takes half the time, and a small job that takes twice the time.
     let (baseline, ours) = (
         record(&[(9 * GIGABYTE, 20.0), (GIGABYTE / 100, 2.0)]),
         record(&[(9 * GIGABYTE, 10.0), (GIGABYTE / 100, 4.0)]),

@@ -17,7 +17,7 @@ const CLUSTER: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription
 const DISK: f64 = 100e6;
 
 /// Creates a scenario in its own folder. From the first second on, one file of the given bytes is written every second,
-/// by each host in turn. `blocks` are further settings of the writes, `more` begins with further workloads.
+/// by one host after another. `blocks` are further settings of the writes, `more` begins with further workloads.
 fn scenario(name: &str, files: &[u64], blocks: &str, more: &str) -> Scenario {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plant-reads").join(name);
     std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");

@@ -346,7 +346,7 @@ proptest! {
             let job = &with.workload.jobs[file.job.unwrap() as usize];
             prop_assert!(file.fetches.is_empty() || !job.name.starts_with("bin5"));
         }
-        // Shuffles of jobs replace those of the background, and the reads stay.
+        // Shuffles of jobs replace the shuffles of the background, and the reads stay.
         prop_assert!(with.workload.rates.len() <= without.workload.rates.len());
     }
 }

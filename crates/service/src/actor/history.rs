@@ -143,7 +143,7 @@ impl History {
         self.steps.store(Arc::new(steps));
     }
 
-    /// Steps that end after `since`, with `join` of them merged into one.
+    /// Steps that end after `since`; `join` of them are merged into one.
     pub fn since(&self, since: Nanos, join: u64) -> HistoryBuckets {
         let steps = self.steps.load();
         let wanted = steps.iter().filter(|step| step.ends > since).cloned().collect();

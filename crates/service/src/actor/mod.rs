@@ -61,7 +61,7 @@ enum Command {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VersionConflict(pub ClusterVersion);
 
-/// Handle to the actor: sends it commands, and reads what it publishes.
+/// Handle to the actor: sends it commands, and reads the data that it publishes.
 #[derive(Clone)]
 pub struct Handle {
     inbox: mpsc::Sender<Command>,
@@ -258,7 +258,7 @@ impl Handle {
         Ok(self.last_snapshot())
     }
 
-    /// History steps that end after `since`, with `join` of them merged into one.
+    /// History steps that end after `since`; `join` of them are merged into one.
     pub fn history(&self, since: Nanos, join: u64) -> HistoryBuckets {
         self.published.history.since(since, join)
     }

@@ -341,7 +341,7 @@ impl Operation for WhatIf {
 /// Lists workloads with a guaranteed SLO, the latest first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListWorkloads {
-    /// Only those of decisions with ids below this one.
+    /// Only decisions with ids below this one.
     pub before: Option<DecisionId>,
     /// Largest number of workloads.
     pub limit: usize,

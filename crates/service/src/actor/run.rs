@@ -293,7 +293,7 @@ impl Actor {
         }
     }
 
-    /// Rejects all waiting requests, since another coordinator takes over. Returns true if any request waited.
+    /// Rejects all waiting requests, because another coordinator takes over. Returns true if any request waited.
     fn turn_away(&mut self) -> bool {
         let waited = self.coordinator.turn_away();
         self.turn(Nanos(0)).complete();
@@ -331,7 +331,7 @@ impl Actor {
     }
 }
 
-/// Error of a start whose cluster is not durable.
+/// Error of a start with a cluster that is not durable.
 fn not_kept(reason: Unavailable) -> StoreError {
     match reason {
         Unavailable::StoreFailed(problem) | Unavailable::OutcomeUnknown(problem) => {

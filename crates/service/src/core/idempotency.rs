@@ -141,8 +141,8 @@ impl IdempotencyCache {
         }
     }
 
-    /// For each client, the highest sequence number up to which no request waits. Clients whose first request still
-    /// waits are left out.
+    /// For each client, the highest sequence number up to which no request waits. Clients with a first request that
+    /// still waits are left out.
     pub fn counted(&self) -> impl Iterator<Item = (Arc<str>, u64)> {
         self.by_name.iter().filter_map(|(name, client)| {
             let counted = match client.waiting.first() {

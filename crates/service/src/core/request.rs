@@ -62,7 +62,7 @@ pub struct HostReport {
 /// A placement request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
-    /// The request. Its names are those of the current cluster.
+    /// The request. Its names are names of the current cluster.
     pub spec: PlacementSpec,
     /// Client or key, if given.
     pub caller: Option<Caller>,

@@ -41,8 +41,8 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Time of a stored decision for this coordinator: at most the current time, if the coordinator knows it. The
-    /// machine's clock may have been set back since; a coordinator that resumed at a later time would treat all new
-    /// reports as old.
+    /// machine's clock may have been set back in the meantime. A coordinator that resumed at a later time would treat
+    /// all new reports as old.
     pub(super) fn began(&self, at: Nanos) -> Nanos {
         if self.now == Nanos(0) { at } else { at.min(self.now) }
     }

@@ -1,4 +1,4 @@
-//! Tests of the service's core and actor: decisions, workloads and what is stored.
+//! Tests of the service's core and actor: decisions, workloads and stored data.
 
 mod core;
 mod persistence;

@@ -5,10 +5,10 @@
 //! System of promises + Arrival --Admission--> the system with it: promised, or as best effort and why
 //! ```
 //!
-//! A policy admits a workload if its bounds keep the SLO of the workload and those of all workloads that it may
-//! disturb. A refused workload may run as best effort at the last priority; it then delays any other workload by at
-//! most one request. The policy refuses a workload that cannot be analysed (no model of arrivals, an unstable queue),
-//! with the reason.
+//! A policy admits a workload if its bounds keep the SLO of the workload and of all workloads that it may disturb. A
+//! refused workload may run as best effort at the last priority; it then delays any other workload by at most one
+//! request. The policy refuses a workload that cannot be analysed (no model of arrivals, an unstable queue), with the
+//! reason.
 
 mod bounded;
 mod join;
@@ -68,7 +68,7 @@ impl Outcome {
 /// Reason for refusing an SLO to a workload.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Refused {
-    /// A bound exceeds its SLO: the arrival's own bound, or that of a workload it would disturb.
+    /// A bound exceeds its SLO: the bound of the arriving workload, or of a workload that it would disturb.
     #[error("{workload}: {}{}", above(*.seconds, *.slo), by_itself(*.alone))]
     Miss {
         /// Name of the workload with the miss.

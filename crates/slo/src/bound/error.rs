@@ -82,7 +82,7 @@ pub enum Unbounded {
         /// Name of the workload.
         workload: String,
     },
-    /// A model of arrivals is missing: the workload's own, or that of a workload that shares a queue with it.
+    /// A model of arrivals is missing, either of the workload itself or of a workload that shares a queue with it.
     #[error("{workload}, {stage}: {of} has no model of arrivals there, so there is no stochastic bound")]
     NoModel {
         /// Name of the workload.
@@ -92,7 +92,7 @@ pub enum Unbounded {
         /// Name of the workload without a model.
         of: String,
     },
-    /// Limits change the arrivals that a model describes: the workload's own, or those of a workload that shares a
+    /// Limits change the arrivals that a model describes, either of the workload itself or of a workload that shares a
     /// queue with it.
     #[error(
         "{workload}, {stage}: limits hold {of} back there by up to {}, so that its model does not hold",

@@ -166,8 +166,8 @@ impl<'s> Bounds<'s> {
         Ok(Bound { seconds, stages, method })
     }
 
-    /// Promises among `which` whose bound exceeds their SLO, and those without a bound. Best effort has no
-    /// SLO and never misses.
+    /// Promises among `which` with a bound above their SLO, and promises without a bound. Best effort has no SLO and
+    /// never misses.
     ///
     /// # Panics
     /// If an index is out of range.

@@ -55,7 +55,7 @@ pub(super) fn delay(parts: &Parts<'_>, part: usize, settings: BoundSettings) -> 
     }
 }
 
-/// Sum of the parts of one path whose priority is at least that of the given part.
+/// Sum over the parts of one path that have at least the priority of the given part.
 struct Flow<'s> {
     route: &'s [usize],
     arrivals: ArrivalCurve,

@@ -18,8 +18,7 @@ pub(crate) const LEAST_FRAME: f64 = 64.0;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// No unit: a higher priority preempts at once, and work moves on as it is served. The model of the
-    /// thesis.
+    /// No unit: a higher priority preempts at once, and work moves on while it is served. The model of the thesis.
     Fluid,
     /// Frames on links, requests at devices.
     Frames,

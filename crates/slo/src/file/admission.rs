@@ -41,7 +41,7 @@ pub struct Came {
 pub struct Admitted {
     /// The final system.
     pub system: System,
-    /// Results for the existing workloads, in the order of their file, without those that changed.
+    /// Results for the existing workloads, in the order of their file, without the changed workloads.
     pub residents: Vec<Came>,
     /// Results for the arrivals, in the order of their file.
     pub arrivals: Vec<Came>,
@@ -61,7 +61,7 @@ pub struct Priorities {
 /// Source of an order of priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// The file of the existing workloads; no arrival has been admitted with an SLO since.
+    /// The file of the existing workloads; no workload with an SLO has been admitted after it was read.
     File,
     /// The SLOs, the tightest first.
     BySlo,

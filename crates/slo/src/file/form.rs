@@ -90,7 +90,7 @@ pub struct WorkloadFile {
     pub model: Option<ModelsFile>,
     /// Latency of requests at the device without queueing, if no trace gives it.
     pub unloaded: Option<Nanos>,
-    /// Stages of the workload. Default those of the file.
+    /// Stages of the workload. The default is the file's `stages`.
     pub stages: Option<Vec<StageName>>,
     /// Workloads whose bursts may coincide with the bursts of this one.
     #[serde(default)]

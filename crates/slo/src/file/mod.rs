@@ -157,8 +157,8 @@ impl Workloads {
         read::read(path, read_yaml(path, text)?, cluster, files, open, others)
     }
 
-    /// Reads workloads from a JSON value with the fields of a workload file; `name` stands for it in errors.
-    /// The value must not name other files.
+    /// Reads workloads from a JSON value with the fields of a workload file; errors call it `name`. The value must not
+    /// name other files.
     ///
     /// # Errors
     /// [`InputError`] with the field.

@@ -13,7 +13,7 @@ use super::model::ModelRecord;
 /// A priority for all stages, or one for each.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PriorityFile {
-    /// The same at all stages.
+    /// The same number at all stages.
     One(u32),
     /// By stage.
     Each(ByStage<u32>),

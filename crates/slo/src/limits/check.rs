@@ -12,8 +12,8 @@
 //! does. So limits that pass here may fail there, and the reverse. For limits of several buckets, the sums are sums of
 //! curves, and the same argument holds.
 //!
-//! A queue adds no delay if all its traffic comes from one queue that is not faster: fluid that left at the slower rate
-//! forms no further backlog.
+//! A queue adds no delay if all its traffic comes from one queue that is not faster, because fluid that left at the
+//! slower rate forms no further backlog.
 
 use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,

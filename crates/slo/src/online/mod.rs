@@ -1,5 +1,5 @@
-//! Online admission and packing: a running service admits one more workload beside the active ones. The
-//! decisions are those of `leeward slo admit` and `pack` on files.
+//! Online admission and packing: a running service admits one more workload beside the active ones. The decisions are
+//! the same as in `leeward slo admit` and `pack` on files.
 //!
 //! ```text
 //! active workloads + Form (the request) --admit | pack--> Agreement: the new promise of each workload

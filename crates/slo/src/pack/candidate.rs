@@ -47,7 +47,7 @@ struct Around {
     system: System,
     /// Known delays of the hops.
     known: Hops<Known>,
-    /// Promises whose limits are free, by index: those of `free`, then the workload itself.
+    /// Promises with free limits, by index: first the promises of `free`, then the workload itself.
     chosen: Vec<usize>,
     /// Placed workloads whose limits are free.
     free: Vec<u64>,
@@ -298,7 +298,7 @@ impl Search<'_> {
         })
     }
 
-    /// Queues whose delays may change: those of workloads with free limits, and all queues downstream of them.
+    /// Queues with delays that may change: the queues of workloads with free limits, and all queues downstream of them.
     fn touched(&self, place: &Place, free: &[u64]) -> BTreeSet<usize> {
         let packing = self.packing;
         let mut touched: BTreeSet<usize> = place.route.iter().flatten().copied().collect();

@@ -2,9 +2,9 @@
 //!
 //! For one priority p at one device, equation 5.1 is: the sum of b up to and including p, plus D times the sum of r
 //! before p, is at most C D. D is the part of the SLO that is available to the device. A greedy choice gives the
-//! smallest left side over all (r, b) on the curves with rates that fit the device: it gives rate where it reduces the
-//! sum most. If even this smallest sum exceeds C D, so does any choice; the linear program has this row and others.
-//! Other stages of the SLO count with their smallest bursts.
+//! smallest left side over all (r, b) on the curves with rates that fit the device. It gives rate to the curve where
+//! rate reduces the sum most. If even this smallest sum exceeds C D, so does any choice; the linear program has this
+//! row and others. Other stages of the SLO count with their smallest bursts.
 
 use leeward_calculus::ArrivalCurve;
 
@@ -16,8 +16,8 @@ pub(super) struct Seat<'a> {
     pub budget: f64,
 }
 
-/// Index of a workload whose SLO cannot be kept together with the higher priorities under any limits. The result is the
-/// tightest workload of the first priority with such a violation. `None` if the test finds no violation.
+/// Index of a workload with an SLO that cannot be kept together with the higher priorities under any limits. The result
+/// is the tightest workload of the first priority with such a violation. `None` if the test finds no violation.
 pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
     let least: f64 = seats.iter().map(|seat| seat.arrivals.rate()).sum();
     let mut levels: Vec<u64> = seats.iter().map(|seat| seat.level).collect();

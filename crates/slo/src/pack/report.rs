@@ -53,7 +53,7 @@ pub enum Why {
 pub struct NoRoom {
     /// Number of servers tried.
     pub servers: usize,
-    /// Servers with a queue whose sum of lowest rates exceeds its capacity.
+    /// Servers that have a queue with a sum of lowest rates above its capacity.
     pub rates: Hindered,
     /// Servers where the smallest bursts alone take longer than an SLO.
     pub bursts: Hindered,
@@ -141,8 +141,8 @@ pub struct PlacedReport {
     pub slo_s: f64,
     /// Percentile of the SLO, in percent.
     pub percentile: f64,
-    /// Upper bound on the latency of a request in seconds, margin included; null if a queue has become overloaded
-    /// since.
+    /// Upper bound on the latency of a request in seconds, including the margin; null if a queue has become overloaded
+    /// after the placement.
     pub bound_s: Option<f64>,
     /// Stages of the workload.
     pub stages: Vec<StageReport>,

@@ -1,4 +1,4 @@
-//! Bounds of systems against those of the thesis' released code (`golden/qos/dnc`).
+//! Bounds of systems, compared with the bounds of the thesis' released code (`golden/qos/dnc`).
 
 use crate::support::systems::{curve, demand, promise, queue};
 use leeward_calculus::ArrivalCurve;

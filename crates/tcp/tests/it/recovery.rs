@@ -407,7 +407,7 @@ fn a_round_trip_over_two_divisions_is_measured_for_neither() {
 
 #[test]
 fn a_receiver_answers_every_second_segment_or_after_its_delay() {
-    // RFC 5681, section 4.2; the echo is that of the first waiting segment (RFC 7323, section 4.3).
+    // RFC 5681, section 4.2; the echo is the timestamp of the first waiting segment (RFC 7323, section 4.3).
     let mut receiver = Receiver::new(&Settings::default()).unwrap();
     assert_eq!(receiver.on_segment(Nanos(100), &segment(0)), None);
     let both = receiver.on_segment(Nanos(200), &segment(1)).unwrap();
@@ -434,7 +434,7 @@ fn a_receiver_reports_the_latest_block_first_and_at_once() {
     assert_eq!(blocks(8), (0, vec![(8, 9), (4, 5), (2, 3)]));
     assert_eq!(blocks(6), (0, vec![(6, 7), (8, 9), (4, 5)]));
     assert_eq!(blocks(3), (0, vec![(2, 5), (6, 7), (8, 9)]));
-    // A repeated segment, and one that fills the gap.
+    // A repeated segment, and a segment that fills the gap.
     assert_eq!(blocks(8), (0, vec![(8, 9), (2, 5), (6, 7)]));
     assert_eq!(blocks(0), (1, vec![(8, 9), (2, 5), (6, 7)]));
     assert_eq!(blocks(1), (5, vec![(8, 9), (6, 7)]));

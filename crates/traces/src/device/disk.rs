@@ -45,8 +45,9 @@ impl Disk {
     /// for 0, and at most 1024.
     ///
     /// # Errors
-    /// Fails for a seek table that is empty or whose distances do not increase, for a time that is negative or above
-    /// 1e6 s, and for a rate outside of 1 to 1e18. An error about the constant or about a rate has row 0.
+    /// Fails for a seek table that is empty or has distances that do not increase. Also fails for a time that is
+    /// negative or above 1e6 s, and for a rate outside of 1 to 1e18. An error about the constant or about a rate has
+    /// row 0.
     pub fn new(seek: Seek, read_rate: f64, write_rate: f64, history: usize) -> Result<Disk, TableError> {
         let times: Vec<f64> = match &seek {
             Seek::Table(rows) => {

@@ -75,8 +75,8 @@ pub(super) fn between(rows: &[(u64, f64)], x: u64) -> f64 {
 ///
 /// Between two sizes the bandwidth is interpolated linearly, as in the released code. A request smaller than the first
 /// size takes as long as a request of the first size, because a device cannot serve more requests per second than
-/// measured. (The released code extends the first line to the left.) For a request larger than the last size, the
-/// bandwidth of the last size applies, as in the released code.
+/// measured. (The released code extends the first line to the left.) A request larger than the last size has the
+/// bandwidth of the last size, as in the released code.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rates(Vec<(u64, f64)>);
 

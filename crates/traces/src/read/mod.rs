@@ -93,8 +93,8 @@ impl Requests {
     /// Reads the beginning of a trace.
     ///
     /// # Errors
-    /// Fails if the first line is of no known dialect, if the dialect has no volumes or events but a setting selects
-    /// one, and if the text is empty or cannot be read.
+    /// Fails if the first line is of no known dialect, and if the text is empty or cannot be read. Also fails if a
+    /// setting selects a volume or an event and the dialect has none.
     pub fn open(text: Text, settings: &ReadSettings) -> Result<Requests, InputError> {
         let mut lines = text.lines();
         // An empty text has its own error.

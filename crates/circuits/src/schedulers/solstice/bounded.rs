@@ -11,7 +11,7 @@
 //! * A matching that gives fewer than half the racks a circuit waits for a lower threshold.
 //! * Racks that a matching leaves out are paired by the largest demand between them.
 //! * A day has the length that serves the most demand per time, as in Eclipse.
-//! * Time left at the end goes to the days whose circuits can use it.
+//! * * Time left at the end goes to the days with circuits that can use it.
 
 use std::cmp::Reverse;
 
@@ -75,7 +75,7 @@ impl Scheduler for Solstice {
         let times = Times::of(NAME, network, self.0.unit, racks)?;
         let units: Vec<u64> = match self.0.fair {
             true => fill::align(&fill::water_fill(racks, demand.bytes(), times.budget()), times.unit_bytes),
-            // A day that is too long by a fraction of a unit is better than one that is too short.
+            // A day that is slightly too long (by less than a unit) is better than a day that is too short.
             false => demand.bytes().iter().map(|bytes| bytes.div_ceil(times.unit_bytes)).collect(),
         };
         let mut week = Week::new(racks, times, &units);
@@ -149,8 +149,8 @@ impl Week {
         self.time >= self.times.night + self.shortest()
     }
 
-    /// Adds days whose circuits have at least `threshold` of demand each, as long as at least half the racks have such
-    /// a circuit. At the last threshold, it continues as long as any rack has one.
+    /// Adds days of circuits that each have at least `threshold` of demand, as long as at least half the racks have
+    /// such a circuit. At the last threshold, it continues as long as any rack has one.
     fn fill(&mut self, threshold: u64) {
         self.matcher.set_edges(&self.left, |entry| entry >= threshold);
         let enough = if threshold == 1 { 1 } else { self.racks.div_ceil(2) };

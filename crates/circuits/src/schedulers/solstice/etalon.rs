@@ -286,7 +286,8 @@ impl Search {
 /// Fits days to exactly one week.
 ///
 /// Without days, one ring is up for the week. If days are too short, all are extended by the same time. If they are too
-/// long, the shortest ones are dropped until the rest fits with the minimum length. The others are shortened in turn.
+/// long, the shortest ones are dropped until the rest fits with the minimum length. The others are shortened one after
+/// another.
 pub(super) fn fit(racks: usize, days: &mut Vec<DayPlan>, times: Times) {
     if days.is_empty() {
         let source_of = (1..=racks as u32).map(|next| next % racks as u32).collect();
@@ -313,7 +314,7 @@ pub(super) fn fit(racks: usize, days: &mut Vec<DayPlan>, times: Times) {
     shorten(days, times);
 }
 
-/// Takes one unit in turn from each day above the minimum length until all fit into the week.
+/// Takes one unit from each day above the minimum length, one day after another, until all fit into the week.
 fn shorten(days: &mut [DayPlan], times: Times) {
     let total: u64 = days.iter().map(|day| day.length).sum();
     let mut excess = total.saturating_sub(times.week);

@@ -46,7 +46,7 @@ impl Model {
         arrived || (self.sinbad() && self.awaited(resource, commit) + self.grace() <= place.time)
     }
 
-    /// Fading part of work of rate `x` that starts at `at` (ends, if negative) and counts from `since` on.
+    /// Fading part of work of rate `x` that starts at `at` (or ends there, if negative) and counts from `since`.
     fn fading(&self, history: &History, since: Place, at: u64, x: f64) -> f64 {
         let after = |place: Place| {
             place.events > since.events

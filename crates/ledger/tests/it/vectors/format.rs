@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Nanoseconds as a string, since some JSON readers would round large numbers.
+/// Nanoseconds as a string, because some JSON readers would round large numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ns(pub u64);
 

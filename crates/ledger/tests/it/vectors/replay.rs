@@ -96,7 +96,7 @@ fn numbers(view: &View<'_>, resource: u32) -> Numbers {
     }
 }
 
-/// The cluster of a vector: identical hosts in one rack, whose links come last.
+/// The cluster of a vector: identical hosts in one rack; the rack's links come last.
 fn build(cluster: &Cluster) -> leeward_fabric::Cluster {
     let (hosts, capacities) = (cluster.hosts.len(), &cluster.capacities_bps);
     let text = format!(

@@ -31,7 +31,7 @@ struct Item {
 
 #[derive(Default)]
 struct Place {
-    /// Requests in `over` are behind a limiter; those of a workload that demotes may also be taken.
+    /// Requests in `over` are behind a limiter; requests of a workload that demotes may also be taken.
     waiting: Vec<Item>,
     over: Vec<Item>,
     demoted: Vec<Item>,

@@ -77,7 +77,7 @@ struct Driver<'a> {
     running: BTreeMap<u32, Running>,
     /// Apps without hosts; the value is true if the policy lacked data.
     waiting: BTreeMap<u32, bool>,
-    /// Flags: room was freed since apps began to wait, and new reports have arrived.
+    /// Flags: capacity became free after apps began to wait, and new reports have arrived.
     freed: bool,
     reported: bool,
     /// Hosts detected as down, without a notification.

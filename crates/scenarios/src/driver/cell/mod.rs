@@ -7,7 +7,7 @@
 //!
 //! **Traffic of tasks.** All traffic of a task, in both directions, leaves its rack. So the traffic crosses the link of
 //! the rack and the link of the pod. (A cell's tasks talk to storage and to other tasks anywhere; locality is not
-//! modeled.) Each task's rate is drawn every five minutes, by a hash of seed, task and time. The rate is the mean times
+//! modeled.) Every five minutes, each task's rate is drawn by a hash of seed, task and time. The rate is the mean times
 //! a level: `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u, which has a mean of 1 and ends at the peak. The rate
 //! does not depend on the location of a task, nor on any other task.
 //!

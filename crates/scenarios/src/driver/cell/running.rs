@@ -131,8 +131,8 @@ impl Running {
         self.get(task).is_some_and(|placed| placed.down)
     }
 
-    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last report, with this traffic in
-    /// bit/s.
+    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last report. Each has this traffic
+    /// in bit/s.
     pub fn news_of(&mut self, rack: DomainId, loads: &Loads, news: &mut Vec<(u32, [u64; 2])>) {
         let shares = loads.shares(rack);
         for &task in &self.racks[rack.index()][1] {
@@ -144,8 +144,8 @@ impl Running {
         }
     }
 
-    /// Appends all running tasks whose rates change at this step, with the carried traffic of the ending rate
-    /// in bit/s. Each task is appended once per rate.
+    /// Appends all running tasks whose rates change at this step. Each has the traffic carried at the ending rate, in
+    /// bit/s. Each task is appended once per rate.
     pub fn seen_at(&mut self, step: u64, loads: &Loads, seen: &mut Vec<(u32, [u64; 2])>) {
         let group = self.levels.changing(step);
         for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {

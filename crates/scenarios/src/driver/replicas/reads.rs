@@ -282,7 +282,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Abandons a read that has no host left to read from, or whose reader failed.
+    /// Abandons a read without a host to read from, or with a failed reader.
     fn abandon_read(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let arrived = self.reads.under_way[&read].arrived;
         let record = &mut self.record.reads[read as usize];

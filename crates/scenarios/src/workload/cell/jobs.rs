@@ -12,7 +12,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::settings::{Cell, UnknownPeak, check_cluster, wrong};
 use crate::workload::model::{CellJob, CellKind, CellTask, Workload};
 
-/// Jobs: those that arrive, and those that run at the start.
+/// Jobs that arrive, and jobs that run at the start.
 const JOB: Kind = Kind::named("cell.job");
 const FIRST: Kind = Kind::named("cell.first");
 const GAPS: Kind = Kind::named("cell.gaps");

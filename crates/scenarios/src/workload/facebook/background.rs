@@ -6,15 +6,15 @@
 //!   the other input comes from anywhere;
 //! * wide shuffles: into and out of 30 to 100 % of the racks, each at a low rate (as mappers finish), for ten
 //!   minutes;
-//! * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a
-//!   minute or two, each rack for its own time.
+//! * * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a minute
+//!   or two at a time that is different for each rack.
 //!
 //! Hot shuffles cause the hotspots. Without one, links are about even; during one, some 6 % of the links are full, and
 //! so is the 95th percentile. So links are at 9 % on average, but Cv is above 1 for half of the time. The 95th
 //! percentile is above 75 % for a quarter of it. Racks are drawn uniformly, so over hours every link is equally likely
 //! to be hot (section 4.3). Wide shuffles determine how often the background of the least predictable link leaves a
-//! band of 5 %. As in the paper, the period is about 90 s. In total there are 55 large shuffles an hour; in the public
-//! coflow trace of this cluster the largest 55 of 526 carry 99 % of the bytes. Small ones are left out here.
+//! band of 5 %. As in the paper, the period is about 90 s. In total there are 55 large shuffles an hour. In the public
+//! coflow trace of this cluster, the largest 55 of 526 carry 99 % of the bytes. Small ones are left out here.
 //!
 //! Every twenty consecutive draws of gaps, widths and lengths hit each twentieth of their distribution once. An hour
 //! has only some 15 hot shuffles, and should resemble other hours.
@@ -34,7 +34,8 @@ use crate::workload::settings::amount;
 struct Pattern {
     /// Random streams of gaps, widths and lengths, and then of each shuffle by number.
     draws: [Kind; 4],
-    /// Range of the number of racks that it goes into, and of those that it comes from, as shares of all racks.
+    /// Range of the number of racks that it goes into, and of the number of racks that it comes from, as shares of all
+    /// racks.
     racks: (f64, f64),
     /// Mean time at a rack. A shuffle takes half to one and a half times this time, and so does each of its racks.
     seconds: f64,

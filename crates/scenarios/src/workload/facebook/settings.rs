@@ -19,14 +19,14 @@ pub(super) const WARM_UP: f64 = 3600.0;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Facebook {
-    /// Factor on all arrivals, writes and background alike (Sinbad figure 11 has 0.5, 1 and 2).
+    /// Factor on all arrivals: both writes and background (Sinbad figure 11 has 0.5, 1 and 2).
     pub load: Factor,
     /// Full blocks written per second on 3000 hosts (Sinbad section 7.2: about 4).
     pub full_blocks: Factor,
     /// Jobs that write, per week on 3000 hosts (Sinbad table 1: 175,000).
     pub jobs: Factor,
-    /// Squared coefficient of variation of the gaps between jobs, 1 for a Poisson process. The value 2 is that of the
-    /// public coflow trace of the same cluster.
+    /// Squared coefficient of variation of the gaps between jobs, 1 for a Poisson process. The value 2 is the
+    /// burstiness of the public coflow trace of the same cluster.
     pub burstiness: Factor,
     /// Block size.
     #[serde(deserialize_with = "positive")]

@@ -24,7 +24,7 @@ fn read(name: &str, cluster: &str, text: &str) -> Scenario {
     Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the test writes a right scenario")
 }
 
-/// A scenario on ten racks of four hosts, those of two racks with the tag `fast`.
+/// A scenario on ten racks of four hosts; the hosts of two racks have the tag `fast`.
 pub fn scenario(name: &str, text: &str) -> Scenario {
     let cluster = "racks: [{count: 8}, {count: 2, tags: [fast]}]\nhosts_per_rack: 4\nnic: 10Gbps\n\
         oversubscription: 4\ncpus: 32\nmemory: 128GiB\n";

@@ -12,7 +12,7 @@ pub fn sinbad() -> Cluster {
     tree(150, 20)
 }
 
-/// A tree with racks like those of Sinbad's cluster.
+/// A tree with racks like the racks of Sinbad's cluster.
 pub fn tree(racks: usize, hosts: usize) -> Cluster {
     cluster(&format!("{{racks: {racks}, hosts_per_rack: {hosts}, nic: 1Gbps, oversubscription: 10}}"))
 }

@@ -24,8 +24,8 @@
 //! maximise    t(0, 0)
 //! ```
 //!
-//! PLP++ adds the last two lines. With them the result is at most that of either analysis. Values are solver results,
-//! accurate to about a millionth.
+//! PLP++ adds the last two lines. With them the result is at most the smaller result of the two analyses. Values are
+//! solver results, accurate to about a millionth.
 
 use leeward_calculus::{Tandem, TokenBucket};
 use leeward_solver::{Limits, Program, SolverError, Variable};
