@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(speed(&[("carrier_changes", "3")]), Some(1_000_000_000));
         assert_eq!(speed(&[("operstate", "down")]), Some(0), "operstate changes before the counter");
         assert_eq!(speed(&[("operstate", "up")]), Some(1_000_000_000));
-        // While the link comes up, the card reports no speed that should be cached.
+        // While the link comes up, the card reports no valid speed, and nothing may be cached.
         for unsaid in ["-1", "0", ""] {
             let coming = [("carrier_changes", "5"), ("speed", unsaid)];
             assert_eq!(speed(&coming), None, "`{unsaid}`");

@@ -173,7 +173,7 @@ impl Cluster {
         Ok(hops.into_iter().map(|hop| (fabric.resource_name(hop.resource), hop.work)).collect())
     }
 
-    /// Counts of each kind of thing, as `leeward cluster show -o json` prints them.
+    /// Numbers of hosts, racks, links and devices, as `leeward cluster show -o json` prints them.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let description = serde_json::to_string(&Description::of(&self.inner));
         let json = description.map_err(|error| PyValueError::new_err(error.to_string()))?;

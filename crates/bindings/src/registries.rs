@@ -1,4 +1,4 @@
-//! `policies`, `circuit_schedulers` and `plug_ins`: what the registries list, with the JSON schemas of the settings.
+//! `policies`, `circuit_schedulers` and `plug_ins`: the contents of the registries, with the JSON schemas of settings.
 
 use leeward_circuits::{routing, schedulers};
 use leeward_placement::{moves, replicas, tasks};

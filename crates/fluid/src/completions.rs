@@ -115,7 +115,7 @@ impl Completions {
         }
     }
 
-    /// Doubles the room for times.
+    /// Doubles the number of times that can be stored.
     fn grow(&mut self) {
         let mut length = 2 * self.times.len();
         self.times.resize(length, f64::INFINITY);

@@ -35,7 +35,7 @@ impl MaxMin {
         for &id in &entries {
             self.enter(id);
         }
-        // Saturated resources are full now, up to rounding. Watched resources share out their room again.
+        // Saturated resources are full now, up to rounding. Watched resources share out their free capacity again.
         while self.queue.pop(&mut self.resources).is_some() {}
         for &r in &resources {
             if self.resources[r as usize].level == f64::INFINITY {

@@ -25,7 +25,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Allocates room for a path of `length` steps and returns its first index. The content is undefined.
+    /// Allocates storage for a path of `length` steps and returns its first index. The content is undefined.
     pub fn allocate(&mut self, length: usize) -> u32 {
         if length == 0 {
             return 0;
@@ -39,7 +39,7 @@ impl Paths {
         first
     }
 
-    /// Frees the room of a path of `length` steps that began at `first`.
+    /// Frees the storage of a path of `length` steps that began at `first`.
     pub fn release(&mut self, first: u32, length: usize) {
         if length > 0 {
             self.free[length.next_power_of_two().trailing_zeros() as usize].push(first);

@@ -13,7 +13,7 @@ use super::maxmin::MaxMin;
 use super::members::Resource;
 
 impl Resource {
-    /// Raises an allowance below `level` to that level, plus half of the remaining room, or to the ceiling. If room is
+    /// Raises an allowance below `level` to that level, plus half of the free capacity, or to the ceiling. If room is
     /// missing, `left` becomes negative.
     #[inline]
     pub fn grant(&mut self, gain: f64, allowance: f64, level: f64, ceiling: f64) -> f64 {
@@ -52,7 +52,7 @@ impl MaxMin {
         lowest
     }
 
-    /// Recounts the members of a watched resource; then shares out its room, or saturates it if it is overloaded.
+    /// Recounts the members of a watched resource; then shares out its free capacity, or saturates it if it is overloaded.
     pub(super) fn review(&mut self, r: u32) {
         self.effort.reviews += 1;
         let mut running = std::mem::take(&mut self.running);
@@ -83,7 +83,7 @@ impl MaxMin {
             }
         }
         let resource = &mut self.resources[r as usize];
-        // Rounding errors alone must not make the room negative.
+        // Rounding errors alone must not make the free capacity negative.
         resource.left = (capacity - given).max(0.0);
         resource.updates = 0;
     }

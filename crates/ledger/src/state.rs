@@ -93,7 +93,7 @@ pub struct Promise {
     pub entry: EntryId,
     /// Strict priority, 0 first.
     pub priority: u8,
-    /// Token buckets that all hold at once, in bits and bit/s of payload.
+    /// Token buckets in bits and bit/s of payload; the traffic conforms to all of them.
     pub buckets: Arc<[TokenBucket]>,
     /// Native units of this resource per payload byte.
     pub work: f64,
@@ -137,7 +137,7 @@ impl Commitments {
 
     /// Removes the items of an entry that still wait for the next window.
     pub fn drop_entry(&mut self, gauge: &mut Gauge, id: EntryId) {
-        // Items are in order of their entries. Mostly the window has passed, or the oldest entry leaves.
+        // Items are in order of their entries. Usually the window has passed, or the oldest entry leaves.
         let from = match self.until_window.front() {
             Some(oldest) if oldest.entry < id => self.until_window.partition_point(|item| item.entry < id),
             _ => 0,

@@ -1,4 +1,4 @@
-//! Eligibility and room of hosts. Counts by domain are updated as hosts change, so a decision skips a closed
+//! Eligibility and free capacity of hosts. Counts by domain are updated as hosts change, so a decision skips a closed
 //! rack without looking at its hosts, and never scans all hosts.
 
 use crate::JobId;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{Bandwidth, Bytes, Cpus, Device, DomainId, Fabric, HostId};
 
-/// Health and room of every host. Changes of unknown hosts are ignored; queries about them panic, since they
+/// Health and free capacity of every host. Changes of unknown hosts are ignored; queries about them panic, since they
 /// are bugs of the caller.
 #[derive(Clone, Debug)]
 pub struct Pool {

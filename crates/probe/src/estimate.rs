@@ -39,7 +39,7 @@ pub struct SendStatistics {
     pub packets: u64,
     /// Time within bursts in nanoseconds, without waits.
     pub busy_ns: u64,
-    /// Time within bursts, in nanoseconds, for which the sender waited for room in its own interface.
+    /// Time within bursts, in nanoseconds, for which the sender waited for its own interface.
     pub waited_ns: u64,
 }
 

@@ -17,7 +17,7 @@ const PLACERS: u64 = 100;
 const RACKS: usize = 20;
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 
-/// Links and disks are fast, so that the link with the most room decides and not a disk. Each block takes only a part
+/// Links and disks are fast, so that the link with the most free bandwidth decides and not a disk. Each block takes only a part
 /// of a link.
 const CLUSTER: &str = "racks: 20\nhosts_per_rack: 10\nnic: 25Gbps\noversubscription: 2\n";
 

@@ -15,7 +15,7 @@ pub(super) struct CoolRacks {
     racks: Vec<Rack>,
     /// Most processors and most memory left on a host of each rack, at the start.
     left: Vec<(Cpus, Bytes)>,
-    /// Room left on each host now.
+    /// Free capacity of each host now.
     hosts: Vec<(Cpus, Bytes)>,
 }
 
@@ -46,7 +46,7 @@ impl CoolRacks {
         CoolRacks { most, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
     }
 
-    /// Subtracts the room of a task placed on a host.
+    /// Subtracts the capacity of a task placed on a host.
     pub fn took(&mut self, task: &Task, host: HostId) {
         let (cpus, memory) = &mut self.hosts[host.index()];
         *cpus = Cpus(cpus.0.saturating_sub(task.cpus.0));

@@ -164,7 +164,7 @@ impl Fleet {
         job
     }
 
-    /// Occupies the room of the tasks in a pool.
+    /// Takes the capacity of the tasks in a pool.
     pub fn occupy(&self, pool: &mut Pool) {
         for running in &self.request.running {
             let job = self.request.budgets[running.job as usize].job;

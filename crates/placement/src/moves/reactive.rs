@@ -183,7 +183,7 @@ struct Turn<'t, 'a, 'l> {
     budgets: Vec<u32>,
     /// Tasks that were moved.
     gone: Vec<bool>,
-    /// Room that moved tasks take on their new hosts.
+    /// Capacity that moved tasks take on their new hosts.
     taken: Taken,
     /// Demands that found no host outside the current rack: peak egress and ingress, processors, memory; then
     /// tags, and the reason.

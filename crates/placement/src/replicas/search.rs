@@ -1,4 +1,4 @@
-//! Pseudocode 2 of Sinbad: descends the tree from the core, by the link of the most expected capacity at each level.
+//! Pseudocode 2 of Sinbad: descends the tree from the core, along the link with the most expected capacity at each level.
 
 use std::cmp::Reverse;
 

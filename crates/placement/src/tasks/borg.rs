@@ -155,8 +155,8 @@ impl Borg {
         oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
     }
 
-    /// Places the tasks of a request on hosts of some racks. `taken` is room that other tasks took and the pool does
-    /// not know. The function adds the room of these tasks.
+    /// Places the tasks of a request on hosts of some racks. `taken` is capacity that tasks outside of the pool
+    /// take. The function adds the capacity of these tasks.
     ///
     /// # Errors
     /// [`Refusal`] if a task finds no host, or loads are unknown.

@@ -1,4 +1,4 @@
-//! Room of hosts for the tasks of a request, given its tasks placed so far.
+//! Free capacity of hosts for the tasks of a request, after the tasks placed so far.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use crate::decision::count_refusals;
 use crate::ties::Ties;
 use crate::{Constraint, Pool, Refusal};
 
-/// Room of hosts taken by tasks that the pool does not know.
+/// Capacity of hosts that is taken by tasks outside of the pool.
 pub(crate) type Taken = BTreeMap<HostId, (Cpus, Bytes)>;
 
-/// Room for the tasks of one request.
+/// Free capacity for the tasks of one request.
 pub(super) struct CapacityCheck<'a> {
     pool: &'a Pool,
     request: &'a AppRequest,
-    /// Room that tasks of the request take, by host.
+    /// Capacity that tasks of the request take, by host.
     taken: Taken,
     placed: Vec<Option<HostId>>,
 }
 
 impl<'a> CapacityCheck<'a> {
-    /// All room of the pool; the request takes none yet.
+    /// All free capacity of the pool; the request takes none yet.
     pub fn new(pool: &'a Pool, request: &'a AppRequest) -> CapacityCheck<'a> {
         CapacityCheck::beside(pool, request, Taken::default())
     }
 
-    /// Room of the pool minus the room that other tasks have taken.
+    /// Free capacity of the pool minus the capacity that other tasks have taken.
     pub fn beside(pool: &'a Pool, request: &'a AppRequest, taken: Taken) -> CapacityCheck<'a> {
         CapacityCheck { pool, request, taken, placed: vec![None; request.tasks.len()] }
     }
@@ -37,7 +37,7 @@ impl<'a> CapacityCheck<'a> {
         self.placed[task as usize]
     }
 
-    /// Room that tasks of the request take on a host.
+    /// Capacity that tasks of the request take on a host.
     pub fn taken(&self, host: HostId) -> (Cpus, Bytes) {
         self.taken.get(&host).copied().unwrap_or_default()
     }
@@ -123,7 +123,7 @@ impl<'a> CapacityCheck<'a> {
         Refusal::NoHost { task, alone, by_constraint }
     }
 
-    /// Room taken at the end.
+    /// Capacity taken at the end.
     pub fn into_taken(self) -> Taken {
         self.taken
     }

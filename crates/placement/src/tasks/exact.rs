@@ -246,7 +246,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Constrains every task to one host, and every host to its room.
+    /// Constrains every task to one host, and every host to its free capacity.
     fn keep_to_room(&mut self, request: &AppRequest, context: &Context<'_, '_>) {
         for places in &self.on {
             let once: Vec<_> = places.iter().map(|&place| (place, 1.0)).collect();
@@ -260,7 +260,7 @@ impl Model {
             for (left, needs) in [(cpus, needs_cpus), (memory, needs_memory)] {
                 let total: f64 = needs.iter().sum();
                 let Some(left) = left.filter(|&left| left < total) else { continue };
-                // In shares of the room left. A task that needs more than the room stays out.
+                // In shares of the free capacity. A task that needs more than that stays out.
                 let share = |need: f64| if left > 0.0 { need / left } else { f64::from(need > 0.0) * 2.0 };
                 let terms = self.on.iter().zip(&needs);
                 let terms: Vec<_> = terms.map(|(places, &need)| (places[at], share(need).min(2.0))).collect();

@@ -56,7 +56,7 @@ pub struct AppRequest {
     /// Traffic matrix: bytes from one task to another. Each pair of tasks appears once, and no task sends to
     /// itself.
     pub transfers: Vec<Transfer>,
-    /// Constraints on the hosts besides room.
+    /// Constraints on the hosts besides capacity.
     pub constraints: Constraints,
 }
 

@@ -57,7 +57,7 @@ struct Search<'a, 'l> {
     request: &'a AppRequest,
     rates: Rates<'a, 'l>,
     edges: Vec<Vec<Edge>>,
-    /// Hosts that are open to tasks with room.
+    /// Hosts that are open to tasks and have free capacity.
     open: Vec<HostId>,
     /// Processors and memory left, by host.
     room: Vec<(u64, u64)>,
@@ -274,7 +274,7 @@ impl<'a, 'l> Search<'a, 'l> {
     fn sit(&mut self, task: u32, host: HostId) {
         let needs = &self.request.tasks[task as usize];
         let room = &mut self.room[host.index()];
-        // In a swap, the first task may exceed the room until the other task leaves.
+        // In a swap, the first task may exceed the free capacity until the other task leaves.
         room.0 = room.0.wrapping_sub(needs.cpus.0);
         room.1 = room.1.wrapping_sub(needs.memory.0);
         self.hosts[task as usize] = host;

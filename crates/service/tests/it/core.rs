@@ -526,13 +526,13 @@ fn placements_after_a_storage_report_add_to_it() {
     assert!(coordinator.report(at(1_500), stores(at(1_300), 256)).is_ok());
     assert!(first(&mut coordinator, at(1_500)) && first(&mut coordinator, at(1_600)));
     assert!(!first(&mut coordinator, at(1_700)), "four blocks fill it");
-    // An older count is ignored. A newer one below the placed total frees room.
+    // An older count is ignored. A newer one below the placed total frees capacity.
     let older = reported(&mut coordinator, at(1_700), stores(at(1_250), 0));
     assert_eq!(older, (0, Skipped { stale: 1, ..Skipped::default() }));
     assert!(!first(&mut coordinator, at(1_700)));
     reported(&mut coordinator, at(1_800), stores(at(1_750), 768));
     assert!(first(&mut coordinator, at(1_800)) && !first(&mut coordinator, at(1_800)));
-    // All blocks placed after the count still use room.
+    // All blocks placed after the count still use capacity.
     reported(&mut coordinator, at(1_900), stores(at(1_760), 0));
     assert!((0..3).all(|_| first(&mut coordinator, at(1_900))) && !first(&mut coordinator, at(1_900)));
 }

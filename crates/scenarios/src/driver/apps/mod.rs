@@ -8,7 +8,7 @@
 //!
 //! With `migration`, every running app is placed again at an interval. An app that moves stops sending. The memory of
 //! each moved task crosses the network as a flow. After a pause, the app's remaining transfers continue from its new
-//! hosts. The room on its former hosts is free at once.
+//! hosts. The capacity on its former hosts is free at once.
 //!
 //! Events at the same time are handled in this order: completions, changes of the true state, late reports and ends of
 //! pauses, recording, reports, background, arrivals, waiting apps, re-placement. After the horizon nothing new arrives.
@@ -228,7 +228,7 @@ impl<'a> Driver<'a> {
             if again.is_some_and(|at| at <= clock) {
                 again = again.zip(every).map(|(at, every)| at.plus(every));
                 self.place_again(now)?;
-                // The apps that moved have freed room.
+                // The apps that moved have freed capacity.
                 self.ask_waiting(now)?;
             }
         }

@@ -43,7 +43,7 @@ impl Driver<'_> {
             match answer {
                 Err(refusal) => {
                     self.record.apps[app as usize].refused += 1;
-                    // Ends of other apps free room; reports provide missing data.
+                    // Ends of other apps free capacity; reports provide missing data.
                     let full = matches!(refusal, Refusal::NoHost { .. } | Refusal::NotTogether);
                     self.waiting.insert(app, !full);
                     return Ok(());
