@@ -13,8 +13,8 @@ use super::maxmin::MaxMin;
 use super::members::Resource;
 
 impl Resource {
-    /// Raises an allowance below `level` to that level, plus half of the free capacity, or to the ceiling. If room is
-    /// missing, `left` becomes negative.
+    /// Raises an allowance below `level` to that level, plus half of the free capacity, or to the ceiling. If the free
+    /// capacity does not suffice, `left` becomes negative.
     #[inline]
     pub fn grant(&mut self, gain: f64, allowance: f64, level: f64, ceiling: f64) -> f64 {
         let room = allowance + self.left / gain;

@@ -178,8 +178,8 @@ fn an_echoed_mark_halves_a_window_once_per_round_trip() {
     run.until(Nanos(10 * MS));
     assert_eq!(run.sender.threshold(), run.sender.window());
     let halved = run.sender.window();
-    // Three segments have already grown the window of 10. The segment whose acknowledgement has the echo has left the
-    // window.
+    // Three segments have already grown the window of 10. The segment of the acknowledgement with the echo is no longer
+    // in the window.
     assert_eq!(halved / MSS, 6);
     // No further reduction while the echo may still be an earlier one; then the window grows by one segment per round
     // trip.
