@@ -10,7 +10,7 @@ use crate::disks::DiskWork;
 /// Total traffic of the interfaces between two readings, and the work of disks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Window {
-    /// Start by the wall clock, since 1970.
+    /// Start by the wall clock, in time since 1970.
     pub from: Nanos,
     /// End by the wall clock.
     pub until: Nanos,

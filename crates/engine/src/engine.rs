@@ -171,8 +171,8 @@ impl Engine {
         }
     }
 
-    /// Decides a batch on the current ledger, and commits it. If an earlier block of the batch took the last room of a
-    /// host, the later block is decided again.
+    /// Decides a batch on the current ledger, and commits it. If an earlier block of the batch took the last free
+    /// capacity of a host, the later block is decided again.
     fn decide(&mut self, batch: Vec<(u64, ReplicaRequest)>, out: &mut Vec<Output>) {
         let (numbers, requests): (Vec<u64>, Vec<ReplicaRequest>) = batch.into_iter().unzip();
         let decisions = self.place(&requests);

@@ -184,7 +184,7 @@ impl MaxMin {
         self.queue.cover(self.resources[r as usize].level);
     }
 
-    /// Makes `r` watched again: it limits no entry and has room.
+    /// Makes `r` watched again: it limits no entry and has free capacity.
     #[inline(never)]
     pub(super) fn desaturate(&mut self, r: u32) {
         self.assign(r, f64::INFINITY);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{Bandwidth, Bytes, Cpus, Device, DomainId, Fabric, HostId};
 
-/// Health and free capacity of every host. Changes of unknown hosts are ignored; queries about them panic, since they
+/// Health and free capacity of every host. Changes of unknown hosts are ignored; queries about them panic, because they
 /// are bugs of the caller.
 #[derive(Clone, Debug)]
 pub struct Pool {

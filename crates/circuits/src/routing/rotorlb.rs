@@ -2,10 +2,10 @@
 //!
 //! A circuit first carries packets that other racks left at its source for its destination, then the source's own
 //! packets for it. The remaining time goes to the source's packets for other racks, as far as the rack at the circuit's
-//! end offers room. The offer for each destination is the number of bytes that the circuit there carries in a day,
-//! minus that rack's own queue and the bytes already promised to others (RotorNet, SIGCOMM 2017, section 4). Accepted
-//! packets therefore drain on the next day, a path has at most two circuits, and new indirect packets never precede
-//! direct ones.
+//! end offers to take them. The offer for each destination is the number of bytes that the circuit there carries in a
+//! day, minus that rack's own queue and the bytes already promised to others (RotorNet, SIGCOMM 2017, section 4).
+//! Accepted packets therefore drain on the next day, a path has at most two circuits, and new indirect packets never
+//! precede direct ones.
 //!
 //! RotorNet settles offers once per slot. This implementation evaluates the same condition for each packet.
 

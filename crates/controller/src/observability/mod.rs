@@ -62,7 +62,7 @@ async fn watch_snapshots(handle: &Handle, events: &Events) {
 }
 
 /// Links that became hot or cooled down between two snapshots, in order of ids. Empty after a change of the cluster,
-/// since that change has its own event.
+/// because that change has its own event.
 fn changes(last: &NetworkSnapshot, snapshot: &NetworkSnapshot) -> Vec<Hot> {
     if !Arc::ptr_eq(&last.fabric, &snapshot.fabric) {
         return Vec::new();

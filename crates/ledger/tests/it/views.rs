@@ -205,7 +205,7 @@ proptest! {
         settings in settings(),
         moves in moves(),
     ) {
-        // No work of the owner starts. No entry is elastic, since an elastic rate depends on the other entries.
+        // No work of the owner starts. No entry is elastic, because an elastic rate depends on the other entries.
         let all = moves.iter().map(|(wait, what)| (*wait, match what {
             Move::Commit(entry) => {
                 let demand = match &entry.demand {

@@ -1,10 +1,10 @@
 //! Policies `borg`, `utp-proactive`, `utp-reactive` and `utp`: a cell's scheduler, and UTP within it
 //! (Hotspots section 5.1).
 //!
-//! For each task the policy draws a sample of hosts with room and ranks them by objectives in lexicographic order. The
-//! order is: fewest tasks of the job in the rack (spread), then balance, then fewest processors left (packing), then a
-//! seeded hash. Spread and balance count in steps, so that lower objectives can decide. Two racks are equal if the same
-//! twentieth of a job's tasks is in each.
+//! For each task the policy draws a sample of hosts that can take the task, and ranks them by objectives in
+//! lexicographic order. The order is: fewest tasks of the job in the rack (spread), then balance, then fewest
+//! processors left (packing), then a seeded hash. Spread and balance count in steps, so that lower objectives can
+//! decide. Two racks are equal if the same twentieth of a job's tasks is in each.
 //!
 //! `borg` balances processors and memory. `utp-proactive` replaces only this balance: it uses the load of the busier
 //! direction of the rack's link with the task. The load includes telemetry, placements that are not visible yet, and
@@ -261,7 +261,7 @@ impl Borg {
         Balance { proactive: self.proactive, step: self.settings.step }
     }
 
-    /// Random hosts with room; all hosts with room in a small cluster.
+    /// Random hosts that can take the task; in a small cluster, all such hosts.
     fn sample(
         &self,
         task: u32,

@@ -138,7 +138,8 @@ impl<'a> CapacityCheck<'a> {
     }
 }
 
-/// True if hosts can still take the tasks of an earlier decision: all are up and open, and have room.
+/// True if hosts can still take the tasks of an earlier decision: all hosts are up and open, and have enough free
+/// capacity.
 pub fn still_fits(pool: &Pool, request: &AppRequest, hosts: &[HostId]) -> bool {
     let mut seats = CapacityCheck::new(pool, request);
     hosts.len() == request.tasks.len()
@@ -151,7 +152,7 @@ pub fn still_fits(pool: &Pool, request: &AppRequest, hosts: &[HostId]) -> bool {
         })
 }
 
-/// Estimated number of host lookups to place each task of a request on the first host with room.
+/// Estimated number of host lookups to place each task of a request on the first host that can take it.
 pub(super) fn looks(request: &AppRequest, fabric: &Fabric) -> u64 {
     (request.tasks.len() as u64).saturating_mul(fabric.host_count() as u64)
 }

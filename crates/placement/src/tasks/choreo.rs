@@ -2,7 +2,7 @@
 //!
 //! The policy serves transfers by bytes, the largest first. Each transfer takes the path with the largest rate for its
 //! unplaced endpoints, given the transfers placed before. A path within a host is infinitely fast. A task without
-//! transfers goes to any host with room.
+//! transfers goes to any host that can take it.
 //!
 //! Points that the paper leaves open: transfers of equal size are served by the positions of their tasks. Among paths
 //! of equal rate the first wins. The seed and the request shuffle the order of hosts; `ties: lowest` uses the order of
@@ -173,7 +173,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Host with room for a task and the largest rate.
+    /// Host with the largest rate among the hosts that can take a task.
     fn best(
         &mut self,
         task: u32,
@@ -192,8 +192,7 @@ impl Search<'_, '_> {
         best.map(|(_, host)| host).ok_or_else(|| self.seats.no_host(task))
     }
 
-    /// Pair of hosts with room for two tasks and the largest rate between them; a single host if it has room
-    /// for both.
+    /// Pair of hosts that can take two tasks and have the largest rate between them; a single host if it can take both.
     fn best_pair(&mut self, from: u32, to: u32) -> Result<(HostId, HostId), Refusal> {
         let both = |host: &&HostId| self.seats.refuses_all(**host, &[from, to]).is_none();
         if let Some(&host) = self.order.iter().find(both) {
@@ -222,7 +221,7 @@ impl Search<'_, '_> {
             }
         }
         let Some((_, pair)) = best else {
-            // The sender may take the last room on the receiver's only host.
+            // The sender may take the last free capacity of the receiver's only host.
             let sender = senders.first().ok_or_else(|| self.seats.no_host(from))?;
             self.seats.take(from, *sender);
             return Err(self.seats.no_host(to));

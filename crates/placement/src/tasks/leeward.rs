@@ -150,7 +150,7 @@ impl TaskPolicy for Leeward {
     }
 }
 
-/// Places tasks by size, each on the first host with room.
+/// Places tasks by size, each on the first host that can take it.
 fn by_size(request: &AppRequest, context: &Context<'_, '_>) -> Option<Assignment> {
     let mut seats = CapacityCheck::new(context.pool, request);
     let order = shuffled(context.pool, context.seed, request.id);

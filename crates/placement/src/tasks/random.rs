@@ -63,7 +63,7 @@ fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment,
     for task in 0..request.tasks.len() as u32 {
         let drawn = std::iter::repeat_with(|| HostId(draws.below(hosts))).take(DRAWS as usize);
         let first = drawn.collect::<Vec<_>>();
-        // Few hosts may have room: scan all, starting at the last draw.
+        // Few hosts may be able to take the task: scan all, starting at the last draw.
         let last = first.last().map_or(0, |host| host.0);
         let turn = (0..hosts).map(|i| HostId(((u64::from(last) + u64::from(i)) % u64::from(hosts)) as u32));
         seats.take_first(task, first.into_iter().chain(turn))?;

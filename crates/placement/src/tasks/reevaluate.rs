@@ -9,9 +9,9 @@
 //! moves if  cost + (the rest, on the new hosts)  <  (1 - margin) * (the rest, on the current hosts)
 //! ```
 //!
-//! A task with nothing left to send or receive stays, if its host has room beside the other tasks. In apps that are not
-//! too large, every other task stays too, unless its move makes the rest end earlier. So each migration shortens the
-//! prediction by at least `margin`, costs included: two placements of similar quality do not alternate.
+//! A task with nothing left to send or receive stays, if its host can take it beside the other tasks. In apps that are
+//! not too large, every other task stays too, unless its move makes the rest end earlier. So each migration shortens
+//! the prediction by at least `margin`, costs included: two placements of similar quality do not alternate.
 
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};

@@ -125,7 +125,7 @@ fn two_duplicates(settings: Settings) {
 
 #[test]
 fn recovery_sends_half_of_the_delivered_segments() {
-    // RFC 6937, section 3: proportional reduction, since the threshold is half of the window.
+    // RFC 6937, section 3: proportional reduction, because the threshold is half of the window.
     let settings = Settings { initial_window: 100, ..Settings::default() };
     let mut sender = Sender::new(settings).unwrap();
     sender.write(1 << 40);
