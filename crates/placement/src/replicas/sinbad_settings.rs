@@ -20,8 +20,8 @@ pub struct SinbadSettings {
     pub remote_racks: u8,
     /// Links to which a chosen block's load is charged until the next report.
     pub hysteresis: Hysteresis,
-    /// DiskWriteCap: largest write rate of a copy. Default: the rate of the cluster's fastest device; when hosts are
-    /// ranked, each host's own.
+    /// DiskWriteCap: largest write rate of a copy. Default: the rate of the cluster's fastest device; for the ranking of
+    /// hosts, each host's own rate.
     pub disk_write_cap: Option<Bandwidth>,
     /// Behaviour if no candidate's load is known.
     pub without_telemetry: WithoutTelemetry,
