@@ -7,31 +7,31 @@ BASELINE = "against_baseline"
 """Prefix of the figures of a comparison."""
 
 
-def flat(summary: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Figures of `Run.summary()` by name; None for times where nothing was written.
 
     Args:
         summary: A summary, in which a time is 0 where nothing is counted.
     """
-    figures = _named(summary, "")
+    figures = _flatten(summary, "")
     if figures["job_communication_s.count"] == 0:
         figures["job_communication_by_bytes_s"] = None
     return figures
 
 
-def compared(comparison: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_comparison(comparison: Mapping[str, Any]) -> dict[str, Any]:
     """Figures of `Run.compare()` by name; None for factors without pairs."""
-    figures = _named({BASELINE: comparison}, "")
+    figures = _flatten({BASELINE: comparison}, "")
     del figures[f"{BASELINE}.same_within"]
     return figures
 
 
-def _named(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _flatten(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     nothing = values.get("count") == 0
     result: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            result |= _named(value, f"{prefix}{name}.")
+            result |= _flatten(value, f"{prefix}{name}.")
         else:
             result[prefix + name] = None if nothing and name != "count" else value
     return result

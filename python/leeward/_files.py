@@ -34,7 +34,7 @@ def check_once(paths: Sequence[str | os.PathLike[str]], argument: str) -> None:
         identity = of.st_dev, of.st_ino
         if identity in seen:
             other = "" if seen[identity] == path else f", as `{seen[identity]}` too"
-            raise _wrong(argument, f"`{path}`: given twice{other}; expected each file once")
+            raise _input_error(argument, f"`{path}`: given twice{other}; expected each file once")
         seen[identity] = path
 
 
@@ -49,9 +49,9 @@ def check_file(path: Path, flag: str) -> None:
         InputError: The path is a folder, or its folder is missing or read-only.
     """
     if path.is_dir():
-        raise _wrong(flag, f"`{path}`: is a directory; expected a file")
+        raise _input_error(flag, f"`{path}`: is a directory; expected a file")
     if not path.parent.is_dir():
-        raise _wrong(flag, f"`{path}`: there is no folder `{path.parent}`")
+        raise _input_error(flag, f"`{path}`: there is no folder `{path.parent}`")
     _check_writable(path.parent, flag)
 
 
@@ -66,18 +66,18 @@ def check_folder(path: Path, flag: str) -> None:
     while not os.path.lexists(above) and above != above.parent:
         above = above.parent
     if not above.is_dir():
-        raise _wrong(flag, f"`{path}`: `{above}` is no folder")
+        raise _input_error(flag, f"`{path}`: `{above}` is no folder")
     _check_writable(above, flag)
 
 
-def check_replaced(path: Path, flag: str, kind: str, strange: Callable[[Path], str | None]) -> None:
+def check_replaced(path: Path, flag: str, kind: str, find_foreign: Callable[[Path], str | None]) -> None:
     """Checks that a result can replace an earlier one in a folder, and nothing else.
 
     Args:
         path: Path of the folder, which may be missing.
         flag: Option that names it.
         kind: Description of the result that may be replaced.
-        strange: Returns the first thing in a folder that is not part of such a result, or None.
+        find_foreign: Returns the first thing in a folder that is not part of such a result, or None.
 
     Raises:
         InputError: The folder is the current one, cannot be written, or holds something else.
@@ -87,30 +87,30 @@ def check_replaced(path: Path, flag: str, kind: str, strange: Callable[[Path], s
         return
     # A replaced current folder would leave the shell in a deleted one.
     if Path.cwd().is_relative_to(path.resolve()):
-        raise _wrong(flag, f"`{path}`: this is the current folder, or above it; expected another")
-    if found := strange(path):
-        raise _wrong(flag, f"`{path}`: holds {found}; expected an empty folder or {kind}")
+        raise _input_error(flag, f"`{path}`: this is the current folder, or above it; expected another")
+    if foreign := find_foreign(path):
+        raise _input_error(flag, f"`{path}`: holds {foreign}; expected an empty folder or {kind}")
 
 
-def unfinished(name: str, of: Iterable[str]) -> bool:
+def is_temporary(name: str, outputs: Iterable[str]) -> bool:
     """True for a temporary file that a killed process left while writing one of these with `whole_file`."""
     return any(
-        re.fullmatch(rf"\.{re.escape(Path(whole).stem)}\.\d+{re.escape(Path(whole).suffix)}", name)
-        for whole in of
+        re.fullmatch(rf"\.{re.escape(Path(output).stem)}\.\d+{re.escape(Path(output).suffix)}", name)
+        for output in outputs
     )
 
 
 def _check_writable(folder: Path, flag: str) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise _wrong(flag, f"`{folder}`: the folder may not be written to")
+        raise _input_error(flag, f"`{folder}`: the folder may not be written to")
 
 
-def _wrong(flag: str, message: str) -> InputError:
+def _input_error(flag: str, message: str) -> InputError:
     return InputError(flag, None, None, None, message)
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a temporary path to write to, which replaces `path` if the block succeeds.
 
     Otherwise `path` stays as it was, and the temporary file is removed.
@@ -125,7 +125,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     # suffix, by which some writers choose a format.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
-        with _named(temporary, path):
+        with _errors_about(temporary, path):
             yield temporary
             os.replace(temporary, path)
     finally:
@@ -133,7 +133,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a temporary folder to write to, which replaces the one at `path` if the block succeeds.
 
     Otherwise `path` stays as it was, and the temporary folder is removed.
@@ -146,7 +146,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     before = path.with_name(f".{path.name}.{os.getpid()}.before")
     try:
-        with _named(temporary, path):
+        with _errors_about(temporary, path):
             temporary.mkdir()
             yield temporary
             if path.exists():
@@ -165,7 +165,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def made_folder(path: Path) -> Iterator[None]:
+def ensure_folder(path: Path) -> Iterator[None]:
     """Makes a folder, with those above it, for the block; removes the ones it made if they stay empty."""
     missing = [one for one in (path, *path.parents) if not one.exists()]
     path.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ def made_folder(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _named(temporary: Path, path: Path) -> Iterator[None]:
+def _errors_about(temporary: Path, path: Path) -> Iterator[None]:
     """Lets errors about a temporary path name the path that it stands for."""
     try:
         yield

@@ -75,17 +75,17 @@ def jobs(settings: Settings) -> list[Job]:
         "--randrepeat=1",
     )
     fill = (*common, "--name=fill", "--rw=write", "--bs=1048576", "--iodepth=4", "--end_fsync=1")
-    made = [Job("fill", 1 << 20, 0, 4, fill)]
+    result = [Job("fill", 1 << 20, 0, 4, fill)]
     timed = (*common, "--time_based", f"--runtime={settings.seconds}")
     tail = ("--lat_percentiles=1", f"--percentile_list={':'.join(f'{p:g}' for p in PERCENTILES)}")
     for size in settings.sizes:
         for reads in (100, 0, *settings.mixes):
             name = ("--name=saturation", f"--bs={size}", f"--iodepth={settings.depth}")
-            made.append(Job("saturation", size, reads, settings.depth, (*timed, *name, *_load(reads))))
+            result.append(Job("saturation", size, reads, settings.depth, (*timed, *name, *_load(reads))))
         for reads in (100, 0):
             name = ("--name=unloaded", f"--bs={size}", "--iodepth=1")
-            made.append(Job("unloaded", size, reads, 1, (*timed, *name, *_load(reads), *tail)))
-    return made
+            result.append(Job("unloaded", size, reads, 1, (*timed, *name, *_load(reads), *tail)))
+    return result
 
 
 def _load(reads: int) -> tuple[str, ...]:
@@ -111,15 +111,17 @@ def check_place(path: Path, force: bool) -> None:
         InputError: The path is neither, or would be overwritten without `force`.
     """
     if not path.exists():
-        raise _wrong(f"`{path}`: no such folder")
+        raise _input_error(f"`{path}`: no such folder")
     if path.is_dir() and not os.access(path, os.W_OK | os.X_OK):
-        raise _wrong(f"`{path}`: cannot create a file in this folder: permission denied")
+        raise _input_error(f"`{path}`: cannot create a file in this folder: permission denied")
     if not path.is_dir() and not force:
-        raise _wrong(f"`{path}`: the measurement would overwrite this file; expected a folder, or --force")
+        raise _input_error(
+            f"`{path}`: the measurement would overwrite this file; expected a folder, or --force"
+        )
 
 
 @contextmanager
-def measured_file(path: Path, force: bool) -> Iterator[Path]:
+def file_to_measure(path: Path, force: bool) -> Iterator[Path]:
     """File to measure: a new one in a folder, removed at the end, or with `force` an existing one.
 
     Raises:
@@ -130,7 +132,7 @@ def measured_file(path: Path, force: bool) -> Iterator[Path]:
         try:
             handle, name = tempfile.mkstemp(prefix=".leeward-profile-", dir=path)
         except OSError as error:
-            raise _wrong(f"`{path}`: cannot create a file in this folder: {error.strerror}") from None
+            raise _input_error(f"`{path}`: cannot create a file in this folder: {error.strerror}") from None
         os.close(handle)
         try:
             yield Path(name)
@@ -141,9 +143,9 @@ def measured_file(path: Path, force: bool) -> Iterator[Path]:
 
 
 def measure(
-    settings: Settings, file: Path, done: Callable[[], object] = lambda: None
+    settings: Settings, file: Path, advance: Callable[[], object] = lambda: None
 ) -> tuple[list[tuple[Job, dict[str, Any]]], str]:
-    """Runs all jobs, and calls `done` after each.
+    """Runs all jobs, and calls `advance` after each.
 
     Returns:
         Each job with the output of fio, and the version of fio.
@@ -152,32 +154,32 @@ def measure(
         InputError: fio is not installed, or failed.
     """
     if shutil.which("fio") is None:
-        missing = _wrong("fio, which measures, is not installed")
+        missing = _input_error("fio, which measures, is not installed")
         missing.add_note(HINT)
         raise missing
-    found, version = [], ""
+    results, version = [], ""
     for job in jobs(settings):
         ran = subprocess.run(command(job, file), capture_output=True, text=True, check=False)
         try:
             # Warnings may precede the JSON.
-            said = json.loads(ran.stdout[max(ran.stdout.find("{"), 0) :])
-            version, (result,) = said["fio version"], said["jobs"]
+            document = json.loads(ran.stdout[max(ran.stdout.find("{"), 0) :])
+            version, (result,) = document["fio version"], document["jobs"]
         except (ValueError, KeyError, TypeError):
             result = None
         if ran.returncode or result is None or result["error"]:
             lines = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("fio")]
             why = lines[0] if lines else f"fio ended with code {ran.returncode} and no word"
-            failed = _wrong(f"{job.what} of {job.size} bytes: {why}")
+            error = _input_error(f"{job.what} of {job.size} bytes: {why}")
             if not settings.buffered:
-                failed.add_note("a file system without direct I/O can be measured with --buffered only")
-            raise failed
-        found.append((job, result))
-        done()
-    return found, version
+                error.add_note("a file system without direct I/O can be measured with --buffered only")
+            raise error
+        results.append((job, result))
+        advance()
+    return results, version
 
 
 def profile(
-    settings: Settings, found: list[tuple[Job, dict[str, Any]]], version: str, name: str
+    settings: Settings, results: list[tuple[Job, dict[str, Any]]], version: str, name: str
 ) -> dict[str, Any]:
     """Content of a device file, from the output of fio.
 
@@ -186,18 +188,20 @@ def profile(
     """
     rates: dict[tuple[int, int], tuple[float, float]] = {}
     unloaded: list[dict[str, Any]] = []
-    for job, result in found:
-        counted = {kind: result[kind]["total_ios"] for kind in KINDS}
-        wanted = [kind for kind, share in zip(KINDS, (job.reads, 100 - job.reads), strict=True) if share]
+    for job, result in results:
+        counts = {kind: result[kind]["total_ios"] for kind in KINDS}
+        kinds = [kind for kind, share in zip(KINDS, (job.reads, 100 - job.reads), strict=True) if share]
         if job.what == "fill":
             continue
-        for kind in wanted:
-            if not counted[kind]:
-                raise _wrong(f"no {kind} of {job.size} bytes was done in {settings.seconds} s; take longer")
+        for kind in kinds:
+            if not counts[kind]:
+                raise _input_error(
+                    f"no {kind} of {job.size} bytes was done in {settings.seconds} s; take longer"
+                )
         if job.what == "saturation":
             rates[job.size, job.reads] = (result["read"]["iops"], result["write"]["iops"])
         else:
-            unloaded += _tail(job.size, wanted[0], result[wanted[0]])
+            unloaded += _tail(job.size, kinds[0], result[kinds[0]])
     table = []
     for size in settings.sizes:
         read, write = rates[size, 100][0], rates[size, 0][1]
@@ -218,13 +222,13 @@ def profile(
     }
 
 
-def _tail(size: int, kind: str, said: dict[str, Any]) -> list[dict[str, Any]]:
+def _tail(size: int, kind: str, figures: dict[str, Any]) -> list[dict[str, Any]]:
     """Percentiles with enough slower requests."""
-    count = said["total_ios"]
-    shown = {float(key): value for key, value in said["lat_ns"]["percentile"].items()}
+    count = figures["total_ios"]
+    percentiles = {float(key): value for key, value in figures["lat_ns"]["percentile"].items()}
     # The median is always there, so that each kind has an entry.
     return [
-        {"kind": kind, "size_bytes": size, "percentile": p, "seconds": max(shown[p], 1) / 1e9}
+        {"kind": kind, "size_bytes": size, "percentile": p, "seconds": max(percentiles[p], 1) / 1e9}
         for p in PERCENTILES
         if p == PERCENTILES[0] or count * (1 - p / 100) >= BEYOND
     ]
@@ -234,5 +238,5 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["kind"], row["percentile"], row["size_bytes"]))
 
 
-def _wrong(message: str) -> InputError:
+def _input_error(message: str) -> InputError:
     return InputError("--fio", None, None, None, message)

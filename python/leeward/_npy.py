@@ -27,9 +27,9 @@ def read(path: str | PathLike[str]) -> Array:
         array = cast("Array", numpy.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
-        raise _wrong(path, why) from None
+        raise _input_error(path, why) from None
     except (ValueError, EOFError, TypeError, OverflowError, SyntaxError) as error:
-        raise _wrong(path, f"not readable as a NumPy array: {_first_line(error)}") from None
+        raise _input_error(path, f"not readable as a NumPy array: {_first_line(error)}") from None
     return numbers(array, str(path))
 
 
@@ -40,7 +40,7 @@ def numbers(array: Array, name: str) -> Array:
         InputError: The array holds anything else; the error calls it `name`.
     """
     if array.dtype.kind not in "iuf":
-        raise _wrong(name, f"an array of {array.dtype}; expected numbers")
+        raise _input_error(name, f"an array of {array.dtype}; expected numbers")
     return array
 
 
@@ -48,5 +48,5 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _wrong(name: str | PathLike[str], message: str) -> InputError:
+def _input_error(name: str | PathLike[str], message: str) -> InputError:
     return InputError(str(name), None, None, None, message)

@@ -38,12 +38,12 @@ def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tup
         file.close()
         raise ValueError(f"{rows:,} rows: more than {MOST_ROWS:,}")
     names = file.schema_arrow.names
-    wanted = [name for name in columns if name in names]
-    if not wanted:
+    present = [name for name in columns if name in names]
+    if not present:
         file.close()
         return names, iter(())
-    schema = pyarrow.schema([(name, _plain(file.schema_arrow.field(name).type)) for name in wanted])
-    return wanted, _read(file, schema)
+    schema = pyarrow.schema([(name, _batch_type(file.schema_arrow.field(name).type)) for name in present])
+    return present, _read(file, schema)
 
 
 def as_csv(path: str | PathLike[str], columns: list[str]) -> bytes:
@@ -73,7 +73,7 @@ def _unreadable(error: Exception) -> ValueError:
     return ValueError(f"not readable as a table: {str(error).splitlines()[0]}")
 
 
-def _plain(kind: Any) -> Any:
+def _batch_type(kind: Any) -> Any:
     """The type of a column in batches; other types become texts."""
     kind = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_unsigned_integer(kind):

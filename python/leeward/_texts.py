@@ -6,9 +6,9 @@ from typing import Any
 from leeward._native import bytes_text, rate_text
 
 
-def parts(text: str) -> list[str]:
+def split_at_commas(text: str) -> list[str]:
     """Splits a list at commas outside of brackets and quotes: `a,b:offsets=[1,2]`."""
-    made, depth, quote = [""], 0, ""
+    result, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
             quote = "" if letter == quote else quote
@@ -17,28 +17,28 @@ def parts(text: str) -> list[str]:
         else:
             depth += (letter in "[{") - (letter in "]}")
         if letter == "," and depth == 0 and not quote:
-            made.append("")
+            result.append("")
         else:
-            made[-1] += letter
-    return made
+            result[-1] += letter
+    return result
 
 
-def rates(of: Mapping[str, Any]) -> str:
+def rates_text(links: Mapping[str, Any]) -> str:
     """Capacities of links of a kind, as `Cluster.describe` returns them."""
-    return span(rate_text(of["least_bps"]), rate_text(of["most_bps"]))
+    return range_text(rate_text(links["least_bps"]), rate_text(links["most_bps"]))
 
 
-def oversubscription(of: Mapping[str, Any]) -> str:
+def oversubscription_text(links: Mapping[str, Any]) -> str:
     """Oversubscription of links of a kind; empty where no link is below them."""
-    ends = [of[f"{end}_oversubscription"] for end in ("least", "most")]
-    return "" if None in ends else span(*(f"{ratio:.3g}:1" for ratio in ends))
+    ends = [links[f"{end}_oversubscription"] for end in ("least", "most")]
+    return "" if None in ends else range_text(*(f"{ratio:.3g}:1" for ratio in ends))
 
 
-def speed(of: Mapping[str, Any], way: str) -> str:
+def speed_text(devices: Mapping[str, Any], way: str) -> str:
     """Speed at which devices of a kind `read` or `write`."""
-    return f"{bytes_text(of[f'{way}_bps'] // 8)}/s"
+    return f"{bytes_text(devices[f'{way}_bps'] // 8)}/s"
 
 
-def span(least: str, most: str) -> str:
+def range_text(least: str, most: str) -> str:
     """Range from the least to the most, or one value if both are equal."""
     return least if least == most else f"{least} to {most}"

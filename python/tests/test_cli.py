@@ -14,7 +14,7 @@ import typer
 import leeward
 import leeward_command
 from leeward import cli
-from leeward.cli.options import listed
+from leeward.cli.options import split_list
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -323,4 +323,4 @@ def test_the_library_does_not_import_the_command_line() -> None:
     ],
 )
 def test_a_list_is_split_at_commas_outside_brackets_and_quotes(text: str, parts: list[str]) -> None:
-    assert listed(text) == parts
+    assert split_list(text) == parts

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import Client, InputError, ProblemError, RefusedError, UnreachableError
-from leeward.client import shapes
+from leeward.client import types
 from leeward.client.events import Event, events
 from leeward.client.http import Answer, Http
 
@@ -141,7 +141,7 @@ def test_typed_dicts_have_the_fields_of_the_openapi_schemas(service: str) -> Non
     called = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {"Score": "HostScore"}
     # A host's report is keyed by its name; a decision has its request by kind.
     apart = {"HostReport": {"host"}, "Decision": {"kind", "request"}}
-    records = {name: shape for name, shape in vars(shapes).items() if is_typeddict(shape)}
+    records = {name: shape for name, shape in vars(types).items() if is_typeddict(shape)}
     for name, shape in records.items():
         described = schemas[called.get(name, name)]["properties"].keys()
         assert shape.__annotations__.keys() ^ described == apart.get(name, set()), name

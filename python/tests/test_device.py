@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leeward._fio import BEYOND, Settings, jobs, measured_file, profile
+from leeward._fio import BEYOND, Settings, file_to_measure, jobs, profile
 from leeward.errors import InputError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -100,12 +100,12 @@ def test_an_existing_file_is_not_overwritten_without_force(tmp_path: Path) -> No
     (tmp_path / "data").write_text("precious")
     with (
         pytest.raises(InputError, match="the measurement would overwrite this file"),
-        measured_file(tmp_path / "data", force=False),
+        file_to_measure(tmp_path / "data", force=False),
     ):
         pytest.fail("it was given out")
-    with measured_file(tmp_path / "data", force=True) as file:
+    with file_to_measure(tmp_path / "data", force=True) as file:
         assert file == tmp_path / "data"
-    with measured_file(tmp_path, force=False) as file:
+    with file_to_measure(tmp_path, force=False) as file:
         assert file.parent == tmp_path
         assert file != tmp_path / "data"
     assert [path.name for path in tmp_path.iterdir()] == ["data"]

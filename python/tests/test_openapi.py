@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, response_
 
 from leeward import Client
 from leeward.client.http import Http
-from leeward.client.shapes import TaskReport
+from leeward.client.types import TaskReport
 
 Served = Callable[..., AbstractContextManager[str]]
 Operation = APIOperation[Any, Any, Any, Any]

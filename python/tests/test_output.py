@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leeward._files import whole_file, whole_folder
+from leeward._files import atomic_file, atomic_folder
 from leeward.cli.output import print_table
 from leeward.cli.progress import patience, progress
 
@@ -135,14 +135,14 @@ def test_a_file_is_replaced_only_when_complete(tmp_path: Path) -> None:
     target.write_text("old")
 
     def fail_half_way() -> None:
-        with whole_file(target) as path:
+        with atomic_file(target) as path:
             path.write_text("half")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail_half_way()
     assert target.read_text() == "old"
-    with whole_file(target) as path:
+    with atomic_file(target) as path:
         assert path.suffix == ".json"
         path.write_text("new")
         assert target.read_text() == "old"
@@ -151,12 +151,12 @@ def test_a_file_is_replaced_only_when_complete(tmp_path: Path) -> None:
 
 
 def test_writing_a_file_into_a_missing_folder_names_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError) as caught, whole_file(tmp_path / "none" / "result.json"):
+    with pytest.raises(FileNotFoundError) as caught, atomic_file(tmp_path / "none" / "result.json"):
         pass
     assert caught.value.filename == str(tmp_path / "none")
 
 
-@pytest.mark.parametrize("replace", [whole_file, whole_folder])
+@pytest.mark.parametrize("replace", [atomic_file, atomic_folder])
 def test_write_errors_name_the_target_and_not_the_temporary_file(
     tmp_path: Path, replace: Callable[[Path], AbstractContextManager[Path]]
 ) -> None:
@@ -175,7 +175,7 @@ def test_a_folder_is_replaced_only_when_complete(tmp_path: Path) -> None:
     target = tmp_path / "above" / "results"
 
     def write(text: str, whole: bool = True) -> None:
-        with whole_folder(target) as path:
+        with atomic_folder(target) as path:
             (path / f"{text}.txt").write_text(text)
             if not whole:
                 raise RuntimeError
@@ -194,7 +194,7 @@ def test_a_replaced_folder_keeps_its_permissions(tmp_path: Path, mode: int) -> N
     target = tmp_path / "results"
     target.mkdir()
     target.chmod(mode)
-    with whole_folder(target) as path:
+    with atomic_folder(target) as path:
         (path / "new.txt").write_text("new")
     assert target.stat().st_mode & 0o777 == mode
     assert os.listdir(target) == ["new.txt"]

@@ -15,7 +15,7 @@ import typer
 
 import leeward
 from leeward import cli, probe
-from leeward.cli.probe.options import left_out
+from leeward.cli.probe.options import report_failures
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 LEEWARD = Path(sys.executable).with_name("leeward")
@@ -109,9 +109,9 @@ def test_cross_steady_and_train_probes_report_their_measurements(run: Run, hosts
 def test_failed_measurements_are_reported_once_and_exit_with_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    left_out([], "of 3 trains could not be measured")
+    report_failures([], "of 3 trains could not be measured")
     with pytest.raises(typer.Exit) as ended:
-        left_out(["gone", "slow", "gone"], "of 9 trains could not be measured")
+        report_failures(["gone", "slow", "gone"], "of 9 trains could not be measured")
     assert ended.value.exit_code == 1
     message = "error: gone\nerror: slow\nerror: 3 of 9 trains could not be measured\n"
     assert capsys.readouterr() == ("", message)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import Cluster, InputError
-from leeward._heads import head
-from leeward._ragged import why
+from leeward._csv_errors import find_error
+from leeward._table_head import head
 from leeward.hotspots.causes.tables import Column
 from leeward.hotspots.causes.tables import read as read_table
 from leeward.impact import columns
@@ -93,13 +93,13 @@ def test_a_ragged_row_of_a_fleet_table_is_reported_with_file_and_line(
 
 def test_invalid_utf8_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n\n3,\xff\n")
-    assert str(why(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:4: `3,?`: not text in UTF-8"
+    assert str(find_error(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:4: `3,?`: not text in UTF-8"
 
 
 def test_only_the_first_of_many_columns_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(",".join(f"c{at}" for at in range(1200)) + "\n1\n")
     expected = "expected 1,200 as in the header: c0, c1, c2, c3, c4, c5, c6, c7 and 1,192 more"
-    assert str(why(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:2: `1`: 1 columns; {expected}"
+    assert str(find_error(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:2: `1`: 1 columns; {expected}"
 
 
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=6)
@@ -122,10 +122,10 @@ def test_the_reported_line_is_the_start_of_the_row(
     writer.writerows([["a", "b", "c"], *rows[:at]])
     line = text.getvalue().count("\n") + 1
     path.write_text(text.getvalue() + "\n".join(['"1"']), encoding="utf-8", newline="")
-    assert str(why(path, line if known else None)).startswith(f'{path}:{line}: `"1"`: 1 columns')
+    assert str(find_error(path, line if known else None)).startswith(f'{path}:{line}: `"1"`: 1 columns')
     writer.writerow(["x"] * width)
     writer.writerows(rows[at:])
     path.write_text(text.getvalue(), encoding="utf-8", newline="")
-    assert str(why(path, line if known else None)).startswith(f"{path}:{line}: ")
+    assert str(find_error(path, line if known else None)).startswith(f"{path}:{line}: ")
     if known:
-        assert why(path, 1) is None
+        assert find_error(path, 1) is None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from leeward.cli.options import given_by, listed, place, whole
+from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
 from leeward.cli.simulate import STEPS, steps
@@ -61,13 +61,13 @@ def reproduce(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 100_000), help="Number of seeds, from 1 on.")
+        int, typer.Option(metavar="N", parser=whole_number(1, 100_000), help="Number of seeds, from 1 on.")
     ] = 10,
     jobs: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            parser=whole(1, 1024),
+            parser=whole_number(1, 1024),
             help="Number of runs at once, 1 to 1024; by default one for each processor.",
         ),
     ] = None,
@@ -83,7 +83,7 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            parser=place,
+            parser=parse_path,
             help="Folder for rows, pictures and runs, from which a stopped reproduction continues; by default"
             " reproduce- and the paper's name.",
             show_default=False,
@@ -98,15 +98,15 @@ def reproduce(
     """
     from leeward_reproduce import kept, perform, table
 
-    figures = listed(figure)
+    figures = split_list(figure)
     flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
     folder = out or Path(f"reproduce-{paper}")
-    with remarks_to_stderr(), given_by(figures="--figure", paper="PAPER", **flags), resumable(folder):
+    with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
         by = perform.check(paper, figures, seeds, jobs, folder, horizon)
         print(by.words, file=sys.stderr)
         count = max(perform.runs(paper, figures, seeds), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
-            tell = steps(advance, each=STEPS * count)
+            tell = steps(advance, steps_of_task=STEPS * count)
             rows = perform.reproduce(
                 paper,
                 figures,

@@ -5,7 +5,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leeward._files import whole_file
+from leeward._files import atomic_file
 from leeward.report.style import SETTINGS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def write(folder: Path, name: str, draw: "Callable[[], Figure] | None") -> None:
         if kind not in pictures:
             path.unlink(missing_ok=True)
             continue
-        with whole_file(path) as temporary:
+        with atomic_file(path) as temporary:
             temporary.write_bytes(pictures[kind])
 
 

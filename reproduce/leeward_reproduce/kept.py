@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from leeward._files import check_folder, unfinished, whole_file
+from leeward._files import atomic_file, check_folder, is_temporary
 from leeward._native import __version__
 from leeward.errors import InputError
 from leeward_reproduce.rows import Row
@@ -81,7 +81,7 @@ def earlier(out: Path, by: Inputs) -> list[Row]:
     here = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
     texts = (RUN, ROWS, RESULTS)
     known = (*texts, PICTURES, SWEEPS)
-    strange = [name for name in here if name not in known and not unfinished(name, texts)]
+    strange = [name for name in here if name not in known and not is_temporary(name, texts)]
     if strange:
         raise _wrong(out, f"holds `{strange[0]}`; expected an empty folder or an earlier reproduction")
     if not {ROWS, RESULTS} & set(here):
@@ -118,7 +118,7 @@ def write(out: Path, by: Inputs, titles: Mapping[str, str], rows: Sequence[Row])
 
 
 def _write(path: Path, text: str) -> None:
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

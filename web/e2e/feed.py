@@ -14,7 +14,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import leeward
-from leeward.client.shapes import Decision, DeviceReport, HostReport
+from leeward.client.types import Decision, DeviceReport, HostReport
 
 RACKS, HOSTS, JOBS = 40, 8, 160
 RACK_BPS, HOST_BPS = 40e9, 10e9

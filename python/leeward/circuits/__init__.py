@@ -24,8 +24,8 @@ in the same way:
 """
 
 from leeward.circuits.network import Network
-from leeward.circuits.own import read_days
 from leeward.circuits.picture import picture
 from leeward.circuits.scheduling import Circuit, Day, Schedule, read, schedule, schedulers
+from leeward.circuits.user_schedules import read_days
 
 __all__ = ["Circuit", "Day", "Network", "Schedule", "picture", "read", "read_days", "schedule", "schedulers"]

@@ -9,9 +9,9 @@ from leeward.circuits.scheduling import Schedule
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_NAMED = 16
+_MOST_NAMED_RACKS = 16
 """Greatest number of racks whose circuits show their destination."""
-_NARROW = 0.02
+_LEAST_WIDTH = 0.02
 """Least share of the width that has room for such a name."""
 
 
@@ -48,16 +48,16 @@ def _draw(axes: "Axes", one: Schedule, end_us: float) -> None:
     for day in one.days:
         start, length = 1e6 * day.start_s, 1e6 * day.length_s
         for circuit in day.circuits:
-            used = circuit.bytes / day.circuit_bytes if day.circuit_bytes else 0.0
+            utilization = circuit.bytes / day.circuit_bytes if day.circuit_bytes else 0.0
             axes.broken_barh(
                 [(start, length)],
                 (circuit.source - 0.45, 0.9),
-                facecolor=shade(0.1 + 0.75 * used),
+                facecolor=shade(0.1 + 0.75 * utilization),
                 edgecolor="#1c3d5a",
                 linewidth=0.4,
             )
-            if one.racks <= _NAMED and length > _NARROW * end_us:
-                colour = "white" if used > 0.6 else "black"
+            if one.racks <= _MOST_NAMED_RACKS and length > _LEAST_WIDTH * end_us:
+                colour = "white" if utilization > 0.6 else "black"
                 place = (start + length / 2, circuit.source)
                 axes.text(
                     *place, str(circuit.destination), ha="center", va="center", fontsize=6, color=colour
@@ -65,7 +65,7 @@ def _draw(axes: "Axes", one: Schedule, end_us: float) -> None:
     axes.axvline(1e6 * one.week_s, color="#6f6f6f", linestyle=":", linewidth=1)
     axes.set_xlim(0, 1.005 * end_us)
     axes.set_ylim(one.racks - 0.5, -0.5)
-    if one.racks <= _NAMED:
+    if one.racks <= _MOST_NAMED_RACKS:
         axes.set_yticks(range(one.racks))
     axes.set_ylabel("source rack")
     days = f"{len(one.days)} days" if len(one.days) != 1 else "1 day"

@@ -10,7 +10,7 @@ import numpy
 from leeward import _native
 from leeward._arrays import Ints
 from leeward.circuits.network import Network
-from leeward.circuits.own import Own, days_of, name_of
+from leeward.circuits.user_schedules import UserScheduler, run_scheduler, scheduler_name
 from leeward.errors import InputError
 
 
@@ -131,7 +131,7 @@ def read(path: str | PathLike[str]) -> Ints:
 
         rows = _npy.read(path)
         try:
-            return _checked(rows)
+            return _check_demand(rows)
         except InputError as error:
             raise InputError(str(path), None, None, error.field, error.message) from None
     return numpy.array(_native.read_demand(str(path)), dtype=numpy.int64)
@@ -139,7 +139,7 @@ def read(path: str | PathLike[str]) -> Ints:
 
 def schedule(
     demand: Any,
-    scheduler: str | Own = "solstice",
+    scheduler: str | UserScheduler = "solstice",
     network: Network | None = None,
     *,
     settings: str | None = None,
@@ -163,23 +163,23 @@ def schedule(
             column, or the day.
     """
     texts = (network or Network()).texts()
-    wanted = read(demand) if isinstance(demand, str | PathLike) else _checked(demand)
-    rows = wanted.tolist()
+    matrix = read(demand) if isinstance(demand, str | PathLike) else _check_demand(demand)
+    rows = matrix.tolist()
     if callable(scheduler):
-        name = name_of(scheduler)
+        name = scheduler_name(scheduler)
         if settings is not None:
             message = f"beside the function `{name}`, which takes none: expected the name of a scheduler"
             raise InputError("settings", None, None, None, message)
-        days = days_of(scheduler, wanted, network or Network())
-        made = _native.evaluate_circuits(rows, texts, days, name)
+        days = run_scheduler(scheduler, matrix, network or Network())
+        fields = _native.evaluate_circuits(rows, texts, days, name)
     else:
-        made = _native.schedule_circuits(rows, texts, scheduler, settings)
-    of_week = [
+        fields = _native.schedule_circuits(rows, texts, scheduler, settings)
+    week_days = [
         Day(**{**day, "circuits": tuple(Circuit(**circuit) for circuit in day["circuits"])})
-        for day in made["days"]
+        for day in fields["days"]
     ]
-    left = numpy.array(made["left"], dtype=numpy.int64)
-    return Schedule(**{**made, "days": tuple(of_week), "left": left})
+    left = numpy.array(fields["left"], dtype=numpy.int64)
+    return Schedule(**{**fields, "days": tuple(week_days), "left": left})
 
 
 def schedulers() -> list[dict[str, Any]]:
@@ -187,7 +187,7 @@ def schedulers() -> list[dict[str, Any]]:
     return _native.circuit_schedulers()
 
 
-def _checked(demand: Any) -> Ints:
+def _check_demand(demand: Any) -> Ints:
     """A demand as whole bytes.
 
     Raises:

@@ -114,11 +114,11 @@ def main() -> None:
         code = app(prog_name="leeward", standalone_mode=False) or 0
         sys.stdout.flush()
     except InputError as error:
-        code = _tell(str(error), *getattr(error, "__notes__", ()), code=2)
+        code = _print_error(str(error), *getattr(error, "__notes__", ()), code=2)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         hints = [f"{context.command_path} --help"] if context else []
-        code = _tell(error.format_message(), *hints, code=2)
+        code = _print_error(error.format_message(), *hints, code=2)
     except BrokenPipeError:
         # The reader closed the pipe.
         _flush()
@@ -126,7 +126,7 @@ def main() -> None:
     except OSError as error:
         _flush()
         why = error.strerror or str(error)
-        code = _tell(f"{error.filename}: {why}" if error.filename else why, code=1)
+        code = _print_error(f"{error.filename}: {why}" if error.filename else why, code=1)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
@@ -140,7 +140,7 @@ def _flush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _tell(problem: str, *hints: str, code: int) -> int:
+def _print_error(problem: str, *hints: str, code: int) -> int:
     print("error:", " ".join(problem.split()), file=sys.stderr)
     for hint in hints:
         print("hint:", hint, file=sys.stderr)

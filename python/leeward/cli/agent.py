@@ -85,7 +85,7 @@ def agent(
 
     # The default action ends it at a signal; Python's own handler would wait until it ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    said: dict[str, str | list[str] | None] = {
+    settings: dict[str, str | list[str] | None] = {
         "controllers": controller,
         "host": host,
         "interfaces": interface or [],
@@ -96,4 +96,4 @@ def agent(
         "probe_listen": probe_listen,
         "secret": secret,
     }
-    _native.run_agent(said, tell)
+    _native.run_agent(settings, tell)

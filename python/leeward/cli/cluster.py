@@ -5,9 +5,9 @@ from typing import Annotated, Any
 import typer
 
 from leeward._native import Cluster, bytes_text
-from leeward._texts import oversubscription, rates, speed
+from leeward._texts import oversubscription_text, rates_text, speed_text
 from leeward.cli import cluster_import
-from leeward.cli.options import advised
+from leeward.cli.options import hint_schema
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
 
@@ -51,7 +51,7 @@ def show(
 
 def read(file: str) -> Cluster:
     """Reads a cluster file for a command."""
-    with advised("cluster"), patience(f"reading {file}"):
+    with hint_schema("cluster"), patience(f"reading {file}"):
         return Cluster.from_file(file)
 
 
@@ -66,8 +66,8 @@ def _print_description(description: dict[str, Any]) -> None:
             (
                 links["kind"].replace("_", " "),
                 f"{links['count']:,}",
-                rates(links),
-                oversubscription(links),
+                rates_text(links),
+                oversubscription_text(links),
             )
             for links in description["links"]
         ],
@@ -81,8 +81,8 @@ def _print_description(description: dict[str, Any]) -> None:
                 (
                     device["name"],
                     f"{device['count']:,}",
-                    speed(device, "read"),
-                    speed(device, "write"),
+                    speed_text(device, "read"),
+                    speed_text(device, "write"),
                     bytes_text(device["capacity_bytes"]) if device["capacity_bytes"] else "unlimited",
                 )
                 for device in description["devices"]

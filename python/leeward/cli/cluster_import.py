@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.options import given_by, one_of, place
+from leeward.cli.options import choice, name_flags, parse_path
 from leeward.cli.progress import patience
 from leeward.errors import InputError
 from leeward.importers import Format
@@ -56,7 +56,7 @@ def import_(
     form: Annotated[
         Format,
         typer.Argument(
-            metavar="FORMAT", parser=one_of(Format), help=f"One of: {', '.join(Format)}.", show_default=False
+            metavar="FORMAT", parser=choice(Format), help=f"One of: {', '.join(Format)}.", show_default=False
         ),
     ],
     files: Annotated[
@@ -101,7 +101,7 @@ def import_(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", parser=place, help="Output file; by default stdout.", show_default=False
+            metavar="FILE", parser=parse_path, help="Output file; by default stdout.", show_default=False
         ),
     ] = None,
 ) -> None:
@@ -111,7 +111,7 @@ def import_(
         -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or switch. Most of
         them do not know the speed of links: options give it, and a missing speed is an error.
     """
-    from leeward._files import check_file, whole_file
+    from leeward._files import atomic_file, check_file
     from leeward.importers import read
     from leeward.importers.cluster_file import Speeds, cluster_file
 
@@ -119,7 +119,7 @@ def import_(
         check_file(out, "--out")
     flags = {"rack_label": "--rack-label", "pod_label": "--pod-label", "tors": "--tors", "spines": "--spines"}
     with patience(f"reading {len(files):,} {'files' if len(files) > 1 else 'file'}"):
-        with given_by(**flags):
+        with name_flags(**flags):
             topology = read(
                 form,
                 files,
@@ -130,7 +130,7 @@ def import_(
                 spines=spines,
             )
         try:
-            with given_by(**_SPEED_FLAGS):
+            with name_flags(**_SPEED_FLAGS):
                 speeds = Speeds(nic, rack_link, oversubscription, pod_link, pod_oversubscription)
                 text = cluster_file(topology, speeds, name)
         except InputError:
@@ -139,7 +139,7 @@ def import_(
     if out is None:
         print(text, end="")
     else:
-        with whole_file(out) as path:
+        with atomic_file(out) as path:
             path.write_text(text, encoding="utf-8")
     _tell(topology)
 
@@ -153,5 +153,5 @@ def _tell(topology: "Topology") -> None:
     for note in topology.notes:
         print(note, file=sys.stderr)
     for reason, number, examples in topology.left_out:
-        named = f": {', '.join(examples)}" + (", ..." if number > len(examples) else "") if examples else ""
-        print(f"left out: {number:,} {reason} ({_REASONS[reason]}){named}", file=sys.stderr)
+        names = f": {', '.join(examples)}" + (", ..." if number > len(examples) else "") if examples else ""
+        print(f"left out: {number:,} {reason} ({_REASONS[reason]}){names}", file=sys.stderr)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from leeward.cli.options import given_by, place
+from leeward.cli.options import name_flags, parse_path
 from leeward.client import Client, ProblemError, UnreachableError
-from leeward.client.asking import URL
+from leeward.client.base import URL
 from leeward.errors import InputError
 
 ControllerOption = Annotated[
@@ -26,7 +26,7 @@ TokenFileOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        parser=place,
+        parser=parse_path,
         help="A file with the token to show; by default that of the variable LEEWARD_TOKEN.",
         show_default=False,
     ),
@@ -35,7 +35,7 @@ CaOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        parser=place,
+        parser=parse_path,
         help="PEM file of the authority of the controller's certificate.",
         show_default=False,
     ),
@@ -59,26 +59,26 @@ def client(url: str, token_file: Path | None, ca: Path | None, patience_s: float
             raise InputError("--token-file", None, None, None, f"`{token_file}`: {why}") from None
         if not token:
             raise InputError("--token-file", None, None, None, f"`{token_file}`: there is no token in it")
-    with given_by(url="--controller", token="--token-file" if token_file else "LEEWARD_TOKEN", ca="--ca"):
+    with name_flags(url="--controller", token="--token-file" if token_file else "LEEWARD_TOKEN", ca="--ca"):
         return Client(url, token=token, ca=ca, timeout_s=30.0, patience_s=patience_s)
 
 
 @contextmanager
-def asking() -> Iterator[None]:
+def controller_errors() -> Iterator[None]:
     """Reports in one line that a controller refuses, or that none answers.
 
     Raises:
         InputError: A controller refuses, or none answers.
     """
     try:
-        with given_by(ca="--ca"):
+        with name_flags(ca="--ca"):
             yield
     except UnreachableError as error:
-        raised = InputError("--controller", None, None, None, str(error))
-        raised.add_note("leeward serve starts one; --controller URL says where it is")
-        raise raised from None
+        report = InputError("--controller", None, None, None, str(error))
+        report.add_note("leeward serve starts one; --controller URL says where it is")
+        raise report from None
     except ProblemError as error:
-        raised = InputError("--controller", None, None, None, str(error))
+        report = InputError("--controller", None, None, None, str(error))
         if error.word in ("unauthorized", "forbidden"):
-            raised.add_note("--token-file FILE, or the variable LEEWARD_TOKEN, gives the client's token")
-        raise raised from None
+            report.add_note("--token-file FILE, or the variable LEEWARD_TOKEN, gives the client's token")
+        raise report from None

@@ -52,27 +52,29 @@ def list_sets(
 
     Shows their content, source and licence, and the files that are here.
     """
-    wanted = [data.find(name) for name in names] if names else list(data.sets())
+    trace_sets = [data.find(name) for name in names] if names else list(data.sets())
     if output is Format.json:
-        print_json([described(known) for known in wanted])
+        print_json([set_record(trace_set) for trace_set in trace_sets])
     elif names:
-        for at, known in enumerate(wanted):
+        for at, trace_set in enumerate(trace_sets):
             print("\n" * (at > 0), end="")
-            print_set(known)
+            print_set(trace_set)
     else:
         print_table(
             ("NAME", "LICENCE", "SIZE", "HERE", "GET", "WHAT"),
             "<<><<<",
             [
                 (
-                    known.name,
-                    known.licence,
-                    file_size_text(known.bytes),
-                    of_files(known, [file for file in known.files if place(known, file).is_file()]),
-                    of_files(known, [file for file in known.files if file.path], none="by hand"),
-                    known.what,
+                    trace_set.name,
+                    trace_set.licence,
+                    file_size_text(trace_set.bytes),
+                    count_text(
+                        trace_set, [file for file in trace_set.files if file_path(trace_set, file).is_file()]
+                    ),
+                    count_text(trace_set, [file for file in trace_set.files if file.path], none="by hand"),
+                    trace_set.what,
                 )
-                for known in wanted
+                for trace_set in trace_sets
             ],
         )
 
@@ -87,38 +89,43 @@ def get(names: Names) -> None:
     from leeward.data import fetch
 
     failed = False
-    for known in [data.find(name) for name in names]:
-        folder = data.folder() / known.name
-        if known.licence == data.NO_LICENCE:
-            tell(f"{known.name}: no licence is stated; for your own use, not to be redistributed")
-        states = {file: fetch.state(folder, file) for file in known.files}
-        for file in known.files:
+    for trace_set in [data.find(name) for name in names]:
+        folder = data.folder() / trace_set.name
+        if trace_set.licence == data.NO_LICENCE:
+            print_line(f"{trace_set.name}: no licence is stated; for your own use, not to be redistributed")
+        states = {file: fetch.state(folder, file) for file in trace_set.files}
+        for file in trace_set.files:
             if states[file] is fetch.State.wrong:
                 failed = True
-                tell(f"error: {folder / file.name}: not the file that is known: the checksum is another")
-                tell("hint: remove it" + (f"; leeward data get {known.name} fetches it" if file.path else ""))
-        missing = [file for file in known.files if states[file] is fetch.State.missing]
-        fetched = [file for file in missing if file.path]
-        with progress(f"fetching {known.name}", sum(file.bytes for file in fetched)) as advance:
-            for at, file in enumerate(fetched, 1):
+                print_line(
+                    f"error: {folder / file.name}: not the file that is known: the checksum is another"
+                )
+                print_line(
+                    "hint: remove it"
+                    + (f"; leeward data get {trace_set.name} fetches it" if file.path else "")
+                )
+        missing = [file for file in trace_set.files if states[file] is fetch.State.missing]
+        downloads = [file for file in missing if file.path]
+        with progress(f"fetching {trace_set.name}", sum(file.bytes for file in downloads)) as advance:
+            for at, file in enumerate(downloads, 1):
                 try:
                     fetch.fetch(folder, file, advance)
                     states[file] = fetch.State.right
                 except fetch.FetchError as error:
                     failed = True
-                    tell(f"error: {error}")
+                    print_line(f"error: {error}")
                     if isinstance(error, fetch.HostError):
-                        left = len(fetched) - at
-                        if left:
-                            tell(f"{known.name}: {left} more from this host not tried")
+                        remaining = len(downloads) - at
+                        if remaining:
+                            print_line(f"{trace_set.name}: {remaining} more from this host not tried")
                         break
         for file in missing:
             if file.by_hand:
-                tell(f"{known.name}: {file.name} cannot be fetched: {file.by_hand}")
-                tell(f"hint: put it at {folder / file.name}")
+                print_line(f"{trace_set.name}: {file.name} cannot be fetched: {file.by_hand}")
+                print_line(f"hint: put it at {folder / file.name}")
         right = sum(state is fetch.State.right for state in states.values())
         failed = failed or right == 0
-        tell(f"{known.name}: {right} of {len(states)} files are here and right, in {folder}")
+        print_line(f"{trace_set.name}: {right} of {len(states)} files are here and right, in {folder}")
     if failed:
         raise typer.Exit(1)
 
@@ -129,19 +136,19 @@ def path(name: Name) -> None:
 
     The folder may still be missing.
     """
-    known = data.find(name)
-    print(data.folder() / known.name)
-    if not all(place(known, file).is_file() for file in known.files):
-        tell(f"not all of it is there; leeward data get {name} says what is missing")
+    trace_set = data.find(name)
+    print(data.folder() / trace_set.name)
+    if not all(file_path(trace_set, file).is_file() for file in trace_set.files):
+        print_line(f"not all of it is there; leeward data get {name} says what is missing")
 
 
-def print_set(known: data.TraceSet) -> None:
+def print_set(trace_set: data.TraceSet) -> None:
     """Prints all facts about a set."""
-    print(f"{known.name}: {known.what}")
-    print(f"source: https://github.com/{known.repository} at {known.commit}")
-    print(f"licence: {known.licence}")
-    print(f"cite: {known.cite}")
-    print(f"here: {data.folder() / known.name}")
+    print(f"{trace_set.name}: {trace_set.what}")
+    print(f"source: https://github.com/{trace_set.repository} at {trace_set.commit}")
+    print(f"licence: {trace_set.licence}")
+    print(f"cite: {trace_set.cite}")
+    print(f"here: {data.folder() / trace_set.name}")
     print("Size and SHA-256 are of what is in a file, where its name ends in .gz.\n")
     print_table(
         ("FILE", "SIZE", "HERE", "SHA-256", "FROM"),
@@ -150,31 +157,31 @@ def print_set(known: data.TraceSet) -> None:
             (
                 file.name,
                 file_size_text(file.bytes),
-                "yes" if place(known, file).is_file() else "no",
+                "yes" if file_path(trace_set, file).is_file() else "no",
                 file.sha256,
                 f"{file.repository}/{file.commit}/{file.path}" if file.path else f"by hand: {file.by_hand}",
             )
-            for file in known.files
+            for file in trace_set.files
         ],
     )
 
 
-def described(known: data.TraceSet) -> dict[str, Any]:
+def set_record(trace_set: data.TraceSet) -> dict[str, Any]:
     """A set as JSON."""
     return {
-        "name": known.name,
-        "what": known.what,
-        "repository": known.repository,
-        "commit": known.commit,
-        "licence": known.licence,
-        "redistributable": known.licence != data.NO_LICENCE,
-        "cite": known.cite,
-        "bytes": known.bytes,
-        "path": str(data.folder() / known.name),
+        "name": trace_set.name,
+        "what": trace_set.what,
+        "repository": trace_set.repository,
+        "commit": trace_set.commit,
+        "licence": trace_set.licence,
+        "redistributable": trace_set.licence != data.NO_LICENCE,
+        "cite": trace_set.cite,
+        "bytes": trace_set.bytes,
+        "path": str(data.folder() / trace_set.name),
         "files": [
             {
                 "name": file.name,
-                "here": place(known, file).is_file(),
+                "here": file_path(trace_set, file).is_file(),
                 "bytes": file.bytes,
                 "sha256": file.sha256,
                 "checksum_of": "content" if file.compressed else "file",
@@ -183,23 +190,23 @@ def described(known: data.TraceSet) -> dict[str, Any]:
                 "path": file.path,
                 "by_hand": file.by_hand,
             }
-            for file in known.files
+            for file in trace_set.files
         ],
     }
 
 
-def place(known: data.TraceSet, file: data.TraceFile) -> Path:
+def file_path(trace_set: data.TraceSet, file: data.TraceFile) -> Path:
     """Path of a file, which may be missing."""
-    return data.folder() / known.name / file.name
+    return data.folder() / trace_set.name / file.name
 
 
-def of_files(known: data.TraceSet, some: list[data.TraceFile], none: str = "no") -> str:
+def count_text(trace_set: data.TraceSet, some: list[data.TraceFile], none: str = "no") -> str:
     """Text for a number of the files of a set."""
-    if len(some) in (0, len(known.files)):
+    if len(some) in (0, len(trace_set.files)):
         return "yes" if some else none
-    return f"{len(some)} of {len(known.files)} files"
+    return f"{len(some)} of {len(trace_set.files)} files"
 
 
-def tell(line: str) -> None:
+def print_line(line: str) -> None:
     """Prints a line for the user on stderr."""
     print(line, file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from leeward._files import check_file
-from leeward.cli.options import place
+from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption
 from leeward.cli.simulate import run, show
 
@@ -21,7 +21,7 @@ Examples:
 
 def demo(
     page: Annotated[
-        Path, typer.Option(metavar="FILE", parser=place, help="File for the page with pictures.")
+        Path, typer.Option(metavar="FILE", parser=parse_path, help="File for the page with pictures.")
     ] = Path("leeward-demo.html"),
     output: FormatOption = Format.table,
 ) -> None:

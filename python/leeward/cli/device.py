@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward._quantities import time_text, work_text
-from leeward.cli.options import given_by, listed, place, whole
+from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
 from leeward.errors import InputError
@@ -45,13 +45,13 @@ def profile(
         typer.Option(
             "--fio",
             metavar="FOLDER",
-            parser=place,
+            parser=parse_path,
             help="A folder on the device. A file is made in it, measured with fio, and removed.",
             show_default=False,
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", parser=place, help="File for the profile, as JSON.")
+        Path, typer.Option(metavar="FILE", parser=parse_path, help="File for the profile, as JSON.")
     ] = Path("device.json"),
     sizes: Annotated[
         str, typer.Option(metavar="SIZES", help="Sizes of requests, separated by commas.")
@@ -63,13 +63,14 @@ def profile(
         ),
     ] = "50",
     seconds: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 86_400), help="Seconds of each measurement.")
+        int, typer.Option(metavar="N", parser=whole_number(1, 86_400), help="Seconds of each measurement.")
     ] = 10,
     file_size: Annotated[
         str, typer.Option(metavar="SIZE", help="Size of the file that requests go to.")
     ] = "1GiB",
     depth: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1024), help="Requests outstanding at saturation.")
+        int,
+        typer.Option(metavar="N", parser=whole_number(1, 1024), help="Requests outstanding at saturation."),
     ] = 32,
     engine: Annotated[str, typer.Option(metavar="NAME", help="I/O engine of fio.")] = "libaio",
     buffered: Annotated[
@@ -91,9 +92,9 @@ def profile(
     a time. Other users of the device change the result. By default it takes four to five minutes, and writes
     1 GiB and more.
     """
-    from leeward._files import check_file, whole_file
-    from leeward._fio import Settings, check_place, command, jobs, measure, measured_file
-    from leeward._fio import profile as made_of
+    from leeward._files import atomic_file, check_file
+    from leeward._fio import Settings, check_place, command, file_to_measure, jobs, measure
+    from leeward._fio import profile as build_profile
     from leeward._native import check_device
 
     settings = Settings(
@@ -116,16 +117,16 @@ def profile(
             print(shlex.join(command(job, fio / "FILE" if fio.is_dir() else fio)))
         return
     with (
-        measured_file(fio, force) as file,
-        progress("measuring", len(points), amount=lambda done: _left(settings, done)) as advance,
+        file_to_measure(fio, force) as file,
+        progress("measuring", len(points), amount=lambda done: _remaining_text(settings, done)) as advance,
     ):
-        found, version = measure(settings, file, lambda: advance(1))
-    device = made_of(settings, found, version, name)
+        results, version = measure(settings, file, lambda: advance(1))
+    device = build_profile(settings, results, version, name)
     text = json.dumps(device, indent=2, allow_nan=False) + "\n"
     # A profile that cannot be read again is not written.
-    with given_by(device=str(out)):
+    with name_flags(device=str(out)):
         check_device("device", text)
-    with whole_file(out) as temporary:
+    with atomic_file(out) as temporary:
         temporary.write_text(text, encoding="utf-8")
     if output is Format.json:
         print_json(device)
@@ -134,7 +135,7 @@ def profile(
     print(f"wrote {out}", file=sys.stderr)
 
 
-def _left(settings: "Settings", done: float) -> str:
+def _remaining_text(settings: "Settings", done: float) -> str:
     from leeward._fio import jobs
 
     return f"about {time_text(settings.seconds * len(jobs(settings)) * (1 - done))} left"
@@ -162,25 +163,25 @@ def _print(device: dict[str, Any]) -> None:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    sizes = sorted(_bytes(part, "--sizes") for part in listed(text) or [])
+    sizes = sorted(_bytes(part, "--sizes") for part in split_list(text) or [])
     if not sizes or sizes[0] < 512 or any(size % 512 for size in sizes):
         message = f"`{text}`: expected multiples of 512 bytes, such as 4KiB,64KiB"
         raise InputError("--sizes", None, None, None, message)
-    _once(sizes, text, "--sizes")
+    _check_distinct(sizes, text, "--sizes")
     return tuple(sizes)
 
 
 def _mixes(text: str) -> tuple[int, ...]:
-    percent = whole(1, 99)
+    percent = whole_number(1, 99)
     try:
-        mixes = sorted(percent(part) for part in listed(text) or [] if part)
+        mixes = sorted(percent(part) for part in split_list(text) or [] if part)
     except typer.BadParameter as error:
         raise InputError("--mixes", None, None, None, str(error)) from None
-    _once(mixes, text, "--mixes")
+    _check_distinct(mixes, text, "--mixes")
     return tuple(mixes)
 
 
-def _once(values: list[int], text: str, flag: str) -> None:
+def _check_distinct(values: list[int], text: str, flag: str) -> None:
     if len(set(values)) < len(values):
         raise InputError(flag, None, None, None, f"`{text}`: expected each once")
 
@@ -188,5 +189,5 @@ def _once(values: list[int], text: str, flag: str) -> None:
 def _bytes(text: str, flag: str) -> int:
     from leeward._native import byte_count
 
-    with given_by(size=flag):
+    with name_flags(size=flag):
         return byte_count(text)

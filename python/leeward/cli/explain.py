@@ -13,7 +13,14 @@ import typer
 
 from leeward._quantities import exact_percent_text, rounded_rate_text, time_text, work_rate_text, work_text
 from leeward.cli import place, place_tasks
-from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
+from leeward.cli.controller import (
+    CONTROLLER,
+    CaOption,
+    ControllerOption,
+    TokenFileOption,
+    client,
+    controller_errors,
+)
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.errors import InputError
 
@@ -29,7 +36,7 @@ The record of the decision is shown: nothing is decided again.
 """
 REASON = {"candidate", "limit", "sight", "value_bps", "verdict", "because"}
 """Fields of a candidate."""
-WRONG = (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError)
+DOCUMENT_ERRORS = (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError)
 """Errors of missing fields, or of fields of another type."""
 PATIENCE_S = 1.0
 """Time for which an unavailable controller is asked again."""
@@ -55,9 +62,9 @@ def explain(
     telemetry, and the policy. The decision is in a controller or in a file.
     """
     if decision.isascii() and decision.isdigit():
-        with asking():
-            made = client(controller, token_file, ca, PATIENCE_S).decision(decision)
-        _show(made, output, "--controller")
+        with controller_errors():
+            record = client(controller, token_file, ca, PATIENCE_S).decision(decision)
+        _show(record, output, "--controller")
     else:
         name = "<stdin>" if decision == "-" else decision
         _show(_read(decision, name), output, name)
@@ -65,10 +72,10 @@ def explain(
 
 def _show(decision: Any, output: Format, name: str) -> None:
     """Prints a decision, or rejects a document that is not one before any output."""
-    wrong = _wrong(decision)
-    if wrong is not None:
-        raise _no_decision(name, wrong or None)
-    with _expected(name):
+    field = _invalid_field(decision)
+    if field is not None:
+        raise _no_decision(name, field or None)
+    with _decision_errors(name):
         if output is Format.json:
             print_json(decision)
             return
@@ -80,7 +87,7 @@ def _show(decision: Any, output: Format, name: str) -> None:
 
 
 @contextmanager
-def _expected(name: str) -> Iterator[None]:
+def _decision_errors(name: str) -> Iterator[None]:
     """Reports a document that is not a decision, wherever that shows.
 
     Raises:
@@ -88,7 +95,7 @@ def _expected(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except WRONG:
+    except DOCUMENT_ERRORS:
         raise _no_decision(name, None) from None
 
 
@@ -133,9 +140,9 @@ def _no_number(constant: str) -> float:
     raise ValueError(f"{constant} is no number")
 
 
-def _wrong(read: Any) -> str | None:
+def _invalid_field(document: Any) -> str | None:
     """Field that keeps JSON from being a decision; empty if there is none of it, None for a decision."""
-    if not isinstance(read, dict):
+    if not isinstance(document, dict):
         return ""
     kinds: dict[str, type | tuple[type, ...]] = {
         "policy": str,
@@ -148,11 +155,11 @@ def _wrong(read: Any) -> str | None:
         "telemetry_age_s": (int, float, NoneType),
     }
     for field, kind in kinds.items():
-        if field in ("policy", "why") and field not in read:
+        if field in ("policy", "why") and field not in document:
             return field
-        if not isinstance(read.get(field), kind) and field in read:
+        if not isinstance(document.get(field), kind) and field in document:
             return field
-    for at, one in enumerate(read["why"]):
+    for at, one in enumerate(document["why"]):
         reason = one.get("reason") if isinstance(one, dict) and "reason" in one else one
         if not isinstance(reason, dict) or REASON - reason.keys():
             return f"why[{at}]"
@@ -160,7 +167,7 @@ def _wrong(read: Any) -> str | None:
 
 
 def _print(decision: dict[str, Any]) -> None:
-    for label, text in _said(decision):
+    for label, text in _facts(decision):
         print(f"{label:<10} {text}")
     if decision.get("note"):
         print(f"\n{decision['note']}")
@@ -174,27 +181,27 @@ def _print(decision: dict[str, Any]) -> None:
         place.print_candidates(decision["why"])
 
 
-def _said(decision: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
     """Facts about it besides its candidates, in words."""
-    asked = decision.get("request") or {}
+    request = decision.get("request") or {}
     hosts = decision.get("hosts") or [task["host"] for task in decision.get("tasks", []) if task.get("host")]
     lines = []
     if "id" in decision:
         lines.append(("decision", f"{decision['id']}, made {decision['time']}"))
-    if asked:
+    if request:
         # The request of a workload is its file.
-        lines.append(("asked", f"{decision['kind']}: {_words(asked.get('workload') or asked)}"))
+        lines.append(("asked", f"{decision['kind']}: {_words(request.get('workload') or request)}"))
     lines.append(("hosts", " ".join(hosts) or "none"))
     if decision.get("refused"):
         lines.append(("refused", str(decision["refused"])))
     lines.append(("policy", decision["policy"]))
     lines.append(("narrowest", _narrowest(decision)))
     if promise := decision.get("promise"):
-        lines.append(("promised", _promised(promise)))
+        lines.append(("promised", _promise_text(promise)))
     if "telemetry_age_s" in decision:
         age = decision["telemetry_age_s"]
-        old = "none played a part" if age is None else f"{age:.1f} s old when it was made"
-        lines.append(("telemetry", old))
+        text_of_age = "none played a part" if age is None else f"{age:.1f} s old when it was made"
+        lines.append(("telemetry", text_of_age))
     if decision.get("released"):
         lines.append(("released", decision["released"]))
     elif decision.get("expires"):
@@ -207,14 +214,14 @@ def _narrowest(decision: dict[str, Any]) -> str:
     if (limit := decision.get("limit")) is not None:
         return f"{limit.get('at') or 'a copy'}, {rounded_rate_text(limit['value_bps'])} left"
     reasons = [one.get("reason", one) for one in decision["why"]]
-    chosen = [one for one in reasons if one["verdict"] == "chosen" and one["limit"]]
-    loaded = [one for one in chosen if one.get("objectives")]
-    if loaded:
-        most = max(loaded, key=lambda one: one["objectives"]["balance"])
+    winners = [one for one in reasons if one["verdict"] == "chosen" and one["limit"]]
+    with_load = [one for one in winners if one.get("objectives")]
+    if with_load:
+        most = max(with_load, key=lambda one: one["objectives"]["balance"])
         return f"{most['limit']}, {100 * most['objectives']['balance']:.0f} % with it"
-    rated = [one for one in chosen if one["value_bps"] is not None]
-    if rated:
-        least = min(rated, key=lambda one: one["value_bps"])
+    with_rate = [one for one in winners if one["value_bps"] is not None]
+    if with_rate:
+        least = min(with_rate, key=lambda one: one["value_bps"])
         return f"{least['limit']}, {rounded_rate_text(least['value_bps'])} left"
     return "no load was looked at"
 
@@ -232,12 +239,12 @@ def _words(query: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _promised(promise: dict[str, Any]) -> str:
+def _promise_text(promise: dict[str, Any]) -> str:
     """Objective and bound of a workload."""
     slo, bound = promise["slo"], promise["bound_s"]
-    asked = f"{exact_percent_text(slo['percentile'])} in {time_text(slo['latency_s'])}"
+    objective = f"{exact_percent_text(slo['percentile'])} in {time_text(slo['latency_s'])}"
     result = "no bound" if bound is None else f"bound {time_text(bound)} by {promise['by']}"
-    return f"{asked}; {result}, volume {promise['volume']}"
+    return f"{objective}; {result}, volume {promise['volume']}"
 
 
 def _print_promise(promise: dict[str, Any]) -> None:
@@ -277,9 +284,9 @@ def _of_tasks(decision: dict[str, Any]) -> list[dict[str, Any]]:
     """Candidates of tasks, each with the task's name."""
     if decision["why"] and "reason" in decision["why"][0]:
         return list(decision["why"])
-    asked = (decision.get("request") or {}).get("tasks") or []
-    named = []
+    tasks = (decision.get("request") or {}).get("tasks") or []
+    rows = []
     for reason in decision["why"]:
         at = (reason.get("objectives") or {}).get("task", 0)
-        named.append({"task": asked[at]["name"] if at < len(asked) else str(at), "reason": reason})
-    return named
+        rows.append({"task": tasks[at]["name"] if at < len(tasks) else str(at), "reason": reason})
+    return rows

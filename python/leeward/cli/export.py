@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._quantities import read_milliseconds, read_share
-from leeward.cli.options import given_by, place
+from leeward.cli.options import name_flags, parse_path
 
 if TYPE_CHECKING:
     from leeward.export.rules import Watch
@@ -29,7 +29,7 @@ MapOption = Annotated[
     typer.Option(
         "--map",
         metavar="FILE",
-        parser=place,
+        parser=parse_path,
         help="Map file: links by labels; by default each port of snmp_exporter is a link, each way.",
         show_default=False,
     ),
@@ -52,7 +52,9 @@ CoverageOption = Annotated[
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", parser=place, help="Output file; by default stdout.", show_default=False),
+    typer.Option(
+        metavar="FILE", parser=parse_path, help="Output file; by default stdout.", show_default=False
+    ),
 ]
 
 
@@ -79,8 +81,8 @@ def prometheus_rules(
     from leeward.export.rules import text
 
     watch = _watch(map_file, cluster, hot, interval, cadence, coverage)
-    said = f"Hot: above {hot} in an interval of {interval}. Scraped every {cadence}."
-    _write(out, text(watch, said))
+    header = f"Hot: above {hot} in an interval of {interval}. Scraped every {cadence}."
+    _write(out, text(watch, header))
 
 
 @app.command("grafana", epilog=EXAMPLES)
@@ -109,7 +111,7 @@ def _watch(
     from leeward.export.source import from_map
     from leeward.hotspots.settings import HOUR_MS, Settings
 
-    with given_by(**{name: f"--{name}" for name in ("hot", "interval", "cadence", "coverage", "ahead")}):
+    with name_flags(**{name: f"--{name}" for name in ("hot", "interval", "cadence", "coverage", "ahead")}):
         interval_ms = read_milliseconds("interval", interval)
         settings = Settings(
             hot_ppm=round(1e6 * read_share("hot", hot)),
@@ -123,9 +125,9 @@ def _watch(
         pods: tuple[str, ...] = ()
         capacities: dict[str, int] = {}
         if cluster is not None:
-            of = read(cluster)
-            pods = tuple(sorted({pod for pod in of.rack_table()["pod"].to_pylist() if pod is not None}))
-            columns = of.links().select(["name", "capacity_bps"]).to_pydict()
+            network = read(cluster)
+            pods = tuple(sorted({pod for pod in network.rack_table()["pod"].to_pylist() if pod is not None}))
+            columns = network.links().select(["name", "capacity_bps"]).to_pydict()
             capacities = dict(zip(*columns.values(), strict=True))
         source = SNMP if map_file is None else from_map(map_file, capacities)
         return Watch(source, settings, read_milliseconds("cadence", cadence), pods)
@@ -139,12 +141,12 @@ def _too_long(interval: str) -> Exception:
 
 
 def _write(out: Path | None, text: str) -> None:
-    from leeward._files import check_file, whole_file
+    from leeward._files import atomic_file, check_file
 
     if out is None:
         print(text, end="")
         return
     check_file(out, "--out")
-    with whole_file(out) as path:
+    with atomic_file(out) as path:
         path.write_text(text, encoding="utf-8")
     print(f"wrote {out}", file=sys.stderr)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward._quantities import read_milliseconds, read_share
-from leeward.cli.analysis_out import OutOption, ReportOption, check, write
-from leeward.cli.options import given_by, place, whole
+from leeward.cli.analysis_output import OutOption, ReportOption, check, write
+from leeward.cli.options import name_flags, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
@@ -27,9 +27,9 @@ Examples:
   leeward hotspots examples/telemetry/fabric.parquet --cluster examples/clusters/fabric.yaml \\
       --interval 10min --hot 80% -o json
 """
-DRAWN = ("utilization", "heat", "cv")
+PICTURE_TABLES = ("utilization", "heat", "cv")
 """Tables for pictures; JSON output leaves them to `--out`."""
-BY_RUN = ("runs", "changes")
+RUN_TABLES = ("runs", "changes")
 """Tables with a row for every run; JSON output leaves them to `--out`."""
 TelemetryArgument = Annotated[
     list[str] | None,
@@ -48,7 +48,7 @@ def hotspots(
         int,
         typer.Option(
             metavar="NUMBER",
-            parser=whole(0, 1000),
+            parser=whole_number(0, 1000),
             help="Consecutive intervals without telemetry that do not end a hotspot.",
         ),
     ] = 0,
@@ -64,7 +64,7 @@ def hotspots(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="Loads of racks by storage and compute (rack, t_ms, storage_bps, compute_bps).",
             show_default=False,
         ),
@@ -73,7 +73,7 @@ def hotspots(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="Tasks on racks (rack, t_ms, job, cpus, tx_bps, rx_bps).",
             show_default=False,
         ),
@@ -82,7 +82,7 @@ def hotspots(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="Storage requests to racks (rack, t_ms, requests, operation).",
             show_default=False,
         ),
@@ -90,7 +90,9 @@ def hotspots(
     top: Annotated[
         int,
         typer.Option(
-            metavar="NUMBER", parser=whole(1, 1_000_000), help="Greatest number of rows of a long table."
+            metavar="NUMBER",
+            parser=whole_number(1, 1_000_000),
+            help="Greatest number of rows of a long table.",
         ),
     ] = 10,
     out: OutOption = None,
@@ -111,24 +113,24 @@ def hotspots(
         if path is not None and not path.is_file():
             raise InputError(f"--{name}", None, None, None, f"`{path}`: no such file")
     samples = replace(telemetry, files=[*(telemetry.files or ()), *(paths or ())]).read()
-    made = _analyze(samples, settings, files)
+    result = _analyze(samples, settings, files)
     if output is Format.json:
-        print_json(_described(made))
+        print_json(_record(result))
     else:
-        _print(made, top)
+        _print(result, top)
     if out is not None:
-        write(out, "hotspots", made.tables(), made.summary())
+        write(out, "hotspots", result.tables(), result.summary())
     if report is not None:
         from leeward.hotspots.report import write_page
 
-        write_page(report, made)
+        write_page(report, result)
         print(f"wrote {report}", file=sys.stderr)
 
 
 def _settings(telemetry: Telemetry, hot: str, bridge: int, ahead: str | None) -> "Settings":
     from leeward.hotspots import Settings
 
-    with given_by(**FLAGS, hot="--hot", bridge="--bridge", ahead="--ahead"):
+    with name_flags(**FLAGS, hot="--hot", bridge="--bridge", ahead="--ahead"):
         interval_ms = telemetry.interval_ms
         return Settings(
             interval_ms=interval_ms,
@@ -144,7 +146,7 @@ def _analyze(samples: "Samples", settings: "Settings", files: dict[str, Path | N
     from leeward.hotspots.analysis import STEPS
 
     flags = FLAGS | {name: f"--{name}" for name in files}
-    with given_by(**flags), progress("looking for hotspots", STEPS) as advance:
+    with name_flags(**flags), progress("looking for hotspots", STEPS) as advance:
         return analyze(samples, settings, _tables(samples, files, Tables), advance)
 
 
@@ -162,9 +164,9 @@ def _tables(samples: "Samples", files: dict[str, Path | None], kind: type["Table
     )
 
 
-def _described(result: "Analysis") -> dict[str, Any]:
+def _record(result: "Analysis") -> dict[str, Any]:
     """The analysis for programs."""
-    left_out = (*DRAWN, *BY_RUN)
+    left_out = (*PICTURE_TABLES, *RUN_TABLES)
     return result.summary() | {
         name: table.to_pylist() for name, table in result.tables().items() if name not in left_out
     }
@@ -173,11 +175,11 @@ def _described(result: "Analysis") -> dict[str, Any]:
 def _print(result: "Analysis", top: int) -> None:
     from leeward.hotspots.report import heading, sections
 
-    shown = sections(result, top)
+    blocks = sections(result, top)
     print("\n".join(heading(result)))
-    for section in shown:
+    for section in blocks:
         print(f"\n{section.title}")
         print_table(section.headers, section.sides, section.rows)
         for line in section.more:
             print(line)
-    print_words(dict.fromkeys(word for section in shown for word in section.words))
+    print_words(dict.fromkeys(word for section in blocks for word in section.words))

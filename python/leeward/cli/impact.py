@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._quantities import read_share
-from leeward.cli.analysis_out import OutOption, ReportOption, check, write
-from leeward.cli.options import given_by, listed, seed, whole
+from leeward.cli.analysis_output import OutOption, ReportOption, check, write
+from leeward.cli.options import name_flags, parse_seed, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
@@ -91,7 +91,7 @@ def impact(
     least: Annotated[
         int,
         typer.Option(
-            metavar="N", parser=whole(2, 10**9), help="Least number of latencies of a bucket, from 2."
+            metavar="N", parser=whole_number(2, 10**9), help="Least number of latencies of a bucket, from 2."
         ),
     ] = 100,
     factors: Annotated[
@@ -112,9 +112,13 @@ def impact(
     ] = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
     resamples: Annotated[
         int,
-        typer.Option(metavar="N", parser=whole(0, 100_000), help="Draws of the bootstrap; 0: no intervals."),
+        typer.Option(
+            metavar="N", parser=whole_number(0, 100_000), help="Draws of the bootstrap; 0: no intervals."
+        ),
     ] = 1000,
-    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of the bootstrap, from 0.")] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="N", parser=parse_seed, help="Seed of the bootstrap, from 0.")
+    ] = 1,
     buckets: Annotated[bool, typer.Option("--buckets", help="Show every bucket of every curve.")] = False,
     out: OutOption = None,
     report: ReportOption = None,
@@ -129,13 +133,15 @@ def impact(
     from leeward.impact import latencies, measure, page, tables
     from leeward.impact.operations import rules
 
-    asked = _settings(telemetry, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed)
+    settings = _settings(
+        telemetry, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed
+    )
     operations = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
-    weighed = _weights(weights)
+    class_weights = _weights(weights)
     # Cheap checks come before telemetry is read.
-    with given_by(operations="--links"):
+    with name_flags(operations="--links"):
         rules(operations)
-    with given_by(latency="--latency"):
+    with name_flags(latency="--latency"):
         latencies.check(latency)
     check(out, report, "impact")
     if class_telemetry and (telemetry.files or telemetry.prometheus):
@@ -146,16 +152,18 @@ def impact(
         "operations": "--links",
         **{name: f"--{name}" for name in ("latency", "by", "weights")},
     }
-    with patience("setting latencies beside utilizations"), given_by(**FLAGS, **flags):
-        made = measure(latency, samples, asked, operations=operations, stages=stages, weights=weighed)
+    with patience("setting latencies beside utilizations"), name_flags(**FLAGS, **flags):
+        result = measure(
+            latency, samples, settings, operations=operations, stages=stages, weights=class_weights
+        )
     if output is Format.json:
-        print_json(tables.described(made))
+        print_json(tables.described(result))
     else:
-        _print(made, buckets)
+        _print(result, buckets)
     if out is not None:
-        write(out, "impact", tables.tables(made), tables.summary(made))
+        write(out, "impact", tables.tables(result), tables.summary(result))
     if report is not None:
-        page.write_page(report, made)
+        page.write_page(report, result)
         print(f"wrote {report}", file=sys.stderr)
 
 
@@ -163,24 +171,27 @@ def _by_class(telemetry: Telemetry, files: list[str]) -> "dict[str, Samples]":
     """Reads the telemetry of classes into one engine, so that they can be joined."""
     from leeward.telemetry import Engine
 
-    named = [_pair(one, "--class-telemetry", "CLASS=FILE") for one in files]
-    for name, _file in named:
-        if [one for one, _ in named].count(name) > 1:
+    class_files = [_pair(one, "--class-telemetry", "CLASS=FILE") for one in files]
+    for name, _file in class_files:
+        if [one for one, _ in class_files].count(name) > 1:
             raise InputError("--class-telemetry", None, None, name, "given twice; expected each class once")
-    with given_by(**FLAGS):
-        running = Engine.of(telemetry.engine)
-    return {name: telemetry.of(file).read(running, telemetry="--class-telemetry") for name, file in named}
+    with name_flags(**FLAGS):
+        shared_engine = Engine.of(telemetry.engine)
+    return {
+        name: telemetry.of(file).read(shared_engine, telemetry="--class-telemetry")
+        for name, file in class_files
+    }
 
 
 def _print(result: "Impact", every: bool) -> None:
     from leeward.impact import rows
 
-    headers, of = rows.summary(result)
-    print_table(headers, rows.sides(headers, result.by), of)
+    headers, cells = rows.summary(result)
+    print_table(headers, rows.sides(headers, result.by), cells)
     for curve in result.curves if every else ():
         print(f"\n{curve.name}{'' if curve.part == 'total' else f', {curve.part}'}")
-        headers, of = rows.buckets(result, curve)
-        print_table(headers, ">" * len(headers), of)
+        headers, cells = rows.buckets(result, curve)
+        print_table(headers, ">" * len(headers), cells)
     print(f"\n{result.latencies:,} of {result.rows:,} latencies have a utilization", file=sys.stderr)
     for warning in result.warnings:
         print("warning:", warning, file=sys.stderr)
@@ -206,19 +217,19 @@ def _settings(
     from leeward.impact import Settings
 
     names = ("hot", "bucket", "least", "factors", "by", "sizes", "ratios", "resamples")
-    with given_by(**FLAGS, **{name: f"--{name}" for name in names}, size="--sizes"):
-        of_by = listed(by)
+    with name_flags(**FLAGS, **{name: f"--{name}" for name in names}, size="--sizes"):
+        fields = split_list(by)
         return Settings(
             interval_ms=telemetry.interval_ms,
             coverage=telemetry.least_covered,
             bucket_ppm=round(1e6 * read_share("bucket", bucket)),
             hot_ppm=round(1e6 * read_share("hot", hot)),
             least=least,
-            factors=tuple(_number(one, "--factors") for one in listed(factors) or ()),
+            factors=tuple(_number(one, "--factors") for one in split_list(factors) or ()),
             interpolate=interpolate,
-            by=None if of_by is None else tuple(of_by),
-            sizes=tuple(byte_count(one) for one in listed(sizes) or () if one),
-            ratios=tuple(round(1e6 * _number(one, "--ratios")) for one in listed(ratios) or () if one),
+            by=None if fields is None else tuple(fields),
+            sizes=tuple(byte_count(one) for one in split_list(sizes) or () if one),
+            ratios=tuple(round(1e6 * _number(one, "--ratios")) for one in split_list(ratios) or () if one),
             resamples=resamples,
             seed=seed,
         )
@@ -247,7 +258,7 @@ def _weights(text: str | None) -> Mapping[str, int] | None:
     if text is None:
         return None
     result = {}
-    for part in listed(text) or ():
+    for part in split_list(text) or ():
         name, value = _pair(part, "--weights", "CLASS=N")
         if not (value.isascii() and value.isdigit() and len(value) < 10):
             raise InputError("--weights", None, None, name, f"`{value}`: expected a whole number from 1")

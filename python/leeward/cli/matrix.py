@@ -8,7 +8,7 @@ import typer
 
 from leeward._quantities import percent_text, size_text
 from leeward.cli import matrix_capture
-from leeward.cli.options import given_by, listed, place
+from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
 from leeward.errors import InputError
@@ -39,7 +39,7 @@ Examples:
   leeward matrix score examples/traffic/wordcount.csv
   leeward matrix score examples/traffic/wordcount.csv --train 0.5 -o json
 """
-SHOWN = 20
+MOST_PAIRS = 20
 """Pairs in a table of a prediction."""
 _WORDS = (
     ("wrong bytes", "sum of absolute errors over sum of bytes, of all pairs and hours"),
@@ -97,7 +97,7 @@ def predict(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="File for the matrix: a NumPy file (.npy) or a square of numbers (.csv).",
             show_default=False,
         ),
@@ -113,13 +113,13 @@ def predict(
             raise InputError("--out", None, None, None, f"`{out}`: expected a name that ends in .npy or .csv")
         check_file(out, "--out")
     series = _read(file, interval, tasks)
-    made = decide(series)
+    prediction = decide(series)
     if output is Format.json:
-        print_json(_described(series, made.model) | {"matrix": made.matrix.tolist()})
+        print_json(_common_fields(series, prediction.model) | {"matrix": prediction.matrix.tolist()})
     else:
-        _print_prediction(series, made)
+        _print_prediction(series, prediction)
     if out is not None:
-        write_square(out, made.matrix)
+        write_square(out, prediction.matrix)
         print(f"wrote {out}", file=sys.stderr)
 
 
@@ -142,22 +142,22 @@ def score(
     from leeward.matrix import score as decide
 
     series = _read(file, interval, tasks)
-    with patience("scoring"), given_by(train="--train", series=file):
-        made = decide(series, train)
+    with patience("scoring"), name_flags(train="--train", series=file):
+        result = decide(series, train)
     if output is Format.json:
-        print_json(_scored(series, made))
+        print_json(_score_record(series, result))
     else:
-        _print_score(made)
+        _print_score(result)
 
 
 def _read(file: str, interval: str, tasks: str | None) -> "Series":
     from leeward.matrix import read
 
-    with patience("reading"), given_by(path="FILE", interval="--interval", tasks="--tasks"):
-        return read(file, interval, listed(tasks))
+    with patience("reading"), name_flags(path="FILE", interval="--interval", tasks="--tasks"):
+        return read(file, interval, split_list(tasks))
 
 
-def _described(series: "Series", model: "Model") -> dict[str, Any]:
+def _common_fields(series: "Series", model: "Model") -> dict[str, Any]:
     """Fields that both commands print as JSON."""
     shares = model.last_hour
     return {
@@ -184,10 +184,10 @@ def _print_prediction(series: "Series", result: "Prediction") -> None:
             size_text(before[at]),
             size_text(after[at]),
         )
-        for at in largest[:SHOWN]
+        for at in largest[:MOST_PAIRS]
     ]
-    if len(largest) > SHOWN:
-        rest = largest[SHOWN:]
+    if len(largest) > MOST_PAIRS:
+        rest = largest[MOST_PAIRS:]
         rows.append(
             (
                 f"{len(rest):,} more pairs",
@@ -198,15 +198,15 @@ def _print_prediction(series: "Series", result: "Prediction") -> None:
         )
     rows.append(("all pairs", "", size_text(before.sum()), size_text(after.sum())))
     print_table(("FROM", "TO", "LAST", "NEXT"), "<<>>", rows)
-    print(f"\n{_learnt(result.model)}", file=sys.stderr)
+    print(f"\n{_model_text(result.model)}", file=sys.stderr)
 
 
-def _learnt(model: "Model") -> str:
+def _model_text(model: "Model") -> str:
     """Parameters of the predictor, in a line."""
     if not model.learnt_hours:
         return "what comes is what was last: there is no whole day before to learn from"
-    shares, whose = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
-    text = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {whose}"
+    shares, baseline = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
+    text = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {baseline}"
     text += (
         ", one weight for all pairs" if model.scope == "all pairs" else ", on average of a weight for each"
     )
@@ -215,7 +215,7 @@ def _learnt(model: "Model") -> str:
     return text
 
 
-def _scored(series: "Series", result: "Score") -> dict[str, Any]:
+def _score_record(series: "Series", result: "Score") -> dict[str, Any]:
     """A score as JSON."""
     names = ("wrong_bytes", "total", "median", "p90", "above_combination")
     rows = []
@@ -226,7 +226,7 @@ def _scored(series: "Series", result: "Score") -> dict[str, Any]:
             low, high = figure.within or (None, None)
             row |= {name: figure.value, f"{name}_low": low, f"{name}_high": high}
         rows.append(row)
-    return _described(series, result.model) | {"learnt": result.learnt, "predictors": rows}
+    return _common_fields(series, result.model) | {"learnt": result.learnt, "predictors": rows}
 
 
 def _print_score(result: "Score") -> None:
@@ -249,8 +249,10 @@ def _print_score(result: "Score") -> None:
             for at, one in enumerate(result.scored)
         ],
     )
-    held = result.intervals - result.learnt
-    text = f"{held} of {result.intervals} intervals scored, {result.pairs:,} pairs; {_learnt(result.model)}"
+    count = result.intervals - result.learnt
+    text = (
+        f"{count} of {result.intervals} intervals scored, {result.pairs:,} pairs; {_model_text(result.model)}"
+    )
     print(f"\n{text}", file=sys.stderr)
     for word, meaning in _WORDS:
         print(f"{word}: {meaning}", file=sys.stderr)
@@ -264,12 +266,12 @@ def _figure(figure: "Figure", unit: str = " %") -> str:
     return f"{text} ({low} to {high})"
 
 
-def write_square(out: Path, made: Any) -> None:
+def write_square(out: Path, matrix: Any) -> None:
     """Writes a matrix as a NumPy file or a square of numbers."""
-    from leeward._files import whole_file
+    from leeward._files import atomic_file
 
-    with whole_file(out) as temporary:
-        _WRITERS[out.suffix](temporary, made)
+    with atomic_file(out) as temporary:
+        _WRITERS[out.suffix](temporary, matrix)
 
 
 def _write_npy(path: Path, result: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward._quantities import size_text
-from leeward.cli.options import given_by, listed, place
+from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience, progress
 from leeward.errors import InputError
@@ -32,9 +32,9 @@ Examples:
 
 Files are pcap or pcapng (packets, or datagrams of sFlow, NetFlow and IPFIX) or IPFIX messages.
 """
-SHOWN = 20
+MOST_PAIRS = 20
 """Pairs in a table."""
-SHOWN_UNKNOWN = 5
+MOST_UNKNOWN = 5
 """Addresses outside of the matrix that are shown below it."""
 
 
@@ -117,7 +117,7 @@ def capture(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="File for the matrix: a list (.csv, .parquet) or NumPy file (.npy).",
             show_default=False,
         ),
@@ -126,7 +126,7 @@ def capture(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="File for the interface counters of sFlow agents (.csv, .parquet).",
             show_default=False,
         ),
@@ -158,8 +158,8 @@ def capture(
     flags = {"by": "--by", "interval": "--interval", "size": "--size", "content": "--content"}
     flags |= {"ports": "--port", "sampling": "--sampling", "mapping": "--map"}
     flags |= {"cluster": "--cluster", "files": "FILE"}
-    with given_by(**flags), _reading(files) as tell:
-        made = read(
+    with name_flags(**flags), _reading(files) as tell:
+        result = read(
             files,
             mapping=mapping,
             cluster=network,
@@ -173,17 +173,17 @@ def capture(
             progress=tell,
         )
     if out is not None:
-        with given_by(tasks="--tasks"):
-            _write(out, made, total, tasks)
+        with name_flags(tasks="--tasks"):
+            _write(out, result, total, tasks)
     if counters is not None:
-        _write_table(counters, made.counters)
-        print(f"wrote {counters}: {len(made.counters):,} readings", file=sys.stderr)
+        _write_table(counters, result.counters)
+        print(f"wrote {counters}: {len(result.counters):,} readings", file=sys.stderr)
     if output is Format.json:
-        print_json(_described(made))
+        print_json(_record(result))
     else:
-        _print(made)
-        _say(made)
-    if not len(made.cells):
+        _print(result)
+        _print_notes(result)
+    if not len(result.cells):
         error = InputError(files[0], None, None, None, "no traffic between places that are known")
         if by != "address" and mapping is not None:
             error.add_note("--by address shows what there is, whosever it is")
@@ -204,29 +204,29 @@ def _reading(files: list[str]) -> Iterator[Callable[[int], None] | None]:
 
 
 def _check_ending(path: Path, flag: str, total: bool) -> None:
-    known = (
+    endings = (
         (".csv", ".npy")
         if total and flag == "--out"
         else (".csv", ".parquet", ".npy")[: 3 if flag == "--out" else 2]
     )
-    if path.suffix not in known:
-        message = f"`{path}`: expected a name that ends in {' or '.join(known)}"
+    if path.suffix not in endings:
+        message = f"`{path}`: expected a name that ends in {' or '.join(endings)}"
         raise InputError(flag, None, None, None, message)
 
 
 def _write(out: Path, result: "Capture", total: bool, tasks: str | None) -> None:
     import numpy
 
-    from leeward._files import whole_file
+    from leeward._files import atomic_file
     from leeward.cli.matrix import write_square
 
     if total:
-        series = result.series(listed(tasks))
+        series = result.series(split_list(tasks))
         write_square(out, series.square(series.bytes.sum(axis=0)))
         shape = f"{len(series.tasks)} x {len(series.tasks)}"
     elif out.suffix == ".npy":
-        series = result.series(listed(tasks))
-        with whole_file(out) as temporary, temporary.open("wb") as file:
+        series = result.series(split_list(tasks))
+        with atomic_file(out) as temporary, temporary.open("wb") as file:
             numpy.save(file, numpy.stack([series.square(row) for row in series.bytes]), allow_pickle=False)
         shape = f"{series.intervals} x {len(series.tasks)} x {len(series.tasks)}"
     else:
@@ -238,16 +238,16 @@ def _write(out: Path, result: "Capture", total: bool, tasks: str | None) -> None
 def _write_table(path: Path, table: "pyarrow.Table") -> None:
     from pyarrow import csv, parquet
 
-    from leeward._files import whole_file
+    from leeward._files import atomic_file
 
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         if path.suffix == ".parquet":
             parquet.write_table(table, temporary)
         else:
             csv.write_csv(table, temporary, csv.WriteOptions(quoting_style="none"))
 
 
-def _described(result: "Capture") -> dict[str, Any]:
+def _record(result: "Capture") -> dict[str, Any]:
     """A capture as JSON."""
     return {
         "interval_s": result.interval_s,
@@ -260,16 +260,19 @@ def _described(result: "Capture") -> dict[str, Any]:
 
 def _print(result: "Capture") -> None:
     total = result.total()
-    rows = total.slice(0, SHOWN).to_pylist()
+    rows = total.slice(0, MOST_PAIRS).to_pylist()
     if not rows:
         return
     texts = [
         (row["src"], row["dst"], size_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
     ]
-    for name, of in ((f"{len(total) - SHOWN:,} more pairs", total.slice(SHOWN)), ("all pairs", total)):
-        if len(of):
-            sums = {column: sum(of[column].to_pylist()) for column in ("bytes", "packets")}
-            sums["stderr"] = sum(value**2 for value in of["stderr"].to_pylist()) ** 0.5
+    for name, part in (
+        (f"{len(total) - MOST_PAIRS:,} more pairs", total.slice(MOST_PAIRS)),
+        ("all pairs", total),
+    ):
+        if len(part):
+            sums = {column: sum(part[column].to_pylist()) for column in ("bytes", "packets")}
+            sums["stderr"] = sum(value**2 for value in part["stderr"].to_pylist()) ** 0.5
             texts.append((name, "", size_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
     print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", texts)
 
@@ -282,7 +285,7 @@ def _error(row: dict[str, Any]) -> str:
     return f"±{100 * CONFIDENT * row['stderr'] / row['bytes']:.1f} %"
 
 
-def _say(result: "Capture") -> None:
+def _print_notes(result: "Capture") -> None:
     """Notes below the table, on stderr."""
     lines = []
     if len(result.cells):
@@ -291,26 +294,28 @@ def _say(result: "Capture") -> None:
         many = "interval" if intervals == 1 else "intervals"
         lines.append(f"{intervals:,} {many} of {result.interval_s:,} s, from {_moment(int(times.min()))}")
     sources = result.sources.to_pylist()
-    for row in sources[:SHOWN]:
+    for row in sources[:MOST_PAIRS]:
         what = "packets" if row["protocol"] == "packets" else "records"
         lines.append(
             f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {what}, {size_text(row['bytes'])}"
         )
-    if len(sources) > SHOWN:
-        lines.append(f"and by {len(sources) - SHOWN:,} more")
+    if len(sources) > MOST_PAIRS:
+        lines.append(f"and by {len(sources) - MOST_PAIRS:,} more")
     if len(sources) > 1:
         lines.append("traffic that two of these saw is counted twice")
-    for kept, title in ((False, "not counted"), (True, "counted with a doubt")):
+    for is_counted, title in ((False, "not counted"), (True, "counted with a doubt")):
         for row in result.discards.to_pylist():
-            if row["kept"] is kept:
-                of = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
+            if row["kept"] is is_counted:
+                reason = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
                 much = f", {size_text(row['bytes'])}" if row["bytes"] else ""
-                lines.append(f"{title}: {row['count']:,} {of}{much}: {row['meaning']} ({row['examples']})")
+                lines.append(
+                    f"{title}: {row['count']:,} {reason}{much}: {row['meaning']} ({row['examples']})"
+                )
     if len(result.unknown):
-        first = result.unknown.slice(0, SHOWN_UNKNOWN).to_pylist()
-        named = ", ".join(f"{row['address']} ({size_text(row['bytes'])})" for row in first)
+        first = result.unknown.slice(0, MOST_UNKNOWN).to_pylist()
+        names = ", ".join(f"{row['address']} ({size_text(row['bytes'])})" for row in first)
         more = len(result.unknown) - len(first)
-        lines.append(f"addresses that belong nowhere: {named}" + (f" and {more:,} more" if more else ""))
+        lines.append(f"addresses that belong nowhere: {names}" + (f" and {more:,} more" if more else ""))
     print(*["", *lines], sep="\n", file=sys.stderr)
 
 

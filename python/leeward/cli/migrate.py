@@ -8,7 +8,7 @@ import typer
 from leeward._age import MAX_AGE
 from leeward._quantities import read_share
 from leeward.cli.cluster import read
-from leeward.cli.options import given_by, seed
+from leeward.cli.options import name_flags, parse_seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
 from leeward.errors import InputError
@@ -44,7 +44,7 @@ def migrate(
         str,
         typer.Option(metavar="PERCENT", help="Utilization above which a link is hot; 75% or 0.75."),
     ] = "75%",
-    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
     output: FormatOption = Format.table,
 ) -> None:
     """Choose tasks that should leave hot racks.
@@ -54,7 +54,7 @@ def migrate(
     from leeward.placement import migrate as decide
 
     network = read(cluster)
-    with patience("deciding"), given_by(policy="--policy", hot="--hot", max_age="--max-age"):
+    with patience("deciding"), name_flags(policy="--policy", hot="--hot", max_age="--max-age"):
         decision = decide(
             network, running, telemetry, max_age=max_age, policy=policy, hot=_hot(hot), seed=seed
         )

@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import typer
 
-from leeward._texts import parts
+from leeward._texts import split_at_commas
 from leeward.errors import MOST_SEED, InputError
 
 Kind = TypeVar("Kind", bound=StrEnum)
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
+def whole_number(least: int, most: int) -> Callable[[str], int]:
     """A reader of whole numbers within bounds, for `parser=`."""
 
     def number(text: str) -> int:
@@ -31,22 +31,22 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     return number
 
 
-seed = whole(0, MOST_SEED)
+parse_seed = whole_number(0, MOST_SEED)
 
 
-def listed(text: str | None) -> list[str] | None:
+def split_list(text: str | None) -> list[str] | None:
     """Parts of a list with commas: `uniform,rehdfs:offsets=[1,2]` has two."""
-    return None if text is None else [part.strip() for part in parts(text)]
+    return None if text is None else [part.strip() for part in split_at_commas(text)]
 
 
-def place(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """A reader of the path of a file or folder, for `parser=`."""
     if not str(text).strip():
         raise typer.BadParameter("expected a path, not an empty text")
     return Path(text)
 
 
-def one_of(kind: type[Kind]) -> Callable[[str], Kind]:
+def choice(kind: type[Kind]) -> Callable[[str], Kind]:
     """A reader of the words of a kind, for `parser=`."""
 
     def word(text: str) -> Kind:
@@ -60,7 +60,7 @@ def one_of(kind: type[Kind]) -> Callable[[str], Kind]:
 
 
 @contextmanager
-def given_by(**flags: str) -> Iterator[None]:
+def name_flags(**flags: str) -> Iterator[None]:
     """Lets errors about an argument name its flag.
 
     Args:
@@ -74,14 +74,14 @@ def given_by(**flags: str) -> Iterator[None]:
         if error.line is not None or argument not in flags:
             raise
         flag = " ".join(part for part in (flags[argument], value) if part)
-        raised = InputError(flag, None, None, error.field, error.message)
+        flag_error = InputError(flag, None, None, error.field, error.message)
         for note in getattr(error, "__notes__", []):
-            raised.add_note(note)
-        raise raised from error
+            flag_error.add_note(note)
+        raise flag_error from error
 
 
 @contextmanager
-def advised(kind: str, file: str | None = None) -> Iterator[None]:
+def hint_schema(kind: str, file: str | None = None) -> Iterator[None]:
     """Adds a hint to errors at a place in a file: the command that lists its fields.
 
     Args:
@@ -91,8 +91,8 @@ def advised(kind: str, file: str | None = None) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        placed = error.line or error.field
-        if placed and file in (None, error.file) and not getattr(error, "__notes__", None):
-            called = f"an {kind.upper()}" if kind == "slo" else f"a {kind}"
-            error.add_note(f"leeward schema {kind} lists every field of {called} file")
+        position = error.line or error.field
+        if position and file in (None, error.file) and not getattr(error, "__notes__", None):
+            noun = f"an {kind.upper()}" if kind == "slo" else f"a {kind}"
+            error.add_note(f"leeward schema {kind} lists every field of {noun} file")
         raise

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from leeward.cli.options import one_of
+from leeward.cli.options import choice
 
 
 class Format(StrEnum):
@@ -24,9 +24,9 @@ class Format(StrEnum):
 
 FormatOption = Annotated[
     Format,
-    typer.Option("-o", "--output", metavar="|".join(Format), parser=one_of(Format), help="Output format."),
+    typer.Option("-o", "--output", metavar="|".join(Format), parser=choice(Format), help="Output format."),
 ]
-_LEAST = 12
+_LEAST_WIDTH = 12
 """Least width of a text column before names and numbers wrap too."""
 
 
@@ -57,17 +57,20 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
         highlight=False,
         emoji=False,
     )
-    shown = [list(row) for row in rows]
-    widths = [max(len(line[at]) for line in [list(headers), *shown]) for at in range(len(headers))]
-    whole = [not at or side == ">" for at, side in enumerate(sides)]
-    least = sum(width if fixed else min(width, _LEAST) for width, fixed in zip(widths, whole, strict=True))
+    cells = [list(row) for row in rows]
+    widths = [max(len(line[at]) for line in [list(headers), *cells]) for at in range(len(headers))]
+    fixed_columns = [not at or side == ">" for at, side in enumerate(sides)]
+    least = sum(
+        width if fixed else min(width, _LEAST_WIDTH)
+        for width, fixed in zip(widths, fixed_columns, strict=True)
+    )
     if least + 2 * (len(headers) - 1) > console.width:
-        whole = [False] * len(headers)
+        fixed_columns = [False] * len(headers)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for header, side, fixed in zip(headers, sides, whole, strict=True):
+    for header, side, fixed in zip(headers, sides, fixed_columns, strict=True):
         justify: Literal["left", "right"] = "left" if side == "<" else "right"
         table.add_column(header, justify=justify, no_wrap=fixed or not terminal, overflow="fold")
-    for row in shown:
+    for row in cells:
         table.add_row(*row)
     with console.capture() as capture:
         console.print(table)

@@ -9,7 +9,7 @@ from leeward._age import MAX_AGE
 from leeward._native import rate_text
 from leeward.cli import place_tasks
 from leeward.cli.cluster import read
-from leeward.cli.options import given_by, seed, whole
+from leeward.cli.options import name_flags, parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
 
@@ -25,7 +25,7 @@ Examples:
 
 The telemetry file is CSV with the columns link,load_bps and a line a link: r3:downlink,350e6
 """
-SHOWN = 8
+MOST_CANDIDATES = 8
 """Number of candidates of each level in an explanation."""
 SIGHT = {None: "", "counter": "its counter", "derived": "sum of hosts", "unseen": "unseen"}
 """Source of the load of a candidate's link, in words."""
@@ -61,13 +61,15 @@ def replicas(
     ] = None,
     replicas: Annotated[
         int,
-        typer.Option(metavar="N", parser=whole(1, 255), help="Copies, the writer's included, 1 to 255."),
+        typer.Option(
+            metavar="N", parser=whole_number(1, 255), help="Copies, the writer's included, 1 to 255."
+        ),
     ] = 3,
     fault_domains: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            parser=whole(0, 255),
+            parser=whole_number(0, 255),
             help="Fault domains (racks, unless the cluster says otherwise) besides the first copy's that must"
             " hold a copy, 0 to 255; by default 1, and none for a single copy.",
         ),
@@ -96,7 +98,7 @@ def replicas(
     policy: Annotated[
         str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
     ] = "sinbad",
-    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Show the candidates and the reasons.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
@@ -107,7 +109,7 @@ def replicas(
     flags = ("size", "writer", "replicas", "exclude", "collocate", "policy")
     with (
         patience("deciding"),
-        given_by(
+        name_flags(
             tags="--tag",
             max_age="--max-age",
             max_imbalance="--max-imbalance",
@@ -128,7 +130,7 @@ def replicas(
             collocate=collocate or (),
             max_imbalance=max_imbalance,
             seed=seed,
-            explain=SHOWN if explain else 0,
+            explain=MOST_CANDIDATES if explain else 0,
         )
     if output is Format.json:
         print_json(decision)
@@ -155,12 +157,12 @@ def print_reasons(decision: dict[str, Any], size: str) -> None:
 def print_candidates(why: list[dict[str, Any]]) -> None:
     """Prints candidates in their order: the best first, level by level."""
     # A policy that sees no load shows only names and verdicts.
-    looked = any(reason["value_bps"] is not None for reason in why)
+    has_loads = any(reason["value_bps"] is not None for reason in why)
     print()
     print_table(
-        ("CANDIDATE", *(("EXPECTED", "LIMITED BY", "LOAD KNOWN BY") if looked else ()), "VERDICT"),
-        "<><<<" if looked else "<<",
-        [(reason["candidate"], *(_load(reason) if looked else ()), _verdict(reason)) for reason in why],
+        ("CANDIDATE", *(("EXPECTED", "LIMITED BY", "LOAD KNOWN BY") if has_loads else ()), "VERDICT"),
+        "<><<<" if has_loads else "<<",
+        [(reason["candidate"], *(_load(reason) if has_loads else ()), _verdict(reason)) for reason in why],
     )
 
 

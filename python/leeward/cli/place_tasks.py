@@ -9,7 +9,7 @@ from leeward._age import MAX_AGE
 from leeward._native import bytes_text
 from leeward._quantities import seconds_text
 from leeward.cli.cluster import read
-from leeward.cli.options import given_by, seed
+from leeward.cli.options import name_flags, parse_seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
 
@@ -25,7 +25,7 @@ Examples:
 An app is placed whole, by what its tasks send each other. The tasks of a job are decided one by one, by what
 each sends out of its rack and receives. The telemetry file is CSV with the columns link,load_bps.
 """
-SHOWN = 8
+MOST_CANDIDATES = 8
 """Number of candidates of each task in an explanation."""
 MOST_RANGES = 4
 """Number of tasks that one line names."""
@@ -78,7 +78,7 @@ def tasks(
     policy: Annotated[
         str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
     ] = "leeward",
-    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say what limits each transfer, or what was considered.")
     ] = False,
@@ -87,13 +87,13 @@ def tasks(
     """Choose the hosts of the tasks of an app or a job."""
     from leeward.placement import place_tasks
 
-    chosen = app or job
-    if (chosen is None and matrix is None) or (app and job):
+    app_file = app or job
+    if (app_file is None and matrix is None) or (app and job):
         raise typer.BadParameter("expected one of the three", param_hint="--app, --job, --matrix")
     network = read(cluster)
     with (
         patience("deciding"),
-        given_by(
+        name_flags(
             tags="--tag",
             max_age="--max-age",
             exclude="--exclude",
@@ -105,7 +105,7 @@ def tasks(
     ):
         decision: dict[str, Any] = place_tasks(
             network,
-            chosen,
+            app_file,
             policy=policy,
             matrix=matrix,
             cpus=cpus,
@@ -116,14 +116,14 @@ def tasks(
             tags=tag or (),
             together=job is None,
             seed=seed,
-            explain=SHOWN if explain else 0,
+            explain=MOST_CANDIDATES if explain else 0,
         )
     if output is Format.json:
         print_json(decision)
     else:
-        placed = [(task["task"], task["host"] or "-") for task in decision["tasks"]]
+        rows = [(task["task"], task["host"] or "-") for task in decision["tasks"]]
         if any(task["host"] for task in decision["tasks"]):
-            print_table(("TASK", "HOST"), "<<", placed)
+            print_table(("TASK", "HOST"), "<<", rows)
         if not decision["refused"]:
             _print_completion(decision)
         if explain:
@@ -140,12 +140,12 @@ def tasks(
 def _refusals(decision: dict[str, Any]) -> list[str]:
     """Reasons of refusals; tasks of a job that fit nowhere for the same reason share a line."""
     names = [task["task"] for task in decision["tasks"]]
-    left = [at for at, task in enumerate(decision["tasks"]) if not task["host"]]
-    refused = decision["refused"] or []
-    if len(refused) != len(left):
-        return list(dict.fromkeys(refused))
+    unplaced = [at for at, task in enumerate(decision["tasks"]) if not task["host"]]
+    refusals = decision["refused"] or []
+    if len(refusals) != len(unplaced):
+        return list(dict.fromkeys(refusals))
     reasons: dict[str, list[int]] = {}
-    for at, refusal in zip(left, refused, strict=True):
+    for at, refusal in zip(unplaced, refusals, strict=True):
         reasons.setdefault(refusal.replace(f"task {names[at]} fits", "fits", 1), []).append(at)
     result = []
     for reason, group in reasons.items():
@@ -175,13 +175,13 @@ def _ranges(names: list[str], places: list[int]) -> str:
 def _print_completion(decision: dict[str, Any]) -> None:
     if not decision["transfers"]:
         return
-    over = decision["completion_s"]
-    said = "never over: a link carries nothing" if over is None else f"over after {seconds_text(over)}"
+    end_s = decision["completion_s"]
+    text = "never over: a link carries nothing" if end_s is None else f"over after {seconds_text(end_s)}"
     if decision["proven"]:
-        said += ", and no placement is faster"
+        text += ", and no placement is faster"
     elif decision["gap"] is not None:
-        said += f"; {100 * decision['gap']:.1f} % of that might still be saved"
-    print(f"\ntransfers are {said}")
+        text += f"; {100 * decision['gap']:.1f} % of that might still be saved"
+    print(f"\ntransfers are {text}")
 
 
 def _print_transfers(decision: dict[str, Any]) -> None:

@@ -7,8 +7,8 @@ import typer
 
 from leeward._native import rate_text
 from leeward._quantities import percent_text, read_share
-from leeward.cli.analysis_out import OutOption, check, write
-from leeward.cli.options import given_by
+from leeward.cli.analysis_output import OutOption, check, write
+from leeward.cli.options import name_flags
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
@@ -25,7 +25,7 @@ Examples:
       --telemetry examples/telemetry/day.parquet --cadence 5min \\
       --threshold 60% --percentile 95 --port 10Gbps --out plan -o json
 """
-SHOWN = 30
+MOST_RACKS = 30
 """Number of racks in a table."""
 _WORDS = (
     ("p", "percentile of utilization over the intervals that were seen"),
@@ -69,7 +69,7 @@ def plan(
     from leeward.plan.tables import tables
 
     check(out, None, "plan")
-    with given_by(**FLAGS, **{name: f"--{name}" for name in ("threshold", "percentile", "port")}):
+    with name_flags(**FLAGS, **{name: f"--{name}" for name in ("threshold", "percentile", "port")}):
         settings = Settings(
             round(1e6 * read_share("threshold", threshold)),
             percentile,
@@ -78,14 +78,14 @@ def plan(
             port_bps=None if port is None else read_rate("port", port),
         )
     samples = telemetry.read()
-    with given_by(**FLAGS), progress("planning", STEPS) as advance:
-        made = decide(samples, settings, lambda: advance(1))
+    with name_flags(**FLAGS), progress("planning", STEPS) as advance:
+        result = decide(samples, settings, lambda: advance(1))
     if output is Format.json:
-        print_json(made.record())
+        print_json(result.record())
     else:
-        _print(made)
+        _print(result)
     if out is not None:
-        write(out, "plan", tables(made), made.summary())
+        write(out, "plan", tables(result), result.summary())
 
 
 def _print(result: "Plan") -> None:
@@ -99,10 +99,10 @@ def _print(result: "Plan") -> None:
         print_table(
             ("RACK", "LINK", rank.upper(), "HOT", "PORTS", "HOT THEN", "SHIFT", "TO", "HOT THEN"),
             "<<>>>>><>",
-            [row for one in result.planned[:SHOWN] for row in _rows(one)],
+            [row for one in result.planned[:MOST_RACKS] for row in _rows(one)],
         )
-        if len(result.planned) > SHOWN:
-            print(f"... and {len(result.planned) - SHOWN:,} more: -o json has all that were planned for")
+        if len(result.planned) > MOST_RACKS:
+            print(f"... and {len(result.planned) - MOST_RACKS:,} more: -o json has all that were planned for")
     if result.taking:
         print()
         print_table(
@@ -120,25 +120,25 @@ def _rows(one: "Planned") -> list[tuple[str, ...]]:
         before = runs["before"]
         measured = (link.rpartition(":")[2], percent_text(before.percentile), f"{before.hot:,}")
         first = not rows
-        lost = f" ({one.ports.lost} lost)" if one.ports.lost else ""
-        many = f"+{one.ports.added} x {rate_text(one.ports.speed_bps)}{lost}" if first else ""
+        lost_text = f" ({one.ports.lost} lost)" if one.ports.lost else ""
+        ports_text = f"+{one.ports.added} x {rate_text(one.ports.speed_bps)}{lost_text}" if first else ""
         where = ", ".join(f"{name} {percent} %" for name, percent in one.shift.to.items())
         left = f"{one.shift.left} % nowhere" if one.shift.left else ""
         to = ", ".join(part for part in (where, left) if part) if first else ""
-        moved = f"{one.shift.percent} %" if first else ""
+        share = f"{one.shift.percent} %" if first else ""
         ports, shift = f"{runs['ports'].hot:,}", f"{runs['shift'].hot:,}"
-        rows.append((one.rack if first else "", *measured, many, ports, moved, to, shift))
+        rows.append((one.rack if first else "", *measured, ports_text, ports, share, to, shift))
     return rows
 
 
 def _taking(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
-    before, shifted = runs["before"], runs["shift"]
+    before, after = runs["before"], runs["shift"]
     return (
         name,
         percent_text(before.percentile),
         f"{before.hot:,}",
-        percent_text(shifted.percentile),
-        f"{shifted.hot:,}",
+        percent_text(after.percentile),
+        f"{after.hot:,}",
     )
 
 
@@ -146,13 +146,13 @@ def _tell(result: "Plan") -> None:
     """Explains words, assumptions and omissions on stderr."""
     if result.planned:
         print_words(_WORDS)
-    assumed = sorted({one.ports.speed_bps for one in result.planned if one.ports.assumed})
-    if assumed:
-        speeds = ", ".join(rate_text(speed) for speed in assumed)
+    assumed_bps = sorted({one.ports.speed_bps for one in result.planned if one.ports.assumed})
+    if assumed_bps:
+        speeds = ", ".join(rate_text(speed) for speed in assumed_bps)
         print(f"speed of a port: {speeds}, assumed from capacities; --port says it", file=sys.stderr)
-    unplanned = result.over - len(result.planned)
-    if unplanned:
-        print(f"not planned for: {unplanned:,} racks that are less busy", file=sys.stderr)
+    rest = result.over - len(result.planned)
+    if rest:
+        print(f"not planned for: {rest:,} racks that are less busy", file=sys.stderr)
     for reason, number, examples in result.discards:
-        named = f": {', '.join(examples)}" if examples else ""
-        print(f"left out: {number:,} {reason}{named}", file=sys.stderr)
+        names = f": {', '.join(examples)}" if examples else ""
+        print(f"left out: {number:,} {reason}{names}", file=sys.stderr)

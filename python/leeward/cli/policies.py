@@ -16,9 +16,9 @@ def policies(output: FormatOption = Format.table) -> None:
     Shows the summary and the source of each, and the names of its settings, which stand after its name with
     colons: sinbad:remote_racks=2:interval=1s.
     """
-    known = _native.policies()
+    entries = _native.policies()
     if output is Format.json:
-        print_json(known)
+        print_json(entries)
         return
     print_table(
         ("POLICY", "FOR", "WHAT IT DOES", "FROM", "SETTINGS"),
@@ -31,6 +31,6 @@ def policies(output: FormatOption = Format.table) -> None:
                 policy["source"],
                 ", ".join(policy["settings"].get("properties", {})),
             )
-            for policy in known
+            for policy in entries
         ],
     )

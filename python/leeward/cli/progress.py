@@ -25,7 +25,7 @@ class _Display(Protocol):
 
 @contextmanager
 def progress(
-    what: str,
+    name: str,
     total: int,
     stream: TextIO | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -34,7 +34,7 @@ def progress(
     """Shows the progress of the block; gives a function to call with each number of completed steps.
 
     Args:
-        what: Name of the work, such as `simulating days`.
+        name: Name of the work, such as `simulating days`.
         total: Number of steps.
         stream: Output; by default stderr.
         clock: Seconds from any origin.
@@ -42,7 +42,7 @@ def progress(
     """
     stream = stream or sys.stderr
     amount = amount or (lambda _: "")
-    display: _Display = (_Bar if stream.isatty() else _Lines)(what, total, amount, stream)
+    display: _Display = (_Bar if stream.isatty() else _Lines)(name, total, amount, stream)
     start, done = clock(), 0
 
     def advance(steps: int = 1) -> None:
@@ -60,17 +60,17 @@ def progress(
 
 @contextmanager
 def patience(
-    what: str, stream: TextIO | None = None, seconds: float = PATIENCE
+    name: str, stream: TextIO | None = None, seconds: float = PATIENCE
 ) -> Iterator[Callable[[], None]]:
     """Shows the name of the block's work, if it takes long; gives a function that stops this early.
 
     Args:
-        what: Name of the work, such as `reading racks.yaml`.
+        name: Name of the work, such as `reading racks.yaml`.
         stream: Output; by default stderr.
         seconds: Time before the output.
     """
     stream = stream or sys.stderr
-    waiting = threading.Timer(seconds, print, [f"{what} ..."], {"file": stream, "flush": True})
+    waiting = threading.Timer(seconds, print, [f"{name} ..."], {"file": stream, "flush": True})
     waiting.daemon = True
     waiting.start()
     try:
@@ -80,8 +80,8 @@ def patience(
 
 
 class _Lines:
-    def __init__(self, what: str, total: int, amount: Callable[[float], str], stream: TextIO) -> None:
-        self.what, self.total, self.amount, self.stream = what, total, amount, stream
+    def __init__(self, name: str, total: int, amount: Callable[[float], str], stream: TextIO) -> None:
+        self.name, self.total, self.amount, self.stream = name, total, amount, stream
         self.due = PATIENCE
 
     def update(self, done: int, elapsed: float) -> None:
@@ -89,14 +89,14 @@ class _Lines:
             self.due = elapsed + INTERVAL
             words = self.amount(done / self.total)
             much = f"{100 * done // self.total} %" + (f", {words}" if words else "")
-            print(f"{self.what}: {much}, after {elapsed:.0f} s", file=self.stream, flush=True)
+            print(f"{self.name}: {much}, after {elapsed:.0f} s", file=self.stream, flush=True)
 
     def close(self) -> None:
         pass
 
 
 class _Bar:
-    def __init__(self, what: str, total: int, amount: Callable[[float], str], stream: TextIO) -> None:
+    def __init__(self, name: str, total: int, amount: Callable[[float], str], stream: TextIO) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -110,7 +110,7 @@ class _Bar:
             console=Console(file=stream),
             transient=True,
         )
-        self.task = self.progress.add_task(what, total=total, amount="")
+        self.task = self.progress.add_task(name, total=total, amount="")
 
     def update(self, done: int, elapsed: float) -> None:
         self.progress.start()

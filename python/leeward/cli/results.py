@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from leeward._files import check_replaced, whole_folder
+from leeward._files import atomic_folder, check_replaced
 from leeward._native import Run, Scenario
 from leeward.simulation import TABLES
 
@@ -29,27 +29,27 @@ def check(out: Path, flag: str) -> None:
     Raises:
         InputError: The folder cannot be written, or holds something other than an earlier result.
     """
-    check_replaced(out, flag, "an earlier result of one seed", _strange)
+    check_replaced(out, flag, "an earlier result of one seed", _find_foreign)
 
 
-def _strange(out: Path) -> str | None:
+def _find_foreign(out: Path) -> str | None:
     """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
-    here = sorted(path.name for path in out.iterdir())
-    if not here:
+    names = sorted(path.name for path in out.iterdir())
+    if not names:
         return None
     try:
         runs = json.loads((out / "summary.json").read_text(encoding="utf-8"))["runs"]
         folders = dict.fromkeys(folders_of(run["policy"] for run in runs))
     except (OSError, ValueError, KeyError, TypeError):
-        return f"`{here[0]}`"
-    for name in here:
+        return f"`{names[0]}`"
+    for name in names:
         if name in folders and (out / name).is_dir():
             inside = sorted(path.name for path in (out / name).iterdir())
-            strange = [f"{name}/{table}" for table in inside if table not in {f"{t}.parquet" for t in TABLES}]
+            foreign = [f"{name}/{table}" for table in inside if table not in {f"{t}.parquet" for t in TABLES}]
         else:
-            strange = [] if name in ("summary.json", "report.html") else [name]
-        if strange:
-            return f"`{strange[0]}`"
+            foreign = [] if name in ("summary.json", "report.html") else [name]
+        if foreign:
+            return f"`{foreign[0]}`"
     return None
 
 
@@ -70,11 +70,11 @@ def write(out: Path, scenario: Scenario, runs: list[Run]) -> None:
     from leeward.cli.simulate import summary
     from leeward.report import write_page
 
-    with whole_folder(out) as folder:
-        for made, name in zip(runs, folders_of(run.policy for run in runs), strict=True):
+    with atomic_folder(out) as folder:
+        for result, name in zip(runs, folders_of(run.policy for run in runs), strict=True):
             (folder / name).mkdir()
             for table in TABLES:
-                parquet.write_table(getattr(made, table)(), folder / name / f"{table}.parquet")
+                parquet.write_table(getattr(result, table)(), folder / name / f"{table}.parquet")
         text = json.dumps(summary(runs), indent=2, allow_nan=False) + "\n"
         (folder / "summary.json").write_text(text, encoding="utf-8")
         write_page(folder / "report.html", scenario, runs)

@@ -27,8 +27,8 @@ def schema(kind: Kind) -> None:
     if kind not in KINDS:
         raise typer.BadParameter(f"`{kind}`: expected one of {', '.join(KINDS)}")
     if kind == MAP:
-        from leeward.telemetry.schema import schema as of_maps
+        from leeward.telemetry.schema import schema as map_schema
 
-        print_json(of_maps())
+        print_json(map_schema())
     else:
         print(_native.schema(kind))

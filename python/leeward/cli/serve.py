@@ -8,7 +8,7 @@ import typer
 
 from leeward import _native
 from leeward.cli import serve_demo
-from leeward.cli.options import seed
+from leeward.cli.options import parse_seed
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -49,7 +49,7 @@ def serve(
     interval: Annotated[str | None, option("TIME", "Time between reports of a link.", "1s")] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.", show_default="1"),
+        typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.", show_default="1"),
     ] = None,
     store: Annotated[
         str | None,
@@ -87,7 +87,7 @@ def serve(
     check_config: Annotated[bool, typer.Option("--check-config", help="Check all files, and end.")] = False,
 ) -> None:
     """Collect telemetry and place replicas and tasks over HTTP."""
-    given: dict[str, str | int | None] = {
+    options: dict[str, str | int | None] = {
         "config": config,
         "cluster": cluster,
         "listen": listen,
@@ -108,17 +108,17 @@ def serve(
     if demo and check_config:
         raise InputError("--check-config", None, None, None, "a demo has no settings to check; leave it out")
     if demo:
-        serve_demo.serve(given, serve_demo.SPEED if speed is None else speed)
+        serve_demo.serve(options, serve_demo.SPEED if speed is None else speed)
         return
     if check_config:
-        _native.check_service(given)
+        _native.check_service(options)
         print("the settings are right", file=sys.stderr)
         return
 
-    def tell(url: str, kept: str | None) -> None:
+    def tell(url: str, location: str | None) -> None:
         print(f"listening on {url}", file=sys.stderr, flush=True)
-        print(f"decisions are kept in {kept or 'memory'}", file=sys.stderr, flush=True)
+        print(f"decisions are kept in {location or 'memory'}", file=sys.stderr, flush=True)
 
     # The service stops by itself at a signal. Python's own handler would end it with an exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _native.serve(given, tell)
+    _native.serve(options, tell)

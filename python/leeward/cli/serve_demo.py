@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from leeward import _native
-from leeward.cli.controller import asking
+from leeward.cli.controller import controller_errors
 from leeward.client import Client, UnreachableError
 from leeward.errors import InputError
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 SPEED = 30.0
 FASTEST = 100_000.0
-OWN = ("config", "cluster", "store", "durable", "tokens", "prometheus", "map", "http")
+FIXED_OPTIONS = ("config", "cluster", "store", "durable", "tokens", "prometheus", "map", "http")
 """Options that a demo sets by itself."""
-LAST_WORDS_S = 45.0
+SHUTDOWN_S = 45.0
 """Seconds for the service to end after it stopped answering: requests in progress have half a minute."""
 
 
-def serve(given: dict[str, str | int | None], speed: float) -> None:
+def serve(options: dict[str, str | int | None], speed: float) -> None:
     """Serves until a signal ends the process.
 
     Args:
-        given: Options of `leeward serve`; None for options that were not given.
+        options: Options of `leeward serve`; None for options that were not given.
         speed: Simulated seconds in a second.
 
     Raises:
@@ -41,38 +41,38 @@ def serve(given: dict[str, str | int | None], speed: float) -> None:
     if not (math.isfinite(speed) and 0 < speed <= FASTEST):
         message = f"{speed:g}: expected a number above 0, to {FASTEST:,.0f}"
         raise InputError("--speed", None, None, None, message)
-    for name in OWN:
-        if given[name] is not None:
+    for name in FIXED_OPTIONS:
+        if options[name] is not None:
             raise InputError(f"--{name}", None, None, None, "a demo has its own; leave it out")
     cell = Cell()
-    given = {**given, "store": "memory", "interval": given["interval"] or "1s"}
-    given |= {name: given[name] or "leeward" for name in ("task_policy", "moves")}
+    options = {**options, "store": "memory", "interval": options["interval"] or "1s"}
+    options |= {name: options[name] or "leeward" for name in ("task_policy", "moves")}
     with TemporaryDirectory(prefix="leeward-demo-") as folder:
         file = Path(folder) / "demo.json"
         file.write_text(json.dumps(cell.cluster), encoding="utf-8")
-        given["cluster"] = str(file)
-        _native.check_service(given)
-        driving = _Driving(cell, given, speed)
+        options["cluster"] = str(file)
+        _native.check_service(options)
+        thread = _DriverThread(cell, options, speed)
         # The service stops by itself at a signal. Python's own handler would end it with an exception.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
-            _native.serve(given, driving.begin, demo=True)
+            _native.serve(options, thread.begin, demo=True)
         finally:
-            driving.end()
-    if driving.failed is not None:
-        with asking():
-            raise driving.failed
+            thread.end()
+    if thread.failure is not None:
+        with controller_errors():
+            raise thread.failure
 
 
-class _Driving:
+class _DriverThread:
     """The driver, in a thread of its own."""
 
-    def __init__(self, cell: "Cell", given: dict[str, str | int | None], speed: float) -> None:
-        self.failed: Exception | None = None
+    def __init__(self, cell: "Cell", options: dict[str, str | int | None], speed: float) -> None:
+        self.failure: Exception | None = None
         self._cell = cell
-        self._seed = 1 if given["seed"] is None else int(given["seed"])
-        self._interval_s = _native.seconds(str(given["interval"]))
-        self._policy = f"{given['task_policy']}, moves by {given['moves']}"
+        self._seed = 1 if options["seed"] is None else int(options["seed"])
+        self._interval_s = _native.seconds(str(options["interval"]))
+        self._policy = f"{options['task_policy']}, moves by {options['moves']}"
         self._speed = speed
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -95,7 +95,7 @@ class _Driving:
         """Called when the service has ended."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(LAST_WORDS_S)
+            self._thread.join(SHUTDOWN_S)
 
     def _drive(self, url: str) -> None:
         from leeward.demo.live import build_driver, run
@@ -107,13 +107,13 @@ class _Driving:
             run(client, driver, self._interval_s, self._stop, _tell)
         except UnreachableError as error:
             # A service that is stopping answers no more; otherwise the failure is an error.
-            if not self._stop.wait(LAST_WORDS_S):
+            if not self._stop.wait(SHUTDOWN_S):
                 self._fail(error)
         except Exception as error:  # a demo that does not go on must not look as if it did
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        self.failed = error
+        self.failure = error
         os.kill(os.getpid(), signal.SIGTERM)
 
 

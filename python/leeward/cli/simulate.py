@@ -9,10 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._figures import flat
+from leeward._figures import flatten_summary
 from leeward._native import Run, Scenario
 from leeward._quantities import duration_text
-from leeward.cli.options import advised, given_by, listed, one_of, place, seed, whole
+from leeward.cli.options import (
+    choice,
+    hint_schema,
+    name_flags,
+    parse_path,
+    parse_seed,
+    split_list,
+    whole_number,
+)
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience, progress
 from leeward.report.rows import comparison_rows, glossary
@@ -51,13 +59,13 @@ def simulate(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", parser=seed, help="First seed, from 0; by default the scenario's."),
+        typer.Option(metavar="N", parser=parse_seed, help="First seed, from 0; by default the scenario's."),
     ] = None,
     seeds: Annotated[
         int,
         typer.Option(
             metavar="N",
-            parser=whole(1, 100_000),
+            parser=whole_number(1, 100_000),
             help="Number of seeds, from the first on; with more than one, means and intervals.",
         ),
     ] = 1,
@@ -73,7 +81,7 @@ def simulate(
         int | None,
         typer.Option(
             metavar="N",
-            parser=whole(1, 1024),
+            parser=whole_number(1, 1024),
             help="Number of runs at once, 1 to 1024; by default one for each processor.",
         ),
     ] = None,
@@ -81,7 +89,7 @@ def simulate(
         Backend | None,
         typer.Option(
             metavar="|".join(Backend),
-            parser=one_of(Backend),
+            parser=choice(Backend),
             help="Backend of a sweep; by default threads.",
         ),
     ] = None,
@@ -90,7 +98,7 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            parser=place,
+            parser=parse_path,
             help="Folder for tables (Parquet), summary.json and report.html; for a sweep, its cells, with"
             " which it goes on if it was stopped. One that is there must be empty or hold a result of the"
             " same kind: that of a simulation is replaced, that of a sweep added to.",
@@ -102,34 +110,34 @@ def simulate(
 
     All policies see the same arrivals. With several seeds, or with --set, it is a sweep.
     """
-    chosen = listed(policy)
+    names = split_list(policy)
     if seeds > 1 or set_:
         if tables and not out:
             raise typer.BadParameter("needs --out", param_hint="--tables")
         from leeward.cli.sweep import sweep
 
         on = backend or Backend.threading
-        sweep(scenario, chosen, seed, seeds, set_ or [], jobs, on, tables, out, output)
+        sweep(scenario, names, seed, seeds, set_ or [], jobs, on, tables, out, output)
         return
-    for option, given in (("--backend", backend), ("--tables", tables)):
-        if given:
+    for option, value in (("--backend", backend), ("--tables", tables)):
+        if value:
             raise typer.BadParameter("needs a sweep: --seeds or --set", param_hint=option)
     from leeward.cli import results
 
     if out:
         results.check(out, "--out")
-    found = read(scenario)
-    runs = run(found, chosen, seed, jobs)
+    model = read(scenario)
+    runs = run(model, names, seed, jobs)
     show(runs, output)
     if out:
-        results.write(out, found, runs)
+        results.write(out, model, runs)
 
 
 def read(file: str) -> Scenario:
     """Reads a scenario file for a command."""
     from leeward.simulation import read_scenario
 
-    with advised("cluster"), advised("scenario", file), patience(f"reading {file}"):
+    with hint_schema("cluster"), hint_schema("scenario", file), patience(f"reading {file}"):
         return read_scenario(file)
 
 
@@ -138,30 +146,30 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
     from leeward.simulation import simulate as simulate_all
 
     seeds = None if seed is None else [seed]
-    chosen = scenario.policies if policies is None else policies
-    what, total = f"simulating {', '.join(chosen)}", scenario.horizon_s * len(chosen)
+    names = scenario.policies if policies is None else policies
+    title, total = f"simulating {', '.join(names)}", scenario.horizon_s * len(names)
     with (
-        given_by(policies="--policy"),
-        progress(what, STEPS * len(chosen), amount=simulated(total)) as advance,
-        patience(f"reading what arrives in {scenario.name}") as begun,
+        name_flags(policies="--policy"),
+        progress(title, STEPS * len(names), amount=simulated_time_text(total)) as advance,
+        patience(f"reading what arrives in {scenario.name}") as on_begin,
     ):
-        return simulate_all(scenario, policies, seeds, jobs=jobs, progress=steps(advance, begun))
+        return simulate_all(scenario, policies, seeds, jobs=jobs, progress=steps(advance, on_begin))
 
 
-def simulated(total_s: float) -> Callable[[float], str]:
+def simulated_time_text(total_s: float) -> Callable[[float], str]:
     """Text for the completed part of a simulated time."""
     return lambda share: f"{duration_text(share * total_s)} of {duration_text(total_s)} simulated"
 
 
 def steps(
-    advance: Callable[[int], None], begun: Callable[[], None] = lambda: None, each: int = STEPS
+    advance: Callable[[int], None], on_begin: Callable[[], None] = lambda: None, steps_of_task: int = STEPS
 ) -> Callable[[int, float], None]:
     """Turns completed shares of tasks, reported from several threads, into steps.
 
     Args:
         advance: Called with a number of steps.
-        begun: Called at the first share.
-        each: Number of steps of a task.
+        on_begin: Called at the first share.
+        steps_of_task: Number of steps of a task.
     """
     done: dict[int, int] = {}
     lock = threading.Lock()
@@ -169,8 +177,8 @@ def steps(
     def tell(task: int, share: float) -> None:
         with lock:
             if not done:
-                begun()
-            now, before = int(share * each), done.setdefault(task, 0)
+                on_begin()
+            now, before = int(share * steps_of_task), done.setdefault(task, 0)
             if now > before:
                 advance(now - before)
                 done[task] = now
@@ -189,7 +197,7 @@ def show(runs: list[Run], output: Format) -> None:
         headers = ("", *(run.policy for run in runs))
         print_table(headers, "<" + ">" * len(runs), [(row.quantity, *row.cells) for row in rows])
         print_words(glossary(rows, runs[0].policy))
-    warn([flat(run.summary()) | {"policy": run.policy} for run in runs])
+    warn([flatten_summary(run.summary()) | {"policy": run.policy} for run in runs])
 
 
 def warn(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -206,16 +214,16 @@ def warn(rows: Sequence[Mapping[str, Any]]) -> None:
 
         left, retries = total("blocks_unfinished"), total("retries")
         if left and retries and not total("blocks"):
-            told = f"{policy}: no block was written: {left:,} were refused, {retries:,} times in all"
-            print(f"warning: {told}", file=sys.stderr)
+            message = f"{policy}: no block was written: {left:,} were refused, {retries:,} times in all"
+            print(f"warning: {message}", file=sys.stderr)
             why = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB says why"
             print(f"hint: {why}", file=sys.stderr)
         for things, options in (("apps", "--app FILE"), ("tasks", "--job FILE")):
             arrived, unplaced = total(f"{things}.count"), total(f"{things}.unplaced")
             if arrived and unplaced == arrived:
                 thing = things.removesuffix("s")
-                told = f"{policy}: no {thing} was placed, of {arrived:,} that arrived"
-                print(f"warning: {told}", file=sys.stderr)
+                message = f"{policy}: no {thing} was placed, of {arrived:,} that arrived"
+                print(f"warning: {message}", file=sys.stderr)
                 why = f"leeward place tasks --policy {policy} --cluster FILE {options} says why"
                 print(f"hint: {why}", file=sys.stderr)
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from leeward._files import check_folder, whole_file
-from leeward.cli.options import given_by
+from leeward._files import atomic_file, check_folder
+from leeward.cli.options import name_flags
 from leeward.cli.output import Format, print_json, print_table, print_words
 from leeward.cli.progress import patience, progress
-from leeward.cli.simulate import STEPS, read, simulated, steps, warn
+from leeward.cli.simulate import STEPS, read, simulated_time_text, steps, warn
 from leeward.errors import InputError
 from leeward.report.intervals import interval_rows
 from leeward.report.rows import glossary
@@ -54,50 +54,50 @@ def sweep(
 
     if out:
         check_folder(out, "--out")
-    found = read(scenario)
-    policies = found.policies if policies is None else policies
-    first = found.seed if seed is None else seed
-    chosen = range(first, first + seeds)
-    with given_by(settings="--set"):
+    model = read(scenario)
+    policies = model.policies if policies is None else policies
+    first = model.seed if seed is None else seed
+    seed_range = range(first, first + seeds)
+    with name_flags(settings="--set"):
         settings = parse(options)
     total = len(policies) * seeds * math.prod(len(values) for values in settings.values())
-    what = f"simulating {', '.join(policies)} under {seeds} seed{'s' * (seeds > 1)}"
-    waiting = f"reading what arrives in {found.name}"
+    title = f"simulating {', '.join(policies)} under {seeds} seed{'s' * (seeds > 1)}"
+    wait_text = f"reading what arrives in {model.name}"
     if backend != "threading":
-        waiting = f"{what} on {backend}: progress shows when a run ends"
+        wait_text = f"{title} on {backend}: progress shows when a run ends"
     with (
         remarks_to_stderr(),
-        _pointed(),
-        given_by(policies="--policy", seeds="--seeds", settings="--set", backend="--backend", out="--out"),
+        _hint_options(),
+        name_flags(policies="--policy", seeds="--seeds", settings="--set", backend="--backend", out="--out"),
         resumable(out),
-        progress(what, STEPS * total, amount=simulated(found.horizon_s * total)) as advance,
-        patience(waiting) as begun,
+        progress(title, STEPS * total, amount=simulated_time_text(model.horizon_s * total)) as advance,
+        patience(wait_text) as on_begin,
     ):
         cells = run(
             scenario,
             policies,
-            seeds=chosen,
+            seeds=seed_range,
             settings=settings,
             jobs=jobs,
             backend=backend,
             tables=tables,
             out=out,
-            progress=steps(advance, begun),
+            progress=steps(advance, on_begin),
         )
     rows = summarize(cells).to_pylist()
     document: dict[str, Any] = {
         "baseline": policies[0],
-        "seeds": list(chosen),
+        "seeds": list(seed_range),
         "summary": rows,
         "cells": cells.to_pylist(),
     }
     if output is Format.json:
         print_json(document)
     else:
-        show(rows, policies, chosen)
+        show(rows, policies, seed_range)
     warn(document["cells"])
     if out:
-        with whole_file(out / SUMMARY) as temporary:
+        with atomic_file(out / SUMMARY) as temporary:
             temporary.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
         print(f"\nwrote {out}/{TABLE} and {SUMMARY}", file=sys.stderr)
 
@@ -111,17 +111,17 @@ def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> N
     if len(seeds) > 1:
         means = "mean and 95 % confidence interval; ratios and differences are of pairs under one seed"
         print(f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}: {means}", file=sys.stderr)
-    for at, (setting, found) in enumerate(by_setting.items()):
+    for at, (setting, setting_rows) in enumerate(by_setting.items()):
         if setting:
             print(("\n" if at else "") + setting)
-        table = interval_rows(found, policies)
+        table = interval_rows(setting_rows, policies)
         sides = "<" + ">" * len(policies)
         print_table(("", *policies), sides, [(row.quantity, *row.cells) for row in table])
     print_words(glossary(table, policies[0]))
 
 
 @contextmanager
-def _pointed() -> Iterator[None]:
+def _hint_options() -> Iterator[None]:
     """Adds a hint to errors about settings that a sweep sets otherwise: the options to use."""
     try:
         yield

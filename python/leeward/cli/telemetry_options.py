@@ -11,7 +11,7 @@ import typer
 
 from leeward._engines import EngineName
 from leeward._quantities import read_milliseconds, read_share
-from leeward.cli.options import given_by, one_of, place
+from leeward.cli.options import choice, name_flags, parse_path
 from leeward.cli.progress import patience, progress
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ MapOption = Annotated[
     typer.Option(
         "--map",
         metavar="FILE",
-        parser=place,
+        parser=parse_path,
         help="Map file: links by labels, without a column `link`.",
         show_default=False,
     ),
@@ -85,7 +85,7 @@ EngineOption = Annotated[
     EngineName,
     typer.Option(
         metavar="|".join(EngineName),
-        parser=one_of(EngineName),
+        parser=choice(EngineName),
         help="Engine: DuckDB in this process, or Spark.",
     ),
 ]
@@ -93,7 +93,7 @@ HttpOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        parser=place,
+        parser=parse_path,
         help="File of credentials for Prometheus: password, token, headers, certificates; as for promtool.",
         show_default=False,
     ),
@@ -102,7 +102,7 @@ KeepOption = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        parser=place,
+        parser=parse_path,
         help="Folder that caches Prometheus' answers; by default in the user's cache.",
         show_default=False,
     ),
@@ -162,7 +162,7 @@ class Telemetry:
         from leeward.telemetry import Engine, read
 
         network = read_cluster(self.cluster)
-        with patience("reading telemetry"), given_by(**FLAGS | flags):
+        with patience("reading telemetry"), name_flags(**FLAGS | flags):
             return read(
                 network,
                 self.files or (),
@@ -185,26 +185,26 @@ def takes_telemetry(interval: str) -> Callable[[Callable[..., None]], Callable[.
         interval: Default of `--interval`, from the paper of each analysis.
     """
 
-    def taking(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command).parameters
-        (name,) = (one.name for one in own.values() if one.annotation is Telemetry)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature_parameters = inspect.signature(command).parameters
+        (name,) = (one.name for one in signature_parameters.values() if one.annotation is Telemetry)
         # Keyword-only, so that a required option may follow an optional one.
         parameters = [
             option
-            for one in own.values()
+            for one in signature_parameters.values()
             for option in (_options(interval) if one.name == name else [one.replace(kind=one.KEYWORD_ONLY)])
         ]
 
         @wraps(command)
-        def taken(**given: Any) -> None:
-            options = {one.name: given.pop(one.name) for one in fields(Telemetry)}
-            command(**{name: Telemetry(**options)}, **given)
+        def wrapper(**values: Any) -> None:
+            options = {one.name: values.pop(one.name) for one in fields(Telemetry)}
+            command(**{name: Telemetry(**options)}, **values)
 
-        taken.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # it is read from there
-        taken.__annotations__ = {one.name: one.annotation for one in parameters}
-        return taken
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # it is read from there
+        wrapper.__annotations__ = {one.name: one.annotation for one in parameters}
+        return wrapper
 
-    return taking
+    return decorate
 
 
 def _options(interval: str) -> list[inspect.Parameter]:

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._quantities import age_text, read_milliseconds, rounded_rate_text
-from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
-from leeward.cli.options import given_by, whole
+from leeward.cli.controller import (
+    CONTROLLER,
+    CaOption,
+    ControllerOption,
+    TokenFileOption,
+    client,
+    controller_errors,
+)
+from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.client.board import Board, Row, View
 
@@ -39,7 +46,7 @@ def top(
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     links: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1000), help="Number of links to show.")
+        int, typer.Option(metavar="N", parser=whole_number(1, 1000), help="Number of links to show.")
     ] = 20,
     every: Annotated[str, typer.Option(metavar="TIME", help="Time between refreshes.")] = "1s",
     once: Annotated[bool, typer.Option("--once", help="Show the links once, and end.")] = False,
@@ -51,10 +58,10 @@ def top(
     placed load that telemetry does not show yet. Stale values are marked. With -o json each refresh is a
     line.
     """
-    with given_by(every="--every"):
+    with name_flags(every="--every"):
         pause = read_milliseconds("every", every) / 1000
     board = Board(client(controller, token_file, ca, 0.0), links, time.monotonic)
-    with asking():
+    with controller_errors():
         if once:
             _show(board.view(), output, indented=True)
         elif output is Format.json or not (sys.stdout.isatty() and sys.stdin.isatty()):
@@ -67,7 +74,7 @@ def top(
 
 def _show(view: View, output: Format, indented: bool = False) -> None:
     if output is Format.json:
-        print_json(view.described()) if indented else print(json.dumps(view.described(), allow_nan=False))
+        print_json(view.record()) if indented else print(json.dumps(view.record(), allow_nan=False))
     else:
         print(_head(view))
         print_table(HEADERS, SIDES, [_cells(row) for row in view.rows])
@@ -89,11 +96,11 @@ def _head(view: View) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    used = "unseen" if row.utilization is None else f"{100 * row.utilization:.0f} %"
+    percent = "unseen" if row.utilization is None else f"{100 * row.utilization:.0f} %"
     return (
         row.link,
         _bar(row.utilization),
-        used,
+        percent,
         _trend(row.trend),
         "" if row.hot_s is None else age_text(row.hot_s),
         "" if row.measured_bps is None else rounded_rate_text(row.measured_bps),

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.client.client import Client
 from leeward.client.problems import UnreachableError
-from leeward.client.shapes import Link
+from leeward.client.types import Link
 
 TREND_STEP_S = 60
 TREND_STEPS = 10
@@ -74,11 +74,11 @@ class View:
         if self.rows and not ages:
             return "no link is seen: nobody has reported what links carry for three intervals"
         if ages and min(ages) > 2 * self.interval_s:
-            said = f"the last report ended {min(ages):.0f} s ago"
-            return f"{said}, and an interval is {self.interval_s:g} s"
+            text = f"the last report ended {min(ages):.0f} s ago"
+            return f"{text}, and an interval is {self.interval_s:g} s"
         return None
 
-    def described(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """The same as JSON; `old` is the reason for a stale view, or None."""
         return asdict(self) | {"old": self.old}
 
@@ -113,8 +113,8 @@ class Board:
             if self._last is None:
                 raise
             since, view = self._last
-            shown = asdict(view) | {"rows": view.rows, "silent_s": self.clock() - since, "why": error.why}
-            return View(**shown)
+            fields = asdict(view) | {"rows": view.rows, "silent_s": self.clock() - since, "why": error.why}
+            return View(**fields)
         self._last = (self.clock(), view)
         return view
 
@@ -123,8 +123,8 @@ class Board:
         now = read_time(status["time"])
         links = list(self.client.links(sort="utilization", most=self.most))
         hot = sum(1 for _ in self.client.hotspots())
-        kept = {link["link"] for link in links}
-        self._trends = {link: trend for link, trend in self._trends.items() if link in kept}
+        names = {link["link"] for link in links}
+        self._trends = {link: trend for link, trend in self._trends.items() if link in names}
         return View(
             cluster=status["cluster"],
             time=status["time"],
@@ -150,8 +150,8 @@ class Board:
         )
 
     def _trend(self, link: str, now: datetime) -> list[float | None]:
-        read, trend = self._trends.get(link, (None, []))
-        if read is None or self.clock() - read >= TREND_S:
+        read_at, trend = self._trends.get(link, (None, []))
+        if read_at is None or self.clock() - read_at >= TREND_S:
             since = now - timedelta(seconds=TREND_STEP_S * TREND_STEPS)
             series = self.client.link_history(link, since=since, step_s=TREND_STEP_S)["series"]
             trend = series[0]["utilization"][-TREND_STEPS:] if series else []

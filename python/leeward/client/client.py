@@ -6,9 +6,9 @@ from typing import Any, Literal, cast
 
 from leeward.client import events
 from leeward.client.http import Answer, part
-from leeward.client.placing import Placing
-from leeward.client.probing import Probing
-from leeward.client.shapes import (
+from leeward.client.placements import PlacementMethods
+from leeward.client.probes import ProbeMethods
+from leeward.client.types import (
     Decision,
     DeviceReport,
     History,
@@ -31,7 +31,7 @@ from leeward.client.shapes import (
 )
 
 
-class Client(Placing, Probing):
+class Client(PlacementMethods, ProbeMethods):
     """A client of one service. It may be shared by threads.
 
     A refusal of the service is a `ProblemError` with the fields of its document; a policy without a placement
@@ -63,15 +63,15 @@ class Client(Placing, Probing):
             tasks: Load of tasks on the links of their racks.
             workloads: Latency of each workload's requests at the percentile of its SLO, in seconds.
         """
-        seen = (workloads or {}).items()
+        latencies = (workloads or {}).items()
         body = {
             "from": _time("since", since),
             "until": _time("until", until),
             "links": [{"link": link, "load_bps": load} for link, load in (links or {}).items()],
             "devices": list(devices),
-            "hosts": [{"host": host, **said} for host, said in (hosts or {}).items()],
+            "hosts": [{"host": host, **state} for host, state in (hosts or {}).items()],
             "tasks": list(tasks),
-            "workloads": [{"workload": name, "latency_s": seconds} for name, seconds in seen],
+            "workloads": [{"workload": name, "latency_s": seconds} for name, seconds in latencies],
         }
         return cast(Reported, self._http.ask("POST", "/v1/reports", None, body).body)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.client.http import FIRST_WAIT_S, LONGEST_WAIT_S, Http
-from leeward.client.problems import ProblemError, StrangeError, UnreachableError, beginning
+from leeward.client.problems import NotControllerError, ProblemError, UnreachableError, beginning
 
 PATH = "/v1/events"
 SILENCE_S = 45.0
@@ -46,22 +46,22 @@ def follow(http: Http, after: str | None) -> Iterator[Event]:
         headers = {"accept": "text/event-stream"} | ({} if last is None else {"last-event-id": last})
         pause = wait
         try:
-            with http.opened("GET", PATH, headers=headers, timeout_s=SILENCE_S) as response:
+            with http.open_response("GET", PATH, headers=headers, timeout_s=SILENCE_S) as response:
                 start, wait = http.clock(), FIRST_WAIT_S
                 for event in events(response.stream(2**16)):
                     start, last = http.clock(), event.id or last
                     yield event
-            failed: ProblemError | UnreachableError = UnreachableError(http.url, "the stream ended")
-        except StrangeError:
+            failure: ProblemError | UnreachableError = UnreachableError(http.url, "the stream ended")
+        except NotControllerError:
             raise
         except UnreachableError as error:
-            failed = error
+            failure = error
         except ProblemError as error:
             if not error.passes:
                 raise
-            failed, pause = error, max(wait, error.after_s)
+            failure, pause = error, max(wait, error.after_s)
         if http.clock() - start + pause > http.patience_s:
-            raise failed
+            raise failure
         http.sleep(pause)
         wait = min(2 * wait, LONGEST_WAIT_S)
 
@@ -72,7 +72,7 @@ def events(pieces: Iterable[bytes]) -> Iterator[Event]:
     Raises:
         UnreachableError: The bytes are not events of a controller.
     """
-    name, data, told, kept = "", [], None, 0
+    name, data, event_id, size = "", [], None, 0
     for line in _lines(pieces):
         if line:
             field, _, value = line.partition(":")
@@ -81,34 +81,34 @@ def events(pieces: Iterable[bytes]) -> Iterator[Event]:
                 name = value
             elif field == "data":
                 data.append(value)
-                kept += len(value) + 1
-                if kept > LONGEST_EVENT:
-                    raise StrangeError(PATH, "an event of the stream has no end")
+                size += len(value) + 1
+                if size > LONGEST_EVENT:
+                    raise NotControllerError(PATH, "an event of the stream has no end")
             elif field == "id":
-                told = value
+                event_id = value
             continue
         if data:
-            yield Event(name or "message", _read("\n".join(data)), told)
-        name, data, told, kept = "", [], None, 0
+            yield Event(name or "message", _read("\n".join(data)), event_id)
+        name, data, event_id, size = "", [], None, 0
 
 
 def _read(data: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise StrangeError(PATH, f"an event is no JSON: `{beginning(data)}`") from None
+        raise NotControllerError(PATH, f"an event is no JSON: `{beginning(data)}`") from None
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
     """Complete lines; the service ends them with a line feed."""
     rest: list[bytes] = []
-    kept = 0
+    size = 0
     for piece in pieces:
         *whole, end = piece.split(b"\n")
         for line in whole:
             yield b"".join([*rest, line]).decode(errors="replace").removesuffix("\r")
-            rest, kept = [], 0
-        kept += len(end)
-        if kept > LONGEST_EVENT:
-            raise StrangeError(PATH, "a line of the stream has no end")
+            rest, size = [], 0
+        size += len(end)
+        if size > LONGEST_EVENT:
+            raise NotControllerError(PATH, "a line of the stream has no end")
         rest.append(end)

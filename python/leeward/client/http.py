@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from leeward._http import root_cause
-from leeward.client.problems import ProblemError, StrangeError, UnreachableError, beginning, problem
+from leeward.client.problems import (
+    NotControllerError,
+    ProblemError,
+    UnreachableError,
+    beginning,
+    parse_problem,
+)
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,26 +118,26 @@ class Http:
         start, wait = self.clock(), FIRST_WAIT_S
         while True:
             try:
-                with self.opened(method, path, query, data, headers, timeout_s) as response:
+                with self.open_response(method, path, query, data, headers, timeout_s) as response:
                     return self._answer(response)
             except ProblemError as error:
-                failed: ProblemError | UnreachableError = error
+                failure: ProblemError | UnreachableError = error
                 if not error.passes:
                     raise
                 pause = max(wait, error.after_s)
-            except StrangeError:
+            except NotControllerError:
                 raise
             except UnreachableError as error:
-                failed, pause = error, wait
+                failure, pause = error, wait
                 if isinstance(error.__cause__, ssl.SSLCertVerificationError):
                     raise
             if self.clock() - start + pause > self.patience_s:
-                raise failed
+                raise failure
             self.sleep(pause)
             wait = min(2 * wait, LONGEST_WAIT_S)
 
     @contextmanager
-    def opened(
+    def open_response(
         self,
         method: str,
         path: str,
@@ -149,24 +155,30 @@ class Http:
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
 
-        sent = {"accept": "application/json", **(headers or {})}
+        request_headers = {"accept": "application/json", **(headers or {})}
         if self.token is not None:
-            sent["authorization"] = f"Bearer {self.token}"
+            request_headers["authorization"] = f"Bearer {self.token}"
         if data is not None:
-            sent["content-type"] = "application/json"
-        given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
-        url = f"{self.url}{path}" + (f"?{urlencode(given)}" if given else "")
+            request_headers["content-type"] = "application/json"
+        parameters = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+        url = f"{self.url}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
         longest = self.timeout_s if timeout_s is None else timeout_s
         patience = Timeout(connect=min(longest, 10.0) or None, read=longest or None)
         try:
             # The target of a redirect must not get the token.
             response = self._pool.request(
-                method, url, body=data, headers=sent, timeout=patience, redirect=False, preload_content=False
+                method,
+                url,
+                body=data,
+                headers=request_headers,
+                timeout=patience,
+                redirect=False,
+                preload_content=False,
             )
             try:
                 if not 200 <= response.status < 300:
                     retry_after = response.headers.get("retry-after")
-                    raise problem(response.status, response.read(100_000), retry_after)
+                    raise parse_problem(response.status, response.read(100_000), retry_after)
                 yield response
             finally:
                 # A response read to its end has returned to the pool, and stays open.
@@ -181,14 +193,14 @@ class Http:
         text = response.read(MOST_BYTES + 1)
         headers = {name.lower(): value for name, value in response.headers.items()}
         if len(text) > MOST_BYTES:
-            raise StrangeError(self.url, f"more than {MOST_BYTES // 2**20} MiB came")
+            raise NotControllerError(self.url, f"more than {MOST_BYTES // 2**20} MiB came")
         if not text:
             return Answer(None, headers)
         try:
             return Answer(json.loads(text), headers)
         except (ValueError, RecursionError):
-            begins = beginning(text[:60].decode(errors="replace"))
-            raise StrangeError(self.url, f"it is no controller: it says `{begins}`") from None
+            start = beginning(text[:60].decode(errors="replace"))
+            raise NotControllerError(self.url, f"it is no controller: it says `{start}`") from None
 
     @cached_property
     def _pool(self) -> "PoolManager":

@@ -29,7 +29,7 @@ class UnreachableError(ConnectionError):
         return f"{self.url}: no answer: {self.why}"
 
 
-class StrangeError(UnreachableError):
+class NotControllerError(UnreachableError):
     """The server is not a controller, or answers as none does; a retry would not help."""
 
 
@@ -82,7 +82,7 @@ class RefusedError(ProblemError):
     """The policy finds no placement, and nothing changed."""
 
 
-def problem(status: int, body: bytes, retry_after: str | None = None) -> ProblemError:
+def parse_problem(status: int, body: bytes, retry_after: str | None = None) -> ProblemError:
     """Problem of an answer without success.
 
     A proxy answers in its own format; then the problem has the status and the beginning of the text.
@@ -103,9 +103,9 @@ def problem(status: int, body: bytes, retry_after: str | None = None) -> Problem
         title = f"the answer is {status}"
         return ProblemError("", title, status, f"{title}: {text}".rstrip(": "), None, after_s)
     word = kind.removeprefix(KIND)
-    made = RefusedError if word == "refused" else ProblemError
+    error_type = RefusedError if word == "refused" else ProblemError
     field, leader = (None if one is None else str(one) for one in (field, leader))
-    return made(word, title, status, detail, field, after_s, leader)
+    return error_type(word, title, status, detail, field, after_s, leader)
 
 
 def beginning(text: str, most: int = 200) -> str:

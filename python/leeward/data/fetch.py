@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 from urllib3 import Retry, Timeout
 from urllib3.exceptions import HTTPError
 
-from leeward._files import made_folder, whole_file
+from leeward._files import atomic_file, ensure_folder
 from leeward._http import connections, root_cause
 from leeward._native import __version__
 from leeward.data.registry import TraceFile
@@ -103,8 +103,8 @@ def fetch(folder: Path, file: TraceFile, progress: Callable[[int], object] | Non
     """
     address = url(file)
     with (
-        made_folder(folder),
-        whole_file(folder / file.name) as temporary,
+        ensure_folder(folder),
+        atomic_file(folder / file.name) as temporary,
         temporary.open("wb") as raw,
         _writer(file, raw) as out,
     ):

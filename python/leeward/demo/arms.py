@@ -8,7 +8,7 @@ import numpy
 
 from leeward._native import Cluster, Scheduler
 from leeward.client import Client, RefusedError
-from leeward.client.shapes import TaskReport
+from leeward.client.types import TaskReport
 from leeward.demo.cell import Network, Numbers, Places
 from leeward.demo.jobs import Job
 

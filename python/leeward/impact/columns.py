@@ -15,8 +15,8 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import compute, csv, parquet
 
-from leeward._heads import Head, Kind
-from leeward._ragged import why
+from leeward._csv_errors import find_error
+from leeward._table_head import Head, Kind
 from leeward.errors import InputError
 from leeward.telemetry import Discards
 
@@ -122,7 +122,7 @@ class _readable:  # noqa: N801 (it is used as a function)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (pyarrow.ArrowException, OSError, EOFError)):
-            if self._path.suffix != ".parquet" and (told := why(self._path)):
+            if self._path.suffix != ".parquet" and (told := find_error(self._path)):
                 raise told from None
             # An example of binary data is cut short.
             said = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])

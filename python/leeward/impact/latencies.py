@@ -14,8 +14,8 @@ import numpy
 import pyarrow
 from pyarrow import compute, parquet
 
-from leeward._heads import Head, files
-from leeward._heads import head as read_head
+from leeward._table_head import Head, files
+from leeward._table_head import head as read_head
 from leeward.errors import InputError
 from leeward.impact import columns
 from leeward.impact.bins import MOST, Whole, bins

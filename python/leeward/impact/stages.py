@@ -16,8 +16,8 @@ import numpy
 import pyarrow
 from pyarrow import compute, parquet
 
-from leeward._heads import files
-from leeward._heads import head as read_head
+from leeward._table_head import files
+from leeward._table_head import head as read_head
 from leeward.errors import InputError
 from leeward.impact import columns
 from leeward.impact.columns import Rows

@@ -20,8 +20,8 @@ import numpy
 
 from leeward import _npy
 from leeward._arrays import Floats, Ints
-from leeward._heads import PARQUET
-from leeward._heads import head as read_head
+from leeward._table_head import PARQUET
+from leeward._table_head import head as read_head
 from leeward.errors import InputError
 from leeward.matrix.series import (
     LEAST_BYTES,

@@ -8,7 +8,7 @@ from typing import Any
 from leeward import _native
 from leeward._native import PacketRun, PacketScenario
 from leeward.circuits.network import Network
-from leeward.circuits.own import NsDays, days_of, name_of
+from leeward.circuits.user_schedules import NsDays, run_scheduler, scheduler_name
 from leeward.errors import InputError
 
 
@@ -33,9 +33,9 @@ def read(scenario: PacketScenario | Mapping[str, Any] | str | PathLike[str]) -> 
         return _native.PacketScenario.from_text(_text(scenario), "scenario")
 
     def days(rows: list[list[int]], network: tuple[str, str, str, str, str]) -> NsDays:
-        return days_of(own, rows, Network(*network))
+        return run_scheduler(own, rows, Network(*network))
 
-    name = name_of(own)
+    name = scheduler_name(own)
     text = _text({**scenario, "scheduler": {**scheduler, "name": name}})
     return _native.PacketScenario.from_text(text, "scenario", (name, days))
 

@@ -8,7 +8,7 @@ from html import escape
 from os import PathLike
 from typing import NewType
 
-from leeward._files import whole_file
+from leeward._files import atomic_file
 
 Html = NewType("Html", str)
 """A part of a page, its texts escaped."""
@@ -42,7 +42,7 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: 0.9rem; max-width: 3
 
 def write(path: str | PathLike[str], text: str) -> None:
     """Writes a page, completely or not at all."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ from os import PathLike
 
 from leeward._native import Cluster, Run, Scenario, policies
 from leeward._quantities import duration_text
-from leeward._texts import oversubscription, rates, speed
+from leeward._texts import oversubscription_text, rates_text, speed_text
 from leeward.report import document
 from leeward.report.document import Html, Picture
 from leeward.report.rows import against, comparison_rows, glossary
@@ -100,11 +100,11 @@ def facts(cluster: Cluster) -> str:
     if told["pods"]:
         parts[0] += f" and {told['pods']:,} pods"
     for links in told["links"]:
-        over = oversubscription(links)
-        part = f"{links['kind'].replace('_', ' ')} {rates(links)}"
+        over = oversubscription_text(links)
+        part = f"{links['kind'].replace('_', ' ')} {rates_text(links)}"
         parts.append(f"{part} (oversubscription {over})" if over else part)
     for device in told["devices"]:
-        reads, writes = speed(device, "read"), speed(device, "write")
+        reads, writes = speed_text(device, "read"), speed_text(device, "write")
         parts.append(f"{device['count']:,} x {device['name']} that reads {reads} and writes {writes}")
     return "; ".join(parts) + "."
 

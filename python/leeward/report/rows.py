@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leeward._figures import BASELINE, compared, flat
+from leeward._figures import BASELINE, flatten_comparison, flatten_summary
 from leeward._native import Run
 from leeward._quantities import NONE, percent_text, seconds_text
 
@@ -217,8 +217,8 @@ def _of_apps(policies: Sequence[str]) -> list[Quantity]:
 
 def comparison_rows(runs: Sequence[Run]) -> list[Row]:
     """Rows of the comparison of runs on the same arrivals; the others are compared with the first."""
-    others = [compared(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
-    found = [flat(run.summary()) | other for run, other in zip(runs, others, strict=True)]
+    others = [flatten_comparison(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
+    found = [flatten_summary(run.summary()) | other for run, other in zip(runs, others, strict=True)]
     for run, figures in zip(runs, found, strict=True):
         # A run without arrivals has no figures that tell its kind.
         if run.kind in _COUNTED:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from leeward._texts import parts
+from leeward._texts import split_at_commas
 from leeward.errors import InputError
 
 Setting = tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ def parse(options: Sequence[str]) -> dict[str, list[str]]:
             raise _wrong(option, None, "expected a path and values, such as telemetry.delay=0s,2s")
         if path in values:
             raise _wrong(path, texts, "is there twice; separate its values by commas")
-        values[path] = parts(texts)
+        values[path] = split_at_commas(texts)
     return values
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow
 from pyarrow import parquet
 
-from leeward._files import check_folder, unfinished, whole_file
+from leeward._files import atomic_file, check_folder, is_temporary
 from leeward.errors import InputError
 from leeward.simulation import TABLES
 from leeward.sweep.cell import Outcome
@@ -62,7 +62,7 @@ class Store:
             ours = (
                 name == "cells" or (name == TABLE and _of_cells(path)) or (name == SUMMARY and _sums_up(path))
             )
-            if not ours and not unfinished(name, (TABLE, SUMMARY)):
+            if not ours and not is_temporary(name, (TABLE, SUMMARY)):
                 return name
         cells = sorted(path.name for path in self.cells.iterdir()) if here else []
         strange = [name for name in cells if not _CELL.fullmatch(name)]
@@ -140,7 +140,7 @@ class Store:
             "summary": outcome.summary,
             "files": {name: file_digest(self.cells / name) for name in tables},
         }
-        with whole_file(path) as temporary:
+        with atomic_file(path) as temporary:
             temporary.write_text(json.dumps({"sha256": digest_of(document)} | document, indent=1) + "\n")
 
     def read(self, cell: Cell) -> tuple[dict[str, Any], pyarrow.Table]:
@@ -171,7 +171,7 @@ def _sums_up(path: Path) -> bool:
 
 def write_table(path: Path, table: pyarrow.Table) -> None:
     """Writes a table as Parquet, completely or not at all."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         parquet.write_table(table, temporary, compression="zstd")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow
 
-from leeward._figures import compared, flat
+from leeward._figures import flatten_comparison, flatten_summary
 from leeward.sweep.cell import compare
 from leeward.sweep.plan import Cell
 from leeward.sweep.store import Store
@@ -29,10 +29,10 @@ def table(store: Store, cells: Sequence[Cell], baseline: str) -> pyarrow.Table:
         if before is None or before[0] != place:
             before = place, store.read(by_place[place])[1]
         document, writes = store.read(cell)
-        against = compared(compare(writes, before[1]))
+        against = flatten_comparison(compare(writes, before[1]))
         if cell.policy == baseline:
             against = dict.fromkeys(against)
-        figures = flat(document["summary"]) | against
+        figures = flatten_summary(document["summary"]) | against
         names |= figures.keys()
         settings = {f"set.{path}": value for path, value in cell.variant.setting}
         rows.append(settings | {"policy": cell.policy, "seed": cell.seed, "baseline": baseline} | figures)

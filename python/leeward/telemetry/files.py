@@ -16,9 +16,9 @@ from urllib.parse import unquote
 
 import ibis
 
-from leeward._heads import Head, files
-from leeward._heads import head as read_head
-from leeward._ragged import why
+from leeward._csv_errors import find_error
+from leeward._table_head import Head, files
+from leeward._table_head import head as read_head
 from leeward.errors import InputError
 from leeward.telemetry.cells import milliseconds, number
 from leeward.telemetry.engine import Engine
@@ -112,7 +112,7 @@ def reading(name: str) -> Iterator[None]:
         line = re.search(r"CSV Error on Line: (\d+)", text)
         file = re.search(r"^ *file = (.+)$", text, re.MULTILINE)
         found = file[1] if file else name
-        told = why(found, int(line[1])) if line else None
+        told = find_error(found, int(line[1])) if line else None
         raise told or _wrong(found, text.splitlines()[0][:300]) from None
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j"):
@@ -120,7 +120,7 @@ def reading(name: str) -> Iterator[None]:
         text = str(error)
         file = re.search(r"file:/+(/?[^\n]+?\.csv(?:\.gz)?)\b", text, re.IGNORECASE)
         found = "/" + unquote(file[1]).lstrip("/") if file else name
-        told = why(found) if file else None
+        told = find_error(found) if file else None
         raise told or _wrong(name, f"Spark cannot read it: {text.splitlines()[0][:300]}") from None
 
 

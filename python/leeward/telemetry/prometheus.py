@@ -20,7 +20,7 @@ import ibis
 import pyarrow
 from pyarrow import parquet
 
-from leeward._files import check_folder, whole_file
+from leeward._files import atomic_file, check_folder
 from leeward.data.folder import folder as user_folder
 from leeward.errors import InputError
 from leeward.telemetry.cells import whole
@@ -271,7 +271,7 @@ def _length(asked: Server, query: str, steps: bool, begin: int, last: int) -> in
 
 def _store(path: Path, asked: Server, query: str, steps: bool, start: int, end: int) -> None:
     """Caches a piece, completely or not at all."""
-    with whole_file(path) as temporary, parquet.ParquetWriter(temporary, SCHEMA) as writer:
+    with atomic_file(path) as temporary, parquet.ParquetWriter(temporary, SCHEMA) as writer:
         for table in _pieces(asked, query, steps, start, end):
             writer.write_table(table)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from leeward._files import whole_file
+from leeward._files import atomic_file
 from leeward._native import __version__
 
 
@@ -30,6 +30,6 @@ def kept(folder: Path, figure: str, seed: int, of: object, make: Callable[[int],
     # In the form in which it will be read.
     outcome = json.loads(json.dumps(make(seed)))
     folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(json.dumps({"of": rests, "outcome": outcome}) + "\n", encoding="utf-8")
     return outcome

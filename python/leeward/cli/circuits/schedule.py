@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._quantities import day_length_text, size_text
-from leeward.cli.options import given_by, listed, place
+from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.errors import InputError
 
@@ -22,7 +22,7 @@ Examples:
   leeward circuits schedule examples/circuits/demand.csv --scheduler eclipse:keep_min_day=true \\
       --circuit 100Gbps --night 10us --min-day 90us -o json
 """
-SHOWN = 40
+MOST_DAYS = 40
 """Days of a schedule in a table."""
 _WORDS = (
     ("week", "of all nights and days; up: the part of it in which circuits are"),
@@ -49,7 +49,7 @@ def schedule(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="Evaluate the days of a file too (YAML or JSON).",
             show_default=False,
         ),
@@ -65,7 +65,9 @@ def schedule(
     ] = "180us",
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=place, help="Draw the schedules, as SVG.", show_default=False),
+        typer.Option(
+            metavar="FILE", parser=parse_path, help="Draw the schedules, as SVG.", show_default=False
+        ),
     ] = None,
     output: FormatOption = Format.table,
 ) -> None:
@@ -73,10 +75,10 @@ def schedule(
 
     Shows the circuits of each day, the bytes that each day serves, and the bytes left for packets.
     """
-    from leeward._files import check_file, whole_file
+    from leeward._files import atomic_file, check_file
     from leeward.circuits import Network, read, read_days
-    from leeward.circuits import picture as drawn
-    from leeward.circuits import schedule as scheduled
+    from leeward.circuits import picture as draw
+    from leeward.circuits import schedule as make_schedule
 
     if picture is not None:
         if picture.suffix != ".svg":
@@ -85,24 +87,24 @@ def schedule(
     flags = {name: f"--{name}" for name in ("scheduler", "circuit", "packet", "night", "week")}
     flags["min_day"] = "--min-day"
     network = Network(circuit, packet, night, week, min_day)
-    wanted = read(demand)
-    with given_by(**flags):
-        made = [scheduled(wanted, name, network) for name in listed(scheduler) or []]
+    matrix = read(demand)
+    with name_flags(**flags):
+        schedules = [make_schedule(matrix, name, network) for name in split_list(scheduler) or []]
     if days is not None:
-        known = read_days(days)
+        file_days = read_days(days)
 
-        def fixed(*_: object) -> "list[tuple[float, list[tuple[int, int]]]]":
-            return known
+        def days_of_file(*_: object) -> "list[tuple[float, list[tuple[int, int]]]]":
+            return file_days
 
-        with given_by(**flags | {"days": str(days)}):
-            made.append(scheduled(wanted, fixed, network))
+        with name_flags(**flags | {"days": str(days)}):
+            schedules.append(make_schedule(matrix, days_of_file, network))
     if output is Format.json:
-        print_json([one.record() for one in made])
+        print_json([one.record() for one in schedules])
     else:
-        _print(made)
+        _print(schedules)
     if picture is not None:
-        with whole_file(picture) as temporary:
-            temporary.write_text(drawn(made), encoding="utf-8")
+        with atomic_file(picture) as temporary:
+            temporary.write_text(draw(schedules), encoding="utf-8")
         print(f"wrote {picture}", file=sys.stderr)
 
 
@@ -141,9 +143,9 @@ def _print(result: "list[Schedule]") -> None:
                     size_text(day.served_bytes),
                     f"{100 * day.used:.1f} %",
                 )
-                for at, day in enumerate(one.days[:SHOWN])
+                for at, day in enumerate(one.days[:MOST_DAYS])
             ],
         )
-        if len(one.days) > SHOWN:
-            print(f"... and {len(one.days) - SHOWN:,} more: -o json has all, with their circuits")
+        if len(one.days) > MOST_DAYS:
+            print(f"... and {len(one.days) - MOST_DAYS:,} more: -o json has all, with their circuits")
     print_words(_WORDS)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._quantities import gigabits_text, microseconds_text, milliseconds_text, size_text
-from leeward.cli.options import place
+from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.errors import InputError
@@ -22,7 +22,7 @@ Examples:
 """
 STEPS = 200
 SUMMARY = "summary.json"
-SHOWN = 20
+MOST_ROWS = 20
 """Circuits in a table."""
 _WORDS = (
     ("completion", "from a flow's first byte written to its last arrived, of those that finished"),
@@ -37,7 +37,7 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            parser=place,
+            parser=parse_path,
             help="Folder for tables (Parquet) and summary.json. An existing one must be empty or hold"
             " an earlier result, which is replaced.",
             show_default=False,
@@ -47,7 +47,7 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="Draw sequence plots and queues of the pairs under `sample`, as SVG.",
             show_default=False,
         ),
@@ -60,18 +60,18 @@ def simulate(
     time of packets in the switch. Packets take circuits of their own pair of racks, or by `routing` those of
     others.
     """
-    from leeward._files import check_file, check_replaced, whole_file, whole_folder
-    from leeward.packets import picture as drawn
+    from leeward._files import atomic_file, atomic_folder, check_file, check_replaced
+    from leeward.packets import picture as draw
     from leeward.packets import read, summary, tables
 
     if out is not None:
-        check_replaced(out, "--out", "an earlier result of this command", _strange)
+        check_replaced(out, "--out", "an earlier result of this command", _find_foreign)
     if picture is not None:
         if picture.suffix != ".svg":
             raise InputError("--picture", None, None, None, f"`{picture}`: expected a name that ends in .svg")
         check_file(picture, "--picture")
-    found = read(scenario)
-    if picture is not None and not found.sampled:
+    network = read(scenario)
+    if picture is not None and not network.sampled:
         message = f"`{scenario}` looks at no queue: expected `sample` with `every` and `pairs`"
         raise InputError("--picture", None, None, None, message)
     with progress(f"simulating {scenario}", STEPS) as advance:
@@ -79,40 +79,40 @@ def simulate(
 
         def tell(share: float) -> None:
             nonlocal done
-            reached = round(share * STEPS)
-            advance(reached - done)
-            done = reached
+            position = round(share * STEPS)
+            advance(position - done)
+            done = position
 
-        run = found.run(tell)
-    made = summary(run)
+        run = network.run(tell)
+    figures = summary(run)
     if output is Format.json:
-        print_json(made)
+        print_json(figures)
     else:
-        _print(made)
+        _print(figures)
     if out is not None:
         from pyarrow import parquet
 
-        with whole_folder(out) as folder:
+        with atomic_folder(out) as folder:
             for name, table in tables(run).items():
                 parquet.write_table(table, folder / f"{name}.parquet")
-            (folder / SUMMARY).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+            (folder / SUMMARY).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
         print(f"wrote {out}", file=sys.stderr)
     if picture is not None:
-        with whole_file(picture) as temporary:
-            temporary.write_text(drawn(found, run), encoding="utf-8")
+        with atomic_file(picture) as temporary:
+            temporary.write_text(draw(network, run), encoding="utf-8")
         print(f"wrote {picture}", file=sys.stderr)
 
 
-def _strange(out: Path) -> str | None:
+def _find_foreign(out: Path) -> str | None:
     """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
     from leeward.packets import TABLES
 
-    here = sorted(path.name for path in out.iterdir())
-    known = {SUMMARY, *(f"{name}.parquet" for name in TABLES)}
-    strange = [name for name in here if name not in known]
-    if not here or (SUMMARY in here and not strange):
+    names = sorted(path.name for path in out.iterdir())
+    expected = {SUMMARY, *(f"{name}.parquet" for name in TABLES)}
+    foreign = [name for name in names if name not in expected]
+    if not names or (SUMMARY in names and not foreign):
         return None
-    return f"`{(strange or here)[0]}`"
+    return f"`{(foreign or names)[0]}`"
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -166,11 +166,11 @@ def _print_trains(summary: dict[str, Any]) -> None:
                 f"{one['received_packets']:,}",
                 "-" if one["rate_bps"] is None else gigabits_text(one["rate_bps"], 4),
             )
-            for one in trains[:SHOWN]
+            for one in trains[:MOST_ROWS]
         ],
     )
-    if len(trains) > SHOWN:
-        print(f"... and {len(trains) - SHOWN:,} more: -o json has all")
+    if len(trains) > MOST_ROWS:
+        print(f"... and {len(trains) - MOST_ROWS:,} more: -o json has all")
 
 
 def _print_paths(summary: dict[str, Any]) -> None:
@@ -181,11 +181,11 @@ def _print_paths(summary: dict[str, Any]) -> None:
         [
             (
                 path,
-                size_text(sum(totals[f"{one}_bytes"] for one in counted)),
-                f"{sum(totals[f'{one}_packets'] for one in counted):,}",
+                size_text(sum(totals[f"{one}_bytes"] for one in kinds)),
+                f"{sum(totals[f'{one}_packets'] for one in kinds):,}",
                 *(microseconds_text(summary["latency_s"][path][share]) for share in ("0.5", "0.99")),
             )
-            for path, counted in (
+            for path, kinds in (
                 ("packet", ("packet",)),
                 ("circuit", ("circuit",)),
                 ("all", ("packet", "circuit")),
@@ -206,8 +206,8 @@ def _print_circuits(summary: dict[str, Any]) -> None:
                 size_text(one["bytes"]),
                 f"{100 * one['utilization']:.1f} %",
             )
-            for one in circuits[:SHOWN]
+            for one in circuits[:MOST_ROWS]
         ],
     )
-    if len(circuits) > SHOWN:
-        print(f"... and {len(circuits) - SHOWN:,} more: -o json has all, and --out each of their days")
+    if len(circuits) > MOST_ROWS:
+        print(f"... and {len(circuits) - MOST_ROWS:,} more: -o json has all, and --out each of their days")

@@ -7,10 +7,17 @@ import typer
 
 from leeward._quantities import percent_text, rounded_rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
-from leeward.cli.options import seed, whole
+from leeward.cli.options import parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.probe.options import HostsOption, SecretOption, hosts_of, left_out, secret_of, surveying
-from leeward.cli.probe.through import ThroughOption, hosts_in_cluster, measured
+from leeward.cli.probe.by_controller import ByControllerOption, hosts_in_cluster, run_survey
+from leeward.cli.probe.options import (
+    HostsOption,
+    SecretOption,
+    hosts_of,
+    report_failures,
+    secret_of,
+    survey_progress,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -34,19 +41,19 @@ def bottlenecks(
         int,
         typer.Option(
             metavar="N",
-            parser=whole(1, 10_000),
+            parser=whole_number(1, 10_000),
             help="Pairs of paths between four hosts, and as many from one source.",
         ),
     ] = 20,
     duration: Annotated[
         str, typer.Option("--for", metavar="TIME", help="Length of a transfer, 1.5s to 59.5s.")
     ] = "3s",
-    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of the draw of pairs.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of the draw of pairs.")] = 1,
     hops: Annotated[
         bool, typer.Option("--hops", help="Count hops too, and try the link out of each rack.")
     ] = False,
     secret: SecretOption = None,
-    controller: ThroughOption = None,
+    controller: ByControllerOption = None,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     output: FormatOption = Format.table,
@@ -55,20 +62,20 @@ def bottlenecks(
     from leeward import probe
 
     if controller:
-        how: dict[str, Any] = {"duration": duration, "pairs": pairs, "seed": seed, "hops": hops}
-        through, named = (controller, token_file, ca, secret), hosts_in_cluster(hosts)
-        made = measured(*through, "measuring", "bottlenecks", named, **how)["result"]
+        options: dict[str, Any] = {"duration": duration, "pairs": pairs, "seed": seed, "hops": hops}
+        access, names = (controller, token_file, ca, secret), hosts_in_cluster(hosts)
+        result = run_survey(*access, "measuring", "bottlenecks", names, **options)["result"]
     else:
-        chosen, known = hosts_of(hosts), secret_of(secret)
-        with surveying("measuring") as tell:
-            made = probe.bottlenecks(
-                chosen, duration=duration, pairs=pairs, seed=seed, hops=hops, secret=known, progress=tell
+        targets, key = hosts_of(hosts), secret_of(secret)
+        with survey_progress("measuring") as tell:
+            result = probe.bottlenecks(
+                targets, duration=duration, pairs=pairs, seed=seed, hops=hops, secret=key, progress=tell
             )
     if output is Format.json:
-        print_json(made)
+        print_json(result)
     else:
-        _print(made)
-    left_out(made["errors"], "transfers were not carried, and their experiments are left out")
+        _print(result)
+    report_failures(result["errors"], "transfers were not carried, and their experiments are left out")
 
 
 def _print(result: dict[str, Any]) -> None:

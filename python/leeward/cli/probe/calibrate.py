@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from leeward._quantities import NONE, percent_text, size_text
-from leeward.cli.options import listed, whole
+from leeward.cli.options import split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
     MOST,
@@ -17,7 +17,7 @@ from leeward.cli.probe.options import (
     TransferOption,
     hosts_of,
     secret_of,
-    surveying,
+    survey_progress,
 )
 from leeward.probe import Train
 
@@ -31,7 +31,8 @@ Examples:
 def calibrate(
     hosts: HostsOption,
     paths: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1_000_000), help="Number of paths between them.")
+        int,
+        typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="Number of paths between them."),
     ] = 4,
     bursts: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Values of K, separated by commas.")
@@ -48,26 +49,26 @@ def calibrate(
     """Compare trains with bulk transfers, and choose one."""
     from leeward import probe
 
-    chosen, known = hosts_of(hosts), secret_of(secret)
-    number = whole(1, MOST)
-    grid = [[number(part) for part in listed(text) or [] if part] for text in (bursts, packets)]
-    with surveying("trying trains") as tell:
-        made = probe.calibrate(
-            chosen,
+    targets, key = hosts_of(hosts), secret_of(secret)
+    number = whole_number(1, MOST)
+    grid = [[number(part) for part in split_list(text) or [] if part] for text in (bursts, packets)]
+    with survey_progress("trying trains") as tell:
+        result = probe.calibrate(
+            targets,
             paths=paths,
             train=Train(payload=payload, gap=gap),
             bursts=grid[0],
             packets=grid[1],
             duration=duration,
-            secret=known,
+            secret=key,
             progress=tell,
         )
-    for error in dict.fromkeys(made["errors"]):
+    for error in dict.fromkeys(result["errors"]):
         print("error:", error, file=sys.stderr)
     if output is Format.json:
-        print_json(made)
+        print_json(result)
         return
-    best = made["best"]
+    best = result["best"]
     print_table(
         ("BURSTS", "PACKETS", "SENDS", "ERROR", "DEVIATION", "PATHS", ""),
         ">>>>>><",
@@ -81,7 +82,7 @@ def calibrate(
                 str(one["paths"]),
                 "use this" if one["train"] == best else "",
             )
-            for one in made["trains"]
+            for one in result["trains"]
         ],
     )
     print(f"\nuse --bursts {best['bursts']} --packets {best['packets']}")

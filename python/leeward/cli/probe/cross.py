@@ -13,7 +13,7 @@ from leeward.cli.probe.options import (
     SourceArgument,
     TransferOption,
     secret_of,
-    surveying,
+    survey_progress,
 )
 
 EXAMPLES = """\b
@@ -46,27 +46,27 @@ def cross(
     """
     from leeward import probe
 
-    known = secret_of(secret)
-    with surveying("measuring") as tell:
-        made = probe.cross(
-            source, destination, duration=duration, rate=rate_given, secret=known, progress=tell
+    key = secret_of(secret)
+    with survey_progress("measuring") as tell:
+        result = probe.cross(
+            source, destination, duration=duration, rate=rate_given, secret=key, progress=tell
         )
     if output is Format.json:
-        print_json(made)
+        print_json(result)
         return
-    print(f"one connection gets {rounded_rate_text(made['one_bps'])}", end="")
-    print("" if made["each_bps"] is None else f", each of two {rounded_rate_text(made['each_bps'])}")
-    if made["connections"] is None:
+    print(f"one connection gets {rounded_rate_text(result['one_bps'])}", end="")
+    print("" if result["each_bps"] is None else f", each of two {rounded_rate_text(result['each_bps'])}")
+    if result["connections"] is None:
         print("\nA second connection did not slow the first: the competing connections are unknown.")
         print("hint: --rate says what the path carries", file=sys.stderr)
         return
-    of = f"of {rounded_rate_text(made['path_bps'])}"
-    print(f"{made['connections']:.2f} competing connections on a path {of}", end="")
-    if made["plausible"]:
-        print(", {:.1f} to {:.1f} over time".format(*made["plausible"]), end="")
+    path_rate = f"of {rounded_rate_text(result['path_bps'])}"
+    print(f"{result['connections']:.2f} competing connections on a path {path_rate}", end="")
+    if result["plausible"]:
+        print(", {:.1f} to {:.1f} over time".format(*result["plausible"]), end="")
     print("\n")
     print_table(
         ("OWN CONNECTIONS", "EACH GETS"),
         ">>",
-        [(str(one["connections"]), rounded_rate_text(one["each_bps"])) for one in made["expected"]],
+        [(str(one["connections"]), rounded_rate_text(one["each_bps"])) for one in result["expected"]],
     )

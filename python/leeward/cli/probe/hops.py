@@ -4,7 +4,7 @@ from typing import Any
 
 from leeward._quantities import NONE
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.probe.options import HostsOption, SecretOption, hosts_of, secret_of, surveying
+from leeward.cli.probe.options import HostsOption, SecretOption, hosts_of, secret_of, survey_progress
 
 EXAMPLES = """\b
 Examples:
@@ -16,20 +16,20 @@ def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption =
     """Count the hops between hosts, and group them by rack."""
     from leeward import probe
 
-    chosen, known = hosts_of(hosts), secret_of(secret)
-    with surveying("counting hops") as tell:
-        made = probe.hops(chosen, secret=known, progress=tell)
+    targets, key = hosts_of(hosts), secret_of(secret)
+    with survey_progress("counting hops") as tell:
+        result = probe.hops(targets, secret=key, progress=tell)
     if output is Format.json:
-        print_json(made)
+        print_json(result)
         return
-    rows = zip(made["hosts"], made["hops"], strict=True)
+    rows = zip(result["hosts"], result["hops"], strict=True)
     print_table(
-        ("FROM", *made["hosts"]),
-        "<" + ">" * len(made["hosts"]),
-        [(name, *(NONE if one is None else str(one) for one in counted)) for name, counted in rows],
+        ("FROM", *result["hosts"]),
+        "<" + ">" * len(result["hosts"]),
+        [(name, *(NONE if one is None else str(one) for one in row)) for name, row in rows],
     )
     print()
-    print_topology(made)
+    print_topology(result)
 
 
 def print_topology(topology: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from leeward import _native
-from leeward.cli.options import given_by
+from leeward.cli.options import name_flags
 from leeward.cli.probe.options import SecretOption, secret_of
 from leeward.errors import InputError
 
@@ -35,24 +35,24 @@ def listen(
     Receives packets, and sends them on request to hosts that listen too: at most 512 MiB a train and a minute
     a transfer.
     """
-    address, known = resolved(listen), secret_of(secret)
+    address, key = resolve_address(listen), secret_of(secret)
 
-    def tell(bound: str) -> None:
+    def tell(local: str) -> None:
         # The default action ends it at a signal; Python's own handler would wait until it ends.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        print(f"listening on {bound}", file=sys.stderr, flush=True)
-        if known is None and not ipaddress.ip_address(bound.rpartition(":")[0].strip("[]")).is_loopback:
+        print(f"listening on {local}", file=sys.stderr, flush=True)
+        if key is None and not ipaddress.ip_address(local.rpartition(":")[0].strip("[]")).is_loopback:
             print(
                 "note: any host that reaches this port may order measurements; --secret",
                 file=sys.stderr,
                 flush=True,
             )
 
-    with given_by(listen="--listen"):
-        _native.probe_listen(address, known, tell)
+    with name_flags(listen="--listen"):
+        _native.probe_listen(address, key, tell)
 
 
-def resolved(listen: str) -> str:
+def resolve_address(listen: str) -> str:
     """Numeric address with a port, for a name; an IPv4 address, if the name has any.
 
     Raises:
@@ -62,9 +62,9 @@ def resolved(listen: str) -> str:
     if not name or not port.isdecimal() or int(port) > MOST_PORT:
         return listen
     try:
-        found = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise InputError("--listen", None, None, None, f"`{listen}`: {why}") from error
-    family, *_, (host, *_) = min(found, key=lambda one: one[0] != socket.AF_INET)
+    family, *_, (host, *_) = min(addresses, key=lambda one: one[0] != socket.AF_INET)
     return f"[{host!s}]:{port}" if family == socket.AF_INET6 else f"{host!s}:{port}"

@@ -8,8 +8,15 @@ import typer
 
 from leeward._quantities import percent_text, rounded_rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
-from leeward.cli.options import one_of, place, whole
+from leeward.cli.options import choice, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.probe.by_controller import (
+    AT_ONCE,
+    ByControllerOption,
+    hosts_in_cluster,
+    run_survey,
+    train_of,
+)
 from leeward.cli.probe.hops import print_topology
 from leeward.cli.probe.options import (
     MOST,
@@ -20,12 +27,11 @@ from leeward.cli.probe.options import (
     PayloadOption,
     SecretOption,
     Shape,
-    flags_of,
     hosts_of,
+    remarks,
     secret_of,
-    surveying,
+    survey_progress,
 )
-from leeward.cli.probe.through import AT_ONCE, ThroughOption, hosts_in_cluster, measured, train_of
 from leeward.errors import InputError
 from leeward.probe import Train
 
@@ -43,13 +49,13 @@ def mesh(
     hosts: HostsOption,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=place, help="Cluster file to write.", show_default=False),
+        typer.Option(metavar="FILE", parser=parse_path, help="Cluster file to write.", show_default=False),
     ] = None,
     shape: Annotated[
         Shape,
         typer.Option(
             metavar="|".join(Shape),
-            parser=one_of(Shape),
+            parser=choice(Shape),
             help="Shape of the cluster: a rate for each pair, or for each source.",
         ),
     ] = Shape.pipe,
@@ -61,7 +67,7 @@ def mesh(
         int,
         typer.Option(
             metavar="N",
-            parser=whole(1, MOST),
+            parser=whole_number(1, MOST),
             help="Trains at a time. No host is in two; with 1 they cannot meet elsewhere either.",
         ),
     ] = 1_000,
@@ -70,7 +76,7 @@ def mesh(
     payload: PayloadOption = 1472,
     gap: GapOption = "1ms",
     secret: SecretOption = None,
-    controller: ThroughOption = None,
+    controller: ByControllerOption = None,
     keep: Annotated[
         bool,
         typer.Option("--keep", help="With --controller: the rates become those of its cluster, a mesh."),
@@ -81,35 +87,35 @@ def mesh(
 ) -> None:
     """Measure every path between hosts."""
     from leeward import probe
-    from leeward._files import check_file, whole_file
+    from leeward._files import atomic_file, check_file
 
     if out:
         check_file(out, "--out")
-    unkept: str | None = None
+    keep_error: str | None = None
     if controller:
-        how: dict[str, Any] = {"hops": hops, "shape": shape.value, "name": name, "keep": keep}
-        how["at_once"] = min(at_once, AT_ONCE)
-        train, named = train_of(bursts, packets, payload, gap), hosts_in_cluster(hosts)
-        through = (controller, token_file, ca, secret)
-        asked = measured(*through, "measuring paths", "mesh", named, train=train, **how)
-        made, unkept = asked["result"], asked["error"]
+        options: dict[str, Any] = {"hops": hops, "shape": shape.value, "name": name, "keep": keep}
+        options["at_once"] = min(at_once, AT_ONCE)
+        train, names = train_of(bursts, packets, payload, gap), hosts_in_cluster(hosts)
+        access = (controller, token_file, ca, secret)
+        survey = run_survey(*access, "measuring paths", "mesh", names, train=train, **options)
+        result, keep_error = survey["result"], survey["error"]
     elif keep:
         raise InputError("--keep", None, None, None, "it is a controller that keeps it: give --controller")
     else:
-        chosen, known = hosts_of(hosts), secret_of(secret)
-        with surveying("measuring paths") as tell:
-            made = probe.mesh(
-                chosen,
+        targets, key = hosts_of(hosts), secret_of(secret)
+        with survey_progress("measuring paths") as tell:
+            result = probe.mesh(
+                targets,
                 train=Train(bursts, packets, payload, gap),
                 at_once=at_once,
                 hops=hops,
                 shape=shape.value,
                 name=name,
-                secret=known,
+                secret=key,
                 progress=tell,
             )
     if output is Format.json:
-        print_json(made)
+        print_json(result)
     else:
         print_table(
             ("FROM", "TO", "RATE", "LOSS", "NOTE"),
@@ -120,26 +126,28 @@ def mesh(
                     one["to"],
                     rounded_rate_text(one["rate_bps"]),
                     percent_text(one["loss"]),
-                    flags_of(one),
+                    remarks(one),
                 )
-                for one in made["paths"]
+                for one in result["paths"]
             ],
         )
-        if made["topology"]:
+        if result["topology"]:
             print()
-            print_topology(made["topology"])
-    failed = [one for one in made["paths"] if one["error"]]
-    if failed:
-        print(f"error: {len(failed)} of {len(made['paths'])} paths could not be measured", file=sys.stderr)
+            print_topology(result["topology"])
+    failures = [one for one in result["paths"] if one["error"]]
+    if failures:
+        print(
+            f"error: {len(failures)} of {len(result['paths'])} paths could not be measured", file=sys.stderr
+        )
         raise typer.Exit(1)
-    if unkept:
-        print(f"error: {unkept}", file=sys.stderr)
+    if keep_error:
+        print(f"error: {keep_error}", file=sys.stderr)
         raise typer.Exit(1)
     if keep:
-        print(f"\nthe cluster is of version {asked['cluster_version']} with it", file=sys.stderr)
+        print(f"\nthe cluster is of version {survey['cluster_version']} with it", file=sys.stderr)
     if out:
-        with whole_file(out) as temporary:
-            temporary.write_text(made["cluster"], encoding="utf-8")
+        with atomic_file(out) as temporary:
+            temporary.write_text(result["cluster"], encoding="utf-8")
         print(f"\nwrote {out}", file=sys.stderr)
         print(
             "hint: it has no processors; `cpus: 4` in it says what each host has for tasks", file=sys.stderr

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from leeward.cli.options import given_by, listed, place, whole
+from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.progress import progress
 from leeward.errors import InputError
 from leeward.probe import Host, named
@@ -36,19 +36,20 @@ SecretOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        parser=place,
+        parser=parse_path,
         help="File with the secret that the hosts share; by default they have none.",
         show_default=False,
     ),
 ]
 BurstsOption = Annotated[
-    int, typer.Option(metavar="K", parser=whole(1, MOST), help="Bursts of a train, 1 to 1,000.")
+    int, typer.Option(metavar="K", parser=whole_number(1, MOST), help="Bursts of a train, 1 to 1,000.")
 ]
 PacketsOption = Annotated[
-    int, typer.Option(metavar="B", parser=whole(1, MOST), help="Packets of a burst, 2 to 10,000.")
+    int, typer.Option(metavar="B", parser=whole_number(1, MOST), help="Packets of a burst, 2 to 10,000.")
 ]
 PayloadOption = Annotated[
-    int, typer.Option(metavar="P", parser=whole(1, MOST), help="Payload of a packet, 64 to 8,972 bytes.")
+    int,
+    typer.Option(metavar="P", parser=whole_number(1, MOST), help="Payload of a packet, 64 to 8,972 bytes."),
 ]
 GapOption = Annotated[str, typer.Option(metavar="TIME", help="Pause between bursts, at most 1s.")]
 TransferOption = Annotated[
@@ -83,8 +84,8 @@ FLAGS = {
 
 def hosts_of(text: str) -> list[Host]:
     """Hosts of a list with commas."""
-    with given_by(**FLAGS):
-        return named([part for part in listed(text) or [] if part])
+    with name_flags(**FLAGS):
+        return named([part for part in split_list(text) or [] if part])
 
 
 def secret_of(file: Path | None) -> str | None:
@@ -106,11 +107,11 @@ def secret_of(file: Path | None) -> str | None:
 
 
 @contextmanager
-def surveying(what: str) -> Iterator[Callable[[int, int], None]]:
+def survey_progress(name: str) -> Iterator[Callable[[int, int], None]]:
     """Names flags in errors, and shows the progress of a survey; gives the function to call with it."""
     before = 0
     advance: Callable[[int], None] | None = None
-    with given_by(**FLAGS), ExitStack() as shown:
+    with name_flags(**FLAGS), ExitStack() as stack:
 
         def tell(done: int, total: int) -> None:
             nonlocal before, advance
@@ -118,14 +119,14 @@ def surveying(what: str) -> Iterator[Callable[[int, int], None]]:
             if not done:
                 return
             if advance is None:
-                advance = shown.enter_context(progress(what, max(total, 1)))
+                advance = stack.enter_context(progress(name, max(total, 1)))
             advance(done - before)
             before = done
 
         yield tell
 
 
-def left_out(errors: Sequence[str], what: str) -> None:
+def report_failures(errors: Sequence[str], description: str) -> None:
     """Reports failed measurements after all other output; none if there are no errors.
 
     Raises:
@@ -135,16 +136,16 @@ def left_out(errors: Sequence[str], what: str) -> None:
         return
     for error in dict.fromkeys(errors):
         print("error:", error, file=sys.stderr)
-    print(f"error: {len(errors)} {what}", file=sys.stderr)
+    print(f"error: {len(errors)} {description}", file=sys.stderr)
     raise typer.Exit(1)
 
 
-def flags_of(path: dict[str, object]) -> str:
+def remarks(path: dict[str, object]) -> str:
     """Remarks on a measurement besides its rate."""
-    said: Sequence[tuple[object, str]] = (
+    flags: Sequence[tuple[object, str]] = (
         (path["error"], str(path["error"])),
         (path["sender_limited"], "sender limits: at least this"),
         (path["overran"], "overran a queue"),
         (path["overrun"], f"{path['overrun']} packets were too many for the receiver"),
     )
-    return "; ".join(words for there, words in said if there)
+    return "; ".join(words for there, words in flags if there)

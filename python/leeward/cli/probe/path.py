@@ -7,8 +7,9 @@ import typer
 
 from leeward._quantities import percent_text, round_trip_text, rounded_rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
-from leeward.cli.options import whole
+from leeward.cli.options import whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.probe.by_controller import ByControllerOption, run_survey, train_of
 from leeward.cli.probe.options import (
     BurstsOption,
     DestinationArgument,
@@ -17,11 +18,10 @@ from leeward.cli.probe.options import (
     PayloadOption,
     SecretOption,
     SourceArgument,
-    flags_of,
+    remarks,
     secret_of,
-    surveying,
+    survey_progress,
 )
-from leeward.cli.probe.through import ThroughOption, measured, train_of
 from leeward.probe import Train
 
 EXAMPLES = """\b
@@ -37,14 +37,15 @@ def path(
     source: SourceArgument,
     destination: DestinationArgument,
     times: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1_000_000), help="Number of trains, one by one.")
+        int,
+        typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="Number of trains, one by one."),
     ] = 1,
     bursts: BurstsOption = 10,
     packets: PacketsOption = 200,
     payload: PayloadOption = 1472,
     gap: GapOption = "1ms",
     secret: SecretOption = None,
-    controller: ThroughOption = None,
+    controller: ByControllerOption = None,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     output: FormatOption = Format.table,
@@ -54,16 +55,16 @@ def path(
 
     if controller:
         train = train_of(bursts, packets, payload, gap)
-        hosts, how = [source, destination], {"train": train, "times": times}
-        asked = measured(controller, token_file, ca, secret, "measuring", "path", hosts, **how)
-        made = asked["result"]
+        hosts, options = [source, destination], {"train": train, "times": times}
+        survey = run_survey(controller, token_file, ca, secret, "measuring", "path", hosts, **options)
+        result = survey["result"]
     else:
-        known = secret_of(secret)
-        with surveying("measuring") as tell:
+        key = secret_of(secret)
+        with survey_progress("measuring") as tell:
             trains = Train(bursts, packets, payload, gap)
-            made = probe.path(source, destination, train=trains, times=times, secret=known, progress=tell)
+            result = probe.path(source, destination, train=trains, times=times, secret=key, progress=tell)
     if output is Format.json:
-        print_json(made)
+        print_json(result)
         return
     print_table(
         ("RATE", "SPREAD", "LOSS", "ROUND TRIP", "SENT AT", "NOTE"),
@@ -75,10 +76,10 @@ def path(
                 percent_text(one["loss"]),
                 round_trip_text(one["rtt_s"]),
                 rounded_rate_text(one["sent_bps"]),
-                flags_of(one),
+                remarks(one),
             )
-            for one in made
+            for one in result
         ],
     )
-    if len(made) > 1:
-        print(f"\nmedian {rounded_rate_text(statistics.median(one['rate_bps'] for one in made))}")
+    if len(result) > 1:
+        print(f"\nmedian {rounded_rate_text(statistics.median(one['rate_bps'] for one in result))}")

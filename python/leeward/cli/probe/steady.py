@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._quantities import percent_text, rounded_rate_text, seconds_text
-from leeward.cli.options import listed, whole
+from leeward.cli.options import split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
     BurstsOption,
@@ -16,9 +16,9 @@ from leeward.cli.probe.options import (
     PayloadOption,
     SecretOption,
     SourceArgument,
-    left_out,
+    report_failures,
     secret_of,
-    surveying,
+    survey_progress,
 )
 from leeward.probe import Train
 
@@ -34,7 +34,7 @@ def steady(
     destination: DestinationArgument,
     every: Annotated[str, typer.Option(metavar="TIME", help="Time between trains.")] = "10s",
     times: Annotated[
-        int, typer.Option(metavar="N", parser=whole(2, 1_000_000), help="Number of trains.")
+        int, typer.Option(metavar="N", parser=whole_number(2, 1_000_000), help="Number of trains.")
     ] = 60,
     lags: Annotated[
         str, typer.Option(metavar="TIMES", help="Ages of the earlier measurement, separated by commas.")
@@ -49,23 +49,23 @@ def steady(
     """Measure how long a measurement of a path stays valid."""
     from leeward import probe
 
-    known = secret_of(secret)
-    with surveying("measuring") as tell:
-        made = probe.steady(
+    key = secret_of(secret)
+    with survey_progress("measuring") as tell:
+        result = probe.steady(
             source,
             destination,
             train=Train(bursts, packets, payload, gap),
             every=every,
             times=times,
-            lags=listed(lags) or [],
-            secret=known,
+            lags=split_list(lags) or [],
+            secret=key,
             progress=tell,
         )
     if output is Format.json:
-        print_json(made)
+        print_json(result)
     else:
-        _print(made)
-    left_out(made["errors"], f"of {times} trains could not be measured")
+        _print(result)
+    report_failures(result["errors"], f"of {times} trains could not be measured")
 
 
 def _print(result: dict[str, Any]) -> None:

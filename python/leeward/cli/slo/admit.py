@@ -5,10 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward.cli.options import advised, given_by
+from leeward.cli.options import hint_schema, name_flags
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
-from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, loaded, misses, print_promises, tell
+from leeward.cli.slo.workloads import (
+    ClusterOption,
+    WorkloadsArgument,
+    load_workloads,
+    print_guarantees,
+    print_settings,
+    unmet_objectives,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -50,52 +57,54 @@ def admit(
 
     A workload with the name of a present one replaces it on its servers.
     """
-    workloads = loaded(file, cluster)
-    with patience("deciding"), given_by(method="--method"), advised("slo", arriving):
+    workloads = load_workloads(file, cluster)
+    with patience("deciding"), name_flags(method="--method"), hint_schema("slo", arriving):
         record = workloads.admit(arriving, method)
     if output is Format.json:
         print_json(record)
     else:
-        print_table(("WORKLOAD", "COMES", "ADMITTED", "WHY NOT"), "<<<<", _decided(record))
+        print_table(("WORKLOAD", "COMES", "ADMITTED", "WHY NOT"), "<<<<", _outcome_rows(record))
         print()
-        print_promises(record)
-        tell(record)
+        print_guarantees(record)
+        print_settings(record)
         if record["method"] == "none":
-            said = "none makes no bounds; leeward slo bound does, of those that are in a file"
-            print(f"note: {said}", file=sys.stderr)
+            note = "none makes no bounds; leeward slo bound does, of those that are in a file"
+            print(f"note: {note}", file=sys.stderr)
         if record["paced"]:
-            said = f"{record['admission']} bounds frames paced at its rates, of those that it admits"
-            print(f"note: {said}", file=sys.stderr)
-    refused = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
-    refused += misses(record)
-    for line in refused:
+            note = f"{record['admission']} bounds frames paced at its rates, of those that it admits"
+            print(f"note: {note}", file=sys.stderr)
+    refusals = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
+    refusals += unmet_objectives(record)
+    for line in refusals:
         print("error:", line, file=sys.stderr)
-    if refused:
+    if refusals:
         raise typer.Exit(1)
 
 
-def _decided(record: dict[str, Any]) -> list[tuple[str, ...]]:
+def _outcome_rows(record: dict[str, Any]) -> list[tuple[str, ...]]:
     """Outcome for arriving workloads, and for present ones that are refused."""
-    came = [(one, "was there") for one in record["residents"] if one["refused"]]
-    came += [(one, "changed" if one["changed"] else "arrives") for one in record["arrivals"]]
-    return [(one["workload"], how, "yes" if one["admitted"] else "no", _why_not(one)) for one, how in came]
+    outcomes = [(one, "was there") for one in record["residents"] if one["refused"]]
+    outcomes += [(one, "changed" if one["changed"] else "arrives") for one in record["arrivals"]]
+    return [
+        (one["workload"], state, "yes" if one["admitted"] else "no", _why_not(one)) for one, state in outcomes
+    ]
 
 
 def _why_not(one: dict[str, Any]) -> str:
-    disturbed: str = ", ".join(one["disturbed"])
-    return one["refused"] or (f"it would disturb {disturbed}" if disturbed else "")
+    others: str = ", ".join(one["disturbed"])
+    return one["refused"] or (f"it would disturb {others}" if others else "")
 
 
-def _refusals(came: list[dict[str, Any]]) -> list[str]:
+def _refusals(outcomes: list[dict[str, Any]]) -> list[str]:
     """Refused workloads, and their treatment."""
-    said = []
-    for one in came:
+    lines = []
+    for one in outcomes:
         if one["refused"]:
-            fate = "it runs as best effort" if one["runs"] else "it does not run"
+            treatment = "it runs as best effort" if one["runs"] else "it does not run"
             if one["changed"]:
-                fate += "; its volume should move to a server that can keep its SLO"
-            said.append(f"{one['workload']} is refused: {one['refused']}; {fate}")
+                treatment += "; its volume should move to a server that can keep its SLO"
+            lines.append(f"{one['workload']} is refused: {one['refused']}; {treatment}")
         if one["disturbed"]:
             others = ", ".join(one["disturbed"])
-            said.append(f"{one['workload']}: even as best effort it would disturb {others}")
-    return said
+            lines.append(f"{one['workload']}: even as best effort it would disturb {others}")
+    return lines

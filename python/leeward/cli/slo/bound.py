@@ -5,10 +5,17 @@ from typing import Annotated
 
 import typer
 
-from leeward.cli.options import given_by
+from leeward.cli.options import name_flags
 from leeward.cli.output import Format, FormatOption, print_json, print_words
 from leeward.cli.progress import patience
-from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, loaded, misses, print_promises, tell
+from leeward.cli.slo.workloads import (
+    ClusterOption,
+    WorkloadsArgument,
+    load_workloads,
+    print_guarantees,
+    print_settings,
+    unmet_objectives,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -45,17 +52,17 @@ def bound(
     A request waits in queues at each stage of its way. With arrival curves no request exceeds the bound, with
     models at most the share that the SLO's percentile leaves.
     """
-    workloads = loaded(file, cluster)
-    with patience("bounding latencies"), given_by(method="--method"):
+    workloads = load_workloads(file, cluster)
+    with patience("bounding latencies"), name_flags(method="--method"):
         record = workloads.bound(method)
     if output is Format.json:
         print_json(record)
     else:
-        print_promises(record)
+        print_guarantees(record)
         print_words(_WORDS)
-        tell(record)
-    missed = misses(record)
-    for miss in missed:
+        print_settings(record)
+    failures = unmet_objectives(record)
+    for miss in failures:
         print("error:", miss, file=sys.stderr)
-    if missed:
+    if failures:
         raise typer.Exit(1)

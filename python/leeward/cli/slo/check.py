@@ -8,12 +8,18 @@ import typer
 
 from leeward._quantities import time_text
 from leeward.cli.cluster import read
-from leeward.cli.options import advised, given_by, place, seed, whole
+from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience
 from leeward.cli.slo.bound import MethodOption
 from leeward.cli.slo.bound import bound as print_bounds
-from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, misses, objective, print_notes
+from leeward.cli.slo.workloads import (
+    ClusterOption,
+    WorkloadsArgument,
+    objective_text,
+    print_notes,
+    unmet_objectives,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -64,7 +70,7 @@ def check(
         int | None,
         typer.Option(
             metavar="N",
-            parser=whole(1, 1_000_000),
+            parser=whole_number(1, 1_000_000),
             help="Requests that a device takes at once, in bounds and replay; by default the file's value.",
             show_default=False,
         ),
@@ -76,14 +82,14 @@ def check(
     seed: Annotated[
         int | None,
         typer.Option(
-            metavar="N", parser=seed, help="Seed of --tails, from 0 (default 1).", show_default=False
+            metavar="N", parser=parse_seed, help="Seed of --tails, from 0 (default 1).", show_default=False
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=place,
+            parser=parse_path,
             help="File for the latency of each request, as Parquet.",
             show_default=False,
         ),
@@ -103,14 +109,14 @@ def check(
             "--seed": seed,
             "--out": out,
         }
-        given = [flag for flag, value in options.items() if value is not None]
-        if given:
-            raise typer.BadParameter(f"{given[0]} goes with --replay")
+        extra = [flag for flag, value in options.items() if value is not None]
+        if extra:
+            raise typer.BadParameter(f"{extra[0]} goes with --replay")
         print_bounds(file, cluster, method, output)
         return
     if seed is not None and not tails:
         raise typer.BadParameter("--seed goes with --tails")
-    from leeward._files import check_file, whole_file
+    from leeward._files import atomic_file, check_file
     from leeward.slo import check
 
     if out is not None:
@@ -123,7 +129,7 @@ def check(
         "outstanding": "--outstanding",
         "tails": "--tails",
     }
-    with advised("slo", file), patience("replaying"), given_by(**flags):
+    with hint_schema("slo", file), patience("replaying"), name_flags(**flags):
         record, rows = check(
             file,
             network,
@@ -138,16 +144,16 @@ def check(
     if out is not None:
         from pyarrow import parquet
 
-        with whole_file(out) as temporary:
+        with atomic_file(out) as temporary:
             parquet.write_table(rows, temporary)
     if output is Format.json:
         print_json(record)
     else:
         _print(record)
-    failed = misses(record) + _failures(record)
-    for line in failed:
+    failures = unmet_objectives(record) + _failures(record)
+    for line in failures:
         print("error:", line, file=sys.stderr)
-    if failed:
+    if failures:
         raise typer.Exit(1)
 
 
@@ -156,7 +162,7 @@ def _print(record: dict[str, Any]) -> None:
     print_table(
         ("WORKLOAD", "SLO", "PROMISED", "BY", "REQUESTS", "SEEN", "WORST", "WINDOWS", "KEPT", "BOUND"),
         "<<><>>>><<",
-        [_row(one, _as_bounds_take_it(record)) for one in record["workloads"]],
+        [_row(one, _bounds_apply(record)) for one in record["workloads"]],
     )
     print_words(_WORDS)
     print(file=sys.stderr)
@@ -168,49 +174,49 @@ def _print(record: dict[str, Any]) -> None:
     )
     if record["tails_seed"] is not None:
         print(f"replay: times without queueing are drawn with seed {record['tails_seed']}", file=sys.stderr)
-    if not _as_bounds_take_it(record):
+    if not _bounds_apply(record):
         text = "bounds are of strict priorities and requests held at limits, and say nothing of this replay"
         print(f"note: {text}", file=sys.stderr)
-    untraced = [one["workload"] for one in record["workloads"] if not one["traced"]]
-    print_notes([f"{name}: known without a trace, so it sent nothing" for name in untraced])
+    silent = [one["workload"] for one in record["workloads"] if not one["traced"]]
+    print_notes([f"{name}: known without a trace, so it sent nothing" for name in silent])
     print_notes(record["notes"])
 
 
-def _as_bounds_take_it(record: dict[str, Any]) -> bool:
+def _bounds_apply(record: dict[str, Any]) -> bool:
     return (record["order"], record["over"]) == ("priority", "held")
 
 
-def _row(one: dict[str, Any], bounded: bool) -> tuple[str, ...]:
-    seen = one["seen"]
-    promised = (
+def _row(one: dict[str, Any], applies: bool) -> tuple[str, ...]:
+    replay = one["seen"]
+    guarantee = (
         one["workload"],
-        objective({**one, "best_effort": False}),
+        objective_text({**one, "best_effort": False}),
         time_text(one["bound_s"]),
         one["by"] or "-",
     )
-    if seen is None:
-        return (*promised, "-", "-", "-", "-", "-", "-")
-    windows = "-" if seen["windows_met"] is None else f"{seen['windows_met']}/{seen['windows']}"
-    held = "EXCEEDED" if one["broken"] else "held" if bounded and one["bound_s"] is not None else "-"
-    kept = {True: "yes", False: "no", None: "-"}[one["kept"]]
-    times = (time_text(seen["tail_s"]), time_text(seen["worst_s"]))
-    return (*promised, str(seen["requests"]), *times, windows, kept, held)
+    if replay is None:
+        return (*guarantee, "-", "-", "-", "-", "-", "-")
+    windows = "-" if replay["windows_met"] is None else f"{replay['windows_met']}/{replay['windows']}"
+    verdict = "EXCEEDED" if one["broken"] else "held" if applies and one["bound_s"] is not None else "-"
+    met = {True: "yes", False: "no", None: "-"}[one["kept"]]
+    times = (time_text(replay["tail_s"]), time_text(replay["worst_s"]))
+    return (*guarantee, str(replay["requests"]), *times, windows, met, verdict)
 
 
 def _failures(record: dict[str, Any]) -> list[str]:
     """Violations in the replay."""
-    said = []
+    lines = []
     for one in record["workloads"]:
-        seen = one["seen"]
+        replay = one["seen"]
         if one["kept"] is False:
-            asked = time_text(one["slo"]["latency_s"])
-            said.append(f"{one['workload']}: saw {time_text(seen['tail_s'])}, above its SLO of {asked}")
+            target = time_text(one["slo"]["latency_s"])
+            lines.append(f"{one['workload']}: saw {time_text(replay['tail_s'])}, above its SLO of {target}")
         if one["broken"]:
             of_percentile = one["by"] == "snc" or record["tails_seed"] is not None
-            most = seen["tail_s"] if of_percentile else seen["worst_s"]
+            most = replay["tail_s"] if of_percentile else replay["worst_s"]
             why = "; ".join(one["broken"])
-            said.append(
+            lines.append(
                 f"{one['workload']}: {time_text(most)} is above the bound of"
                 f" {time_text(one['bound_s'])}: {why}"
             )
-    return said
+    return lines

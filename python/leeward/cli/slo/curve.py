@@ -15,7 +15,7 @@ from leeward._quantities import (
     work_rate_text,
     work_text,
 )
-from leeward.cli.options import given_by, one_of, place, whole
+from leeward.cli.options import choice, name_flags, parse_path, whole_number
 from leeward.cli.output import print_json, print_table, print_words
 from leeward.cli.progress import patience
 from leeward.cli.slo.options import (
@@ -31,7 +31,7 @@ from leeward.cli.slo.options import (
     TraceFile,
     VolumeOption,
     number,
-    opened,
+    open_trace_file,
     stages,
 )
 from leeward.errors import InputError
@@ -43,7 +43,7 @@ Examples:
   leeward slo curve examples/slo/mail.csv.gz --stage network-out --error 0.01 -o csv
   leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json --plot curve.svg
 """
-SHOWN = 12
+MOST_BUCKETS = 12
 """Default number of buckets of a curve in a table, as in the thesis' released code."""
 _WORDS = (
     ("mean", "work over the time from the first request to the last; of storage, as a share of the device"),
@@ -85,8 +85,8 @@ def curve(
         int | None,
         typer.Option(
             metavar="N",
-            parser=whole(1, 1_000_000),
-            help=f"Greatest number of buckets; {SHOWN} in a table, else all.",
+            parser=whole_number(1, 1_000_000),
+            help=f"Greatest number of buckets; {MOST_BUCKETS} in a table, else all.",
             show_default=False,
         ),
     ] = None,
@@ -104,7 +104,7 @@ def curve(
     window: Annotated[str, typer.Option(metavar="TIME", help="Window of peaks.")] = "1s",
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=place, help="Draw the curves, as SVG.", show_default=False),
+        typer.Option(metavar="FILE", parser=parse_path, help="Draw the curves, as SVG.", show_default=False),
     ] = None,
     dialect: DialectOption = None,
     event: EventOption = "Q",
@@ -118,7 +118,7 @@ def curve(
             "-o",
             "--output",
             metavar="|".join(CurveFormat),
-            parser=one_of(CurveFormat),
+            parser=choice(CurveFormat),
             help="Output format.",
         ),
     ] = CurveFormat.table,
@@ -138,10 +138,10 @@ def curve(
         raise InputError("--percentile", None, None, None, "goes with --device, whose profile it is from")
     if prune is not None and error is not None:
         raise InputError("--prune", None, None, None, "expected one of --prune and --error, not both")
-    asked = stages(stage, device)
-    more = read_share("--margin", margin, 0, MOST_MARGIN)
+    names = stages(stage, device)
+    growth = read_share("--margin", margin, 0, MOST_MARGIN)
     deadline = None if slo is None else read_seconds("--slo", slo)
-    source = opened(
+    source = open_trace_file(
         trace,
         device=device,
         dialect=dialect,
@@ -152,44 +152,44 @@ def curve(
         network=network,
     )
     if output is CurveFormat.table and prune is None and error is None:
-        prune = SHOWN
+        prune = MOST_BUCKETS
     flags = {name: f"--{name}" for name in ("percentile", "prune", "error", "multiple")}
-    with patience(f"reading {trace}"), given_by(window_s="--window", deadline_s="--slo", **flags):
-        described = source.statistics(window_s=read_seconds("--window", window), percentile=percentile)
+    with patience(f"reading {trace}"), name_flags(window_s="--window", deadline_s="--slo", **flags):
+        statistics = source.statistics(window_s=read_seconds("--window", window), percentile=percentile)
         curves = [
-            source.curve(one, prune=prune, error=error, margin=more, multiple=multiple, deadline_s=deadline)
-            for one in asked
+            source.curve(one, prune=prune, error=error, margin=growth, multiple=multiple, deadline_s=deadline)
+            for one in names
         ]
     if output is CurveFormat.json:
-        print_json({"trace": described, "percentile": percentile, "curves": curves})
+        print_json({"trace": statistics, "percentile": percentile, "curves": curves})
     elif output is CurveFormat.csv:
         print("stage,unit,rate,burst")
         for one in curves:
             for bucket in one["buckets"]:
                 print(f"{one['stage']},{one['unit']},{bucket['rate']!r},{bucket['burst']!r}")
     else:
-        _print(described, curves, percentile)
+        _print(statistics, curves, percentile)
     if plot is not None:
         _draw(plot, curves)
 
 
-def _print(described: dict[str, Any], curves: list[dict[str, Any]], percentile: float | None) -> None:
+def _print(statistics: dict[str, Any], curves: list[dict[str, Any]], percentile: float | None) -> None:
     print_table(
         ("TRACE", ""),
         "<>",
         [
-            ("requests", f"{described['requests']:,}"),
-            ("length", time_text(described["seconds"])),
-            ("requests a second", number(described["requests_per_s"])),
-            ("C^2 of gaps", number(described["gap_c2"])),
-            (f"peak over mean, {time_text(described['window_s'])}", number(described["peak_over_mean"])),
-            ("reads", work_rate_text(described["read_share"], "s")),
-            ("mean size", work_text(described["mean_size_bytes"], "bytes")),
-            ("largest size", work_text(described["largest_size_bytes"], "bytes")),
-            *_unloaded(described, percentile),
+            ("requests", f"{statistics['requests']:,}"),
+            ("length", time_text(statistics["seconds"])),
+            ("requests a second", number(statistics["requests_per_s"])),
+            ("C^2 of gaps", number(statistics["gap_c2"])),
+            (f"peak over mean, {time_text(statistics['window_s'])}", number(statistics["peak_over_mean"])),
+            ("reads", work_rate_text(statistics["read_share"], "s")),
+            ("mean size", work_text(statistics["mean_size_bytes"], "bytes")),
+            ("largest size", work_text(statistics["largest_size_bytes"], "bytes")),
+            *_unloaded(statistics, percentile),
         ],
     )
-    peaks = {one["stage"]: one["peak_over_mean"] for one in described["stages"]}
+    peaks = {one["stage"]: one["peak_over_mean"] for one in statistics["stages"]}
     multiple, deadline = curves[0]["multiple"], curves[0]["deadline_s"]
     headers = ["STAGE", "MEAN", "PEAK", "LARGEST", f"BURST AT {multiple:g} MEAN", "KNEE", "BUCKETS", "ABOVE"]
     rows = []
@@ -229,17 +229,17 @@ def _print(described: dict[str, Any], curves: list[dict[str, Any]], percentile: 
     print_words(_WORDS)
 
 
-def _unloaded(described: dict[str, Any], percentile: float | None) -> list[tuple[str, str]]:
+def _unloaded(statistics: dict[str, Any], percentile: float | None) -> list[tuple[str, str]]:
     if percentile is None:
         return []
-    seconds = described["unloaded_s"]
-    said = "not in the device file" if seconds is None else time_text(seconds)
-    return [(f"latency without queueing, {exact_percent_text(percentile)}", said)]
+    seconds = statistics["unloaded_s"]
+    text = "not in the device file" if seconds is None else time_text(seconds)
+    return [(f"latency without queueing, {exact_percent_text(percentile)}", text)]
 
 
 def _draw(path: Path, curves: list[dict[str, Any]]) -> None:
     """Draws curves over multiples of their mean rates, so that stages are comparable."""
-    from leeward._files import whole_file
+    from leeward._files import atomic_file
     from leeward.report.pictures import figure
     from leeward.report.style import decades, plain
 
@@ -260,7 +260,7 @@ def _draw(path: Path, curves: list[dict[str, Any]]) -> None:
         axes.set_xlabel("rate, in mean rates of the trace")
         axes.set_ylabel("least burst, in largest requests")
 
-    drawn = figure(draw)
-    with whole_file(path) as temporary:
-        temporary.write_text(drawn, encoding="utf-8")
+    picture = figure(draw)
+    with atomic_file(path) as temporary:
+        temporary.write_text(picture, encoding="utf-8")
     print(f"wrote {path}", file=sys.stderr)

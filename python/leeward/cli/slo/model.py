@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._quantities import read_seconds, work_rate_text, work_text
-from leeward.cli.options import given_by, whole
+from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience
 from leeward.cli.slo.options import (
@@ -20,7 +20,7 @@ from leeward.cli.slo.options import (
     TraceFile,
     VolumeOption,
     number,
-    opened,
+    open_trace_file,
     stages,
 )
 
@@ -62,7 +62,7 @@ def model(
         int | None,
         typer.Option(
             metavar="N",
-            parser=whole(1, 16),
+            parser=whole_number(1, 16),
             help="Greatest number of states, 1 to 16.  [default: 10]",
             show_default=False,
         ),
@@ -99,7 +99,7 @@ def model(
 
     Its states are phases of the trace with a rate of requests each. Bounds on percentiles of latency use it.
     """
-    source = opened(
+    source = open_trace_file(
         trace,
         device=device,
         dialect=dialect,
@@ -111,8 +111,8 @@ def model(
     )
     settings = ("interval", "step", "batch", "states", "deviations", "sizes")
     flags = {name: f"--{name}" for name in settings}
-    with patience(f"reading {trace}"), given_by(**flags):
-        made = [
+    with patience(f"reading {trace}"), name_flags(**flags):
+        models = [
             source.model(
                 one,
                 interval_s=None if interval is None else read_seconds("--interval", interval),
@@ -126,9 +126,9 @@ def model(
             for one in stages(stage, device)
         ]
     if output is Format.json:
-        print_json(made)
+        print_json(models)
         return
-    for at, one in enumerate(made):
+    for at, one in enumerate(models):
         print("\n" * (at > 0), end="")
         _print(one)
     print_words(_WORDS)
@@ -161,5 +161,5 @@ def _print(result: dict[str, Any]) -> None:
     print_table(
         ("MISFIT", ""),
         "<>",
-        [(of, f"{100 * result['misfit'][of]:+.2g} %") for of in ("requests", "work", "peak")],
+        [(figure, f"{100 * result['misfit'][figure]:+.2g} %") for figure in ("requests", "work", "peak")],
     )

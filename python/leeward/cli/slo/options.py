@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._quantities import read_seconds
-from leeward.cli.options import given_by, listed
+from leeward.cli.options import name_flags, split_list
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ NETWORK = "200,1.1,0.025"
 """Value of the released code."""
 
 
-def opened(
+def open_trace_file(
     file: str,
     *,
     device: str | None,
@@ -86,7 +86,7 @@ def opened(
     from leeward.traces import open_trace
 
     flags = {name: f"--{name}" for name in ("dialect", "event", "largest", "network")}
-    with given_by(seek_s="--seek", **flags):
+    with name_flags(seek_s="--seek", **flags):
         return open_trace(
             file,
             device=device,
@@ -105,13 +105,13 @@ def stages(text: str | None, device: str | None) -> list[str]:
 
     if text is None:
         return [stage for stage in STAGES if stage != "storage" or device is not None]
-    asked = listed(text) or []
-    for stage in asked:
+    names = split_list(text) or []
+    for stage in names:
         if stage not in STAGES:
             raise InputError("--stage", None, None, None, f"`{stage}`: expected one of {', '.join(STAGES)}")
         if stage == "storage" and device is None:
             raise InputError("--stage", None, None, None, "storage: its work is known with --device only")
-    return [stage for stage in STAGES if stage in asked]
+    return [stage for stage in STAGES if stage in names]
 
 
 def _network(text: str) -> tuple[float, float, float]:

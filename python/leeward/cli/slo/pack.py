@@ -11,11 +11,11 @@ import typer
 
 from leeward._quantities import read_share, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
-from leeward.cli.options import advised, given_by, one_of, place, whole
+from leeward.cli.options import choice, hint_schema, name_flags, parse_path, whole_number
 from leeward.cli.output import print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.slo.options import MOST_MARGIN
-from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, objective, print_notes
+from leeward.cli.slo.workloads import ClusterOption, WorkloadsArgument, objective_text, print_notes
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -31,7 +31,7 @@ _WORDS = (
     ("spare", "what is left of the SLO"),
     ("reserved", "the share of a link or device that the rates of limits take, the busiest first"),
 )
-_SHOWN = 8
+_MOST_QUEUES = 8
 """Number of queues in the summary."""
 
 
@@ -69,7 +69,7 @@ def pack(
         ),
     ] = None,
     threads: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1024), help="Number of servers tried at once.")
+        int, typer.Option(metavar="N", parser=whole_number(1, 1024), help="Number of servers tried at once.")
     ] = 1,
     again: Annotated[
         bool,
@@ -77,7 +77,9 @@ def pack(
     ] = False,
     write: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=place, help="Output file with the choices.", show_default=False),
+        typer.Option(
+            metavar="FILE", parser=parse_path, help="Output file with the choices.", show_default=False
+        ),
     ] = None,
     output: Annotated[
         PackFormat,
@@ -85,7 +87,7 @@ def pack(
             "-o",
             "--output",
             metavar="|".join(PackFormat),
-            parser=one_of(PackFormat),
+            parser=choice(PackFormat),
             help="Output format; yaml is the file with the choices.",
         ),
     ] = PackFormat.table,
@@ -94,34 +96,34 @@ def pack(
 
     First fit, in the order of the file: rate limits are chosen for all workloads of a server together.
     """
-    from leeward._files import check_file, whole_file
-    from leeward.slo import pack as packed
+    from leeward._files import atomic_file, check_file
+    from leeward.slo import pack as pack_volumes
     from leeward.slo import text_of, written
 
     if write is not None:
         check_file(write, "--write")
-    asked = None if margin is None else read_share("--margin", margin, 0, MOST_MARGIN)
+    share = None if margin is None else read_share("--margin", margin, 0, MOST_MARGIN)
     network = read(cluster)
     flags = {"limits": "--limits", "margin": "--margin", "threads": "--threads"}
     # Reads it once, since it may be a pipe.
     text = text_of(file)
-    with advised("slo", file), _told_again(), given_by(**flags), _rounds(text) as tell:
-        record = packed(
+    with hint_schema("slo", file), _hint_again(), name_flags(**flags), _rounds(text) as tell:
+        record = pack_volumes(
             file,
             network,
             limits=limits,
             settings=settings or "",
             fast=fast,
-            margin=asked,
+            margin=share,
             threads=threads,
             again=again,
             progress=tell,
             text=text,
         )
     if write is not None and record["workloads"]:
-        filled = written(record, write.parent, text)
-        with whole_file(write) as temporary:
-            temporary.write_text(filled, encoding="utf-8")
+        choices = written(record, write.parent, text)
+        with atomic_file(write) as temporary:
+            temporary.write_text(choices, encoding="utf-8")
     if output is PackFormat.json:
         print_json(record)
     elif output is PackFormat.table:
@@ -132,15 +134,15 @@ def pack(
         print(f"wrote {write}", file=sys.stderr)
     elif not record["workloads"] and (write is not None or output is PackFormat.yaml):
         print("wrote nothing: no workload has a place", file=sys.stderr)
-    failed = _failures(record)
-    for line in failed:
+    failures = _failures(record)
+    for line in failures:
         print("error:", line, file=sys.stderr)
-    if failed:
+    if failures:
         raise typer.Exit(1)
 
 
 @contextmanager
-def _told_again() -> Iterator[None]:
+def _hint_again() -> Iterator[None]:
     """Adds a hint to errors about fields that packing chooses: the option that discards them."""
     try:
         yield
@@ -155,12 +157,12 @@ def _rounds(text: str) -> Iterator[Callable[[int, int], None]]:
     """Shows the progress of each round; gives the function to call with round and workloads done."""
     total = _count(text)
     advances: dict[int, Callable[[int], None]] = {}
-    with ExitStack() as shown:
+    with ExitStack() as stack:
 
         def tell(number: int, done: int) -> None:
             if number not in advances:
-                shown.close()
-                advances[number] = shown.enter_context(progress(f"packing, round {number}", max(total, done)))
+                stack.close()
+                advances[number] = stack.enter_context(progress(f"packing, round {number}", max(total, done)))
             advances[number](1)
 
         yield tell
@@ -189,7 +191,7 @@ def _print(record: dict[str, Any]) -> None:
                 one["client"],
                 one["server"],
                 str(one["priority"]),
-                objective({**one, "best_effort": False}),
+                objective_text({**one, "best_effort": False}),
                 time_text(one["bound_s"]),
                 "-" if not one["met"] else time_text(one["slo"]["latency_s"] - one["bound_s"]),
             )
@@ -217,26 +219,26 @@ def _print(record: dict[str, Any]) -> None:
     print_table(
         ("RESERVED", "SHARE"),
         "<>",
-        [(one["queue"], f"{100 * one['share']:.1f} %") for one in record["reserved"][:_SHOWN]],
+        [(one["queue"], f"{100 * one['share']:.1f} %") for one in record["reserved"][:_MOST_QUEUES]],
     )
     print_words(_WORDS)
     print(file=sys.stderr)
     print(f"servers: {record['servers_used']} of {record['servers']}", file=sys.stderr)
     print(f"margin: {100 * record['margin']:g} % above what the files say", file=sys.stderr)
-    if len(record["reserved"]) > _SHOWN:
+    if len(record["reserved"]) > _MOST_QUEUES:
         print(f"reserved: {len(record['reserved'])} links and devices; -o json lists all", file=sys.stderr)
     print_notes(record["notes"])
 
 
 def _failures(record: dict[str, Any]) -> list[str]:
     """Refused workloads, and bounds above SLOs."""
-    said = [f"{one['workload']} is refused: {one['why']}" for one in record["refused"]]
+    lines = [f"{one['workload']} is refused: {one['why']}" for one in record["refused"]]
     for one in record["workloads"]:
         if one["why"]:
-            said.append(f"no bound: {one['why']}")
+            lines.append(f"no bound: {one['why']}")
         elif not one["met"]:
-            asked = time_text(one["slo"]["latency_s"])
-            said.append(
-                f"{one['workload']}: a bound of {time_text(one['bound_s'])}, above its SLO of {asked}"
+            target = time_text(one["slo"]["latency_s"])
+            lines.append(
+                f"{one['workload']}: a bound of {time_text(one['bound_s'])}, above its SLO of {target}"
             )
-    return said
+    return lines

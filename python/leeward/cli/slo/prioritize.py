@@ -5,10 +5,17 @@ from typing import Annotated
 
 import typer
 
-from leeward.cli.options import given_by, whole
+from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_json
 from leeward.cli.progress import patience
-from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, loaded, misses, print_promises, tell
+from leeward.cli.slo.workloads import (
+    ClusterOption,
+    WorkloadsArgument,
+    load_workloads,
+    print_guarantees,
+    print_settings,
+    unmet_objectives,
+)
 
 EXAMPLES = """\b
 Examples:
@@ -30,7 +37,7 @@ def prioritize(
         int | None,
         typer.Option(
             metavar="N",
-            parser=whole(1, 1_000_000),
+            parser=whole_number(1, 1_000_000),
             help="Number of priorities that networks distinguish; by default as in the file, or else 7.",
             show_default=False,
         ),
@@ -46,16 +53,16 @@ def prioritize(
     PriorityMeister's search, from the lowest level upwards: a workload that keeps its SLO after all others
     gets that level.
     """
-    workloads = loaded(file, cluster)
-    with patience("looking for priorities"), given_by(method="--method", levels="--levels"):
+    workloads = load_workloads(file, cluster)
+    with patience("looking for priorities"), name_flags(method="--method", levels="--levels"):
         record = workloads.prioritize(by_slo=by_slo, levels=levels, method=method)
     if output is Format.json:
         print_json(record)
     else:
-        print_promises(record)
-        tell(record)
-    missed = misses(record)
-    for miss in missed:
+        print_guarantees(record)
+        print_settings(record)
+    failures = unmet_objectives(record)
+    for miss in failures:
         print("error:", miss, file=sys.stderr)
-    if missed:
+    if failures:
         raise typer.Exit(1)

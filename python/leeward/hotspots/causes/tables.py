@@ -12,8 +12,8 @@ from typing import Literal
 
 import ibis
 
-from leeward._heads import Head
-from leeward._heads import head as read_head
+from leeward._table_head import Head
+from leeward._table_head import head as read_head
 from leeward.errors import InputError
 from leeward.telemetry import Discards, Engine
 from leeward.telemetry.cells import number

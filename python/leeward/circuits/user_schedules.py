@@ -14,7 +14,7 @@ from leeward.errors import InputError
 
 Days = Iterable[tuple[str | float, Iterable[tuple[int, int]]]]
 """Days of the user: length (a text with its unit, or seconds), and circuits, (source, destination)."""
-Own = Callable[[Ints, Network], Days]
+UserScheduler = Callable[[Ints, Network], Days]
 """A scheduler of the user, given the demand in bytes, rows are sources."""
 NsDays = list[tuple[int, list[tuple[int, int]]]]
 """Days with lengths in whole nanoseconds."""
@@ -33,22 +33,22 @@ def read_days(path: str | PathLike[str]) -> list[tuple[float, list[tuple[int, in
     return [(1e-9 * ns, circuits) for ns, circuits in _native.read_days(str(path))]
 
 
-def name_of(scheduler: Any) -> str:
+def scheduler_name(scheduler: Any) -> str:
     """Name of a function."""
     return str(getattr(scheduler, "__name__", "a function"))
 
 
-def days_of(scheduler: Any, demand: Any, network: Network) -> NsDays:
+def run_scheduler(scheduler: Any, demand: Any, network: Network) -> NsDays:
     """Days of a function for a demand; none if it returns none.
 
     Raises:
         InputError: The function returns something else; the error names `days` and the day.
     """
-    made = scheduler(numpy.array(demand, dtype=numpy.int64), network)
-    if not isinstance(made, Iterable) or isinstance(made, str | bytes):
-        message = f"`{name_of(scheduler)}` returned {type(made).__name__}: expected a list of days"
+    result = scheduler(numpy.array(demand, dtype=numpy.int64), network)
+    if not isinstance(result, Iterable) or isinstance(result, str | bytes):
+        message = f"`{scheduler_name(scheduler)}` returned {type(result).__name__}: expected a list of days"
         raise InputError("days", None, None, None, message)
-    return [_day(at, day) for at, day in enumerate(made)]
+    return [_day(at, day) for at, day in enumerate(result)]
 
 
 def _day(at: int, day: Any) -> tuple[int, list[tuple[int, int]]]:

@@ -12,18 +12,18 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, cast
 
-from leeward._heads import DELIMITERS, GZIP
+from leeward._table_head import DELIMITERS, GZIP
 from leeward.errors import InputError
 
 MOST_LINE = 2_000_000
 """Limit on the length of a line."""
-_SHOWN = 60
+_MOST_LETTERS = 60
 """Limit on the letters of a line in an error."""
-_NAMES = 8
+_MOST_NAMES = 8
 """Limit on the columns that an error names."""
 
 
-def why(path: str | PathLike[str], line: int | None = None) -> InputError | None:
+def find_error(path: str | PathLike[str], line: int | None = None) -> InputError | None:
     """Describes the error in a CSV file, plain or gzip; None if none is found.
 
     Args:
@@ -39,14 +39,16 @@ def why(path: str | PathLike[str], line: int | None = None) -> InputError | None
             delimiter = max(DELIMITERS, key=header.count)
             columns = next(csv.reader([header], delimiter=delimiter), [])
             before = 1 if line is None else max(line - 1, 1)
-            return _first(name, columns, delimiter, islice(opened, before - 1, None), before, line)
+            return _first_invalid_row(
+                name, columns, delimiter, islice(opened, before - 1, None), before, line
+            )
     except (EOFError, zlib.error):
         return InputError(name, None, None, None, "the gzip data ends early: is the file truncated?")
     except (OSError, csv.Error):
         return None
 
 
-def _first(
+def _first_invalid_row(
     name: str, columns: Sequence[str], delimiter: str, lines: Iterator[bytes], before: int, line: int | None
 ) -> InputError | None:
     """Describes the first invalid row.
@@ -59,17 +61,17 @@ def _first(
         before: Number of lines before.
         line: Number of the only line to examine, if given.
     """
-    taken: list[bytes] = []
+    raw_lines: list[bytes] = []
 
     def texts() -> Iterator[str]:
         for one in lines:
-            taken.append(one)
+            raw_lines.append(one)
             yield _text(one)
 
     rows = csv.reader(texts(), delimiter=delimiter, strict=True)
     at = before
     while True:
-        at, first = before + rows.line_num + 1, len(taken)
+        at, first = before + rows.line_num + 1, len(raw_lines)
         if line is not None and at > line:
             return None
         try:
@@ -77,26 +79,30 @@ def _first(
         except StopIteration:
             return None
         except csv.Error as error:
-            said = taken[first] if len(taken) > first else b""
-            unlike = _unlike(str(error), said)
-            return InputError(name, at, None, None, f"{_shown(said)}: {unlike}") if unlike else None
-        said = taken[first]
+            raw = raw_lines[first] if len(raw_lines) > first else b""
+            message_of_reader = _reader_error(str(error), raw)
+            return (
+                InputError(name, at, None, None, f"{_quote_line(raw)}: {message_of_reader}")
+                if message_of_reader
+                else None
+            )
+        raw = raw_lines[first]
         if not row:
-            del taken[:]
+            del raw_lines[:]
             continue
         if len(row) != len(columns):
-            message = f"{len(row):,} columns; expected {_expected(columns)}"
-            return InputError(name, at, None, None, f"{_shown(said)}: {message}")
+            message = f"{len(row):,} columns; expected {_header_text(columns)}"
+            return InputError(name, at, None, None, f"{_quote_line(raw)}: {message}")
         if any("\udc80" <= letter <= "\udcff" for cell in row for letter in cell):
-            return InputError(name, at, None, None, f"{_shown(said)}: not text in UTF-8")
-        del taken[:]
+            return InputError(name, at, None, None, f"{_quote_line(raw)}: not text in UTF-8")
+        del raw_lines[:]
 
 
 def _text(line: bytes) -> str:
     return line.decode("utf-8", errors="surrogateescape")
 
 
-def _unlike(error: str, line: bytes) -> str | None:
+def _reader_error(error: str, line: bytes) -> str | None:
     """Error of Python's reader about the row that begins at a line; None if other readers accept it."""
     long = "field larger" in error
     if len(line) > MOST_LINE:
@@ -106,14 +112,14 @@ def _unlike(error: str, line: bytes) -> str | None:
     return None if long else "a quote within a cell; expected it twice, in a cell with quotes around it"
 
 
-def _expected(columns: Sequence[str]) -> str:
-    named = ", ".join(name.strip()[:_SHOWN] for name in columns[:_NAMES])
-    more = f" and {len(columns) - _NAMES:,} more" if len(columns) > _NAMES else ""
-    return f"{len(columns):,} as in the header: {named}{more}"
+def _header_text(columns: Sequence[str]) -> str:
+    names = ", ".join(name.strip()[:_MOST_LETTERS] for name in columns[:_MOST_NAMES])
+    more = f" and {len(columns) - _MOST_NAMES:,} more" if len(columns) > _MOST_NAMES else ""
+    return f"{len(columns):,} as in the header: {names}{more}"
 
 
-def _shown(line: bytes) -> str:
+def _quote_line(line: bytes) -> str:
     text = "".join(
         one if one.isprintable() else "?" for one in _text(line.rstrip(b"\r\n")).replace("\t", " ")
     )
-    return f"`{text[:_SHOWN]}...`" if len(text) > _SHOWN else f"`{text}`"
+    return f"`{text[:_MOST_LETTERS]}...`" if len(text) > _MOST_LETTERS else f"`{text}`"

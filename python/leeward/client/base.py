@@ -18,7 +18,7 @@ def _new_key() -> str:
     return uuid4().hex
 
 
-class Asker:
+class ClientBase:
     """Sends requests to one service."""
 
     def __init__(

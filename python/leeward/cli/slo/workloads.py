@@ -8,7 +8,7 @@ import typer
 
 from leeward._quantities import exact_percent_text, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
-from leeward.cli.options import advised
+from leeward.cli.options import hint_schema
 from leeward.cli.output import print_table
 from leeward.cli.progress import patience
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 WorkloadsArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="Workloads and their SLOs, YAML or JSON.", show_default=False)
 ]
-_NAMED = 3
+_MOST_NAMES = 3
 """Number of workloads or files that a note names."""
 ClusterOption = Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)]
 
 
-def loaded(file: str, cluster: str) -> "Workloads":
+def load_workloads(file: str, cluster: str) -> "Workloads":
     """Reads a file of workloads for a command."""
     from leeward.slo import load
 
     network = read(cluster)
-    with advised("slo", file), patience(f"reading {file} and its traces"):
+    with hint_schema("slo", file), patience(f"reading {file} and its traces"):
         return load(file, network)
 
 
-def print_promises(record: dict[str, Any]) -> None:
+def print_guarantees(record: dict[str, Any]) -> None:
     """Prints workloads with their bounds, and each stage of them."""
     print_table(
         ("WORKLOAD", "CLIENT", "SERVER", "SLO", "BOUND", "BY", "MET"),
@@ -42,7 +42,7 @@ def print_promises(record: dict[str, Any]) -> None:
                 one["workload"],
                 one["client"],
                 one["server"] or "-",
-                objective(one),
+                objective_text(one),
                 time_text(one["bound_s"]),
                 one["by"] or "-",
                 {True: "yes", False: "no", None: "-"}[one["met"]],
@@ -71,12 +71,12 @@ def print_promises(record: dict[str, Any]) -> None:
     )
 
 
-def objective(one: dict[str, Any]) -> str:
+def objective_text(one: dict[str, Any]) -> str:
     """An SLO in words."""
     if one["slo"] is None:
         return "best effort"
-    asked = f"{exact_percent_text(one['slo']['percentile'])} in {time_text(one['slo']['latency_s'])}"
-    return f"best effort, asked {asked}" if one["best_effort"] else asked
+    target = f"{exact_percent_text(one['slo']['percentile'])} in {time_text(one['slo']['latency_s'])}"
+    return f"best effort, asked {target}" if one["best_effort"] else target
 
 
 def _limits(stage: dict[str, Any]) -> str:
@@ -86,7 +86,7 @@ def _limits(stage: dict[str, Any]) -> str:
     return words if len(buckets) == 1 else f"{words}, {len(buckets)} buckets"
 
 
-def tell(record: dict[str, Any]) -> None:
+def print_settings(record: dict[str, Any]) -> None:
     """Shows on stderr the settings under which bounds hold."""
     print(file=sys.stderr)
     margin = f"{100 * record['margin']:g} %"
@@ -101,10 +101,10 @@ def tell(record: dict[str, Any]) -> None:
         "file": "as in the file",
         "search": "by PriorityMeister's search",
     }
-    said = order.get(record["priorities"], f"by {record['priorities']}")
+    text = order.get(record["priorities"], f"by {record['priorities']}")
     if record["merged_ranks"]:
-        said += f"; {record['merged_ranks']} ranks merged into {record['levels']} levels on networks"
-    print(f"priorities: {said}", file=sys.stderr)
+        text += f"; {record['merged_ranks']} ranks merged into {record['levels']} levels on networks"
+    print(f"priorities: {text}", file=sys.stderr)
     print_notes(record["notes"])
 
 
@@ -112,23 +112,23 @@ def print_notes(notes: Iterable[str]) -> None:
     """Shows notes on stderr; equal notes about several workloads or files once, with their names."""
     alike: dict[str, list[str]] = {}
     for note in notes:
-        of, colon, said = note.partition(": ")
-        alike.setdefault(f"{colon}{said}", []).append(of)
-    for said, all_of in alike.items():
-        more = len(all_of) - _NAMED
+        subject, colon, text = note.partition(": ")
+        alike.setdefault(f"{colon}{text}", []).append(subject)
+    for text, subjects in alike.items():
+        more = len(subjects) - _MOST_NAMES
         rest = f" and {more:,} more" if more > 0 else ""
-        print(f"note: {', '.join(all_of[:_NAMED])}{rest}{said}", file=sys.stderr)
+        print(f"note: {', '.join(subjects[:_MOST_NAMES])}{rest}{text}", file=sys.stderr)
 
 
-def misses(record: dict[str, Any]) -> list[str]:
+def unmet_objectives(record: dict[str, Any]) -> list[str]:
     """Unmet objectives, in words."""
-    said = []
+    lines = []
     for one in record["workloads"]:
         if one["met"] is False and one["why"]:
-            said.append(f"no bound: {one['why']}")
+            lines.append(f"no bound: {one['why']}")
         elif one["met"] is False:
-            asked = time_text(one["slo"]["latency_s"])
-            said.append(
-                f"{one['workload']}: a bound of {time_text(one['bound_s'])}, above its SLO of {asked}"
+            target = time_text(one["slo"]["latency_s"])
+            lines.append(
+                f"{one['workload']}: a bound of {time_text(one['bound_s'])}, above its SLO of {target}"
             )
-    return said
+    return lines

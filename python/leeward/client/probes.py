@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, cast
 
-from leeward.client.asking import Asker
+from leeward.client.base import ClientBase
 from leeward.client.http import part
-from leeward.client.shapes import Probe
+from leeward.client.types import Probe
 from leeward.errors import names
 
 EVERY_S = 0.25
 """Seconds between questions about a survey's progress."""
 
 
-class Probing(Asker):
+class ProbeMethods(ClientBase):
     """Orders measurements of paths between hosts; one survey at a time."""
 
     def begin_probe(
@@ -21,7 +21,7 @@ class Probing(Asker):
         hosts: Sequence[str],
         *,
         key: str | None = None,
-        **wanted: Any,
+        **options: Any,
     ) -> Probe:
         """Begins a survey; `probe` shows its progress.
 
@@ -30,14 +30,14 @@ class Probing(Asker):
                 share a bottleneck.
             hosts: Names in the cluster.
             key: Unique key; by default a new one.
-            wanted: Other fields of `POST /v1/probes`; None leaves one out.
+            options: Other fields of `POST /v1/probes`; None leaves one out.
 
         Raises:
             ProblemError: Another survey is running, a host has no agent that measures, or a field is invalid.
             UnreachableError: The service did not answer. A request with the same key begins no second survey.
         """
-        given = {name: value for name, value in wanted.items() if value is not None}
-        body = {"kind": kind, "hosts": names(hosts), **given}
+        fields = {name: value for name, value in options.items() if value is not None}
+        body = {"kind": kind, "hosts": names(hosts), **fields}
         headers = {"idempotency-key": key or self._new_key()}
         return cast(Probe, self._http.ask("POST", "/v1/probes", None, body, headers).body)
 
@@ -59,7 +59,7 @@ class Probing(Asker):
         hosts: Sequence[str],
         *,
         progress: Callable[[int, int], object] | None = None,
-        **wanted: Any,
+        **options: Any,
     ) -> Probe:
         """Runs a survey and waits for its end; an interrupt cancels it.
 
@@ -67,20 +67,20 @@ class Probing(Asker):
             kind: As in `begin_probe`, like the rest.
             hosts: Names in the cluster.
             progress: Called with the completed and all steps.
-            wanted: Other fields of the survey.
+            options: Other fields of the survey.
 
         Raises:
             ProblemError: As in `begin_probe`.
             UnreachableError: The service did not answer.
         """
-        made = self.begin_probe(kind, hosts, **wanted)
+        survey = self.begin_probe(kind, hosts, **options)
         try:
-            while made["state"] == "running":
+            while survey["state"] == "running":
                 self._http.sleep(EVERY_S)
-                made = self.probe(made["id"])
-                if progress is not None and made["steps"]:
-                    progress(made["done"], made["steps"])
+                survey = self.probe(survey["id"])
+                if progress is not None and survey["steps"]:
+                    progress(survey["done"], survey["steps"])
         except BaseException:
-            self.cancel_probe(made["id"])
+            self.cancel_probe(survey["id"])
             raise
-        return made
+        return survey

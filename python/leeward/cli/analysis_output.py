@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.options import place
+from leeward.cli.options import parse_path
 
 if TYPE_CHECKING:
     import pyarrow
@@ -24,7 +24,7 @@ OutOption = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        parser=place,
+        parser=parse_path,
         help="Folder for all tables, as Parquet, and a summary.",
         show_default=False,
     ),
@@ -32,7 +32,7 @@ OutOption = Annotated[
 ReportOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", parser=place, help="Page with pictures to write (.html).", show_default=False
+        metavar="FILE", parser=parse_path, help="Page with pictures to write (.html).", show_default=False
     ),
 ]
 SUMMARY = "summary.json"
@@ -59,23 +59,23 @@ def check(out: Path | None, report: Path | None, analysis: str) -> None:
         check_file(report, "--report")
     if out is not None:
         check_replaced(
-            out, "--out", f"an earlier result of {analysis}", lambda path: _strange(path, analysis)
+            out, "--out", f"an earlier result of {analysis}", lambda path: _find_foreign(path, analysis)
         )
 
 
-def _strange(out: Path, analysis: str) -> str | None:
+def _find_foreign(out: Path, analysis: str) -> str | None:
     """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
-    here = sorted(path.name for path in out.iterdir())
-    if not here:
+    names = sorted(path.name for path in out.iterdir())
+    if not names:
         return None
     try:
         summary = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
-        of, tables = summary[ANALYSIS], {f"{name}.parquet" for name in summary[TABLES]}
+        owner, tables = summary[ANALYSIS], {f"{name}.parquet" for name in summary[TABLES]}
     except (OSError, ValueError, KeyError, TypeError):
-        return f"`{here[0]}`"
-    if of != analysis:
-        return f"a result of {of}"
-    return next((f"`{name}`" for name in here if name not in {SUMMARY, *tables}), None)
+        return f"`{names[0]}`"
+    if owner != analysis:
+        return f"a result of {owner}"
+    return next((f"`{name}`" for name in names if name not in {SUMMARY, *tables}), None)
 
 
 def write(
@@ -84,12 +84,12 @@ def write(
     """Writes tables and summary, completely or not at all."""
     from pyarrow import parquet
 
-    from leeward._files import whole_folder
+    from leeward._files import atomic_folder
 
-    with whole_folder(out) as folder:
+    with atomic_folder(out) as folder:
         for name, table in tables.items():
             parquet.write_table(table, folder / f"{name}.parquet")
-        told = {ANALYSIS: analysis, TABLES: sorted(tables), **summary}
-        text = json.dumps(told, indent=2, allow_nan=False) + "\n"
+        document = {ANALYSIS: analysis, TABLES: sorted(tables), **summary}
+        text = json.dumps(document, indent=2, allow_nan=False) + "\n"
         (folder / SUMMARY).write_text(text, encoding="utf-8")
     print(f"wrote {out}/{SUMMARY} and {len(tables)} tables", file=sys.stderr)

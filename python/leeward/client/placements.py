@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
 
-from leeward.client.asking import Asker
+from leeward.client.base import ClientBase
 from leeward.client.http import part
-from leeward.client.shapes import Decision
+from leeward.client.types import Decision
 from leeward.errors import names
 
 
@@ -22,7 +22,7 @@ class PlacementOptions(TypedDict, total=False):
     """Unique key; by default, for requests without a number, a new one."""
 
 
-class Placing(Asker):
+class PlacementMethods(ClientBase):
     """Places blocks, tasks and volumes; the work of each decision counts until it is released."""
 
     def place_replicas(
@@ -37,7 +37,7 @@ class Placing(Asker):
         blocks_left: int = 1,
         exclude: Sequence[str] | str = (),
         tags: Sequence[str] | str = (),
-        **asked: Unpack[PlacementOptions],
+        **options: Unpack[PlacementOptions],
     ) -> Decision:
         """Decides the hosts of the copies of a block; they count until they are released.
 
@@ -52,7 +52,7 @@ class Placing(Asker):
             blocks_left: Number of blocks of the file that are yet to be written, this one included.
             exclude: Hosts, racks and pods that must not hold a copy.
             tags: Tags that hosts must have.
-            **asked: Lifetime and client of the request, as in `PlacementOptions`.
+            **options: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
             RefusedError: The policy finds no placement.
@@ -71,7 +71,7 @@ class Placing(Asker):
             "exclude": names(exclude),
             "tags": names(tags),
         }
-        return self._place("/v1/place/replicas", body, **asked)
+        return self._place("/v1/place/replicas", body, **options)
 
     def place_tasks(
         self,
@@ -80,7 +80,7 @@ class Placing(Asker):
         job: str | None = None,
         exclude: Sequence[str] | str = (),
         tags: Sequence[str] | str = (),
-        **asked: Unpack[PlacementOptions],
+        **options: Unpack[PlacementOptions],
     ) -> Decision:
         """Decides the hosts of tasks; they count until they are released.
 
@@ -89,7 +89,7 @@ class Placing(Asker):
             job: Job of the tasks, which are spread over racks.
             exclude: Hosts, racks and pods that must not run a task.
             tags: Tags that hosts must have.
-            **asked: Lifetime and client of the request, as in `PlacementOptions`.
+            **options: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
             RefusedError: The policy finds no placement.
@@ -102,25 +102,25 @@ class Placing(Asker):
             "exclude": names(exclude),
             "tags": names(tags),
         }
-        return self._place("/v1/place/tasks", body, **asked)
+        return self._place("/v1/place/tasks", body, **options)
 
-    def promise(self, workload: Mapping[str, Any], **asked: Unpack[PlacementOptions]) -> Decision:
+    def promise(self, workload: Mapping[str, Any], **options: Unpack[PlacementOptions]) -> Decision:
         """Grants a workload its SLO on the server of its volume, if it can be kept, until it is released.
 
         Args:
             workload: Fields as in a file of workloads, with `server` and without names of files.
-            **asked: Lifetime and client of the request, as in `PlacementOptions`.
+            **options: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
             RefusedError: Its SLO, or that of another, would not be kept.
             ProblemError: The service refuses.
             UnreachableError: The service did not answer; see `place_replicas`.
         """
-        return self._place("/v1/workloads", {"workload": dict(workload)}, **asked)
+        return self._place("/v1/workloads", {"workload": dict(workload)}, **options)
 
-    def place_volume(self, workload: Mapping[str, Any], **asked: Unpack[PlacementOptions]) -> Decision:
+    def place_volume(self, workload: Mapping[str, Any], **options: Unpack[PlacementOptions]) -> Decision:
         """Finds a server for the volume of a workload without `server`, and grants its SLO."""
-        return self._place("/v1/place/volumes", {"workload": dict(workload)}, **asked)
+        return self._place("/v1/place/volumes", {"workload": dict(workload)}, **options)
 
     def _place(
         self,

@@ -85,10 +85,10 @@ class Head:
         Raises:
             InputError: The column is of another type.
         """
-        of = self.types.get(column)
-        if of is not None and not _is_of(of, kinds):
+        column_type = self.types.get(column)
+        if column_type is not None and not _has_kind(column_type, kinds):
             *others, last = kinds
-            message = f"a column of `{of}`; expected {', '.join(others)} or {last}"
+            message = f"a column of `{column_type}`; expected {', '.join(others)} or {last}"
             raise InputError(str(self.path), None, None, column[:80], message)
 
     def first(self, column: str) -> str | None:
@@ -100,9 +100,9 @@ class Head:
         if not self.parquet:
             at = self.columns.index(column)
             return next((row[at] for row in self.rows if row[at].strip()), None)
-        if not _is_of(self.types[column], ("numbers", "texts")):
+        if not _has_kind(self.types[column], ("numbers", "texts")):
             return None
-        with _readable(self.path), parquet.ParquetFile(self.path) as file:
+        with _parquet_errors(self.path), parquet.ParquetFile(self.path) as file:
             batch = next(file.iter_batches(_ROWS, columns=[column]), None)
             cells = [] if batch is None else batch.column(0).to_pylist()
         return next(
@@ -110,15 +110,15 @@ class Head:
         )
 
 
-def _is_of(of: pyarrow.DataType, kinds: Sequence[Kind]) -> bool:
+def _has_kind(column_type: pyarrow.DataType, kinds: Sequence[Kind]) -> bool:
     """True for a type of one of these kinds; a dictionary type is of the kind of its values."""
-    if types.is_dictionary(of):
-        of = of.value_type
-    if types.is_null(of):
+    if types.is_dictionary(column_type):
+        column_type = column_type.value_type
+    if types.is_null(column_type):
         return True
     for kind in kinds:
-        if any(test(of) for test in _TESTS[kind]):
-            return kind != "lists" or _is_of(of.value_type, ("numbers", "texts"))
+        if any(test(column_type) for test in _TESTS[kind]):
+            return kind != "lists" or _has_kind(column_type.value_type, ("numbers", "texts"))
     return False
 
 
@@ -133,7 +133,7 @@ def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
     Raises:
         InputError: A path is missing, a folder has no such file, or a file is given twice.
     """
-    found: list[Path] = []
+    result: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
             inside = [
@@ -144,14 +144,14 @@ def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
                 and one.is_file()
             ]
             if not inside:
-                raise _wrong(path, f"no file in it ends in {', '.join(SUFFIXES)}")
-            found.extend(inside)
+                raise _input_error(path, f"no file in it ends in {', '.join(SUFFIXES)}")
+            result.extend(inside)
         elif path.exists():
-            found.append(path)
+            result.append(path)
         else:
-            raise _wrong(path, "no such file or folder")
-    check_once(found, argument)
-    return found
+            raise _input_error(path, "no such file or folder")
+    check_once(result, argument)
+    return result
 
 
 def head(path: Path) -> Head:
@@ -167,36 +167,38 @@ def head(path: Path) -> Head:
             return _of_parquet(path)
         compressed = magic.startswith(GZIP)
         with cast("IO[bytes]", (gzip.open if compressed else open)(path, "rb")) as opened:
-            read = opened.read(_LONGEST)
-        lines = read.decode("utf-8-sig", errors="strict" if len(read) < _LONGEST else "ignore").splitlines()
+            content = opened.read(_LONGEST)
+        lines = content.decode(
+            "utf-8-sig", errors="strict" if len(content) < _LONGEST else "ignore"
+        ).splitlines()
     except gzip.BadGzipFile as error:
-        raise _wrong(path, f"not readable as gzip: {error}") from None
+        raise _input_error(path, f"not readable as gzip: {error}") from None
     except OSError as error:
-        raise _wrong(path, error.strerror or str(error)) from None
+        raise _input_error(path, error.strerror or str(error)) from None
     except EOFError:
-        raise _wrong(path, "the gzip data ends early: is the file truncated?") from None
+        raise _input_error(path, "the gzip data ends early: is the file truncated?") from None
     except zlib.error as error:
-        raise _wrong(path, f"not readable as gzip: {error}") from None
+        raise _input_error(path, f"not readable as gzip: {error}") from None
     except UnicodeDecodeError:
-        raise _wrong(path, "neither Parquet nor text in UTF-8") from None
+        raise _input_error(path, "neither Parquet nor text in UTF-8") from None
     if not lines or not lines[0].strip():
-        raise _wrong(path, "empty; expected a header with names of columns")
+        raise _input_error(path, "empty; expected a header with names of columns")
     delimiter = max(DELIMITERS, key=lines[0].count)
     try:
         names, *rows = csv.reader(lines[: _ROWS + 1], delimiter=delimiter)
     except csv.Error as error:
-        raise _wrong(path, f"not readable as CSV: {error}") from None
+        raise _input_error(path, f"not readable as CSV: {error}") from None
     whole = tuple(tuple(row) for row in rows if len(row) == len(names))
     return Head(path, tuple(names), {}, delimiter, compressed, whole)
 
 
 def _of_parquet(path: Path) -> Head:
-    with _readable(path):
+    with _parquet_errors(path):
         schema = parquet.read_schema(path)
     return Head(path, tuple(schema.names), {one.name: one.type for one in schema}, "", False, ())
 
 
-class _readable:  # noqa: N801 (it is used as a function)
+class _parquet_errors:  # noqa: N801 (it is used as a function)
     """Lets errors of Arrow name the file."""
 
     def __init__(self, path: Path) -> None:
@@ -207,8 +209,8 @@ class _readable:  # noqa: N801 (it is used as a function)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (pyarrow.ArrowException, OSError, ValueError)):
-            raise _wrong(self._path, f"not readable as Parquet: {str(error).splitlines()[0]}") from None
+            raise _input_error(self._path, f"not readable as Parquet: {str(error).splitlines()[0]}") from None
 
 
-def _wrong(path: Path, message: str) -> InputError:
+def _input_error(path: Path, message: str) -> InputError:
     return InputError(str(path), None, None, None, message)

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from leeward.cli.controller import asking, client
-from leeward.cli.options import listed
-from leeward.cli.probe.options import surveying
+from leeward.cli.controller import client, controller_errors
+from leeward.cli.options import split_list
+from leeward.cli.probe.options import survey_progress
 from leeward.errors import InputError
 from leeward.probe import Train
 
-ThroughOption = Annotated[
+ByControllerOption = Annotated[
     str | None,
     typer.Option(
         "--controller",
@@ -32,7 +32,7 @@ def hosts_in_cluster(hosts: str) -> list[str]:
     Raises:
         InputError: One of them has an address.
     """
-    names = [part for part in listed(hosts) or [] if part]
+    names = [part for part in split_list(hosts) or [] if part]
     for name in names:
         if "=" in name:
             message = f"`{name}`: with --controller, hosts are named as in its cluster, without addresses"
@@ -46,15 +46,15 @@ def train_of(bursts: int, packets: int, payload: int, gap: str) -> dict[str, Any
     return {"bursts": train.bursts, "packets": train.packets, "payload": train.payload, "gap": train.gap}
 
 
-def measured(
+def run_survey(
     controller: str,
     token_file: Path | None,
     ca: Path | None,
     secret: Path | None,
-    what: str,
+    name: str,
     kind: Literal["path", "mesh", "bottlenecks"],
     hosts: list[str],
-    **wanted: Any,
+    **fields: Any,
 ) -> dict[str, Any]:
     """Runs a survey by a controller and returns its result.
 
@@ -65,11 +65,11 @@ def measured(
     if secret is not None:
         message = "with --controller it is the controller's: `probes.secret` of its settings"
         raise InputError("--secret", None, None, None, message)
-    with asking(), surveying(what) as tell:
-        asked = client(controller, token_file, ca, PATIENCE_S)
-        made = asked.measure(kind, hosts, progress=tell, **wanted)
-    if made["state"] == "cancelled":
+    with controller_errors(), survey_progress(name) as tell:
+        service = client(controller, token_file, ca, PATIENCE_S)
+        survey = service.measure(kind, hosts, progress=tell, **fields)
+    if survey["state"] == "cancelled":
         raise OSError("the survey was cancelled")
-    if made["result"] is None:
-        raise OSError(made["error"])
-    return dict(made)
+    if survey["result"] is None:
+        raise OSError(survey["error"])
+    return dict(survey)
