@@ -12,7 +12,7 @@ import pyarrow
 from pyarrow import compute, csv, parquet
 
 from leeward import Cluster
-from leeward.impact.planted import Kind, plant
+from leeward.impact.synthetic import Kind, plant
 
 HERE = Path(__file__).parent
 KINDS = (

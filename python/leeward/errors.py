@@ -53,6 +53,6 @@ def whole_number(argument: str, value: int, least: int, most: int | None = None)
     return index(value)
 
 
-def names(given: str | Iterable[str]) -> list[str]:
+def names(value: str | Iterable[str]) -> list[str]:
     """A list of names; a single text is one name."""
-    return [given] if isinstance(given, str) else list(given)
+    return [value] if isinstance(value, str) else list(value)

@@ -15,7 +15,7 @@ from os import PathLike
 
 from leeward import _native
 from leeward._native import Run, Scenario
-from leeward.data import advised, data_folder
+from leeward.data import data_folder, hint_fetch
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 
 TABLES = (
@@ -80,7 +80,7 @@ def simulate(
     if policies is not None:
         # The policies of a scenario were checked with it.
         check_policies(chosen, scenario.kind)
-    with advised(), of_policy("policies"):
+    with hint_fetch(), of_policy("policies"):
         return scenario.run(chosen, seeds, min(jobs, len(chosen) * len(seeds)), progress)
 
 

@@ -94,7 +94,7 @@ def test_a_fetched_file_is_complete_and_matches_its_checksum(upstream: Upstream,
     fetch(tmp_path / "set", trace(), came.append)
     assert (tmp_path / "set" / "trace.txt").read_bytes() == BODY
     assert sum(came) == len(BODY)
-    assert state(tmp_path / "set", trace()) is State.right
+    assert state(tmp_path / "set", trace()) is State.valid
     assert everything(tmp_path) == ["set/trace.txt"]
 
 
@@ -104,7 +104,7 @@ def test_gzip_compression_of_a_fetched_file_is_deterministic(upstream: Upstream,
     once, again = ((tmp_path / name / "trace.tsv.gz").read_bytes() for name in ("a", "b"))
     assert once == again
     assert gzip.decompress(once) == BODY
-    assert state(tmp_path / "a", trace("trace.tsv.gz")) is State.right
+    assert state(tmp_path / "a", trace("trace.tsv.gz")) is State.valid
 
 
 @pytest.mark.parametrize("name", ["trace.txt", "trace.tsv.gz"])
@@ -218,9 +218,9 @@ def test_an_interrupted_fetch_leaves_no_file(
 def test_a_damaged_file_fails_the_check(tmp_path: Path, name: str, damage: Callable[[bytes], bytes]) -> None:
     raw = gzip.compress(BODY) if name.endswith(".gz") else BODY
     (tmp_path / name).write_bytes(raw)
-    assert state(tmp_path, trace(name)) is State.right
+    assert state(tmp_path, trace(name)) is State.valid
     (tmp_path / name).write_bytes(damage(raw))
-    assert state(tmp_path, trace(name)) is State.wrong
+    assert state(tmp_path, trace(name)) is State.invalid
 
 
 def test_the_get_command_reports_errors_and_never_overwrites_a_file(
@@ -337,5 +337,5 @@ def test_local_traces_match_their_checksums(known: data.TraceSet) -> None:
     if not folder.is_dir():
         pytest.skip(f"LEEWARD_DATA has no {known.name}")
     assert {file.name: state(folder, file) for file in known.files} == {
-        file.name: State.right for file in known.files
+        file.name: State.valid for file in known.files
     }

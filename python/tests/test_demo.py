@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward import Client, Cluster
-from leeward.demo.arms import Blind, Move, Placer
+from leeward.demo.arms import BlindPlacer, Move, Placer
 from leeward.demo.cell import Cell, Network, Numbers
-from leeward.demo.driver import FILLS_IN, Driver
+from leeward.demo.driver import FILL_STEPS, Driver
 from leeward.demo.jobs import Arrivals, Job
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -54,7 +54,7 @@ class Elsewhere:
 
 
 def driver(seed: int, placers: dict[str, Placer] | None = None) -> Driver:
-    placers = placers or {"default": Blind(CLUSTER, "borg", seed), "other": Elsewhere()}
+    placers = placers or {"default": BlindPlacer(CLUSTER, "borg", seed), "other": Elsewhere()}
     return Driver(SMALL, NETWORK, placers, seed, 30.0)
 
 
@@ -111,7 +111,7 @@ def test_running_processors_and_traffic_match_the_settings_of_the_cell() -> None
     job = max(running, key=lambda one: len(one.now))
     rates = []
     for _ in range(4_000):
-        job.go_on(cell.calm_s)
+        job.advance(cell.calm_s)
         rates.append(job.now.copy())
     assert numpy.mean(rates) == pytest.approx(1.0, rel=0.1)
     assert numpy.std(numpy.log(rates)) == pytest.approx(cell.restless, rel=0.1)
@@ -124,7 +124,7 @@ def test_running_processors_and_traffic_match_the_settings_of_the_cell() -> None
 @given(st.integers(0, 2**32))
 def test_both_placements_carry_the_same_load_and_repeat_with_the_seed(seed: int) -> None:
     one, same = driver(seed), driver(seed)
-    for _ in range(FILLS_IN + 10):
+    for _ in range(FILL_STEPS + 10):
         one.step()
         same.step()
         carried = [arm.demands_bps(one.jobs) for arm in one.arms]
@@ -133,15 +133,15 @@ def test_both_placements_carry_the_same_load_and_repeat_with_the_seed(seed: int)
     assert one.comparison(30.0) == same.comparison(30.0)
     assert one.comparison(30.0) != driver(seed + 1).comparison(30.0)
     shares = one.comparison(30.0)["history"]["arms"][0]["hot_share"]
-    assert shares[: FILLS_IN - 1] == [None] * (FILLS_IN - 1), "what fills counts for nothing"
-    assert None not in shares[FILLS_IN - 1 :]
+    assert shares[: FILL_STEPS - 1] == [None] * (FILL_STEPS - 1), "what fills counts for nothing"
+    assert None not in shares[FILL_STEPS - 1 :]
 
 
 def test_a_job_refused_by_one_placer_runs_under_none() -> None:
     picky = Elsewhere(every=3)
-    blind = Blind(CLUSTER, "borg", 1)
+    blind = BlindPlacer(CLUSTER, "borg", 1)
     one = driver(1, {"default": blind, "picky": picky})
-    for _ in range(FILLS_IN):
+    for _ in range(FILL_STEPS):
         one.step()
     assert one.refused >= picky.requests // 3 > 0
     for demands in zip(*(NETWORK.of_racks(arm.demands_bps(one.jobs)) for arm in one.arms), strict=True):
@@ -149,7 +149,7 @@ def test_a_job_refused_by_one_placer_runs_under_none() -> None:
 
 
 def test_the_baseline_never_overcommits_the_processors_of_a_host() -> None:
-    blind = Blind(CLUSTER, "borg", 1)
+    blind = BlindPlacer(CLUSTER, "borg", 1)
     jobs = list(Arrivals(SMALL, 1, 600.0).until(600.0))
     placed = [(job, hosts) for job in jobs if (hosts := blind.place(job)) is not None]
     taken: dict[str, int] = {}

@@ -17,8 +17,8 @@ import yaml
 
 from leeward import Cluster, InputError
 from leeward.export.dashboard import RATE_OF_DAY, WIDTH, dashboard
-from leeward.export.patterns import foreign
-from leeward.export.promql import SNMP, Ports, Source, links, quoted
+from leeward.export.patterns import find_unsupported
+from leeward.export.promql import SNMP, Ports, Source, links, quote
 from leeward.export.rules import HOT, UTILIZATION, Watch, duration, recordings, rules, text
 from leeward.hotspots.settings import Settings
 from leeward.telemetry import Engine, Samples, windows
@@ -407,8 +407,8 @@ FOREIGN = (
 
 
 def test_promtool_accepts_every_allowed_pattern(promtool: Promtool, tmp_path: Path) -> None:
-    assert [foreign(pattern) for pattern in SHARED if re.compile(pattern)] == [None] * len(SHARED)
-    rules_of = [{"record": "a", "expr": f"up{{a=~{quoted(pattern)}}}"} for pattern in SHARED]
+    assert [find_unsupported(pattern) for pattern in SHARED if re.compile(pattern)] == [None] * len(SHARED)
+    rules_of = [{"record": "a", "expr": f"up{{a=~{quote(pattern)}}}"} for pattern in SHARED]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": rules_of}]}))
     checked(promtool, tmp_path / "rules.yaml")
 

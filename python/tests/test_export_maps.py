@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import Cluster, InputError
-from leeward.export.numbers import ends, narrowed, numbers
+from leeward.export.numbers import ends, narrow_group, numbers
 from leeward.export.rules import CAPACITY, LOAD, UTILIZATION, Watch, text
 from leeward.export.source import from_map
 from leeward.hotspots.settings import Settings
@@ -244,6 +244,6 @@ def test_a_narrowed_pattern_matches_like_the_pattern_for_these_numbers(
     given = f"{before}{zeros}{number}{after}"
     whole = re.fullmatch(pattern, given)
     # Both are asked for, so that the first may take more than the second.
-    both = bool(whole) and bool(re.fullmatch(narrowed(pattern, "n", to), given))
+    both = bool(whole) and bool(re.fullmatch(narrow_group(pattern, "n", to), given))
     held = whole["n"] if whole else None
     assert both == bool(whole and (held is None or (held.isdecimal() and int(held) in to)))

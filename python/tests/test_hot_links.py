@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import leeward
 from leeward.hotspots import Analysis, Settings, analyze
-from leeward.hotspots.durations import marked, named, runs
+from leeward.hotspots.durations import hot_intervals, named_runs, runs
 from leeward.telemetry import Engine, Samples, windows
 from leeward.telemetry.synthetic import Plant, telemetry
 
@@ -132,7 +132,7 @@ def test_an_unobserved_interval_ends_a_run_unless_it_is_bridged() -> None:
     every = windows(samples(PLANTS))
     for bridge, expected in ((0, [20, 30]), (1, [20, 30]), (2, [60])):
         chosen = Settings(bridge=bridge)
-        actual = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
+        actual = named_runs(every, runs(every, hot_intervals(every, chosen)), chosen).to_pylist()
         of_link = sorted((run["start_ms"], run) for run in actual if run["name"] == "r0:downlink")
         assert [(run["end_ms"] - run["start_ms"]) // MIN for _, run in of_link] == expected
         assert all(run["open"] for _, run in of_link) == (bridge < 2)
@@ -140,7 +140,7 @@ def test_an_unobserved_interval_ends_a_run_unless_it_is_bridged() -> None:
 
 def test_runs_up_to_the_end_of_the_observation_are_open(analysis: Analysis) -> None:
     every = windows(samples([Plant("r0:uplink", START + HOUR, START + 4 * HOUR, 0.8)], hours=2))
-    actual = named(every, runs(every, marked(every, Settings())), Settings()).to_pylist()
+    actual = named_runs(every, runs(every, hot_intervals(every, Settings())), Settings()).to_pylist()
     assert [run["open"] for run in actual] == [True]
     assert {row["name"] for row in analysis.runs.to_pylist() if row["open"]} == {"r0:downlink"}
 
@@ -164,7 +164,7 @@ def test_runs_match_a_direct_count(states: list[str], bridge: int) -> None:
     ]
     every = windows(samples(plants, hours=len(states) / 12))
     chosen = Settings(bridge=bridge)
-    actual = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
+    actual = named_runs(every, runs(every, hot_intervals(every, chosen)), chosen).to_pylist()
     spans = sorted(
         ((run["start_ms"] - START) // (5 * MIN), (run["end_ms"] - START) // (5 * MIN), run["intervals"])
         for run in actual

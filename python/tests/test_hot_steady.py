@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import leeward
 from leeward.hotspots import Settings
-from leeward.hotspots.durations import marked
+from leeward.hotspots.durations import hot_intervals
 from leeward.hotspots.forecast import Forecast, forecast
 from leeward.hotspots.hot import hours
 from leeward.hotspots.imbalance import imbalance
@@ -122,7 +122,7 @@ def test_infrequent_samples_give_no_stability() -> None:
 def looked_ahead(loads: Loads, **chosen: Any) -> Forecast:
     every = windows(samples(loads, 5 * MIN))
     set_to = Settings(**chosen)
-    return forecast(every, marked(every, set_to), set_to)
+    return forecast(every, hot_intervals(every, set_to), set_to)
 
 
 def test_hotspots_of_equal_length_are_forecast_better_than_by_persistence() -> None:

@@ -17,7 +17,7 @@ import leeward
 from leeward import InputError
 from leeward.impact import Impact, Settings, measure, tables
 from leeward.impact.bins import ERROR, MOST, bins, middles
-from leeward.impact.planted import START_MS, Kind, plant
+from leeward.impact.synthetic import START_MS, Kind, plant
 from leeward.telemetry import Engine, Samples
 from leeward.telemetry.samples import COLUMNS
 
@@ -436,4 +436,4 @@ def test_duckdb_and_spark_agree_on_every_digit(tmp_path: Path, spark: Engine) ->
         for engine in (ENGINE, spark)
     ]
     assert actual[0].counts.equals(actual[1].counts)
-    assert json.dumps(tables.described(actual[0])) == json.dumps(tables.described(actual[1]))
+    assert json.dumps(tables.record(actual[0])) == json.dumps(tables.record(actual[1]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from leeward import Cluster, InputError
 from leeward.importers import Format, read
 from leeward.importers.cluster_file import Speeds, cluster_file
-from leeward.importers.hostlist import expanded
+from leeward.importers.hostlist import expand
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "topologies"
 RACK, POD = "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/spine"
@@ -205,7 +205,7 @@ def test_patterns_select_the_switches_if_hosts_announce_as_switches(tmp_path: Pa
     ],
 )
 def test_host_lists_are_expanded_as_slurm_does(text: str, names: list[str]) -> None:
-    assert expanded(text, 100) == names
+    assert expand(text, 100) == names
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_host_lists_are_expanded_as_slurm_does(text: str, names: list[str]) -> N
 )
 def test_invalid_host_lists_are_rejected(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        expanded(text, 100)
+        expand(text, 100)
 
 
 WRONG = [

@@ -22,7 +22,7 @@ from pyarrow import parquet
 from leeward._arrays import Floats
 from leeward.errors import InputError
 from leeward.matrix import PREDICTORS, Series, predict, read, score
-from leeward.matrix.past import look_back
+from leeward.matrix.history import look_back
 from leeward.matrix.scoring import held_out
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from leeward import Cluster, InputError
-from leeward.plan.decide import Plan, Settings, plan
+from leeward.plan.planning import Plan, Settings, plan
 from leeward.plan.ports import ports
 from leeward.plan.series import Numbers, Series, loads, nearest_rank
 from leeward.plan.shift import Carried, Rack, shift

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import leeward
 from leeward.impact import Settings, measure, tables
-from leeward.impact.planted import Kind, plant
+from leeward.impact.synthetic import Kind, plant
 from leeward.telemetry import Engine, Samples
 from leeward_reproduce import drawing
 from leeward_reproduce.hotspots import forms, paper

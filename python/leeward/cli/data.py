@@ -95,7 +95,7 @@ def get(names: Names) -> None:
             print_line(f"{trace_set.name}: no licence is stated; for your own use, not to be redistributed")
         states = {file: fetch.state(folder, file) for file in trace_set.files}
         for file in trace_set.files:
-            if states[file] is fetch.State.wrong:
+            if states[file] is fetch.State.invalid:
                 failed = True
                 print_line(
                     f"error: {folder / file.name}: not the file that is known: the checksum is another"
@@ -110,7 +110,7 @@ def get(names: Names) -> None:
             for at, file in enumerate(downloads, 1):
                 try:
                     fetch.fetch(folder, file, advance)
-                    states[file] = fetch.State.right
+                    states[file] = fetch.State.valid
                 except fetch.FetchError as error:
                     failed = True
                     print_line(f"error: {error}")
@@ -123,7 +123,7 @@ def get(names: Names) -> None:
             if file.by_hand:
                 print_line(f"{trace_set.name}: {file.name} cannot be fetched: {file.by_hand}")
                 print_line(f"hint: put it at {folder / file.name}")
-        right = sum(state is fetch.State.right for state in states.values())
+        right = sum(state is fetch.State.valid for state in states.values())
         failed = failed or right == 0
         print_line(f"{trace_set.name}: {right} of {len(states)} files are here and right, in {folder}")
     if failed:

@@ -157,7 +157,7 @@ def impact(
             latency, samples, settings, operations=operations, stages=stages, weights=class_weights
         )
     if output is Format.json:
-        print_json(tables.described(result))
+        print_json(tables.record(result))
     else:
         _print(result, buckets)
     if out is not None:
@@ -195,7 +195,7 @@ def _print(result: "Impact", every: bool) -> None:
     print(f"\n{result.latencies:,} of {result.rows:,} latencies have a utilization", file=sys.stderr)
     for warning in result.warnings:
         print("warning:", warning, file=sys.stderr)
-    for line in rows.discarded(result):
+    for line in rows.discard_lines(result):
         print(line, file=sys.stderr)
     print_words(rows.glossary(result))
 

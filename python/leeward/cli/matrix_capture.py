@@ -278,7 +278,7 @@ def _print(result: "Capture") -> None:
 
 
 def _error(row: dict[str, Any]) -> str:
-    from leeward.matrix.capturing import CONFIDENT
+    from leeward.matrix.captures import CONFIDENT
 
     if not row["stderr"]:
         return ""

@@ -14,7 +14,7 @@ from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 
 if TYPE_CHECKING:
-    from leeward.plan.decide import Plan, Planned
+    from leeward.plan.planning import Plan, PlannedRack
     from leeward.plan.simulate import Outcome
 
 EXAMPLES = """\b
@@ -64,8 +64,8 @@ def plan(
     work to move and its targets. Both are simulated on the measured load.
     """
     from leeward._quantities import read_rate
-    from leeward.plan.decide import STEPS, Settings
-    from leeward.plan.decide import plan as decide
+    from leeward.plan.planning import STEPS, Settings
+    from leeward.plan.planning import plan as decide
     from leeward.plan.tables import tables
 
     check(out, None, "plan")
@@ -113,7 +113,7 @@ def _print(result: "Plan") -> None:
     _tell(result)
 
 
-def _rows(one: "Planned") -> list[tuple[str, ...]]:
+def _rows(one: "PlannedRack") -> list[tuple[str, ...]]:
     """Rows of a rack: one for each link; facts about the rack stand in the first."""
     rows: list[tuple[str, ...]] = []
     for link, runs in one.outcomes.items():

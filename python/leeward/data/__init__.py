@@ -5,15 +5,15 @@ them.
 """
 
 from leeward.data.folder import data_folder, folder
-from leeward.data.registry import NO_LICENCE, TraceFile, TraceSet, advised, find, sets
+from leeward.data.registry import NO_LICENCE, TraceFile, TraceSet, find, hint_fetch, sets
 
 __all__ = [
     "NO_LICENCE",
     "TraceFile",
     "TraceSet",
-    "advised",
     "data_folder",
     "find",
     "folder",
+    "hint_fetch",
     "sets",
 ]

@@ -35,9 +35,9 @@ _REDIRECTS = Retry(total=None, connect=0, read=0, redirect=5, status=0, other=0)
 class State(StrEnum):
     """State of a file's place."""
 
-    right = "right"
+    valid = "valid"
     missing = "missing"
-    wrong = "wrong"
+    invalid = "invalid"
 
 
 class FetchError(OSError):
@@ -65,10 +65,10 @@ def state(folder: Path, file: TraceFile) -> State:
                 digest.update(part)
                 size += len(part)
                 if size > file.bytes:
-                    return State.wrong
+                    return State.invalid
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        return State.wrong
-    return State.right if digest.hexdigest() == file.sha256 else State.wrong
+        return State.invalid
+    return State.valid if digest.hexdigest() == file.sha256 else State.invalid
 
 
 def url(file: TraceFile) -> str:
@@ -79,10 +79,10 @@ def url(file: TraceFile) -> str:
     """
     base = os.environ.get("LEEWARD_DATA_MIRROR") or HOST
     try:
-        known = urlsplit(base).scheme in ("http", "https", "file")
+        supported = urlsplit(base).scheme in ("http", "https", "file")
     except ValueError:
-        known = False
-    if not known:
+        supported = False
+    if not supported:
         message = f"`{base}`: expected the address of a mirror, such as https://mirror.example.org/traces"
         raise InputError("LEEWARD_DATA_MIRROR", None, None, None, message)
     return f"{base.rstrip('/')}/{quote(f'{file.repository}/{file.commit}/{file.path}')}"
@@ -164,8 +164,8 @@ def _download(address: str) -> Iterator[bytes]:
         if isinstance(error, FetchError):
             raise
         cause = root_cause(error)
-        kind = FetchError if answered else HostError
-        raise kind(f"{address}: {getattr(cause, 'strerror', None) or cause}") from error
+        error_type = FetchError if answered else HostError
+        raise error_type(f"{address}: {getattr(cause, 'strerror', None) or cause}") from error
 
 
 def _parts(opened: BinaryIO | gzip.GzipFile | BufferedReader) -> Iterator[bytes]:

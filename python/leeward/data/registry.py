@@ -60,12 +60,12 @@ class TraceSet:
 def sets() -> tuple[TraceSet, ...]:
     """All sets, by name."""
     text = files(__package__).joinpath("registry.toml").read_text(encoding="utf-8")
-    made = []
+    result = []
     for name, fields in sorted(tomllib.loads(text).items()):
         source = {"repository": fields["repository"], "commit": fields["commit"]}
-        of_set = tuple(TraceFile(**(source | file)) for file in fields.pop("files"))
-        made.append(TraceSet(name=name, files=of_set, **fields))
-    return tuple(made)
+        set_files = tuple(TraceFile(**(source | file)) for file in fields.pop("files"))
+        result.append(TraceSet(name=name, files=set_files, **fields))
+    return tuple(result)
 
 
 def find(name: str) -> TraceSet:
@@ -74,20 +74,20 @@ def find(name: str) -> TraceSet:
     Raises:
         InputError: The set is unknown.
     """
-    for known in sets():
-        if known.name == name:
-            return known
-    names = ", ".join(known.name for known in sets())
+    for trace_set in sets():
+        if trace_set.name == name:
+            return trace_set
+    names = ", ".join(trace_set.name for trace_set in sets())
     raise InputError(name, None, None, None, f"no such set of traces; there are: {names}")
 
 
 @contextmanager
-def advised() -> Iterator[None]:
+def hint_fetch() -> Iterator[None]:
     """Adds to errors about a file of a set the command that fetches it."""
     try:
         yield
     except InputError as error:
         name = error.file.removeprefix("data:").partition("/")[0]
-        if error.file.startswith("data:") and any(known.name == name for known in sets()):
+        if error.file.startswith("data:") and any(trace_set.name == name for trace_set in sets()):
             error.add_note(f"leeward data get {name} checks it, and fetches what is missing")
         raise

@@ -38,7 +38,7 @@ class Placer(Protocol):
         """
 
 
-class Blind:
+class BlindPlacer:
     """A policy that sees no load, as schedulers are today, run by the engine in this process."""
 
     def __init__(self, cluster: Cluster, policy: str, seed: int) -> None:
@@ -114,14 +114,14 @@ class ControllerPlacer:
         self._carried_bps = carried_bps
         self._report(self._rates(jobs))
         moves = []
-        for advised in list(self._client.migrations("advised")):
-            job = self._jobs.get(advised["decision"])
+        for migration in list(self._client.migrations("advised")):
+            job = self._jobs.get(migration["decision"])
             if job is None:
-                self._client.answer_migration(advised["id"], "refused", "its job has ended")
+                self._client.answer_migration(migration["id"], "refused", "its job has ended")
                 continue
-            self._client.answer_migration(advised["id"], "done")
-            task = int(advised["task"].removeprefix("task"))
-            moves.append((job, task, self._network.at[advised["to"]]))
+            self._client.answer_migration(migration["id"], "done")
+            task = int(migration["task"].removeprefix("task"))
+            moves.append((job, task, self._network.at[migration["to"]]))
         return moves
 
     def _report(self, tasks: list[TaskReport]) -> None:

@@ -124,20 +124,20 @@ class Network:
         pods = list(dict.fromkeys(rack["pod"] for rack in racks))
         rack_at = {rack["rack"]: at for at, rack in enumerate(racks)}
         owners = {"host-ToR": ("host", hosts), "ToR-pod": ("rack", racks), "pod-core": ("pod", pods)}
-        found = {}
+        row_of_link = {}
         for row in rows:
-            found[row["cross_section"], row["direction"], row[owners[row["cross_section"]][0]]] = row
-        ordered = [
-            found[section, way, owner if isinstance(owner, str) else owner[kind]]
-            for section, (kind, all_) in owners.items()
+            row_of_link[row["cross_section"], row["direction"], row[owners[row["cross_section"]][0]]] = row
+        link_rows = [
+            row_of_link[section, way, owner if isinstance(owner, str) else owner[kind]]
+            for section, (kind, owner_rows) in owners.items()
             for way in ("up", "down")
-            for owner in all_
+            for owner in owner_rows
         ]
         return Network(
             racks=[rack["rack"] for rack in racks],
             hosts=[host["host"] for host in hosts],
-            links=[row["name"] for row in ordered],
-            capacity_bps=numpy.array([row["capacity_bps"] for row in ordered], dtype=numpy.float64),
+            links=[row["name"] for row in link_rows],
+            capacity_bps=numpy.array([row["capacity_bps"] for row in link_rows], dtype=numpy.float64),
             leaves_pod=(len(racks) - len(racks) / len(pods)) / max(len(racks) - 1, 1),
             rack_of=numpy.array([rack_at[host["rack"]] for host in hosts]),
             pod_of=numpy.array([pods.index(rack["pod"]) for rack in racks]),

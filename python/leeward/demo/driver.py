@@ -13,11 +13,11 @@ from leeward.demo.jobs import Arrivals, Job
 
 HOT = 0.75
 """Utilization of a step above which a link is hot (Hotspots section 3)."""
-FILLS_IN = 20
+FILL_STEPS = 20
 """Steps that fill the cell and do not count."""
-KEPT = 2_000
+HISTORY_STEPS = 2_000
 """Number of steps of the history."""
-BEGINS = datetime(2026, 1, 31, 8, tzinfo=UTC)
+START = datetime(2026, 1, 31, 8, tzinfo=UTC)
 """Time of the cell at the start."""
 
 
@@ -53,15 +53,17 @@ class Driver:
         self.now_s = 0.0
         self.steps = 0
         self.refused = 0
-        self._arrivals = Arrivals(cell, seed, FILLS_IN * step_s)
+        self._arrivals = Arrivals(cell, seed, FILL_STEPS * step_s)
         self._running: dict[int, Job] = {}
-        self._used = {arm.name: numpy.zeros(len(network.links)) for arm in self.arms}
-        self._hot: dict[str, deque[float | None]] = {arm.name: deque(maxlen=KEPT) for arm in self.arms}
+        self._utilizations = {arm.name: numpy.zeros(len(network.links)) for arm in self.arms}
+        self._hot: dict[str, deque[float | None]] = {
+            arm.name: deque(maxlen=HISTORY_STEPS) for arm in self.arms
+        }
 
     @property
     def full(self) -> bool:
         """True once the average number of jobs has arrived."""
-        return self.steps >= FILLS_IN
+        return self.steps >= FILL_STEPS
 
     def step(self) -> None:
         """Advances by a step: jobs end and arrive, rates change, links carry load, placers get reports."""
@@ -73,27 +75,27 @@ class Driver:
             self._place(job)
         jobs = self._running
         for job in jobs.values():
-            job.go_on(self.step_s)
+            job.advance(self.step_s)
         for arm in self.arms:
-            carried = numpy.minimum(arm.demands_bps(jobs), self.network.capacity_bps)
-            self._used[arm.name] = carried / self.network.capacity_bps
+            loads = numpy.minimum(arm.demands_bps(jobs), self.network.capacity_bps)
+            self._utilizations[arm.name] = loads / self.network.capacity_bps
             self._hot[arm.name].append(self.hot_share(arm.name) if self.full else None)
             # A move of this step takes effect by the next step.
-            arm.move(arm.placer.report(carried, list(jobs.values())))
+            arm.move(arm.placer.report(loads, list(jobs.values())))
 
     def _place(self, job: Job) -> None:
-        placed = []
+        placements = []
         for arm in self.arms:
             hosts = arm.placer.place(job)
             if hosts is None:
                 break
-            placed.append((arm, hosts))
-        if len(placed) < len(self.arms):
+            placements.append((arm, hosts))
+        if len(placements) < len(self.arms):
             self.refused += 1
-            for arm, _ in placed:
+            for arm, _ in placements:
                 arm.placer.end(job)
             return
-        for arm, hosts in placed:
+        for arm, hosts in placements:
             arm.put(job, hosts)
         self._running[job.number] = job
 
@@ -110,11 +112,11 @@ class Driver:
 
     def utilization(self, arm: str) -> Numbers:
         """Load of each link in the last step."""
-        return self._used[arm]
+        return self._utilizations[arm]
 
     def hot_racks(self, arm: str) -> int:
         """Number of racks with a hot link."""
-        up, down = self.network.of_racks(self._used[arm])
+        up, down = self.network.of_racks(self._utilizations[arm])
         return int(((up > HOT) | (down > HOT)).sum())
 
     def hot_share(self, arm: str) -> float:
@@ -123,13 +125,13 @@ class Driver:
 
     def mean_hot_share(self, arm: str) -> float | None:
         """Average of that share over the steps that count; None before the first."""
-        seen = [hot for hot in self._hot[arm] if hot is not None]
-        return sum(seen) / len(seen) if seen else None
+        shares = [hot for hot in self._hot[arm] if hot is not None]
+        return sum(shares) / len(shares) if shares else None
 
     def comparison(self, speed: float) -> dict[str, Any]:
         """State as in `/v1/demo`; `speed` is simulated seconds in a second."""
         return {
-            "time": (BEGINS + timedelta(seconds=self.now_s)).isoformat().replace("+00:00", "Z"),
+            "time": (START + timedelta(seconds=self.now_s)).isoformat().replace("+00:00", "Z"),
             "speed": speed,
             "arms": [
                 {
@@ -148,6 +150,6 @@ class Driver:
         }
 
     def _racks(self, arm: str) -> Iterable[dict[str, Any]]:
-        up, down = self.network.of_racks(self._used[arm])
+        up, down = self.network.of_racks(self._utilizations[arm])
         rows = zip(self.network.racks, up.tolist(), down.tolist(), strict=True)
         return [{"rack": rack, "up": sent, "down": received} for rack, sent, received in rows]

@@ -59,15 +59,15 @@ class Job:
         """Name of the job."""
         return f"{'batch' if self.tolerant else 'service'}-{self.number}"
 
-    def go_on(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Advances the rates of its tasks by a time."""
         each = self.cell.restless / math.sqrt(2)
-        kept = math.exp(-seconds / self.cell.calm_s) if self.own is not None else 0.0
-        fresh = each * math.sqrt(1 - kept * kept)
-        drawn = self.random.standard_normal(1 + len(self.now))
+        memory = math.exp(-seconds / self.cell.calm_s) if self.own is not None else 0.0
+        noise = each * math.sqrt(1 - memory * memory)
+        draws = self.random.standard_normal(1 + len(self.now))
         before = numpy.zeros(len(self.now)) if self.own is None else self.own
-        self.common = kept * self.common + fresh * float(drawn[0])
-        self.own = kept * before + fresh * drawn[1:]
+        self.common = memory * self.common + noise * float(draws[0])
+        self.own = memory * before + noise * draws[1:]
         self.now = numpy.exp(self.common + self.own - self.cell.restless**2 / 2)
 
     def app(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class Arrivals:
             cell=cell,
             random=random,
         )
-        job.go_on(0.0)
+        job.advance(0.0)
         return job
 
 

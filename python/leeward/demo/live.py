@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from leeward._native import Cluster
 from leeward.client import Client
-from leeward.demo.arms import Blind, ControllerPlacer, Placer
+from leeward.demo.arms import BlindPlacer, ControllerPlacer, Placer
 from leeward.demo.cell import Cell, Network
 from leeward.demo.driver import Driver
 
@@ -32,7 +32,7 @@ def build_driver(
     cluster = Cluster(cell.cluster)
     network = Network.of(cluster)
     placer = ControllerPlacer(client, network, policy, interval_s)
-    placers: dict[str, Placer] = {"default": Blind(cluster, BASELINE, seed), "leeward": placer}
+    placers: dict[str, Placer] = {"default": BlindPlacer(cluster, BASELINE, seed), "leeward": placer}
     driver = Driver(cell, network, placers, seed, step_s)
     # The first report says that the empty cell carries no load.
     placer.report(driver.utilization("leeward"), [])
@@ -57,7 +57,7 @@ def run(
         tell: Called with warnings.
         clock: Seconds from any origin.
     """
-    speed, start, told, refused = driver.step_s / interval_s, clock(), False, 0
+    speed, start, warning_sent, refused = driver.step_s / interval_s, clock(), False, 0
     client.set_demo(driver.comparison(speed))
     while not stop.wait(max(0.0, start + driver.steps * interval_s - clock())):
         driver.step()
@@ -66,7 +66,7 @@ def run(
             refused = driver.refused
             tell(f"{refused} jobs so far were refused under one of them, and run under neither")
         late = (clock() - start) / interval_s - driver.steps
-        if late > LATE and not told:
-            told = True
+        if late > LATE and not warning_sent:
+            warning_sent = True
             behind = f"the demo is {late * interval_s:.0f} s behind"
             tell(f"this machine is busy: {behind}, and slower than it says")

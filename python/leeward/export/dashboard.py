@@ -11,53 +11,55 @@ WIDTH, HEIGHT = 24, 8
 """Width of the grid, and height of a usual panel."""
 RATE_OF_DAY = "Hotspot rate, last day"
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-_CHOSEN = '{cross_section=~"$cross_section",direction=~"$direction"}'
+_SELECTOR = '{cross_section=~"$cross_section",direction=~"$direction"}'
 
 
 def dashboard(watch: Watch) -> dict[str, Any]:
     """The dashboard, in Grafana's import format."""
     hot = watch.settings.hot_ppm / 1e6
     step = duration(watch.settings.interval_ms)
-    chosen = {name: f"{name}{_CHOSEN}" for name in (UTILIZATION, LOAD, CAPACITY, HOT)}
-    seen = watch.source.speed is not None
-    fell = f"{watch.settings.fell:g}"
-    lost = f"{chosen[CAPACITY]} < {fell} * max_over_time({CAPACITY}{_CHOSEN}[1d])"
-    lost_now = f"{chosen[CAPACITY]} and on (link) ({CAPACITY} < {fell} * max_over_time({CAPACITY}[1d]))"
+    series = {name: f"{name}{_SELECTOR}" for name in (UTILIZATION, LOAD, CAPACITY, HOT)}
+    has_speed = watch.source.speed is not None
+    least_share = f"{watch.settings.fell:g}"
+    loss = f"{series[CAPACITY]} < {least_share} * max_over_time({CAPACITY}{_SELECTOR}[1d])"
+    loss_now = (
+        f"{series[CAPACITY]} and on (link) ({CAPACITY} < {least_share} * max_over_time({CAPACITY}[1d]))"
+    )
     panels = [
-        _panel("stat", "Hot links now", f"sum({chosen[HOT]})", "none", 4),
-        _panel("stat", "Links seen", f"count({chosen[UTILIZATION]})", "none", 4),
+        _panel("stat", "Hot links now", f"sum({series[HOT]})", "none", 4),
+        _panel("stat", "Links seen", f"count({series[UTILIZATION]})", "none", 4),
         # Each interval counts alike, also that of links seen in few.
         _panel(
             "stat",
             RATE_OF_DAY,
-            f"sum(sum_over_time({HOT}{_CHOSEN}[1d])) / sum(count_over_time({HOT}{_CHOSEN}[1d]))",
+            f"sum(sum_over_time({HOT}{_SELECTOR}[1d])) / sum(count_over_time({HOT}{_SELECTOR}[1d]))",
             "percentunit",
             4,
         ),
         _panel(
             "stat",
             "Links above 105 %",
-            f"count({chosen[UTILIZATION]} > {UNIT_PPM / 1e6:g}) or vector(0)",
+            f"count({series[UTILIZATION]} > {UNIT_PPM / 1e6:g}) or vector(0)",
             "none",
             4,
         ),
         # Only ports show lost capacity: a cluster file holds the intended one.
         *(
-            [_panel("stat", "Links that lost capacity", f"count({lost}) or vector(0)", "none", 4)]
-            if seen
+            [_panel("stat", "Links that lost capacity", f"count({loss}) or vector(0)", "none", 4)]
+            if has_speed
             else []
         ),
         _panel(
             "stat",
             "Links not seen any more",
-            f"count(max_over_time({UTILIZATION}{_CHOSEN}[1d]) unless on (link) {UTILIZATION}) or vector(0)",
+            f"count(max_over_time({UTILIZATION}{_SELECTOR}[1d]) unless on (link) {UTILIZATION}) or vector(0)",
             "none",
             4,
         ),
         _panel(
             "timeseries",
             "Hotspot rate by cross-section",
-            f"{RATE}{_CHOSEN}",
+            f"{RATE}{_SELECTOR}",
             "percentunit",
             12,
             "{{cross_section}} {{direction}}",
@@ -65,7 +67,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         _panel(
             "timeseries",
             "Utilization of the ten busiest links",
-            f"topk(10, {chosen[UTILIZATION]})",
+            f"topk(10, {series[UTILIZATION]})",
             "percentunit",
             12,
             "{{link}}",
@@ -74,7 +76,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         _panel(
             "status-history",
             "When links were hot, of the twenty that were hot most",
-            f"{HOT}{_CHOSEN} and on (link) topk(20, sum_over_time({HOT}{_CHOSEN}[1d]) > 0)",
+            f"{HOT}{_SELECTOR} and on (link) topk(20, sum_over_time({HOT}{_SELECTOR}[1d]) > 0)",
             "none",
             24,
             "{{link}}",
@@ -82,21 +84,21 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         ),
         _table(
             f"Hot links: for how many intervals of {step} in the last day",
-            f"sort_desc(sum_over_time({HOT}{_CHOSEN}[1d]) > 0)",
+            f"sort_desc(sum_over_time({HOT}{_SELECTOR}[1d]) > 0)",
             "none",
         ),
         _table(
             "Busiest links: p98 of the last day",
-            f"topk(20, quantile_over_time(0.98, {UTILIZATION}{_CHOSEN}[1d]))",
+            f"topk(20, quantile_over_time(0.98, {UTILIZATION}{_SELECTOR}[1d]))",
             "percentunit",
         ),
         *(
-            [_panel("timeseries", "Capacity of links that lost some", lost_now, "bps", 12, "{{link}}")]
-            if seen
+            [_panel("timeseries", "Capacity of links that lost some", loss_now, "bps", 12, "{{link}}")]
+            if has_speed
             else []
         ),
         _panel(
-            "timeseries", "Load of the ten busiest links", f"topk(10, {chosen[LOAD]})", "bps", 12, "{{link}}"
+            "timeseries", "Load of the ten busiest links", f"topk(10, {series[LOAD]})", "bps", 12, "{{link}}"
         ),
     ]
     return {
@@ -118,7 +120,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         "annotations": {"list": []},
         "links": [],
         "templating": {"list": [_datasource(), _variable("cross_section"), _variable("direction")]},
-        "panels": _laid(panels),
+        "panels": _lay_out(panels),
     }
 
 
@@ -172,7 +174,7 @@ def _table(title: str, expression: str, unit: str) -> dict[str, Any]:
     return panel
 
 
-def _laid(panels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _lay_out(panels: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Panels with numbers and places, in rows from the left."""
     x = y = height = 0
     for number, panel in enumerate(panels, 1):

@@ -25,8 +25,8 @@ def numbers(template: str, names: Iterable[str]) -> dict[str, list[int]]:
         template: Template of names of links.
         names: Names of all links.
     """
-    found: dict[str, set[int]] = {}
-    counted: list[tuple[str, int]] = []
+    result: dict[str, set[int]] = {}
+    fields: list[tuple[str, int]] = []
     pattern, at = "", 0
     for field in FIELD.finditer(template):
         literal = template[at : field.start()]
@@ -34,18 +34,18 @@ def numbers(template: str, names: Iterable[str]) -> dict[str, list[int]]:
         if field[2]:
             # A number is matched completely, and never from its middle.
             pattern += r"(0|[1-9]\d*)" if literal else r"(?<!\d)(0|[1-9]\d*)"
-            counted.append((field[0], int(field[2])))
-            found[field[0]] = set()
+            fields.append((field[0], int(field[2])))
+            result[field[0]] = set()
         else:
             pattern += ".+?"
         at = field.end()
-    whole = re.compile(pattern + re.escape(template[at:]), re.ASCII)
+    name_pattern = re.compile(pattern + re.escape(template[at:]), re.ASCII)
     for name in names:
-        match = whole.fullmatch(name)
-        for (field_, more), text in zip(counted, match.groups() if match else (), strict=False):
+        match = name_pattern.fullmatch(name)
+        for (field_, more), text in zip(fields, match.groups() if match else (), strict=False):
             if int(text) >= more:
-                found[field_].add(int(text) - more)
-    return {field_: sorted(every) for field_, every in found.items()}
+                result[field_].add(int(text) - more)
+    return {field_: sorted(every) for field_, every in result.items()}
 
 
 def ends(numbers: Iterable[int], more: int) -> dict[str, str]:
@@ -55,34 +55,34 @@ def ends(numbers: Iterable[int], more: int) -> dict[str, str]:
         numbers: Numbers, from 0.
         more: Difference to each; no sum is below 0.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for number in numbers:
         ten = 10
         while number // ten != (number + more) // ten:
             ten *= 10
         end, width = (number + more) % ten, len(str(ten)) - 1
         if ten == 10:
-            found[f"0*([1-9][0-9]*|){number % ten}"] = f"${{1}}{end}"
+            result[f"0*([1-9][0-9]*|){number % ten}"] = f"${{1}}{end}"
         elif number < ten:
             # Without digits and zeros before it.
-            found[f"0*{number}"] = str(end)
+            result[f"0*{number}"] = str(end)
         else:
-            found[f"0*([1-9][0-9]*){number % ten:0{width}}"] = f"${{1}}{end:0{width}}"
-    return found
+            result[f"0*([1-9][0-9]*){number % ten:0{width}}"] = f"${{1}}{end:0{width}}"
+    return result
 
 
-def narrowed(pattern: str, group: str, to: Sequence[int]) -> str:
+def narrow_group(pattern: str, group: str, to: Sequence[int]) -> str:
     """A pattern whose group of this name matches only some numbers, with optional zeros before."""
     begin = pattern.index(f"(?P<{group}>") + len(f"(?P<{group}>")
-    return f"{pattern[:begin]}{one_of(to)}{pattern[_closed(pattern, begin) :]}"
+    return f"{pattern[:begin]}{any_number(to)}{pattern[_group_end(pattern, begin) :]}"
 
 
-def one_of(numbers: Sequence[int]) -> str:
+def any_number(numbers: Sequence[int]) -> str:
     """A pattern of some numbers, with optional zeros before each."""
     return f"0*(?:{'|'.join(map(str, numbers))})"
 
 
-def _closed(pattern: str, at: int) -> int:
+def _group_end(pattern: str, at: int) -> int:
     """End of the group that contains a position of a pattern."""
     depth, inside = 1, False
     while depth:

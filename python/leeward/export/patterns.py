@@ -29,29 +29,29 @@ _TOKEN = re.compile(
 )
 
 
-def foreign(pattern: str) -> str | None:
+def find_unsupported(pattern: str) -> str | None:
     """First part of a pattern that Prometheus lacks or reads otherwise; None for a common pattern.
 
     Args:
         pattern: A pattern that Python can compile.
     """
-    at, repeated = 0, 1
+    at, product = 0, 1
     # Greatest repetitions within each open group.
     most = [1]
     while at < len(pattern):
-        found = _TOKEN.match(pattern, at)
-        if found is None:
+        token = _TOKEN.match(pattern, at)
+        if token is None:
             return pattern[at : at + 8]
-        if found["open"]:
+        if token["open"]:
             most.append(1)
-        elif found["close"]:
-            repeated = most.pop()
-        elif found["repeat"]:
-            repeated *= max(int(number) for number in re.findall(r"\d+", found[0]))
-            if repeated > MOST:
-                return found[0]
+        elif token["close"]:
+            product = most.pop()
+        elif token["repeat"]:
+            product *= max(int(number) for number in re.findall(r"\d+", token[0]))
+            if product > MOST:
+                return token[0]
         else:
-            repeated = 1
-        most[-1] = max(most[-1], repeated)
-        at = found.end()
+            product = 1
+        most[-1] = max(most[-1], product)
+        at = token.end()
     return None

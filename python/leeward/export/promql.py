@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leeward.errors import InputError
-from leeward.export.numbers import FIELD, MOST_ENDS, ends, narrowed, numbers, one_of
-from leeward.export.patterns import ALLOWED, foreign
+from leeward.export.numbers import FIELD, MOST_ENDS, any_number, ends, narrow_group, numbers
+from leeward.export.patterns import ALLOWED, find_unsupported
 
 _SELECTOR = re.compile(r"(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)(?:\{(?P<matchers>.*)\})?", re.DOTALL)
 
@@ -62,44 +62,45 @@ SNMP = Source(
 """Without a map: each port of each switch is a link of its own, each way."""
 
 
-def links(source: Source, selector: str, way: str, of: Callable[[str], str]) -> list[str]:
+def links(source: Source, selector: str, way: str, expression_of: Callable[[str], str]) -> list[str]:
     """Expressions that have a label `link`, one for each rule.
 
     Args:
         source: Counters and rules.
         selector: Selector of a metric.
         way: `in`, `out` or `load`.
-        of: Makes an expression of a selector, such as its `rate`.
+        expression_of: Makes an expression of a selector, such as its `rate`.
 
     Raises:
         InputError: PromQL cannot express a rule.
     """
-    made = []
+    result = []
     before: list[Mapping[str, str]] = list(source.ignore)
     for number, ports in enumerate(source.ports):
         template = ports.links.get(way)
         if template is not None:
-            there = _numbers(source, number, template)
+            numbers_of_field = _numbers(source, number, template)
             matchers = [_matcher(source, number, label, "=~", text) for label, text in ports.match.items()]
             matchers += [
-                _matcher(source, number, *_narrowed_to(ports, field_, of)) for field_, of in there.items()
+                _matcher(source, number, *_number_matcher(ports, field_, expression_of))
+                for field_, expression_of in numbers_of_field.items()
             ]
             # The first rule that matches counts: this one excludes ports of earlier rules.
             single = [one for one in before if len(one) == 1]
             matchers += [
                 _matcher(source, number, label, "!~", text) for one in single for label, text in one.items()
             ]
-            expression = of(_narrowed(source, selector, matchers))
+            expression = expression_of(_narrow(source, selector, matchers))
             for one in before:
                 if len(one) > 1:
                     other = [_matcher(source, number, label, "=~", text) for label, text in one.items()]
-                    expression = f"({expression} unless {of(_narrowed(source, selector, other))})"
-            made.append(_named(ports, template, there, expression))
+                    expression = f"({expression} unless {expression_of(_narrow(source, selector, other))})"
+            result.append(_add_link_label(ports, template, numbers_of_field, expression))
         before.append(ports.match)
-    return made
+    return result
 
 
-def _narrowed(source: Source, selector: str, matchers: Sequence[str]) -> str:
+def _narrow(source: Source, selector: str, matchers: Sequence[str]) -> str:
     """A selector with more matchers."""
     match = _SELECTOR.fullmatch(selector.strip())
     if match is None:
@@ -111,22 +112,22 @@ def _narrowed(source: Source, selector: str, matchers: Sequence[str]) -> str:
 
 
 def _matcher(source: Source, number: int, label: str, sign: str, pattern: str) -> str:
-    if part := foreign(pattern):
+    if part := find_unsupported(pattern):
         message = (
             f"`{pattern[:60]}`: Prometheus' patterns do not have `{part}`, or it means something else there"
         )
         error = InputError(source.name, None, None, f"links[{number}].match.{label}", message)
         error.add_note(f"allowed are {ALLOWED}")
         raise error
-    return f"{label}{sign}{quoted(_plain(pattern))}"
+    return f"{label}{sign}{quote(_without_names(pattern))}"
 
 
-def _plain(pattern: str) -> str:
+def _without_names(pattern: str) -> str:
     """A pattern for a matcher, without names of groups."""
     return re.sub(r"\(\?P<\w+>", "(", pattern)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text in quotes, as PromQL has it."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{plain}"'
@@ -138,8 +139,8 @@ def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]
     Raises:
         InputError: The numbers are unknown, absent, or too many.
     """
-    there = numbers(template, source.capacities)
-    for field_, of in there.items():
+    numbers_of_field = numbers(template, source.capacities)
+    for field_, of in numbers_of_field.items():
         place = f"links[{number}]"
         if not source.capacities:
             error = InputError(source.name, None, None, place, f"`{field_}`: PromQL cannot count with labels")
@@ -150,27 +151,27 @@ def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]
                 f"`{template}`: no link of the cluster has such a name, as `{next(iter(source.capacities))}`"
             )
             raise InputError(source.name, None, None, place, message)
-        if (steps := len(ends(of, _added(field_)))) > MOST_ENDS:
+        if (steps := len(ends(of, _difference(field_)))) > MOST_ENDS:
             message = (
                 f"`{field_}`: PromQL would need {steps:,} steps to count with it, of at most {MOST_ENDS}"
             )
             raise InputError(source.name, None, None, place, message)
-    return there
+    return numbers_of_field
 
 
-def _added(field_: str) -> int:
+def _difference(field_: str) -> int:
     """Difference that a field adds to a number."""
     match = FIELD.fullmatch(field_)
     return int(match[2]) if match else 0
 
 
-def _narrowed_to(ports: Ports, field_: str, of: Sequence[int]) -> tuple[str, str, str]:
+def _number_matcher(ports: Ports, field_: str, of: Sequence[int]) -> tuple[str, str, str]:
     """A matcher of a label by the pattern of its possible numbers."""
-    label, pattern, group = _held(ports, field_)
-    return label, "=~", narrowed(pattern, group, of) if group else one_of(of)
+    label, pattern, group = _label_of(ports, field_)
+    return label, "=~", narrow_group(pattern, group, of) if group else any_number(of)
 
 
-def _held(ports: Ports, field_: str) -> tuple[str, str, str]:
+def _label_of(ports: Ports, field_: str) -> tuple[str, str, str]:
     """Label of a field, its pattern, and the group in it; an empty group for the complete label."""
     match = FIELD.fullmatch(field_)
     assert match is not None, "only fields are looked for"
@@ -180,34 +181,36 @@ def _held(ports: Ports, field_: str) -> tuple[str, str, str]:
     return match[1], "", ""
 
 
-def _named(ports: Ports, template: str, there: Mapping[str, Sequence[int]], expression: str) -> str:
+def _add_link_label(
+    ports: Ports, template: str, numbers_of_field: Mapping[str, Sequence[int]], expression: str
+) -> str:
     """An expression with a label `link`, by a template."""
     parts: list[str] = []
     at = 0
-    for found in FIELD.finditer(template):
-        if template[at : found.start()]:
-            expression, part = _set(expression, len(parts), template[at : found.start()], "", "")
+    for match in FIELD.finditer(template):
+        if template[at : match.start()]:
+            expression, part = _add_label(expression, len(parts), template[at : match.start()], "", "")
             parts.append(part)
-        at = found.end()
-        label, pattern, group = _held(ports, found[0])
+        at = match.end()
+        label, pattern, group = _label_of(ports, match[0])
         if group:
-            expression, label = _set(expression, len(parts), f"${{{group}}}", label, pattern)
-        if found[2]:
-            counted = f"leeward_{len(parts)}_counted"
-            for number, sum_ in ends(there[found[0]], _added(found[0])).items():
-                arguments = (counted, sum_, label, number)
-                expression = f"label_replace({expression}, {', '.join(map(quoted, arguments))})"
-            label = counted
+            expression, label = _add_label(expression, len(parts), f"${{{group}}}", label, pattern)
+        if match[2]:
+            number_label = f"leeward_{len(parts)}_counted"
+            for number, sum_ in ends(numbers_of_field[match[0]], _difference(match[0])).items():
+                arguments = (number_label, sum_, label, number)
+                expression = f"label_replace({expression}, {', '.join(map(quote, arguments))})"
+            label = number_label
         parts.append(label)
     if template[at:]:
-        expression, part = _set(expression, len(parts), template[at:], "", "")
+        expression, part = _add_label(expression, len(parts), template[at:], "", "")
         parts.append(part)
-    return f"label_join({expression}, {', '.join(quoted(text) for text in ('link', '', *parts))})"
+    return f"label_join({expression}, {', '.join(quote(text) for text in ('link', '', *parts))})"
 
 
-def _set(expression: str, part: int, text: str, label: str, pattern: str) -> tuple[str, str]:
+def _add_label(expression: str, part: int, text: str, label: str, pattern: str) -> tuple[str, str]:
     """An expression with a label for a part of a name, and that label."""
-    called = f"leeward_{part}"
+    name = f"leeward_{part}"
     value = text if label else text.replace("$", "$$")
-    arguments = ", ".join(quoted(one) for one in (called, value, label, pattern))
-    return f"label_replace({expression}, {arguments})", called
+    arguments = ", ".join(quote(one) for one in (name, value, label, pattern))
+    return f"label_replace({expression}, {arguments})", name

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from leeward.errors import InputError
-from leeward.export.promql import Source, links, quoted
+from leeward.export.promql import Source, links, quote
 from leeward.hotspots.durations import CLASSES
 from leeward.hotspots.settings import Settings
 from leeward.telemetry.units import UNIT_PPM
@@ -61,12 +61,12 @@ class Watch:
 
 def duration(ms: int) -> str:
     """A duration in PromQL: `5m29s999ms`."""
-    made = ""
+    result = ""
     for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
         if ms >= length:
-            made += f"{ms // length}{unit}"
+            result += f"{ms // length}{unit}"
             ms %= length
-    return made or "0s"
+    return result or "0s"
 
 
 def rules(watch: Watch) -> dict[str, Any]:
@@ -76,9 +76,9 @@ def rules(watch: Watch) -> dict[str, Any]:
         InputError: PromQL cannot express a rule of the map.
     """
     interval = duration(watch.settings.interval_ms)
-    recorded = [{"record": name, "expr": expression} for name, expression in recordings(watch).items()]
+    records = [{"record": name, "expr": expression} for name, expression in recordings(watch).items()]
     # One group: Prometheus computes its rules one after the other, at the same instant.
-    return {"groups": [{"name": "leeward", "interval": interval, "rules": recorded + _alerts(watch)}]}
+    return {"groups": [{"name": "leeward", "interval": interval, "rules": records + _alerts(watch)}]}
 
 
 def text(watch: Watch, provenance: str) -> str:
@@ -93,15 +93,17 @@ def recordings(watch: Watch) -> dict[str, str]:
     reach = duration(settings.interval_ms + watch.cadence_ms - 1)
     within = duration(settings.interval_ms - 1)
     least = -(-round(settings.coverage * settings.interval_ms) // watch.cadence_ms) + 1
-    load, seen = [], []
+    load, sample_counts = [], []
     for way, counter in source.counters.items():
         load += links(source, counter, way, lambda one: f"rate({one}[{reach}])")
-        seen += links(source, counter, way, lambda one: f"count_over_time({one}[{reach}])")
-    bits = _times(_summed("sum", load), source.bits)
-    enough = f"{_summed('min', seen)} >= {max(least, 2)}"
+        sample_counts += links(source, counter, way, lambda one: f"count_over_time({one}[{reach}])")
+    bits = _times(_sum_by_link("sum", load), source.bits)
+    enough = f"{_sum_by_link('min', sample_counts)} >= {max(least, 2)}"
     return {
-        LOAD: f"{_placed(watch, bits)}\nand on (link)\n{enough}",
-        CAPACITY: _stated(source.capacities) if source.speed is None else _seen(watch, source.speed, within),
+        LOAD: f"{_add_place_labels(watch, bits)}\nand on (link)\n{enough}",
+        CAPACITY: _cluster_capacities(source.capacities)
+        if source.speed is None
+        else _port_capacities(watch, source.speed, within),
         UTILIZATION: f"{LOAD} / ({CAPACITY} > 0)",
         # Whole millionths, as in `leeward hotspots`.
         HOT: f"floor(1e6 * {UTILIZATION}) > bool {settings.hot_ppm}",
@@ -109,34 +111,34 @@ def recordings(watch: Watch) -> dict[str, str]:
     }
 
 
-def _seen(watch: Watch, speed: str, within: str) -> str:
+def _port_capacities(watch: Watch, speed: str, within: str) -> str:
     """Capacities of links by their ports."""
     source, capacity = watch.source, []
     for way in source.counters:
         capacity += links(source, speed, way, lambda one: f"avg_over_time({one}[{within}])")
-    return _placed(watch, _times(_summed("sum", capacity), source.speed_bps))
+    return _add_place_labels(watch, _times(_sum_by_link("sum", capacity), source.speed_bps))
 
 
-def _stated(capacities: Mapping[str, int]) -> str:
+def _cluster_capacities(capacities: Mapping[str, int]) -> str:
     """Capacities of links by the cluster: the most frequent one of each kind, and others by name."""
     kinds: dict[str, Counter[int]] = {}
     for name, bps in capacities.items():
         kinds.setdefault(name.rpartition(":")[2], Counter())[bps] += 1
     # A name without an ending is of a pair of hosts, and each pair is a kind of its own.
-    usual = {end: max(of, key=lambda bps: (of[bps], bps)) for end, of in kinds.items()}
-    named: dict[int, list[str]] = {}
+    usual_bps = {end: max(of, key=lambda bps: (of[bps], bps)) for end, of in kinds.items()}
+    names_by_bps: dict[int, list[str]] = {}
     for name, bps in capacities.items():
         end = name.rpartition(":")[2]
-        if name == end or usual[end] != bps:
-            named.setdefault(bps, []).append(name)
-    ends: dict[int, list[str]] = {}
-    for end, bps in usual.items():
+        if name == end or usual_bps[end] != bps:
+            names_by_bps.setdefault(bps, []).append(name)
+    ends_by_bps: dict[int, list[str]] = {}
+    for end, bps in usual_bps.items():
         if end not in capacities:
-            ends.setdefault(bps, []).append(end)
-    patterns = [(bps, "|".join(map(_literal, named[bps]))) for bps in sorted(named)]
-    patterns += [(bps, f".+:({'|'.join(ends[bps])})") for bps in sorted(ends)]
+            ends_by_bps.setdefault(bps, []).append(end)
+    patterns = [(bps, "|".join(map(_literal, names_by_bps[bps]))) for bps in sorted(names_by_bps)]
+    patterns += [(bps, f".+:({'|'.join(ends_by_bps[bps])})") for bps in sorted(ends_by_bps)]
     # The first expression with a link counts.
-    return "\nor\n".join(f"0 * {LOAD}{{link=~{quoted(pattern)}}} + {bps}" for bps, pattern in patterns)
+    return "\nor\n".join(f"0 * {LOAD}{{link=~{quote(pattern)}}} + {bps}" for bps, pattern in patterns)
 
 
 def _literal(name: str) -> str:
@@ -148,13 +150,13 @@ def _times(expression: str, factor: int) -> str:
     return expression if factor == 1 else f"{factor} * {expression}"
 
 
-def _summed(how: str, expressions: list[str]) -> str:
+def _sum_by_link(aggregate: str, expressions: list[str]) -> str:
     """Sum of ports of a link. Rules give different links, or different ports of one."""
     inside = "\nor\n".join(f"  {one}" for one in expressions)
-    return f"{how} by (link) (\n{inside}\n)"
+    return f"{aggregate} by (link) (\n{inside}\n)"
 
 
-def _placed(watch: Watch, expression: str) -> str:
+def _add_place_labels(watch: Watch, expression: str) -> str:
     """An expression with labels `direction` and `cross_section`, from the names of links."""
     sections = [("host-ToR", ".+:(egress|ingress)"), ("ToR-pod", ".+:(uplink|downlink)")]
     if watch.pods:
@@ -163,7 +165,7 @@ def _placed(watch: Watch, expression: str) -> str:
     labels = [("direction", way, f".+:({ends})") for way, ends in ENDS]
     labels += [("cross_section", name, pattern) for name, pattern in sections]
     for label, value, pattern in labels:
-        arguments = ", ".join(quoted(one) for one in (label, value, "link", pattern))
+        arguments = ", ".join(quote(one) for one in (label, value, "link", pattern))
         expression = f"label_replace({expression}, {arguments})"
     return expression
 
@@ -248,8 +250,8 @@ def _alert(
     name: str, expression: str, wait_ms: int, labels: dict[str, str], summary: str, description: str
 ) -> dict[str, Any]:
     wait = {"for": duration(wait_ms)} if wait_ms else {}
-    said = {"summary": summary, "description": description}
-    return {"alert": name, "expr": expression} | wait | {"labels": labels, "annotations": said}
+    annotations = {"summary": summary, "description": description}
+    return {"alert": name, "expr": expression} | wait | {"labels": labels, "annotations": annotations}
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc] # yaml has no types

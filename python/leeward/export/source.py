@@ -20,28 +20,30 @@ def from_map(path: str | PathLike[str], capacities: Mapping[str, int] | None = N
     Raises:
         InputError: The file is invalid, or neither it nor a cluster has a value that rules need.
     """
-    said = read_map(path)
-    if said.metrics is None:
-        raise InputError(said.name, None, None, "prometheus", "missing: the counters that rules are made of")
-    if said.metrics.speed is None and not capacities:
+    telemetry_map = read_map(path)
+    if telemetry_map.metrics is None:
+        raise InputError(
+            telemetry_map.name, None, None, "prometheus", "missing: the counters that rules are made of"
+        )
+    if telemetry_map.metrics.speed is None and not capacities:
         message = "missing: the metric that says what a port can carry"
-        error = InputError(said.name, None, None, "prometheus.speed", message)
+        error = InputError(telemetry_map.name, None, None, "prometheus.speed", message)
         error.add_note("--cluster FILE says what links can carry")
         raise error
     # Without rules a label names the link.
-    ports = [Ports({}, dict.fromkeys(said.metrics.queries, "{link}"))]
-    if said.rules:
+    ports = [Ports({}, dict.fromkeys(telemetry_map.metrics.queries, "{link}"))]
+    if telemetry_map.rules:
         ports = [
             Ports({label: pattern.pattern for label, pattern in rule.match.items()}, dict(rule.links))
-            for rule in said.rules
+            for rule in telemetry_map.rules
         ]
     return Source(
-        said.name,
-        dict(said.metrics.queries),
-        COUNTERS[said.metrics.unit],
-        said.metrics.speed,
-        round(RATES[said.metrics.speed_unit]),
+        telemetry_map.name,
+        dict(telemetry_map.metrics.queries),
+        COUNTERS[telemetry_map.metrics.unit],
+        telemetry_map.metrics.speed,
+        round(RATES[telemetry_map.metrics.speed_unit]),
         ports,
-        [{label: pattern.pattern for label, pattern in one.items()} for one in said.ignore],
+        [{label: pattern.pattern for label, pattern in one.items()} for one in telemetry_map.ignore],
         dict(capacities or {}),
     )

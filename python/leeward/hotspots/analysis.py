@@ -92,7 +92,7 @@ class Analysis:
 
     def tables(self) -> Mapping[str, pyarrow.Table]:
         """All tables by name, as in a folder and in JSON."""
-        made = {
+        result = {
             "cross_sections": self.cross_sections,
             "kinds": self.kinds,
             "links": self.links,
@@ -115,18 +115,18 @@ class Analysis:
             "scores": _scores(self.forecast),
         }
         if self.causes.tasks is not None:
-            made |= {
+            result |= {
                 "jobs": self.causes.tasks.jobs,
                 "racks": self.causes.tasks.racks,
                 "concentration": self.causes.tasks.concentrated,
             }
         if self.causes.served is not None:
-            made["served"] = self.causes.served
-        return made
+            result["served"] = self.causes.served
+        return result
 
     def summary(self) -> dict[str, Any]:
         """All except tables: settings, extent, scores of forecasts, discards."""
-        looked = self.causes.tasks
+        tasks = self.causes.tasks
         fleet = self.causes.provision
         names = ("ahead_ms", "learnt", "scored", "base_rate", "used")
         return {
@@ -135,7 +135,7 @@ class Analysis:
             "imbalance_interval_ms": self.imbalance.interval_ms,
             "forecast": {name: getattr(self.forecast, name) for name in names},
             "guideline": {"cpu_bps": fleet.cpu_bps, "disk_bps_per_tb": fleet.disk_bps_per_tb},
-            "correlation": None if looked is None or looked.correlation is None else list(looked.correlation),
+            "correlation": None if tasks is None or tasks.correlation is None else list(tasks.correlation),
             "discards": self.discards.record(),
         }
 
@@ -165,19 +165,19 @@ def analyze(
     discards = Discards()
     discards.add(samples.discards)
     tables = _within(samples.engine, tables, extent, discards)
-    marked = durations.marked(every, settings)
-    runs = durations.runs(every, marked)
+    hot_rows = durations.hot_intervals(every, settings)
+    runs = durations.runs(every, hot_rows)
     by_hour = hot.hours(every)
     links = hot.by_link(every, bins, by_hour, runs)
     advance(1)
     sections, kinds = hot.by_cross_section(every, bins), hot.by_kind(every, bins)
-    shown = hot.utilization(every, bins), hot.heat(every, CELLS)
+    pictures = hot.utilization(every, bins), hot.heat(every, CELLS)
     advance(1)
-    found = causes(every, links, by_hour, marked, runs, tables, settings)
+    cause_results = causes(every, links, by_hour, hot_rows, runs, tables, settings)
     advance(1)
-    uneven = imbalance(every, by_hour, settings)
+    imbalances = imbalance(every, by_hour, settings)
     advance(1)
-    ahead = forecast(every, marked, settings)
+    ahead = forecast(every, hot_rows, settings)
     advance(1)
     return Analysis(
         settings,
@@ -186,12 +186,12 @@ def analyze(
         kinds,
         links,
         hot.unit_errors(links),
-        *shown,
-        durations.named(every, runs, settings),
+        *pictures,
+        durations.named_runs(every, runs, settings),
         durations.distribution(every, runs),
         durations.by_class(every, runs, settings),
-        found,
-        uneven,
+        cause_results,
+        imbalances,
         ahead,
         discards,
     )
@@ -212,18 +212,18 @@ def _within(engine: Engine, tables: Tables, extent: Extent, discards: Discards) 
         table = getattr(tables, name)
         if table is None:
             continue
-        there = table.t_ms.between(extent.first_ms, extent.end_ms)
-        counted = table.agg(
-            rows=table.count(), there=there.ifelse(1, 0).sum(), first=table.t_ms.min(), last=table.t_ms.max()
+        inside = table.t_ms.between(extent.first_ms, extent.end_ms)
+        counts = table.agg(
+            rows=table.count(), there=inside.ifelse(1, 0).sum(), first=table.t_ms.min(), last=table.t_ms.max()
         )
-        row = engine.arrow(counted).to_pylist()[0]
+        row = engine.arrow(counts).to_pylist()[0]
         if row["rows"] and not row["there"]:
             ours = f"{moment_text(extent.first_ms)} to {moment_text(extent.end_ms)}"
             theirs = f"{moment_text(row['first'])} to {moment_text(row['last'])}"
             message = f"none of its {row['rows']:,} rows, {theirs}, is of the telemetry's time, {ours}"
             raise InputError(name, None, None, None, message)
         discards.count("outside", row["rows"] - (row["there"] or 0), f"{name}: not of the telemetry's time")
-        within[name] = table.filter(there)
+        within[name] = table.filter(inside)
     return replace(tables, **within)
 
 

@@ -34,7 +34,7 @@ class Remedy(NamedTuple):
 CLASSES = (Remedy("minutes", "migrate"), Remedy("hours", "place"), Remedy("days", "provision"))
 
 
-def marked(windows: Windows, settings: Settings) -> ibis.Table:
+def hot_intervals(windows: Windows, settings: Settings) -> ibis.Table:
     """Every hot interval, with its run.
 
     Returns:
@@ -52,12 +52,12 @@ def marked(windows: Windows, settings: Settings) -> ibis.Table:
     first = missing.isnull() | (missing > settings.bridge)
     if settings.bridge:
         first = first | (hot.number - hot.number.lag().over(order) != 1)
-    numbered = hot.mutate(first=first.ifelse(1, 0))
+    with_first = hot.mutate(first=first.ifelse(1, 0))
     until = ibis.cumulative_window(group_by="link", order_by="start_ms")
-    counted = numbered.mutate(run=numbered.first.sum().over(until).cast("int64"))
-    began = counted.start_ms.min().over(ibis.window(group_by=["link", "run"]))
-    made = counted.mutate(run_ms=began).mutate(elapsed=(ibis._.start_ms - ibis._.run_ms) // length + 1)
-    return windows.samples.engine.keep(made.drop("first", *(["number"] if settings.bridge else [])))
+    with_run = with_first.mutate(run=with_first.first.sum().over(until).cast("int64"))
+    run_start = with_run.start_ms.min().over(ibis.window(group_by=["link", "run"]))
+    result = with_run.mutate(run_ms=run_start).mutate(elapsed=(ibis._.start_ms - ibis._.run_ms) // length + 1)
+    return windows.samples.engine.keep(result.drop("first", *(["number"] if settings.bridge else [])))
 
 
 def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
@@ -87,11 +87,11 @@ def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
         table.select("link", run_ms="start_ms", edge=table.end_ms)
     )
     # Intervals are unique, so that this has at most two rows for each run.
-    found = (
+    side_counts = (
         edges.join(seen, ["link", ("edge", "start_ms")]).group_by("link", "run_ms").agg(sides=ibis._.count())
     )
-    found = found.rename(of="link")
-    joined = table.left_join(found, [("link", "of"), ("start_ms", "run_ms")])
+    side_counts = side_counts.rename(of="link")
+    joined = table.left_join(side_counts, [("link", "of"), ("start_ms", "run_ms")])
     closed = ibis.coalesce(joined.sides, 0) == 2
     return windows.samples.engine.keep(
         joined.select(
@@ -103,8 +103,8 @@ def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
 
 def persistence(start_ms: ibis.Value, end_ms: ibis.Value, settings: Settings) -> ibis.Value:
     """Persistence class of a run, as an index into `CLASSES`."""
-    lasted = end_ms - start_ms
-    return ibis.ifelse(lasted < settings.hours_ms, 0, ibis.ifelse(lasted < settings.days_ms, 1, 2))
+    length = end_ms - start_ms
+    return ibis.ifelse(length < settings.hours_ms, 0, ibis.ifelse(length < settings.days_ms, 1, 2))
 
 
 def by_class(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow.Table:
@@ -114,19 +114,21 @@ def by_class(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow
         `cross_section`, `class`, `remedy`, `runs`, `share` (of the cross-section's runs), `hot_ms` (sum of
         their durations), `hot_share`, `open`.
     """
-    placed = _placed(windows, table)
-    classed = placed.mutate(at=persistence(placed.start_ms, placed.end_ms, settings))
-    grouped = classed.group_by("cross_section", "at").agg(
-        runs=classed.count(),
-        hot_ms=(classed.end_ms - classed.start_ms).sum().cast("int64"),
-        open=classed.open.ifelse(1, 0).sum().cast("int64"),
+    rows_of_section = _with_places(windows, table)
+    with_class = rows_of_section.mutate(
+        at=persistence(rows_of_section.start_ms, rows_of_section.end_ms, settings)
     )
-    found = {
+    grouped = with_class.group_by("cross_section", "at").agg(
+        runs=with_class.count(),
+        hot_ms=(with_class.end_ms - with_class.start_ms).sum().cast("int64"),
+        open=with_class.open.ifelse(1, 0).sum().cast("int64"),
+    )
+    row_of = {
         (row["cross_section"], row["at"]): row for row in windows.samples.engine.arrow(grouped).to_pylist()
     }
     rows = []
     for section in CROSS_SECTIONS:
-        of_section = [found.get((section, at)) for at in range(len(CLASSES))]
+        of_section = [row_of.get((section, at)) for at in range(len(CLASSES))]
         every = sum(row["runs"] for row in of_section if row)
         time = sum(row["hot_ms"] for row in of_section if row)
         for one, row in zip(CLASSES, of_section, strict=True):
@@ -155,21 +157,21 @@ def distribution(windows: Windows, table: ibis.Table) -> pyarrow.Table:
         `cross_section`, `duration_ms`, `runs`, `up_to` (share of runs that last no longer), `time_up_to`
         (share of the hot time that is in them).
     """
-    placed = _placed(windows, table)
-    placed = placed.mutate(duration_ms=placed.end_ms - placed.start_ms)
-    grouped = placed.group_by("cross_section", "duration_ms").agg(runs=placed.count())
+    rows = _with_places(windows, table)
+    rows = rows.mutate(duration_ms=rows.end_ms - rows.start_ms)
+    grouped = rows.group_by("cross_section", "duration_ms").agg(runs=rows.count())
     grouped = grouped.mutate(time=(grouped.runs * grouped.duration_ms).cast("int64"))
     until = ibis.cumulative_window(group_by="cross_section", order_by="duration_ms")
     every = ibis.window(group_by="cross_section")
-    made = grouped.select(
+    result = grouped.select(
         *("cross_section", "duration_ms", "runs"),
         up_to=_share(grouped.runs.sum().over(until), grouped.runs.sum().over(every)),
         time_up_to=_share(grouped.time.sum().over(until), grouped.time.sum().over(every)),
     )
-    return windows.samples.engine.arrow(made.order_by("cross_section", "duration_ms"))
+    return windows.samples.engine.arrow(result.order_by("cross_section", "duration_ms"))
 
 
-def named(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow.Table:
+def named_runs(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow.Table:
     """Every run with the name of its link, the longest first.
 
     Returns:
@@ -182,15 +184,15 @@ def named(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow.Ta
     at = persistence(joined.start_ms, joined.end_ms, settings)
     words = [one.name for one in CLASSES]
     mean = joined.kbits.cast("float64") * 1e6 / ibis.greatest(joined.capacity_kbits, 1).cast("float64")
-    made = joined.select(
+    result = joined.select(
         *("link", "name", "cross_section", "direction", "rack", "start_ms", "end_ms", "intervals"),
         **{"class": ibis.ifelse(at == 0, words[0], ibis.ifelse(at == 1, words[1], words[2]))},
         mean_ppm=mean.floor().cast("int64"),
         most_ppm=joined.most_ppm,
         open=joined.open,
     )
-    ordered = made.order_by(ibis.desc(made.end_ms - made.start_ms), "start_ms", "link")
-    return engine.arrow(ordered.drop("link"))
+    in_order = result.order_by(ibis.desc(result.end_ms - result.start_ms), "start_ms", "link")
+    return engine.arrow(in_order.drop("link"))
 
 
 _CLASS_SCHEMA = pyarrow.schema(
@@ -207,7 +209,7 @@ _CLASS_SCHEMA = pyarrow.schema(
 )
 
 
-def _placed(windows: Windows, table: ibis.Table) -> ibis.Table:
+def _with_places(windows: Windows, table: ibis.Table) -> ibis.Table:
     places = windows.samples.engine.table(windows.samples.links).select("link", "cross_section", "direction")
     return table.join(places, "link")
 

@@ -111,11 +111,11 @@ def forecast(windows: Windows, hot: ibis.Table, settings: Settings) -> Forecast:
     rate = float(cells["stayed"][train].sum() / learnt) if learnt else None
     scores: tuple[Score, ...] = ()
     if enough and rate is not None:
-        held = {name: cells[name][test] for name in ("link", "n", "stayed")}
-        scores = _scores(held, _chances(counts, rate)[tuple(at[test].T)], rate, settings.seed)
-    used = _used(scores) if scores else None
-    now = _now(windows, hot, last, settings, counts, rate, used)
-    return Forecast(ahead, learnt, scored, rate, scores, used, now)
+        held_out = {name: cells[name][test] for name in ("link", "n", "stayed")}
+        scores = _scores(held_out, _chances(counts, rate)[tuple(at[test].T)], rate, settings.seed)
+    predictor = _best_predictor(scores) if scores else None
+    now = _now(windows, hot, last, settings, counts, rate, predictor)
+    return Forecast(ahead, learnt, scored, rate, scores, predictor, now)
 
 
 def _features(table: ibis.Table, settings: Settings) -> ibis.Table:
@@ -134,16 +134,16 @@ def _cells(
     windows: Windows, hot: ibis.Table, settings: Settings, cut: int, learn_to: int
 ) -> dict[str, numpy.ndarray]:
     """Counts of hot intervals whose later interval was seen: by link, cell and part of the time."""
-    featured = _features(hot, settings)
-    now = featured.select(
-        "link", "length", "level", "block", at_ms="start_ms", then=featured.start_ms + settings.ahead_ms
+    features = _features(hot, settings)
+    now = features.select(
+        "link", "length", "level", "block", at_ms="start_ms", then=features.start_ms + settings.ahead_ms
     )
     later = windows.table.select("link", "start_ms", "ppm")
     pairs = now.join(later, [("link", "link"), ("then", "start_ms")])
     part = ibis.ifelse(pairs.at_ms <= learn_to, 0, ibis.ifelse(pairs.at_ms >= cut, 1, 2))
-    parted = pairs.mutate(later=part, stays=(pairs.ppm > settings.hot_ppm).ifelse(1, 0))
+    rows = pairs.mutate(later=part, stays=(pairs.ppm > settings.hot_ppm).ifelse(1, 0))
     keys = ("later", "link", "length", "level", "block")
-    grouped = parted.group_by(*keys).agg(n=parted.count(), stayed=parted.stays.sum().cast("int64"))
+    grouped = rows.group_by(*keys).agg(n=rows.count(), stayed=rows.stays.sum().cast("int64"))
     table = windows.samples.engine.arrow(grouped.order_by(*keys))
     return {name: table[name].to_numpy() for name in (*keys, "n", "stayed")}
 
@@ -165,46 +165,46 @@ def _chances(counts: Floats, rate: float) -> Floats:
     return parent
 
 
-def _scores(held: dict[str, numpy.ndarray], hazard: Floats, rate: float, seed: int) -> tuple[Score, ...]:
-    n, stayed = held["n"].astype(float), held["stayed"].astype(float)
+def _scores(held_out: dict[str, numpy.ndarray], hazard: Floats, rate: float, seed: int) -> tuple[Score, ...]:
+    n, stayed = held_out["n"].astype(float), held_out["stayed"].astype(float)
     chances = (numpy.ones(len(n)), numpy.full(len(n), rate), hazard)
     errors = [stayed * (1 - p) ** 2 + (n - stayed) * p**2 for p in chances]
-    _, link = numpy.unique(held["link"], return_inverse=True)
+    _, link = numpy.unique(held_out["link"], return_inverse=True)
     by_link: Floats = numpy.stack([numpy.bincount(link, error) for error in errors], axis=1)
-    drawn = _resampled(by_link, seed)
+    resamples = _resample(by_link, seed)
     result = []
     for at, (name, chance) in enumerate(zip(PREDICTORS, chances, strict=True)):
-        called = chance >= 0.5
-        right = float(stayed[called].sum())
+        says_hot = chance >= 0.5
+        right = float(stayed[says_hot].sum())
         result.append(
             Score(
                 name,
                 float(errors[at].sum() / n.sum()),
-                right / float(n[called].sum()) if called.any() else None,
+                right / float(n[says_hot].sum()) if says_hot.any() else None,
                 right / float(stayed.sum()) if stayed.any() else None,
-                *(_skill(by_link.sum(axis=0), drawn, at, other) for other in (0, 1)),
+                *(_skill(by_link.sum(axis=0), resamples, at, other) for other in (0, 1)),
             )
         )
     return tuple(result)
 
 
-def _resampled(by_link: Floats, seed: int) -> Floats:
+def _resample(by_link: Floats, seed: int) -> Floats:
     """Sums over links drawn with replacement, shape (resamples, predictors)."""
     random, links = numpy.random.default_rng(seed), len(by_link)
     draws = (numpy.bincount(random.integers(0, links, links), minlength=links) for _ in range(RESAMPLES))
     return numpy.stack([draw @ by_link for draw in draws])
 
 
-def _skill(error: Floats, drawn: Floats, at: int, other: int) -> tuple[float, float, float] | None:
+def _skill(error: Floats, resamples: Floats, at: int, other: int) -> tuple[float, float, float] | None:
     """1 - error / other's, and the interval of 95 % of resamples; None if the other makes no error."""
     if not error[other]:
         return None
-    some = drawn[drawn[:, other] > 0]
+    some = resamples[resamples[:, other] > 0]
     low, high = numpy.quantile(1 - some[:, at] / some[:, other], [0.025, 0.975])
     return float(1 - error[at] / error[other]), float(low), float(high)
 
 
-def _used(scores: tuple[Score, ...]) -> str:
+def _best_predictor(scores: tuple[Score, ...]) -> str:
     """The hazard table if it is surely better than both baselines, else the better of those."""
     persistence, base, hazard = scores
     if all(skill and skill[1] > 0 for skill in (hazard.skill, hazard.over_base)):
@@ -219,28 +219,28 @@ def _now(
     settings: Settings,
     counts: Floats,
     rate: float | None,
-    used: str | None,
+    predictor: str | None,
 ) -> pyarrow.Table:
     engine = windows.samples.engine
     places = engine.table(windows.samples.links.select(["link", "name"]))
-    featured = _features(hot.filter(hot.start_ms == last), settings).join(places, "link")
-    rows = engine.arrow(featured.order_by("run_ms", "link")).to_pylist()
+    features = _features(hot.filter(hot.start_ms == last), settings).join(places, "link")
+    rows = engine.arrow(features.order_by("run_ms", "link")).to_pylist()
     hazard = _chances(counts, rate) if rate is not None else None
     result = []
     for row in rows:
         cell = (row["length"], row["level"], row["block"])
         chance: float | None = None
-        if used == "hazard" and hazard is not None:
+        if predictor == "hazard" and hazard is not None:
             chance = float(hazard[cell])
-        elif used is not None:
-            chance = rate if used == "base rate" else 1.0
+        elif predictor is not None:
+            chance = rate if predictor == "base rate" else 1.0
         result.append(
             {
                 "name": row["name"],
                 "since_ms": row["run_ms"],
                 "ppm": row["ppm"],
                 "chance": chance,
-                "like_it": int(counts[0][cell]) if used == "hazard" else int(counts[0].sum()),
+                "like_it": int(counts[0][cell]) if predictor == "hazard" else int(counts[0].sum()),
             }
         )
     return pyarrow.Table.from_pylist(result, _NOW_SCHEMA)

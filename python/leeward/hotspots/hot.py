@@ -55,7 +55,7 @@ def hours(windows: Windows) -> ibis.Table:
         any interval).
     """
     seen, length = windows.table, max(HOUR_MS, windows.interval_ms)
-    placed = seen.select(
+    rows = seen.select(
         "link",
         "bits",
         "capacity_bits",
@@ -64,12 +64,12 @@ def hours(windows: Windows) -> ibis.Table:
         sure=seen.ppm <= UNIT_PPM,
     )
     return windows.samples.engine.keep(
-        placed.group_by("link", "start_ms", "sure").agg(
+        rows.group_by("link", "start_ms", "sure").agg(
             # In thousands, so that the sums of years fit.
-            kbits=(placed.bits // 1000).sum().cast("int64"),
-            capacity_kbits=(placed.capacity_bits // 1000).sum().cast("int64"),
-            load_bps=rate(placed.bits, placed.covered_ms).max(),
-            capacity_bps=rate(placed.capacity_bits, placed.covered_ms).max(),
+            kbits=(rows.bits // 1000).sum().cast("int64"),
+            capacity_kbits=(rows.capacity_bits // 1000).sum().cast("int64"),
+            load_bps=rate(rows.bits, rows.covered_ms).max(),
+            capacity_bps=rate(rows.capacity_bits, rows.covered_ms).max(),
         )
     )
 
@@ -90,18 +90,18 @@ def percentiles(bins: ibis.Table, by: Sequence[str], ranks: Sequence[int] = PERC
     Returns:
         `by`, and for each rank `p95_ppm` and the like.
     """
-    counted = bins.group_by(*by, "bin").agg(n=bins.intervals.sum().cast("int64"))
+    counts = bins.group_by(*by, "bin").agg(n=bins.intervals.sum().cast("int64"))
     up_to = ibis.cumulative_window(group_by=list(by), order_by="bin")
-    ranked = counted.mutate(
-        below=counted.n.sum().over(up_to).cast("int64"),
-        all=counted.n.sum().over(ibis.window(group_by=list(by))).cast("int64"),
+    ranked = counts.mutate(
+        below=counts.n.sum().over(up_to).cast("int64"),
+        all=counts.n.sum().over(ibis.window(group_by=list(by))).cast("int64"),
     )
-    found: Any = {
+    columns: Any = {
         f"p{rank}_ppm": ranked.bin.min(where=ranked.below * 100 >= ranked["all"] * rank).cast("int64")
         * BIN_PPM
         for rank in ranks
     }
-    return ranked.group_by(*by).agg(**found)
+    return ranked.group_by(*by).agg(**columns)
 
 
 def by_cross_section(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
@@ -112,8 +112,8 @@ def by_cross_section(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
         `rate`, percentiles and maximum of utilization.
     """
     keys = ("cross_section", "direction")
-    placed = _placed(windows, bins)
-    return _rates(windows, placed, keys, _rank("cross_section", CROSS_SECTIONS))
+    rows = _with_places(windows, bins)
+    return _rates(windows, rows, keys, _rank("cross_section", CROSS_SECTIONS))
 
 
 def by_kind(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
@@ -124,8 +124,8 @@ def by_kind(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
     """
     engine = windows.samples.engine
     racks = engine.table(windows.samples.racks.select(["rack", "kind"]))
-    placed = _placed(windows, bins).filter(ibis._.cross_section == TOR).join(racks, "rack")
-    table = _rates(windows, placed, ("kind",), {})
+    rows = _with_places(windows, bins).filter(ibis._.cross_section == TOR).join(racks, "rack")
+    table = _rates(windows, rows, ("kind",), {})
     hot = table["hot"].to_pylist()
     shares = [one / sum(hot) if sum(hot) else None for one in hot]
     return table.append_column("share", pyarrow.array(shares, pyarrow.float64()))
@@ -146,8 +146,8 @@ def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.
         of its last), `runs`, `longest_ms`.
     """
     engine = windows.samples.engine
-    counted = _sums(bins.group_by("link"), bins).join(percentiles(bins, ["link"]), "link")
-    carried = by_hour.group_by(its="link").agg(
+    counts = _sums(bins.group_by("link"), bins).join(percentiles(bins, ["link"]), "link")
+    loads = by_hour.group_by(its="link").agg(
         kbits=by_hour.kbits.sum().cast("int64"), capacity_kbits=by_hour.capacity_kbits.sum().cast("int64")
     )
     longest = runs.group_by(of="link").agg(
@@ -160,10 +160,10 @@ def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.
     places = engine.table(windows.samples.links).select(
         "link", "name", "cross_section", "direction", "rack", "pod"
     )
-    joined = counted.join(places, "link").join(carried, [("link", "its")])
+    joined = counts.join(places, "link").join(loads, [("link", "its")])
     joined = joined.left_join(longest, [("link", "of")])
     joined = joined.left_join(racks, [("rack", "in_rack")])
-    made = joined.select(
+    result = joined.select(
         *("link", "name", "cross_section", "direction", "rack", "pod", "kind", "intervals", "hot"),
         rate=joined.hot.cast("float64") / joined.intervals.cast("float64"),
         mean_ppm=_mean(joined),
@@ -175,8 +175,8 @@ def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.
         runs=ibis.coalesce(joined.runs, 0).cast("int64"),
         longest_ms=ibis.coalesce(joined.longest_ms, 0).cast("int64"),
     )
-    ordered = made.order_by(ibis.desc("hot"), ibis.desc("p98_ppm"), "link").drop("link")
-    return engine.arrow(ordered)
+    in_order = result.order_by(ibis.desc("hot"), ibis.desc("p98_ppm"), "link").drop("link")
+    return engine.arrow(in_order)
 
 
 def unit_errors(links: pyarrow.Table) -> pyarrow.Table:
@@ -207,9 +207,9 @@ def utilization(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
     Returns:
         `cross_section`, `direction`, `percent` (the lower edge of a bin, 1 % wide), `intervals`.
     """
-    placed = _placed(windows, bins)
-    grouped = placed.group_by("cross_section", "direction", percent="bin").agg(
-        intervals=placed.intervals.sum().cast("int64")
+    rows = _with_places(windows, bins)
+    grouped = rows.group_by("cross_section", "direction", percent="bin").agg(
+        intervals=rows.intervals.sum().cast("int64")
     )
     return windows.samples.engine.arrow(grouped.order_by("cross_section", "direction", "percent"))
 
@@ -235,13 +235,13 @@ def heat(windows: Windows, cells: int) -> pyarrow.Table:
         length *= -(-count // cells)
     seen = windows.table.join(places, "link")
     start = seen.start_ms - (seen.start_ms - (first or 0)) % length
-    celled = seen.select("rack", "ppm", cell=start)
-    made = celled.group_by("rack", start_ms="cell").agg(ppm=celled.ppm.max())
-    made = made.mutate(length_ms=ibis.literal(length, "int64"))
-    return engine.arrow(made.order_by("rack", "start_ms"))
+    rows = seen.select("rack", "ppm", cell=start)
+    result = rows.group_by("rack", start_ms="cell").agg(ppm=rows.ppm.max())
+    result = result.mutate(length_ms=ibis.literal(length, "int64"))
+    return engine.arrow(result.order_by("rack", "start_ms"))
 
 
-def _placed(windows: Windows, bins: ibis.Table) -> ibis.Table:
+def _with_places(windows: Windows, bins: ibis.Table) -> ibis.Table:
     """A histogram, with the places of links."""
     places = windows.samples.engine.table(windows.samples.links)
     return bins.join(places.select("link", "cross_section", "direction", "rack"), "link")
@@ -264,10 +264,10 @@ def _mean(table: ibis.Table) -> Any:
 
 
 def _rates(
-    windows: Windows, placed: ibis.Table, by: Sequence[str], order: dict[str, dict[str, int]]
+    windows: Windows, bins: ibis.Table, by: Sequence[str], order: dict[str, dict[str, int]]
 ) -> pyarrow.Table:
     """Rates of groups of links, sorted by names or by an order of them."""
-    joined = _sums(placed.group_by(*by), placed).join(percentiles(placed, by), list(by))
+    joined = _sums(bins.group_by(*by), bins).join(percentiles(bins, by), list(by))
     result = joined.select(
         *(*by, "links", "hot_links", "intervals", "hot"),
         rate=joined.hot.cast("float64") / joined.intervals.cast("float64"),

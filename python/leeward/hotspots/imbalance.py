@@ -140,7 +140,7 @@ def _unevenness(of: Windows, spread: ibis.Table) -> pyarrow.Table:
     judged = spread.links > 0
     rank = (spread.links * 95 + 99) // 100
     busy = judged & (spread.links - spread.hot < rank)
-    counted = spread.group_by("set").agg(
+    counts = spread.group_by("set").agg(
         intervals=spread.permille.count(),
         links=spread.links.max(),
         above=(spread.permille > CV_BINS).ifelse(1, 0).sum().cast("int64"),
@@ -149,8 +149,8 @@ def _unevenness(of: Windows, spread: ibis.Table) -> pyarrow.Table:
         idle=(judged & spread.permille.isnull()).ifelse(1, 0).sum().cast("int64"),
         doubtful=spread.doubtful.sum().cast("int64"),
     )
-    ranked = _ranked(spread, ["set"], (25, 50, 75, 95)).rename(of="set")
-    joined = counted.left_join(ranked, [("set", "of")])
+    percentiles = _percentiles(spread, ["set"], (25, 50, 75, 95)).rename(of="set")
+    joined = counts.left_join(percentiles, [("set", "of")])
     result = joined.select(
         *("set", "intervals", "links", "cv_p25", "cv_p50", "cv_p75", "cv_p95"),
         above_one=joined.above.cast("float64") / joined.intervals.nullif(0).cast("float64"),
@@ -166,13 +166,13 @@ def _histogram(of: Windows, spread: ibis.Table) -> pyarrow.Table:
     return _with_names(of, some.group_by("set", "permille").agg(intervals=some.count()), "permille")
 
 
-def _ranked(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis.Table:
+def _percentiles(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis.Table:
     """Percentiles of Cv by nearest rank, from its histogram."""
     some = spread.filter(spread.permille.notnull())
-    counted = some.group_by(*keys, "permille").agg(n=some.count())
+    counts = some.group_by(*keys, "permille").agg(n=some.count())
     until = ibis.cumulative_window(group_by=keys, order_by="permille")
-    table = counted.mutate(
-        below=counted.n.sum().over(until), every=counted.n.sum().over(ibis.window(group_by=keys))
+    table = counts.mutate(
+        below=counts.n.sum().over(until), every=counts.n.sum().over(ibis.window(group_by=keys))
     )
     result = {
         f"cv_p{rank}": table.permille.min(where=table.below * 100 >= table.every * rank).cast("float64")
@@ -189,26 +189,26 @@ def _longer(every: Windows, by_hour: ibis.Table) -> pyarrow.Table:
     spreads = [
         _averages(sure, length).mutate(average_ms=ibis.literal(length, "int64")) for length in (*lengths, 0)
     ]
-    summed = ibis.union(*spreads) if spreads[1:] else spreads[0]
-    share = summed.kbits.cast("float64") * 1e6 / ibis.greatest(summed.capacity_kbits, 1).cast("float64")
-    scaled = summed.mutate(x=(share / float(UNIT)).floor().cast("int64")).join(_sets(every)[0], "link")
-    grouped = scaled.group_by("set", "average_ms", "start_ms").agg(
-        n=scaled.count(), s=scaled.x.sum().cast("int64"), q=(scaled.x * scaled.x).sum().cast("int64")
+    sums = ibis.union(*spreads) if spreads[1:] else spreads[0]
+    share = sums.kbits.cast("float64") * 1e6 / ibis.greatest(sums.capacity_kbits, 1).cast("float64")
+    values = sums.mutate(x=(share / float(UNIT)).floor().cast("int64")).join(_sets(every)[0], "link")
+    grouped = values.group_by("set", "average_ms", "start_ms").agg(
+        n=values.count(), s=values.x.sum().cast("int64"), q=(values.x * values.x).sum().cast("int64")
     )
     spread = grouped.mutate(permille=_cv(grouped.n, grouped.s, grouped.q))
     keys = ["set", "average_ms"]
-    counted = spread.group_by(*keys).agg(averages=spread.permille.count())
-    ranked = _ranked(spread, keys, (50,)).rename(of="set", over="average_ms")
-    result = counted.left_join(ranked, [("set", "of"), ("average_ms", "over")]).drop("of", "over")
+    counts = spread.group_by(*keys).agg(averages=spread.permille.count())
+    percentiles = _percentiles(spread, keys, (50,)).rename(of="set", over="average_ms")
+    result = counts.left_join(percentiles, [("set", "of"), ("average_ms", "over")]).drop("of", "over")
     return _with_names(every, result, "average_ms")
 
 
 def _averages(table: ibis.Table, length: int) -> ibis.Table:
     """Thousands of bits, carried and possible, of each link in longer times; of length 0 in all of it."""
     start = table.start_ms - table.start_ms % length if length else table.start_ms * 0
-    placed = table.select("link", "kbits", "capacity_kbits", start_ms=start)
-    return placed.group_by("link", "start_ms").agg(
-        kbits=placed.kbits.sum().cast("int64"), capacity_kbits=placed.capacity_kbits.sum().cast("int64")
+    rows = table.select("link", "kbits", "capacity_kbits", start_ms=start)
+    return rows.group_by("link", "start_ms").agg(
+        kbits=rows.kbits.sum().cast("int64"), capacity_kbits=rows.capacity_kbits.sum().cast("int64")
     )
 
 
@@ -223,15 +223,15 @@ def _stability(every: Windows, settings: Settings) -> pyarrow.Table:
     whole = sample.filter(sample.span_ms == cadence).join(above, "link")
     possible = whole.capacity_bps.cast("float64") * float(cadence) / 1000.0
     share = (whole.bits.cast("float64") * 1e6 / possible).floor().cast("int64")
-    kept = whole.select("name", "t_ms", ppm=share)
-    kept = engine.keep(kept.filter(kept.ppm <= UNIT_PPM))
-    rows = [_stable(engine.arrow, kept, cadence, horizon, settings) for horizon in horizons]
+    utilizations = whole.select("name", "t_ms", ppm=share)
+    utilizations = engine.keep(utilizations.filter(utilizations.ppm <= UNIT_PPM))
+    rows = [_stable(engine.arrow, utilizations, cadence, horizon, settings) for horizon in horizons]
     return pyarrow.Table.from_pylist(rows, _STABILITY_SCHEMA)
 
 
 def _stable(
     arrow: Callable[[ibis.Table], pyarrow.Table],
-    kept: ibis.Table,
+    utilizations: ibis.Table,
     cadence: int,
     horizon: int,
     settings: Settings,
@@ -239,14 +239,18 @@ def _stable(
     """Chance to be stable over a horizon: of all links together, and of the least predictable one."""
     steps = horizon // cadence
     next_ones = ibis.window(group_by="name", order_by="t_ms", preceding=-1, following=steps)
-    ahead = kept.mutate(
-        then=kept.ppm.sum().over(next_ones).cast("int64"),
-        last=kept.t_ms.lead(steps).over(ibis.window(group_by="name", order_by="t_ms")),
+    ahead = utilizations.mutate(
+        then=utilizations.ppm.sum().over(next_ones).cast("int64"),
+        last=utilizations.t_ms.lead(steps).over(ibis.window(group_by="name", order_by="t_ms")),
     )
     gapless = ahead.filter(ahead["last"] == ahead.t_ms + horizon)
-    moved = (gapless.then - gapless.ppm * steps).abs() * 100
-    judged = gapless.mutate(stays=(moved <= gapless.ppm * (steps * settings.stable_percent)).ifelse(1, 0))
-    by_link = judged.group_by("name").agg(pairs=judged.count(), stayed=judged.stays.sum().cast("int64"))
+    change = (gapless.then - gapless.ppm * steps).abs() * 100
+    pairs_judged = gapless.mutate(
+        stays=(change <= gapless.ppm * (steps * settings.stable_percent)).ifelse(1, 0)
+    )
+    by_link = pairs_judged.group_by("name").agg(
+        pairs=pairs_judged.count(), stayed=pairs_judged.stays.sum().cast("int64")
+    )
     result = arrow(by_link.order_by("name")).to_pylist()
     worst = min(result, key=lambda row: (row["stayed"] / row["pairs"], row["name"]), default=None)
     pairs = sum(row["pairs"] for row in result)

@@ -72,30 +72,30 @@ def measure(
     Raises:
         InputError: A file cannot be read, latencies and telemetry do not overlap, or a setting is invalid.
     """
-    asked = settings or Settings()
-    use = _utilization(telemetry, weights, asked)
-    discards, dropped = Discards(), Discards()
+    options = settings or Settings()
+    use = _utilization(telemetry, weights, options)
+    discards, telemetry_discards = Discards(), Discards()
     several = telemetry.values() if isinstance(telemetry, Mapping) else [telemetry]
     with TemporaryDirectory(prefix="leeward-impact-") as name:
         folder = Path(name)
-        given = [paths] if isinstance(paths, str | PathLike) else paths
+        files = [paths] if isinstance(paths, str | PathLike) else paths
         places = Places(use.links)
-        found = latencies_of.read([Path(path) for path in given], places, rules(operations), folder)
-        discards.add(found.discards)
+        rows = latencies_of.read([Path(path) for path in files], places, rules(operations), folder)
+        discards.add(rows.discards)
         ratios = None if stages is None else stages_of.read(Path(stages), folder, discards)
-        joined = join(found, use, asked, ratios, discards)
+        joined = join(rows, use, options, ratios, discards)
     for one in several:
-        dropped.add(one.discards)
-    made = curves(joined.counts, joined.by, asked)
-    warnings = _warnings(made, joined.above, found.too_fast, asked)
+        telemetry_discards.add(one.discards)
+    result = curves(joined.counts, joined.by, options)
+    warnings = _warnings(result, joined.above, rows.too_fast, options)
     return Impact(
-        made,
+        result,
         joined.by,
-        asked,
-        found.rows,
+        options,
+        rows.rows,
         joined.latencies,
         discards,
-        dropped,
+        telemetry_discards,
         warnings,
         use.weights,
         joined.counts,
@@ -122,25 +122,25 @@ def _utilization(
 def _warnings(
     result: Sequence[Curve], above: Sequence[Above], too_fast: int, settings: Settings
 ) -> list[str]:
-    said = []
+    lines = []
     if above:
         worst = above[0]
         factor, why = off_by(worst.usual_ppm / MILLION)
         likely = f"is a unit off by {factor:g}? {why}" if factor else why
-        of = f"{len(above):,} links were" if len(above) > 1 else "a link was"
+        subject = f"{len(above):,} links were" if len(above) > 1 else "a link was"
         at = f"{worst.most_ppm / 10_000:,.0f}"
-        said.append(f"{of} above 105 % of capacity, `{worst.name}` at {at} %; {likely}")
+        lines.append(f"{subject} above 105 % of capacity, `{worst.name}` at {at} %; {likely}")
     if too_fast:
-        said.append(
+        lines.append(
             f"{too_fast:,} latencies are too short for their bytes to have crossed the links: is a unit off?"
         )
     for curve in result:
         name, judged = f"{curve.name}{'' if curve.part == 'total' else ', network'}", curve.judged
         if not judged:
             most = max(bucket.latencies for bucket in curve.buckets)
-            said.append(f"{name}: no bucket has {settings.least} latencies (the fullest has {most})")
+            lines.append(f"{name}: no bucket has {settings.least} latencies (the fullest has {most})")
         elif len(judged) == 1:
             (only,) = judged
             span = f"{only.low_ppm / 10_000:g} to {only.high_ppm / 10_000:g} %"
-            said.append(f"{name}: only the bucket {span} has {settings.least} latencies: no inflation")
-    return said
+            lines.append(f"{name}: only the bucket {span} has {settings.least} latencies: no inflation")
+    return lines

@@ -24,7 +24,7 @@ BATCH = 1 << 17
 """Rows of a batch."""
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Nanoseconds in each unit of time."""
-_SHOWN = 160
+_MOST_LETTERS = 160
 """Letters of a cell in a message."""
 _MICROS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 """Units of a timestamp in a microsecond."""
@@ -37,13 +37,13 @@ class Numbers:
     Attributes:
         values: Numbers; 0 where there is none.
         missing: True where there is nothing.
-        wrong: True where there is a text that is not a finite number.
+        invalid: True where there is a text that is not a finite number.
         texts: The cells.
     """
 
     values: NDArray[numpy.float64]
     missing: NDArray[numpy.bool_]
-    wrong: NDArray[numpy.bool_]
+    invalid: NDArray[numpy.bool_]
     texts: Any
 
 
@@ -57,50 +57,50 @@ class Rows:
 
     def drop(self, reason: str, where: NDArray[numpy.bool_], field: str = "", texts: Any = None) -> None:
         """Counts further invalid rows; examples show the cell."""
-        found = numpy.flatnonzero(where & self.rows)
-        self.rows[found] = False
-        shown = [
+        invalid_rows = numpy.flatnonzero(where & self.rows)
+        self.rows[invalid_rows] = False
+        examples = [
             f"{self._file} row {self._first + at}" + (f": {field} `{texts[at].as_py()}`" if field else "")
-            for at in found[:3].tolist()
+            for at in invalid_rows[:3].tolist()
         ]
-        self._discards.count(reason, len(found), *shown)
+        self._discards.count(reason, len(invalid_rows), *examples)
 
     def numbers(self, field: str, column: Numbers, reason: str | None) -> None:
         """Counts rows without a number; absent ones under `reason`, if given."""
         if reason is not None:
             self.drop(reason, column.missing)
-        self.drop("not-a-number", column.wrong, field, column.texts)
+        self.drop("not-a-number", column.invalid, field, column.texts)
 
 
 def batches(
-    head: Head, wanted: Sequence[str], times: Collection[str] = (), lists: Collection[str] = ()
+    head: Head, names: Sequence[str], times: Collection[str] = (), lists: Collection[str] = ()
 ) -> Iterator[Any]:
     """Rows of a file as record batches of the wanted columns; those of CSV are texts.
 
     Args:
         head: Head of the file.
-        wanted: Names of columns.
+        names: Names of columns.
         times: Columns that may be of timestamps or dates.
         lists: Columns that may be of lists.
 
     Raises:
         InputError: The file cannot be read to its end, or a column is of another type.
     """
-    for name in wanted:
+    for name in names:
         kinds: list[Kind] = ["numbers", "texts"]
         if name in times:
             kinds.append("times")
         if name in lists:
             kinds.append("lists")
         head.check_type(name, *kinds)
-    with _readable(head.path):
+    with _table_errors(head.path):
         if head.parquet:
             with parquet.ParquetFile(head.path) as file:
-                yield from file.iter_batches(BATCH, columns=list(wanted))
+                yield from file.iter_batches(BATCH, columns=list(names))
             return
-        with _open_csv(head, wanted) as reader:
+        with _open_csv(head, names) as reader:
             for batch in reader:
-                yield batch.select(list(wanted))
+                yield batch.select(list(names))
 
 
 def _open_csv(head: Head, texts: Sequence[str]) -> Any:
@@ -111,7 +111,7 @@ def _open_csv(head: Head, texts: Sequence[str]) -> Any:
     return csv.open_csv(stream, None, csv.ParseOptions(delimiter=head.delimiter), options)
 
 
-class _readable:  # noqa: N801 (it is used as a function)
+class _table_errors:  # noqa: N801 (it is used as a function)
     """Lets errors of Arrow name the file."""
 
     def __init__(self, path: Path) -> None:
@@ -122,29 +122,31 @@ class _readable:  # noqa: N801 (it is used as a function)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (pyarrow.ArrowException, OSError, EOFError)):
-            if self._path.suffix != ".parquet" and (told := find_error(self._path)):
-                raise told from None
+            if self._path.suffix != ".parquet" and (csv_error := find_error(self._path)):
+                raise csv_error from None
             # An example of binary data is cut short.
-            said = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])
-            said = f"{said[:_SHOWN]}..." if len(said) > _SHOWN else said
-            raise InputError(str(self._path), None, None, None, f"not readable as a table: {said}") from None
+            text = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])
+            text = f"{text[:_MOST_LETTERS]}..." if len(text) > _MOST_LETTERS else text
+            raise InputError(str(self._path), None, None, None, f"not readable as a table: {text}") from None
 
 
-def in_unit(path: Path, found: Sequence[str], name: str, needed: bool) -> tuple[str, float] | None:
+def in_unit(path: Path, names: Sequence[str], name: str, needed: bool) -> tuple[str, float] | None:
     """Column of a time span, such as `latency_ms`, and the nanoseconds of its unit.
 
     Raises:
         InputError: There are several columns, or none and it is required.
     """
-    of = [(f"{name}_{unit}", size) for unit, size in UNITS.items() if f"{name}_{unit}" in found]
-    if len(of) == 1:
-        return of[0]
-    if not of and not needed and name not in found:
+    matches = [(f"{name}_{unit}", size) for unit, size in UNITS.items() if f"{name}_{unit}" in names]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches and not needed and name not in names:
         return None
     expected = ", ".join(f"{name}_{unit}" for unit in UNITS)
-    if of:
-        raise InputError(str(path), None, None, of[1][0], f"beside `{of[0][0]}`: expected one of {expected}")
-    has = f"; it has {', '.join(found)}" if found else ""
+    if matches:
+        raise InputError(
+            str(path), None, None, matches[1][0], f"beside `{matches[0][0]}`: expected one of {expected}"
+        )
+    has = f"; it has {', '.join(names)}" if names else ""
     raise InputError(str(path), None, None, name, f"expected a column with its unit: one of {expected}{has}")
 
 
@@ -158,9 +160,9 @@ def numbers(column: Any) -> Numbers:
         # One invalid text makes the cast of all fail.
         cast = pyarrow.array([_number(value) for value in column.to_pylist()], pyarrow.float64())
     values = compute.fill_null(cast, float("nan")).to_numpy(zero_copy_only=False).copy()
-    wrong = ~numpy.isfinite(values) & ~missing
+    invalid = ~numpy.isfinite(values) & ~missing
     values[~numpy.isfinite(values)] = 0.0
-    return Numbers(values, missing, wrong, column)
+    return Numbers(values, missing, invalid, column)
 
 
 def _number(value: object) -> float | None:
@@ -178,22 +180,22 @@ def micros(column: Any, unit_ns: float | None) -> Numbers:
         unit_ns: Nanoseconds of the unit of the numbers.
     """
     if unit_ns is not None:
-        read = numbers(column)
+        in_units = numbers(column)
         # A double has a resolution of a quarter of a microsecond for seconds of this century.
-        values = numpy.rint(read.values * (unit_ns / 1e3))
+        values = numpy.rint(in_units.values * (unit_ns / 1e3))
         far = numpy.abs(values) >= 2.0**53
         values[far] = 0.0
-        return Numbers(values, read.missing, read.wrong | far, read.texts)
+        return Numbers(values, in_units.missing, in_units.invalid | far, in_units.texts)
     column = plain(column)
     missing = column.is_null().to_numpy(zero_copy_only=False)
-    of = column.type
-    if pyarrow.types.is_timestamp(of) or pyarrow.types.is_date(of):
+    column_type = column.type
+    if pyarrow.types.is_timestamp(column_type) or pyarrow.types.is_date(column_type):
         # Arrow would refuse all of them for one out of range, or let it overflow.
-        days = pyarrow.types.is_date32(of)
+        days = pyarrow.types.is_date32(column_type)
         ticks = compute.cast(column, pyarrow.int32() if days else pyarrow.int64())
         stated = compute.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
-        if pyarrow.types.is_timestamp(of):
-            values = stated // 1000 * 1.0 if of.unit == "ns" else stated * _MICROS[of.unit]
+        if pyarrow.types.is_timestamp(column_type):
+            values = stated // 1000 * 1.0 if column_type.unit == "ns" else stated * _MICROS[column_type.unit]
         else:
             values = stated * (_MICROS["s"] * 86_400 if days else _MICROS["ms"])
         far = numpy.abs(values) >= 2.0**53
@@ -207,24 +209,24 @@ def micros(column: Any, unit_ns: float | None) -> Numbers:
             continue
     else:
         whole = pyarrow.array([_moment(value) for value in column.to_pylist()], pyarrow.int64())
-    wrong = whole.is_null().to_numpy(zero_copy_only=False) & ~missing
-    return Numbers(compute.fill_null(whole, 0).to_numpy(zero_copy_only=False) + 0.0, missing, wrong, column)
+    invalid = whole.is_null().to_numpy(zero_copy_only=False) & ~missing
+    return Numbers(compute.fill_null(whole, 0).to_numpy(zero_copy_only=False) + 0.0, missing, invalid, column)
 
 
 def _moment(value: object) -> int | None:
     try:
-        read = datetime.fromisoformat(str(value))
+        moment = datetime.fromisoformat(str(value))
     except ValueError:
         return None
-    read = read if read.tzinfo else read.replace(tzinfo=UTC)
-    since = read - datetime(1970, 1, 1, tzinfo=UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def texts(column: Any) -> Any:
     """A column as texts, null where there is nothing."""
-    read = compute.cast(plain(column), pyarrow.string())
-    return compute.if_else(compute.equal(read, ""), None, read)
+    cells = compute.cast(plain(column), pyarrow.string())
+    return compute.if_else(compute.equal(cells, ""), None, cells)
 
 
 def lists(column: Any) -> Any:

@@ -133,7 +133,7 @@ class _Histogram:
         at = numpy.searchsorted(self.upto, self.rank(percent))
         return float(middles(self.bins[at : at + 1])[0])
 
-    def redrawn(self, percent: int, times: int, random: numpy.random.Generator) -> Floats:
+    def resample(self, percent: int, times: int, random: numpy.random.Generator) -> Floats:
         """Percentiles of resamples: as many latencies, drawn from these with replacement.
 
         A sample with replacement has the values of the empirical distribution at independent uniform shares,
@@ -159,15 +159,15 @@ def curves(counts: pyarrow.Table, by: Sequence[str], settings: Settings) -> list
     for row, (*kind, bucket) in enumerate(keys):
         kinds.setdefault(tuple(kind), {}).setdefault(bucket, []).append(row)
     columns = [counts[name].to_numpy() for name in ("bin", "latencies", "sum_us")]
-    made = []
+    result = []
     for (*values, part), buckets in kinds.items():
         histograms = {
             bucket: _Histogram(columns[0][rows], numpy.cumsum(columns[1][rows]), int(columns[2][rows].sum()))
             for bucket, rows in buckets.items()
         }
         split = {name: words(name, value, settings) for name, value in zip(by, values, strict=True)}
-        made.append(_curve(split, part, histograms, settings))
-    return sorted(made, key=lambda curve: curve.part != "total")
+        result.append(_curve(split, part, histograms, settings))
+    return sorted(result, key=lambda curve: curve.part != "total")
 
 
 def words(split: str, value: Any, settings: Settings) -> str | None:
@@ -177,47 +177,47 @@ def words(split: str, value: Any, settings: Settings) -> str | None:
     from leeward._native import bytes_text
 
     edges = settings.sizes if split == "size" else settings.ratios
-    shown = [bytes_text(edge) if split == "size" else f"{edge / MILLION:g}" for edge in edges]
-    shown = ["0", *shown, "1" if split == "compute" else ""]
-    low, high = shown[value], shown[value + 1]
+    labels = [bytes_text(edge) if split == "size" else f"{edge / MILLION:g}" for edge in edges]
+    labels = ["0", *labels, "1" if split == "compute" else ""]
+    low, high = labels[value], labels[value + 1]
     return f"{low} to {high}" if high else f"from {low}"
 
 
 def _curve(
-    split: Mapping[str, str | None], part: str, of: Mapping[int, _Histogram], settings: Settings
+    split: Mapping[str, str | None], part: str, histograms: Mapping[int, _Histogram], settings: Settings
 ) -> Curve:
-    judged = [bucket for bucket in sorted(of) if of[bucket].latencies >= settings.least]
+    judged = [bucket for bucket in sorted(histograms) if histograms[bucket].latencies >= settings.least]
     key = zlib.crc32(json.dumps([part, *split.items()]).encode())
     inflation: dict[str, dict[int, float]] = {}
-    redrawn: dict[str, dict[int, Floats]] = {}
+    resamples: dict[str, dict[int, Floats]] = {}
     for at, (name, percent) in enumerate(PERCENTILES.items()):
         # Each curve and percentile has its own draws: none changes if others are added.
         random = numpy.random.Generator(numpy.random.PCG64([settings.seed, key, at]))
         times = settings.resamples
-        values = {bucket: of[bucket].percentile(percent) for bucket in judged}
-        drawn = {bucket: of[bucket].redrawn(percent, times, random) for bucket in judged}
+        values = {bucket: histograms[bucket].percentile(percent) for bucket in judged}
+        draws = {bucket: histograms[bucket].resample(percent, times, random) for bucket in judged}
         inflation[name] = {bucket: value / values[judged[0]] for bucket, value in values.items()}
-        redrawn[name] = {bucket: value / drawn[judged[0]] for bucket, value in drawn.items()}
+        resamples[name] = {bucket: value / draws[judged[0]] for bucket, value in draws.items()}
     width = settings.bucket_ppm
     buckets = [
         Bucket(
             low_ppm=bucket * width,
             high_ppm=(bucket + 1) * width,
-            latencies=of[bucket].latencies,
+            latencies=histograms[bucket].latencies,
             enough=bucket in judged,
-            ns={name: of[bucket].percentile(percent) for name, percent in PERCENTILES.items()},
+            ns={name: histograms[bucket].percentile(percent) for name, percent in PERCENTILES.items()},
             inflation={
-                name: _estimate(inflation[name][bucket], redrawn[name][bucket], settings)
+                name: _estimate(inflation[name][bucket], resamples[name][bucket], settings)
                 if bucket in judged
                 else NOTHING
                 for name in PERCENTILES
             },
-            sum_us=of[bucket].sum_us,
+            sum_us=histograms[bucket].sum_us,
         )
-        for bucket in sorted(of)
+        for bucket in sorted(histograms)
     ]
     tolerances = [
-        _tolerance(factor, name, judged, inflation[name], redrawn[name], settings)
+        _tolerance(factor, name, judged, inflation[name], resamples[name], settings)
         for factor in settings.factors
         for name in PERCENTILES
         if len(judged) > 1
@@ -232,21 +232,21 @@ def _tolerance(
     name: str,
     judged: Sequence[int],
     inflation: Mapping[int, float],
-    redrawn: Mapping[int, Floats],
+    resamples: Mapping[int, Floats],
     settings: Settings,
 ) -> Tolerance:
     one = numpy.array([[inflation[bucket]] for bucket in judged])
-    many = numpy.array([redrawn[bucket] for bucket in judged])
-    (value,) = _reached(factor, judged, one, settings)
-    low, high = _ends(_reached(factor, judged, many, settings), settings)
+    many = numpy.array([resamples[bucket] for bucket in judged])
+    (value,) = _reach(factor, judged, one, settings)
+    low, high = _ends(_reach(factor, judged, many, settings), settings)
     # Missing buckets just below make the first bucket an upper estimate.
     first = next((bucket for bucket in judged if inflation[bucket] >= factor), None)
     gap = first is not None and first - 1 not in judged
     upto = (judged[-1] + 1) * settings.bucket_ppm
-    return Tolerance(factor, name, Estimate(*(_stated(end) for end in (value, low, high))), gap, upto)
+    return Tolerance(factor, name, Estimate(*(_finite_or_none(end) for end in (value, low, high))), gap, upto)
 
 
-def _reached(factor: float, judged: Sequence[int], inflation: Floats, settings: Settings) -> Floats:
+def _reach(factor: float, judged: Sequence[int], inflation: Floats, settings: Settings) -> Floats:
     """Utilization at which each column of inflations reaches a factor; infinite where none does."""
     above = inflation >= factor
     first = numpy.argmax(above, axis=0)
@@ -264,20 +264,20 @@ def _reached(factor: float, judged: Sequence[int], inflation: Floats, settings: 
     return numpy.where(above.any(axis=0), result, math.inf)
 
 
-def _estimate(value: float, redrawn: Floats, settings: Settings) -> Estimate:
-    low, high = _ends(redrawn, settings)
-    return Estimate(value, _stated(low), _stated(high))
+def _estimate(value: float, resamples: Floats, settings: Settings) -> Estimate:
+    low, high = _ends(resamples, settings)
+    return Estimate(value, _finite_or_none(low), _finite_or_none(high))
 
 
-def _ends(redrawn: NDArray[numpy.float64], settings: Settings) -> tuple[float, float]:
+def _ends(resamples: NDArray[numpy.float64], settings: Settings) -> tuple[float, float]:
     """Ends of the interval: percentiles of the draws, without interpolation between two of them."""
-    if not len(redrawn):
+    if not len(resamples):
         return math.nan, math.nan
     # No interpolation, as one of the draws may be infinite.
-    ordered, tail = numpy.sort(redrawn), (1 - settings.confidence) / 2
-    low, high = (max(math.ceil(share * len(ordered)), 1) - 1 for share in (tail, 1 - tail))
-    return float(ordered[low]), float(ordered[high])
+    in_order, tail = numpy.sort(resamples), (1 - settings.confidence) / 2
+    low, high = (max(math.ceil(share * len(in_order)), 1) - 1 for share in (tail, 1 - tail))
+    return float(in_order[low]), float(in_order[high])
 
 
-def _stated(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None

@@ -24,7 +24,7 @@ from leeward.telemetry import Discards
 from leeward.telemetry.times import moment_text
 from leeward.telemetry.units import UNIT_PPM
 
-SHOWN = 3
+MOST_EXAMPLES = 3
 USUAL = 98
 """Percentile of a link's utilization that its unit is judged by."""
 
@@ -45,7 +45,7 @@ class Above:
 
 
 @dataclass(frozen=True)
-class Joined:
+class LatencyHistograms:
     """Histograms of latencies.
 
     Attributes:
@@ -70,7 +70,7 @@ def join(
     settings: Settings,
     ratios: Path | None,
     discards: Discards,
-) -> Joined:
+) -> LatencyHistograms:
     """Joins latencies with utilizations and counts them.
 
     Args:
@@ -112,8 +112,8 @@ def join(
     # Many operations cross the same links at the same time: one maximum serves all of them.
     spans = rows.select(keys).distinct().join(routes, "route")
     spans = spans.mutate(start_ms=ibis.range(spans.first_start, spans.last_start + width, width).unnest())
-    beside = utilization.table.mutate(there=ibis.literal(1, "int64"))
-    pairs = spans.left_join(beside, utilization.keys)
+    utilizations = utilization.table.mutate(there=ibis.literal(1, "int64"))
+    pairs = spans.left_join(utilizations, utilization.keys)
     pairs = pairs.drop([f"{name}_right" for name in utilization.keys])
     greatest = engine.keep(
         pairs.group_by(keys).agg(
@@ -135,17 +135,19 @@ def join(
     )
     joined = engine.keep(joined.mutate(state=state))
     states = engine.arrow(joined.group_by("state").agg(latencies=lambda t: t.count()).order_by("state"))
-    found = dict(zip(states["state"].to_pylist(), states["latencies"].to_pylist(), strict=True))
+    count_of_state = dict(zip(states["state"].to_pylist(), states["latencies"].to_pylist(), strict=True))
     names = utilization.links["name"].to_pylist()
-    unseen = pairs.filter(pairs.there.isnull()).select("link").distinct().order_by("link").limit(SHOWN)
+    unseen = (
+        pairs.filter(pairs.there.isnull()).select("link").distinct().order_by("link").limit(MOST_EXAMPLES)
+    )
     examples = [names[link] for link in engine.arrow(unseen)["link"].to_pylist()]
-    kept = found.pop("", 0)
-    for reason, count in sorted(found.items()):
+    valid_count = count_of_state.pop("", 0)
+    for reason, count in sorted(count_of_state.items()):
         discards.count(reason, count, *(examples if reason == "no-telemetry" else ()))
-    if not kept:
-        raise _apart(latencies, utilization, found, examples)
+    if not valid_count:
+        raise _no_overlap_error(latencies, utilization, count_of_state, examples)
     counts = _count(joined.filter(joined.state == ""), by, settings, latencies)
-    return Joined(engine.arrow(counts), by, kept, _above(utilization, latencies, names))
+    return LatencyHistograms(engine.arrow(counts), by, valid_count, _above(utilization, latencies, names))
 
 
 def _splits(latencies: Latencies, settings: Settings, ratios: Path | None) -> tuple[str, ...]:
@@ -156,11 +158,11 @@ def _splits(latencies: Latencies, settings: Settings, ratios: Path | None) -> tu
     """
     needed = {"medium": "medium", "class": "class", "size": "size_bytes", "compute": "compute_ratio"}
     if settings.by is None:
-        return ("operation", "medium") if "medium" in latencies.found else ("operation",)
+        return ("operation", "medium") if "medium" in latencies.optional_columns else ("operation",)
     for name in settings.by:
         column = needed.get(name)
         from_stages = name == "compute" and ratios is not None
-        if column is not None and column not in latencies.found and not from_stages:
+        if column is not None and column not in latencies.optional_columns and not from_stages:
             error = InputError("by", None, None, None, f"`{name}`: latencies have no column `{column}`")
             if name == "compute":
                 error.add_note(
@@ -185,16 +187,16 @@ def _count(rows: Any, by: Sequence[str], settings: Settings, latencies: Latencie
     )
     total = rows.mutate(part=ibis.literal("total"), at=rows.bin, us=rows.latency_us)
     parts = total
-    if "network" in latencies.found:
+    if "network" in latencies.optional_columns:
         network = rows.filter(rows.network_bin.notnull())
         network = network.mutate(part=ibis.literal("network"), at=network.network_bin, us=network.network_us)
         parts = total.union(network)
     keys = [*by, "part", "bucket"]
-    counted = parts.group_by(*keys, bin=parts["at"].cast("int64")).agg(
+    counts = parts.group_by(*keys, bin=parts["at"].cast("int64")).agg(
         latencies=lambda t: t.count(), sum_us=lambda t: t.us.sum().cast("int64")
     )
     order = [ibis.asc(name, nulls_first=True) for name in keys]
-    return counted.select(*keys, "bin", "latencies", "sum_us").order_by(*order, "bin")
+    return counts.select(*keys, "bin", "latencies", "sum_us").order_by(*order, "bin")
 
 
 def _classes(column: Any, edges: Sequence[int]) -> Any:
@@ -213,13 +215,13 @@ def _above(utilization: Utilization, latencies: Latencies, names: Sequence[str])
     seen = utilization.table.filter(utilization.table.link.isin(crossed) & utilization.table.ppm.notnull())
     most = seen.group_by("link").agg(most_ppm=seen.ppm.max()).filter(lambda t: t.most_ppm > UNIT_PPM)
     bins = seen.semi_join(most, "link").mutate(bin=lambda t: t.ppm // BIN_PPM)
-    counted = bins.group_by("link", "bin").agg(intervals=bins.count())
-    ranked = most.join(percentiles(counted, ["link"], [USUAL]), "link")
+    counts = bins.group_by("link", "bin").agg(intervals=bins.count())
+    ranked = most.join(percentiles(counts, ["link"], [USUAL]), "link")
     rows = utilization.engine.arrow(ranked.order_by(ibis.desc("most_ppm"), "link")).to_pylist()
     return [Above(names[row["link"]], row["most_ppm"], row[f"p{USUAL}_ppm"]) for row in rows]
 
 
-def _apart(
+def _no_overlap_error(
     latencies: Latencies, utilization: Utilization, result: dict[str, int], unseen: Sequence[str]
 ) -> InputError:
     """Reports the reason if no latency has a utilization."""
@@ -238,7 +240,7 @@ def _apart(
                 error.add_note(f"times of latencies look like {words} are expected")
         return error
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(result.items()))
-    message = f"none of {latencies.kept:,} latencies has a utilization: {reasons}"
+    message = f"none of {latencies.valid_rows:,} latencies has a utilization: {reasons}"
     error = InputError("latency", None, None, None, message)
     if unseen:
         error.add_note(f"telemetry has nothing of {', '.join(unseen)}")

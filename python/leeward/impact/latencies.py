@@ -63,8 +63,8 @@ class Latencies:
             `medium`, `class`, `query`, `size_bytes`, `compute_ppm` (null if unknown).
         routes: Links that operations cross, each set once.
         rows: Number of rows in the files.
-        kept: Number of valid rows.
-        found: Optional columns that the files have; `network` for a part on the network.
+        valid_rows: Number of valid rows.
+        optional_columns: Optional columns that the files have; `network` for a part on the network.
         first_ms: First millisecond of any.
         last_ms: Last millisecond of any.
         discards: Rows left out, by reason.
@@ -74,8 +74,8 @@ class Latencies:
     file: Path
     routes: list[tuple[int, ...]] = field(default_factory=list)
     rows: int = 0
-    kept: int = 0
-    found: set[str] = field(default_factory=set)
+    valid_rows: int = 0
+    optional_columns: set[str] = field(default_factory=set)
     first_ms: int = 2**63 - 1
     last_ms: int = -(2**63)
     discards: Discards = field(default_factory=Discards)
@@ -104,27 +104,27 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
     Raises:
         InputError: A file cannot be read or lacks a column, an operation has no rule, or no latency is left.
     """
-    made = Latencies(folder / "latencies.parquet")
-    reader = _Reader(made, places, rules)
-    with parquet.ParquetWriter(made.file, SCHEMA) as writer:
+    result = Latencies(folder / "latencies.parquet")
+    reader = _Reader(result, places, rules)
+    with parquet.ParquetWriter(result.file, SCHEMA) as writer:
         for file in files(paths, "latency"):
             plan = _Plan.of(file)
-            made.found |= plan.found
+            result.optional_columns |= plan.optional_columns
             first = 0
             for batch in plan.batches():
                 writer.write_table(reader.clean(plan, batch, first))
                 first += batch.num_rows
-            made.rows += first
-    if not made.kept:
+            result.rows += first
+    if not result.valid_rows:
         name = ", ".join(str(path) for path in paths)
-        if not made.rows:
+        if not result.rows:
             raise InputError(name, None, None, None, "no latencies: there is a header, and no row")
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count, _ in made.discards)
-        error = InputError(name, None, None, None, f"none of {made.rows:,} latencies is of use: {reasons}")
-        for reason, _, examples in list(made.discards)[:3]:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count, _ in result.discards)
+        error = InputError(name, None, None, None, f"none of {result.rows:,} latencies is of use: {reasons}")
+        for reason, _, examples in list(result.discards)[:3]:
             error.add_note(f"{reason}: {'; '.join(examples)}")
         raise error
-    return made
+    return result
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class _Plan:
     time: str
     latency: tuple[str, float]
     network: tuple[str, float] | None
-    found: frozenset[str]
+    optional_columns: frozenset[str]
 
     @staticmethod
     def of(file: Path) -> "_Plan":
@@ -178,7 +178,7 @@ class _Plan:
     def columns(self) -> list[str]:
         """Names of these columns."""
         network = [self.network[0]] if self.network else []
-        plain = [name for name in OPTIONAL if name in self.found]
+        plain = [name for name in OPTIONAL if name in self.optional_columns]
         return [self.time, self.latency[0], "operation", *network, *plain]
 
 
@@ -205,25 +205,25 @@ class _Codes:
 class _Reader:
     """Cleans batches, and caches the links of places."""
 
-    def __init__(self, made: Latencies, places: Places, rules: Rules) -> None:
-        self._made, self._places, self._rules = made, places, rules
+    def __init__(self, result: Latencies, places: Places, rules: Rules) -> None:
+        self._result, self._places, self._rules = result, places, rules
         self._routes: dict[tuple[int, ...], int] = {}
-        self._met: dict[tuple[int, ...], int | NoLinksError] = {}
+        self._cache: dict[tuple[int, ...], int | NoLinksError] = {}
         self._operations, self._names = _Codes(), _Codes()
         parts = (part for rule in rules.values() for part in rule)
         self._by_host = any(SIDES[part.side][0] == "host" for part in parts)
 
     def clean(self, plan: _Plan, batch: Any, first: int) -> Any:
         """Valid rows of a batch; others are counted."""
-        made, rows = self._made, batch.num_rows
-        kept = Rows(plan.file, first, rows, made.discards)
+        result, rows = self._result, batch.num_rows
+        valid = Rows(plan.file, first, rows, result.discards)
         column = {name: batch.column(at) for at, name in enumerate(plan.columns)}
         _check_unit(plan, column[plan.time])
         end = columns.micros(column[plan.time], TIMES[plan.time])
-        kept.drop("no-time", end.missing)
-        kept.drop("not-a-number", end.wrong, plan.time, end.texts)
-        latency_ns = self._span(kept, column, plan.latency, "no-latency")
-        kept.drop("zero", latency_ns == 0, plan.latency[0], column[plan.latency[0]])
+        valid.drop("no-time", end.missing)
+        valid.drop("not-a-number", end.invalid, plan.time, end.texts)
+        latency_ns = self._span(valid, column, plan.latency, "no-latency")
+        valid.drop("zero", latency_ns == 0, plan.latency[0], column[plan.latency[0]])
         end_us = end.values.astype(numpy.int64)
         first_ms = (end_us * 1000 - latency_ns) // 1_000_000
         last_ms = numpy.maximum(-(-end_us // 1000) - 1, first_ms)
@@ -232,22 +232,22 @@ class _Reader:
         stated = numpy.zeros(rows, dtype=bool)
         if plan.network is not None:
             stated = column[plan.network[0]].is_valid().to_numpy(zero_copy_only=False)
-            network_ns = self._span(kept, column, plan.network, None)
-            kept.drop("network-above-total", network_ns > latency_ns, plan.network[0], network)
+            network_ns = self._span(valid, column, plan.network, None)
+            valid.drop("network-above-total", network_ns > latency_ns, plan.network[0], network)
         text = {
             name: columns.texts(column[name]) if name in column else pyarrow.nulls(rows, pyarrow.string())
             for name in ("operation", "medium", "class", "query")
         }
-        kept.drop("no-operation", text["operation"].is_null().to_numpy(zero_copy_only=False))
-        size = self._optional(kept, column, "size_bytes", 1.0, float(MOST))
-        ratio = self._optional(kept, column, "compute_ratio", float(MILLION), float(MILLION))
-        routes = self._crossed(plan, kept, text["operation"], column, first)
-        self._count_fast(kept, routes, size, latency_ns)
-        at = numpy.flatnonzero(kept.rows)
+        valid.drop("no-operation", text["operation"].is_null().to_numpy(zero_copy_only=False))
+        size = self._optional(valid, column, "size_bytes", 1.0, float(MOST))
+        ratio = self._optional(valid, column, "compute_ratio", float(MILLION), float(MILLION))
+        routes = self._route_numbers(plan, valid, text["operation"], column, first)
+        self._count_fast(valid, routes, size, latency_ns)
+        at = numpy.flatnonzero(valid.rows)
         if len(at):
-            made.kept += len(at)
-            made.first_ms = min(made.first_ms, int(first_ms[at].min()))
-            made.last_ms = max(made.last_ms, int(last_ms[at].max()))
+            result.valid_rows += len(at)
+            result.first_ms = min(result.first_ms, int(first_ms[at].min()))
+            result.last_ms = max(result.last_ms, int(last_ms[at].max()))
         # Its time on the network may be below the resolution of the clock.
         network_bin = pyarrow.array(bins(numpy.maximum(network_ns, 1)), mask=~stated)
         arrays = {
@@ -262,59 +262,63 @@ class _Reader:
             "size_bytes": size,
             "compute_ppm": ratio,
         }
-        whole = pyarrow.table(
+        table = pyarrow.table(
             [compute.cast(pyarrow.array(arrays[one.name]), one.type) for one in SCHEMA], schema=SCHEMA
         )
-        return whole.take(pyarrow.array(at))
+        return table.take(pyarrow.array(at))
 
-    def _span(self, kept: Rows, column: Mapping[str, Any], of: tuple[str, float], missing: str | None) -> Any:
+    def _span(
+        self, valid: Rows, column: Mapping[str, Any], name_and_unit: tuple[str, float], missing: str | None
+    ) -> Any:
         """A column of time spans in whole nanoseconds."""
-        name, unit = of
-        read = columns.numbers(column[name])
-        kept.numbers(name, read, missing)
-        kept.drop("negative", read.values < 0, name, read.texts)
-        ns = numpy.rint(read.values * unit)
-        kept.drop("too-long", ns > LONGEST_S * 1e9, name, read.texts)
-        return numpy.where(kept.rows, ns, 0.0).astype(numpy.int64)
+        name, unit = name_and_unit
+        numbers = columns.numbers(column[name])
+        valid.numbers(name, numbers, missing)
+        valid.drop("negative", numbers.values < 0, name, numbers.texts)
+        ns = numpy.rint(numbers.values * unit)
+        valid.drop("too-long", ns > LONGEST_S * 1e9, name, numbers.texts)
+        return numpy.where(valid.rows, ns, 0.0).astype(numpy.int64)
 
-    def _optional(self, kept: Rows, column: Mapping[str, Any], name: str, unit: float, most: float) -> Any:
+    def _optional(self, valid: Rows, column: Mapping[str, Any], name: str, unit: float, most: float) -> Any:
         """A column of whole numbers from 0, null for unknown ones."""
         if name not in column:
-            return pyarrow.nulls(len(kept.rows), pyarrow.int64())
-        read = columns.numbers(column[name])
-        kept.numbers(name, read, None)
-        values = numpy.floor(read.values * unit + 1e-6)
-        kept.drop("out-of-range", (read.values < 0) | (values > most), name, read.texts)
-        whole = numpy.where(kept.rows, values, 0.0).astype(numpy.int64)
-        return pyarrow.array(whole, mask=read.missing)
+            return pyarrow.nulls(len(valid.rows), pyarrow.int64())
+        numbers = columns.numbers(column[name])
+        valid.numbers(name, numbers, None)
+        values = numpy.floor(numbers.values * unit + 1e-6)
+        valid.drop("out-of-range", (numbers.values < 0) | (values > most), name, numbers.texts)
+        in_units = numpy.where(valid.rows, values, 0.0).astype(numpy.int64)
+        return pyarrow.array(in_units, mask=numbers.missing)
 
-    def _crossed(self, plan: _Plan, kept: Rows, operation: Any, column: Mapping[str, Any], first: int) -> Any:
+    def _route_numbers(
+        self, plan: _Plan, valid: Rows, operation: Any, column: Mapping[str, Any], first: int
+    ) -> Any:
         """Number of each row's set of links."""
-        rows = len(kept.rows)
+        rows = len(valid.rows)
         codes = [self._operations.of(operation, str)]
         for name in (*ENDS, "links"):
             texts = columns.lists(column[name]) if name in column else pyarrow.nulls(rows, pyarrow.string())
             codes.append(self._names.of(texts, _split if name == "links" or self._by_host else self._racks))
         # Many rows have the same ends; their links are looked up once.
-        at = numpy.flatnonzero(kept.rows)
+        at = numpy.flatnonzero(valid.rows)
         ends = numpy.stack(codes, axis=1)[at]
         firsts, which = _distinct(ends)
         result = [
             self._route(plan, tuple(kind), first + int(at[row]))
             for kind, row in zip(ends[firsts].tolist(), firsts, strict=True)
         ]
-        refused: dict[str, list[int]] = {}
+        kinds_by_reason: dict[str, list[int]] = {}
         for kind, one in enumerate(result):
             if isinstance(one, NoLinksError):
-                refused.setdefault(one.reason, []).append(kind)
-        for reason, of in refused.items():
-            dropped = numpy.isin(which, of)
-            kept.rows[at[dropped]] = False
-            shown = [
+                kinds_by_reason.setdefault(one.reason, []).append(kind)
+        for reason, kinds in kinds_by_reason.items():
+            is_dropped = numpy.isin(which, kinds)
+            valid.rows[at[is_dropped]] = False
+            examples = [
                 f"{plan.file} row {first + int(at[row])}: {result[which[row]]}"
-                for row in numpy.flatnonzero(dropped)[:3]
+                for row in numpy.flatnonzero(is_dropped)[:3]
             ]
-            self._made.discards.count(reason, int(dropped.sum()), *shown)
+            self._result.discards.count(reason, int(is_dropped.sum()), *examples)
         routes = numpy.zeros(rows, dtype=numpy.int64)
         numbers = [0 if isinstance(one, NoLinksError) else one for one in result]
         routes[at] = numpy.array(numbers, dtype=numpy.int64)[which]
@@ -322,14 +326,16 @@ class _Reader:
 
     def _racks(self, text: str) -> tuple[str, ...]:
         """Racks of hosts: links above a host depend only on its rack."""
-        return self._places.coarse(text.split())
+        return self._places.racks_of(text.split())
 
     def _route(self, plan: _Plan, kind: tuple[int, ...], row: int) -> int | NoLinksError:
         """Number of the links of an operation of this kind with these ends, or the reason for none."""
-        if kind not in self._met:
+        if kind not in self._cache:
             operation = self._operations.values[kind[0]]
-            self._met[kind] = self._resolve(plan, operation, [self._names.values[at] for at in kind[1:]], row)
-        return self._met[kind]
+            self._cache[kind] = self._resolve(
+                plan, operation, [self._names.values[at] for at in kind[1:]], row
+            )
+        return self._cache[kind]
 
     def _resolve(
         self, plan: _Plan, operation: str, names: Sequence[tuple[str, ...]], row: int
@@ -338,32 +344,32 @@ class _Reader:
         if not links and operation not in self._rules:
             message = f"row {row}: `{operation}`: no rule says which links it crosses"
             near = get_close_matches(operation, list(self._rules), 1)
-            known = f"expected one of {', '.join(self._rules)}"
-            error = InputError(str(plan.file), None, None, "operation", f"{message}; {known}")
+            expected = f"expected one of {', '.join(self._rules)}"
+            error = InputError(str(plan.file), None, None, "operation", f"{message}; {expected}")
             if near:
                 error.add_note(f"did you mean `{near[0]}`?")
             error.add_note(f"--links '{operation}=src:uplink,dst:downlink' gives it a rule")
             raise error
         try:
             if links:
-                result = self._places.named(links)
+                result = self._places.by_name(links)
             else:
-                result = self._places.crossed(self._rules[operation], {"src": src, "dst": dst})
+                result = self._places.links_crossed(self._rules[operation], {"src": src, "dst": dst})
         except NoLinksError as error:
             return error
         if result not in self._routes:
-            self._routes[result] = len(self._made.routes)
-            self._made.routes.append(result)
+            self._routes[result] = len(self._result.routes)
+            self._result.routes.append(result)
         return self._routes[result]
 
-    def _count_fast(self, kept: Rows, routes: Any, size: Any, latency_ns: Any) -> None:
+    def _count_fast(self, valid: Rows, routes: Any, size: Any, latency_ns: Any) -> None:
         """Counts rows whose bytes no links can have carried in the time."""
         if size.null_count == len(size):
             return
-        capacity = [sum(self._places.capacity[link] for link in route) for route in self._made.routes]
+        capacity = [sum(self._places.capacity[link] for link in route) for route in self._result.routes]
         bits = 8.0 * compute.fill_null(size, 0).to_numpy(zero_copy_only=False)
         most = TOO_FAST * numpy.array(capacity or [0], dtype=numpy.float64)[routes] * latency_ns / 1e9
-        self._made.too_fast += int(numpy.count_nonzero((bits > most) & kept.rows))
+        self._result.too_fast += int(numpy.count_nonzero((bits > most) & valid.rows))
 
 
 def _distinct(rows: Whole) -> tuple[Whole, Whole]:
@@ -380,19 +386,21 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _check_unit(plan: _Plan, stated: Any) -> None:
+def _check_unit(plan: _Plan, times: Any) -> None:
     """Rejects times whose unit is unknown or cannot be right, instead of finding nothing at these times."""
     if plan.time == "t_s":
-        read = columns.numbers(stated)
-        values = read.values[~(read.missing | read.wrong)]
+        numbers = columns.numbers(times)
+        values = numbers.values[~(numbers.missing | numbers.invalid)]
         # A single absurd time is counted, and affects no other.
         usual = float(numpy.median(values)) if len(values) else 0.0
         if usual > MOST_S:
             message = f"`{usual:.0f}`: no time in seconds; is it in milliseconds (`t_ms`)?"
             raise InputError(str(plan.file), None, None, "t_s", message)
-    of = columns.plain(stated).type
-    if plan.time == "t" and not (pyarrow.types.is_timestamp(of) or pyarrow.types.is_date(of)):
-        first = next((value for value in columns.plain(stated).to_pylist() if value is not None), None)
+    column_type = columns.plain(times).type
+    if plan.time == "t" and not (
+        pyarrow.types.is_timestamp(column_type) or pyarrow.types.is_date(column_type)
+    ):
+        first = next((value for value in columns.plain(times).to_pylist() if value is not None), None)
         try:
             float(str(first))
         except ValueError:

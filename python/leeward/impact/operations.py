@@ -41,29 +41,29 @@ class Crossing:
     Attributes:
         end: `src` or `dst`.
         side: One of `SIDES`.
-        where_stated: Whether an operation without this end leaves it out.
+        optional: Whether an operation without this end leaves it out.
     """
 
     end: str
     side: str
-    where_stated: bool
+    optional: bool
 
 
 Rules = Mapping[str, Sequence[Crossing]]
 """Rules of each kind of operation, by its name."""
 
 
-def rules(given: Mapping[str, str] | None = None) -> dict[str, tuple[Crossing, ...]]:
+def rules(overrides: Mapping[str, str] | None = None) -> dict[str, tuple[Crossing, ...]]:
     """Rules of `OPERATIONS`, with additional or replaced ones.
 
     Args:
-        given: Lists such as `src:uplink,dst:downlink?` by names of operations. A `?` marks an optional part,
-            left out for a row without that end.
+        overrides: Lists such as `src:uplink,dst:downlink?` by names of operations. A `?` marks an optional
+            part, left out for a row without that end.
 
     Raises:
         InputError: A rule is invalid; the error names the argument `operations`.
     """
-    return {name: _rule(name, text) for name, text in (OPERATIONS | dict(given or {})).items()}
+    return {name: _rule(name, text) for name, text in (OPERATIONS | dict(overrides or {})).items()}
 
 
 def _rule(name: str, text: str) -> tuple[Crossing, ...]:
@@ -92,12 +92,12 @@ class Places:
 
     def __init__(self, links: Any) -> None:
         """Takes the links of `Cluster.links()`."""
-        self._named: dict[str, int] = {}
+        self._link_by_name: dict[str, int] = {}
         self._rack: dict[str, str | None] = {}
         self._at: dict[tuple[str, str, str], int] = {}
         self.capacity: dict[int, int] = {}
         for row in links.to_pylist():
-            self._named[row["name"]] = row["link"]
+            self._link_by_name[row["name"]] = row["link"]
             self.capacity[row["link"]] = row["capacity_bps"]
             if row["host"] is not None:
                 self._rack[row["host"]] = row["rack"]
@@ -107,24 +107,24 @@ class Places:
             if row["rack"] is not None:
                 self._rack.setdefault(row["rack"], row["rack"])
 
-    def named(self, links: Sequence[str]) -> tuple[int, ...]:
+    def by_name(self, links: Sequence[str]) -> tuple[int, ...]:
         """Links by their names.
 
         Raises:
             NoLinksError: No link has that name.
         """
         for name in links:
-            if name not in self._named:
+            if name not in self._link_by_name:
                 raise NoLinksError(
                     "unknown-link", f"`{name}`: the cluster has no such link{self._near(name)}"
                 )
-        return tuple(sorted({self._named[name] for name in links}))
+        return tuple(sorted({self._link_by_name[name] for name in links}))
 
-    def coarse(self, names: Sequence[str]) -> tuple[str, ...]:
+    def racks_of(self, names: Sequence[str]) -> tuple[str, ...]:
         """Racks of hosts, each once and in order; names that are not of this cluster stay."""
         return tuple(sorted({self._rack.get(name) or name for name in names}))
 
-    def crossed(self, rule: Sequence[Crossing], ends: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
+    def links_crossed(self, rule: Sequence[Crossing], ends: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
         """Links that an operation crosses.
 
         Bytes between two hosts of a rack do not cross its uplink, and those of one host not its interface:
@@ -142,9 +142,9 @@ class Places:
                 raise NoLinksError(
                     "unknown-place", f"`{name}`: the cluster has no such host or rack{self._near(name)}"
                 )
-        found = set()
+        links = set()
         for part in rule:
-            if not ends[part.end] and not part.where_stated:
+            if not ends[part.end] and not part.optional:
                 raise NoLinksError("no-place", f"`{part.end}` is not stated")
             other = ends["dst" if part.end == "src" else "src"]
             kind, direction = SIDES[part.side]
@@ -155,10 +155,10 @@ class Places:
                 if link is None:
                     raise NoLinksError("no-link", f"`{name}` has no {part.side}")
                 if beyond != {place}:
-                    found.add(link)
-        if not found:
+                    links.add(link)
+        if not links:
             raise NoLinksError("within", f"`{' '.join(ends['src'])}` and `{' '.join(ends['dst'])}`")
-        return tuple(sorted(found))
+        return tuple(sorted(links))
 
     def _within(self, kind: str, name: str) -> str | None:
         """Rack or host of a place; None, where a rule needs a host and the place is a rack."""
@@ -167,5 +167,5 @@ class Places:
         return name if ("host", name, "up") in self._at or ("host", name, "down") in self._at else None
 
     def _near(self, name: str) -> str:
-        near = get_close_matches(name, [*self._rack, *self._named], 3, 0.5)
+        near = get_close_matches(name, [*self._rack, *self._link_by_name], 3, 0.5)
         return f"; nearest: {', '.join(near)}" if near else ""

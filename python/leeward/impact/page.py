@@ -10,37 +10,39 @@ from leeward.report import document
 from leeward.report.document import Html, Picture
 
 
-def write_page(path: str | PathLike[str], made: Impact) -> None:
+def write_page(path: str | PathLike[str], impact: Impact) -> None:
     """Writes the page, completely or not at all."""
-    document.write(path, page(made))
+    document.write(path, page(impact))
 
 
-def page(made: Impact) -> str:
+def page(impact: Impact) -> str:
     """The page as text."""
     beside = "each beside the utilization of its busiest link"
-    warned = [document.section("Before you believe it", document.listing(made.warnings))]
-    curves = [document.folded(_title(curve), _table(*rows.buckets(made, curve))) for curve in made.curves]
-    headers, of = rows.summary(made)
-    summary = _table(headers, of, rows.sides(headers, made.by))
+    warnings = [document.section("Before you believe it", document.listing(impact.warnings))]
+    curves = [document.folded(_title(curve), _table(*rows.buckets(impact, curve))) for curve in impact.curves]
+    headers, cells = rows.summary(impact)
+    summary = _table(headers, cells, rows.sides(headers, impact.by))
     return document.document(
         "Impact of utilization on latency",
         "What hot links cost",
         [
-            f"{made.latencies:,} of {made.rows:,} latencies, {beside}.",
+            f"{impact.latencies:,} of {impact.rows:,} latencies, {beside}.",
             "What grows with utilization need not be caused by it.",
         ],
         [
-            *(warned if made.warnings else []),
+            *(warnings if impact.warnings else []),
             document.section("Load-tolerance and hotspot-inflation", summary),
-            document.pictures(_drawn(made)),
+            document.pictures(_pictures(impact)),
             document.section("Bucket by bucket", *curves),
-            document.section("The words", document.words(rows.glossary(made))),
-            document.section("What was left out", document.listing([*rows.discarded(made)] or ["nothing"])),
+            document.section("The words", document.words(rows.glossary(impact))),
+            document.section(
+                "What was left out", document.listing([*rows.discard_lines(impact)] or ["nothing"])
+            ),
         ],
     )
 
 
-def _drawn(result: Impact) -> Iterator[Picture]:
+def _pictures(result: Impact) -> Iterator[Picture]:
     """Pictures of p95: as many curves in each as are distinguishable, those of the network by themselves."""
     band = " The band is the interval." if result.settings.resamples else ""
     caption = f"The 95th percentile over that of the lowest bucket.{band} A gap has too few latencies."

@@ -12,30 +12,30 @@ NEVER = "never"
 """Text where inflation does not reach a factor."""
 
 
-def summary(made: Impact) -> tuple[list[str], list[list[str]]]:
+def summary(impact: Impact) -> tuple[list[str], list[list[str]]]:
     """Headers and rows of the table of all kinds: each with its load-tolerances and hotspot-inflation."""
-    asked = made.settings
-    hot = f"AT {asked.hot_ppm / 10_000:g} %"
-    headers = [name.upper() for name in made.by]
-    parts = any(curve.part != "total" for curve in made.curves)
+    settings = impact.settings
+    hot = f"AT {settings.hot_ppm / 10_000:g} %"
+    headers = [name.upper() for name in impact.by]
+    parts = any(curve.part != "total" for curve in impact.curves)
     headers += ["PART"] if parts else []
-    headers += ["LATENCIES", "P95", *(f"{factor:g}x" for factor in asked.factors), hot, f"MEDIAN {hot}"]
+    headers += ["LATENCIES", "P95", *(f"{factor:g}x" for factor in settings.factors), hot, f"MEDIAN {hot}"]
     rows = []
-    for curve in made.curves:
+    for curve in impact.curves:
         row = [NONE if value is None else value for value in curve.split.values()]
         row += [curve.part] if parts else []
         row.append(f"{sum(bucket.latencies for bucket in curve.buckets):,}")
         judged = curve.judged
         row.append(latency_text(judged[0].ns["p95"]) if judged else NONE)
-        for factor in asked.factors:
-            found = [of for of in curve.tolerances if of.of == "p95" and of.factor == factor]
-            row.append(tolerance(made, found[0]) if found else NONE)
+        for factor in settings.factors:
+            matches = [of for of in curve.tolerances if of.of == "p95" and of.factor == factor]
+            row.append(tolerance(impact, matches[0]) if matches else NONE)
         row += [inflation(curve.hotspot[name]) for name in ("p95", "median")]
         rows.append(row)
     return headers, rows
 
 
-def buckets(made: Impact, curve: Curve) -> tuple[list[str], list[list[str]]]:
+def buckets(impact: Impact, curve: Curve) -> tuple[list[str], list[list[str]]]:
     """Headers and rows of a curve, bucket by bucket."""
     headers = ["UTILIZATION", "LATENCIES", "P95", "INFLATION", "MEDIAN", "INFLATION"]
     rows = []
@@ -48,55 +48,55 @@ def buckets(made: Impact, curve: Curve) -> tuple[list[str], list[list[str]]]:
     return headers, rows
 
 
-def glossary(made: Impact) -> Iterator[tuple[str, str]]:
+def glossary(impact: Impact) -> Iterator[tuple[str, str]]:
     """Meanings of the words of the tables."""
-    asked = made.settings
+    settings = impact.settings
     yield "p95", "95th percentile of latency in the lowest bucket of utilization with enough latencies"
     yield (
-        ", ".join(f"{factor:g}x" for factor in asked.factors),
-        f"load-tolerance: the utilization at which p95 is that many times as long ({_between(made)})",
+        ", ".join(f"{factor:g}x" for factor in settings.factors),
+        f"load-tolerance: the utilization at which p95 is that many times as long ({_between(impact)})",
     )
     yield (
-        f"at {asked.hot_ppm / 10_000:g} %",
+        f"at {settings.hot_ppm / 10_000:g} %",
         "hotspot-inflation: p95 (or median) there, over that of the lowest bucket",
     )
-    interval, width = f"{asked.interval_ms / 1000:g}", f"{asked.bucket_ppm / 10_000:g}"
-    whose = "weighted-effective utilization" if made.weights else "utilization"
+    interval, width = f"{settings.interval_ms / 1000:g}", f"{settings.bucket_ppm / 10_000:g}"
+    measure = "weighted-effective utilization" if impact.weights else "utilization"
     yield (
         "utilization",
-        f"the greatest {whose} of an operation's links in intervals of {interval} s, in buckets of {width} %",
+        f"greatest {measure} of an operation's links in intervals of {interval} s, in buckets of {width} %",
     )
-    if made.weights or any(
-        bucket.high_ppm < MILLION for curve in made.curves for bucket in curve.judged[-1:]
+    if impact.weights or any(
+        bucket.high_ppm < MILLION for curve in impact.curves for bucket in curve.judged[-1:]
     ):
         yield "above", "not reached in the buckets that are judged, the last of which ends there"
-    yield "too few", f"less than {asked.least:,} latencies: such a bucket is not judged"
-    if any(of.gap for curve in made.curves for of in curve.tolerances):
+    yield "too few", f"less than {settings.least:,} latencies: such a bucket is not judged"
+    if any(of.gap for curve in impact.curves for of in curve.tolerances):
         yield "at most", "buckets just below have too few latencies, so that it may be reached there already"
-    if asked.resamples:
+    if settings.resamples:
         yield (
             "in brackets",
-            f"{100 * asked.confidence:g} % interval, by bootstrap over latencies as if they were independent",
+            f"{100 * settings.confidence:g} % interval, by bootstrap over latencies taken as independent",
         )
     yield "percentiles", f"within {100 * ERROR:.1g} %, as they come from histograms"
 
 
-def discarded(made: Impact) -> Iterator[str]:
+def discard_lines(impact: Impact) -> Iterator[str]:
     """Lines on rows left out."""
-    for of, some in (("latencies", made.discards), ("samples of telemetry", made.telemetry)):
+    for noun, some in (("latencies", impact.discards), ("samples of telemetry", impact.telemetry)):
         for reason, count, examples in some:
-            shown = f" ({'; '.join(examples)})" if examples else ""
-            yield f"left out: {count:,} {of}, {reason}{shown}"
+            examples_text = f" ({'; '.join(examples)})" if examples else ""
+            yield f"left out: {count:,} {noun}, {reason}{examples_text}"
 
 
-def tolerance(made: Impact, of: Tolerance) -> str:
+def tolerance(impact: Impact, of: Tolerance) -> str:
     """A load-tolerance with its interval."""
-    found = of.utilization
+    estimate = of.utilization
     # With classes of service a link may be full at more than 100 %.
-    full = made.weights is None and of.judged_ppm >= MILLION
-    value, low, high = (_reached(end, of, full) for end in (found.value, found.low, found.high))
-    said = f"at most {value}" if of.gap and found.value is not None else value
-    return f"{said} ({low} to {high})" if made.settings.resamples and low != high else said
+    full = impact.weights is None and of.judged_ppm >= MILLION
+    value, low, high = (_reach_text(end, of, full) for end in (estimate.value, estimate.low, estimate.high))
+    text = f"at most {value}" if of.gap and estimate.value is not None else value
+    return f"{text} ({low} to {high})" if impact.settings.resamples and low != high else text
 
 
 def inflation(of: Estimate) -> str:
@@ -119,7 +119,7 @@ def sides(headers: Sequence[str], by: Sequence[str]) -> str:
     return "".join("<" if header in texts else ">" for header in headers)
 
 
-def _reached(utilization: float | None, of: Tolerance, full: bool) -> str:
+def _reach_text(utilization: float | None, of: Tolerance, full: bool) -> str:
     if utilization is not None:
         return f"{100 * utilization:.4g} %"
     return NEVER if full else f"above {of.judged_ppm / 10_000:g} %"

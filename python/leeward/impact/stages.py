@@ -51,47 +51,47 @@ def read(path: str | Path, folder: Path, discards: Discards) -> Path:
     Raises:
         InputError: A file cannot be read or lacks a column.
     """
-    made = folder / "stages.parquet"
-    with parquet.ParquetWriter(made, SCHEMA) as writer:
+    output = folder / "stages.parquet"
+    with parquet.ParquetWriter(output, SCHEMA) as writer:
         for file in files([path], "stages"):
             head = read_head(file)
             head.check_names()
-            found = head.columns
+            names = head.columns
             for name in _NAMES:
-                if name not in found:
-                    message = f"no such column; it has {', '.join(found)}"
+                if name not in names:
+                    message = f"no such column; it has {', '.join(names)}"
                     raise InputError(str(file), None, None, name, message)
-            spans = [columns.in_unit(file, found, name, True) for name in ("compute", "total")]
+            spans = [columns.in_unit(file, names, name, True) for name in ("compute", "total")]
             units = [span for span in spans if span is not None]
             first = 0
             for batch in columns.batches(head, [*_NAMES, *(name for name, _ in units)]):
-                kept = Rows(file, first, batch.num_rows, discards)
-                writer.write_table(_clean(kept, batch, units))
+                valid = Rows(file, first, batch.num_rows, discards)
+                writer.write_table(_clean(valid, batch, units))
                 first += batch.num_rows
-    return made
+    return output
 
 
-def _clean(kept: Rows, batch: Any, units: list[tuple[str, float]]) -> Any:
+def _clean(valid: Rows, batch: Any, units: list[tuple[str, float]]) -> Any:
     names = [columns.texts(batch.column(at)) for at in range(len(_NAMES))]
     for name in names:
-        kept.drop("stage-without-name", name.is_null().to_numpy(zero_copy_only=False))
+        valid.drop("stage-without-name", name.is_null().to_numpy(zero_copy_only=False))
     spans = []
     for at, (name, unit) in enumerate(units, len(_NAMES)):
-        read = columns.numbers(batch.column(at))
-        kept.numbers(name, read, "stage-without-time")
-        kept.drop("negative", read.values < 0, name, read.texts)
-        ns = numpy.rint(read.values * unit)
-        kept.drop("too-long", ns > LONGEST_S * 1e9, name, read.texts)
-        spans.append(numpy.where(kept.rows, ns, 0.0).astype(numpy.int64) // 1000)
-    kept.drop("compute-above-total", spans[0] > spans[1], units[0][0], batch.column(len(_NAMES)))
-    whole = pyarrow.table(
+        numbers = columns.numbers(batch.column(at))
+        valid.numbers(name, numbers, "stage-without-time")
+        valid.drop("negative", numbers.values < 0, name, numbers.texts)
+        ns = numpy.rint(numbers.values * unit)
+        valid.drop("too-long", ns > LONGEST_S * 1e9, name, numbers.texts)
+        spans.append(numpy.where(valid.rows, ns, 0.0).astype(numpy.int64) // 1000)
+    valid.drop("compute-above-total", spans[0] > spans[1], units[0][0], batch.column(len(_NAMES)))
+    table = pyarrow.table(
         [
             compute.cast(pyarrow.array(one), kind.type)
             for one, kind in zip([*names, *spans], SCHEMA, strict=True)
         ],
         schema=SCHEMA,
     )
-    return whole.take(pyarrow.array(numpy.flatnonzero(kept.rows)))
+    return table.take(pyarrow.array(numpy.flatnonzero(valid.rows)))
 
 
 def compute_ratios(engine: Engine, file: Path) -> ibis.Table:
@@ -109,6 +109,6 @@ def compute_ratios(engine: Engine, file: Path) -> ibis.Table:
         compute_us=lambda t: t.compute_us.sum().cast("int64"),
         total_us=lambda t: t.total_us.sum().cast("int64"),
     )
-    timed = sums.filter(sums.total_us > 0)
-    share = timed.compute_us.cast("float64") * float(MILLION) / timed.total_us.cast("float64")
-    return timed.select(query=timed.query, ratio_ppm=share.floor().cast("int64"))
+    with_time = sums.filter(sums.total_us > 0)
+    share = with_time.compute_us.cast("float64") * float(MILLION) / with_time.total_us.cast("float64")
+    return with_time.select(query=with_time.query, ratio_ppm=share.floor().cast("int64"))

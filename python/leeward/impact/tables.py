@@ -12,12 +12,12 @@ from leeward.impact.settings import MILLION
 _DOUBLE = pyarrow.float64()
 
 
-def tables(made: Impact) -> dict[str, pyarrow.Table]:
+def tables(impact: Impact) -> dict[str, pyarrow.Table]:
     """All tables by name, as in a folder."""
-    return {"buckets": buckets(made), "tolerance": tolerance(made), "discards": discards(made)}
+    return {"buckets": buckets(impact), "tolerance": tolerance(impact), "discards": discards(impact)}
 
 
-def buckets(made: Impact) -> pyarrow.Table:
+def buckets(impact: Impact) -> pyarrow.Table:
     """A row for each bucket of each curve.
 
     Fields that they are split by (text, null if unknown), `part`, `from_utilization` and `to_utilization`
@@ -25,7 +25,7 @@ def buckets(made: Impact) -> pyarrow.Table:
     and the ends of the interval `p95_low` and `p95_high` (null if not judged), `mean_s`.
     """
     rows = []
-    for curve in made.curves:
+    for curve in impact.curves:
         for bucket in curve.buckets:
             row: dict[str, Any] = dict(curve.split)
             row |= {
@@ -40,14 +40,14 @@ def buckets(made: Impact) -> pyarrow.Table:
                 row |= {f"{name}_s": bucket.ns[name] / 1e9, f"{name}_inflation": of.value}
                 row |= {f"{name}_low": of.low, f"{name}_high": of.high}
             rows.append(row | {"mean_s": bucket.sum_us / bucket.latencies / 1e6})
-    kinds = [(name, pyarrow.string()) for name in (*made.by, "part")]
+    kinds = [(name, pyarrow.string()) for name in (*impact.by, "part")]
     kinds += [(f"{end}_utilization", _DOUBLE) for end in ("from", "to")]
     kinds += [("latencies", pyarrow.int64()), ("enough", pyarrow.bool_())]
     kinds += [(f"{name}_{of}", _DOUBLE) for name in PERCENTILES for of in ("s", "inflation", "low", "high")]
     return pyarrow.Table.from_pylist(rows, pyarrow.schema([*kinds, ("mean_s", _DOUBLE)]))
 
 
-def tolerance(made: Impact) -> pyarrow.Table:
+def tolerance(impact: Impact) -> pyarrow.Table:
     """A row for each curve, percentile and factor, and one for each hotspot-inflation.
 
     Fields that they are split by, `part`, `figure` (`load-tolerance` or `hotspot-inflation`), `percentile`,
@@ -56,7 +56,7 @@ def tolerance(made: Impact) -> pyarrow.Table:
     `gap` (bool: buckets just below have too few latencies).
     """
     rows: list[dict[str, Any]] = []
-    for curve in made.curves:
+    for curve in impact.curves:
         kind = {**curve.split, "part": curve.part}
         for of in curve.tolerances:
             figure = {"figure": "load-tolerance", "percentile": of.of, "factor": of.factor}
@@ -65,16 +65,16 @@ def tolerance(made: Impact) -> pyarrow.Table:
         for name, inflation in curve.hotspot.items():
             figure = {"figure": "hotspot-inflation", "percentile": name}
             rows.append(kind | figure | _estimate(inflation))
-    kinds = [(name, pyarrow.string()) for name in (*made.by, "part", "figure", "percentile")]
+    kinds = [(name, pyarrow.string()) for name in (*impact.by, "part", "figure", "percentile")]
     kinds += [(name, _DOUBLE) for name in ("factor", "value", "low", "high", "judged_to")]
     return pyarrow.Table.from_pylist(rows, pyarrow.schema([*kinds, ("gap", pyarrow.bool_())]))
 
 
-def discards(made: Impact) -> pyarrow.Table:
+def discards(impact: Impact) -> pyarrow.Table:
     """Rows left out: `of` (`latencies` or `telemetry`), `reason`, `count` (int64), `examples` (texts)."""
     rows = [
         {"of": of} | row
-        for of, some in (("latencies", made.discards), ("telemetry", made.telemetry))
+        for of, some in (("latencies", impact.discards), ("telemetry", impact.telemetry))
         for row in some.record()
     ]
     kinds = [("of", pyarrow.string()), ("reason", pyarrow.string()), ("count", pyarrow.int64())]
@@ -83,32 +83,32 @@ def discards(made: Impact) -> pyarrow.Table:
     )
 
 
-def described(made: Impact) -> dict[str, Any]:
+def record(impact: Impact) -> dict[str, Any]:
     """The analysis as plain values, as `leeward impact -o json` prints it."""
-    return summary(made) | {"curves": [_curve(curve) for curve in made.curves]}
+    return summary(impact) | {"curves": [_curve(curve) for curve in impact.curves]}
 
 
-def summary(made: Impact) -> dict[str, Any]:
+def summary(impact: Impact) -> dict[str, Any]:
     """All except curves: settings, number of latencies, rows left out."""
-    asked = made.settings
+    settings = impact.settings
     return {
-        "rows": made.rows,
-        "latencies": made.latencies,
-        "discards": made.discards.record(),
-        "telemetry_discards": made.telemetry.record(),
-        "warnings": list(made.warnings),
-        "by": list(made.by),
-        "interval_s": asked.interval_ms / 1000,
-        "coverage": asked.coverage,
-        "bucket": asked.bucket_ppm / MILLION,
-        "hot": asked.hot_ppm / MILLION,
-        "least": asked.least,
-        "interpolated": asked.interpolate,
-        "weights": None if made.weights is None else dict(made.weights),
+        "rows": impact.rows,
+        "latencies": impact.latencies,
+        "discards": impact.discards.record(),
+        "telemetry_discards": impact.telemetry.record(),
+        "warnings": list(impact.warnings),
+        "by": list(impact.by),
+        "interval_s": settings.interval_ms / 1000,
+        "coverage": settings.coverage,
+        "bucket": settings.bucket_ppm / MILLION,
+        "hot": settings.hot_ppm / MILLION,
+        "least": settings.least,
+        "interpolated": settings.interpolate,
+        "weights": None if impact.weights is None else dict(impact.weights),
         "percentile_error": ERROR,
-        "confidence": asked.confidence if asked.resamples else None,
-        "resamples": asked.resamples,
-        "seed": asked.seed,
+        "confidence": settings.confidence if settings.resamples else None,
+        "resamples": settings.resamples,
+        "seed": settings.seed,
     }
 
 

@@ -87,15 +87,15 @@ def effective(of: Mapping[str, Windows], weights: Mapping[str, int]) -> Utilizat
         )
     )
     whole = sums.filter(sums.classes == len(of))
-    made = []
+    results = []
     for name, weight in weights.items():
         # Below 2^53, so that the quotient of doubles is that of whole numbers, rounded down.
         ppm = (whole.load.cast("float64") / float(weight)).floor().cast("int64")
         judged = ibis.ifelse(whole.seen == len(of), ppm, ibis.null("int64"))
-        made.append(whole.select("link", "start_ms", ppm=judged).mutate(**{"class": ibis.literal(name)}))
+        results.append(whole.select("link", "start_ms", ppm=judged).mutate(**{"class": ibis.literal(name)}))
     first = next(iter(of.values()))
     engine = first.samples.engine
-    table = engine.keep(ibis.union(*made) if len(made) > 1 else made[0])
+    table = engine.keep(ibis.union(*results) if len(results) > 1 else results[0])
     cadence = max(windows.samples.cadence_ms for windows in of.values())
     return Utilization(engine, table, first.interval_ms, cadence, first.samples.links, dict(weights))
 

@@ -57,8 +57,8 @@ def read(
     from leeward.importers import hdfs, kubernetes, lldp, slurm
     from leeward.importers.topology import Topology
 
-    named = [fspath(file) for file in files]
-    if not named:
+    paths = [fspath(file) for file in files]
+    if not paths:
         raise InputError("files", None, None, None, "expected at least one file")
     only = {
         Format.KUBERNETES: {"rack_label": rack_label, "pod_label": pod_label},
@@ -69,7 +69,7 @@ def read(
             if value is not None and form is not of:
                 message = f"`{value}`: this is for {of} alone, not for {form}"
                 raise InputError(argument, None, None, None, message)
-    topology = Topology(form, named)
+    topology = Topology(form, paths)
     match form:
         case Format.KUBERNETES:
             kubernetes.read(topology, rack_label, pod_label)

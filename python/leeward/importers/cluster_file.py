@@ -14,7 +14,7 @@ from leeward.importers.topology import Host, Topology
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
-_NAMED = 3
+_MOST_NAMES = 3
 """Number of hosts or racks in an error."""
 
 
@@ -51,14 +51,14 @@ def cluster_file(topology: Topology, speeds: Speeds, name: str = "cluster") -> s
     """
     racks = topology.racks()
     pods = dict.fromkeys(host.pod for host in topology.hosts if host.pod is not None)
-    given = _checked(topology, speeds, racks, bool(pods))
+    speed_fields = _check_speeds(topology, speeds, racks, bool(pods))
     lines = [
         f"# Made by `leeward cluster import {topology.form}` from {_files(topology.files)}.",
-        f"name: {_quoted(name)}",
-        *(f"{key}: {value}" for key, value in given.items()),
+        f"name: {_quote(name)}",
+        *(f"{key}: {value}" for key, value in speed_fields.items()),
     ]
     if pods:
-        lines += ["pods:", *(f"  - name: {_quoted(pod)}" for pod in pods)]
+        lines += ["pods:", *(f"  - name: {_quote(pod)}" for pod in pods)]
     lines.append("racks:")
     for rack, hosts in racks.items():
         lines += _rack(rack, hosts, topology.rack_links.get(rack))
@@ -67,17 +67,19 @@ def cluster_file(topology: Topology, speeds: Speeds, name: str = "cluster") -> s
     return text
 
 
-def _checked(topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], pods: bool) -> dict[str, str]:
+def _check_speeds(
+    topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], pods: bool
+) -> dict[str, str]:
     """The speeds as fields of the file."""
     no_nic = [host.name for host in topology.hosts if host.nic_bps is None]
     no_link = [rack for rack in racks if rack not in topology.rack_links]
-    _need(speeds, ("nic",), no_nic, "interfaces of hosts", "--nic 25Gbps")
+    _check_need(speeds, ("nic",), no_nic, "interfaces of hosts", "--nic 25Gbps")
     links = "--rack-link 4x100Gbps or --oversubscription 3"
-    _need(speeds, ("rack_link", "oversubscription"), no_link, "links of racks", links)
+    _check_need(speeds, ("rack_link", "oversubscription"), no_link, "links of racks", links)
     none: list[str] = []
     over = ["pods"] if pods else none
     pod_links = "--pod-link 16x400Gbps or --pod-oversubscription 2; --no-pods leaves pods out"
-    _need(speeds, ("pod_link", "pod_oversubscription"), over, "links of pods", pod_links)
+    _check_need(speeds, ("pod_link", "pod_oversubscription"), over, "links of pods", pod_links)
     result = {}
     for field in fields(speeds):
         value = getattr(speeds, field.name)
@@ -89,23 +91,23 @@ def _checked(topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], p
     return result
 
 
-def _need(speeds: Speeds, of: tuple[str, ...], unknown: list[str], what: str, flags: str) -> None:
+def _check_need(speeds: Speeds, of: tuple[str, ...], unknown: list[str], noun: str, flags: str) -> None:
     """Checks that exactly one of some speeds is given if it is needed, and none if not."""
-    given = [name for name in of if getattr(speeds, name) is not None]
-    if unknown and not given:
-        names = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
+    names_given = [name for name in of if getattr(speeds, name) is not None]
+    if unknown and not names_given:
+        names = ", ".join(unknown[:_MOST_NAMES]) + (", ..." if len(unknown) > _MOST_NAMES else "")
         where = "" if unknown == ["pods"] else f" of {len(unknown):,}: {names}"
-        error = InputError(of[0], None, None, None, f"the speed of {what} is not known{where}")
+        error = InputError(of[0], None, None, None, f"the speed of {noun} is not known{where}")
         error.add_note(f"say it: {flags}")
         raise error
-    if given and not unknown:
-        message = f"`{getattr(speeds, given[0])}`: it would change nothing: " + (
-            "there are no pods" if "pod" in of[0] else f"the speed of all {what} is known"
+    if names_given and not unknown:
+        message = f"`{getattr(speeds, names_given[0])}`: it would change nothing: " + (
+            "there are no pods" if "pod" in of[0] else f"the speed of all {noun} is known"
         )
-        raise InputError(given[0], None, None, None, message)
-    if len(given) > 1:
-        message = f"`{getattr(speeds, given[1])}`: expected this or {given[0]}, not both"
-        raise InputError(given[1], None, None, None, message)
+        raise InputError(names_given[0], None, None, None, message)
+    if len(names_given) > 1:
+        message = f"`{getattr(speeds, names_given[1])}`: expected this or {names_given[0]}, not both"
+        raise InputError(names_given[1], None, None, None, message)
 
 
 def _ratio(argument: str, text: str) -> str:
@@ -121,20 +123,20 @@ def _ratio(argument: str, text: str) -> str:
 
 
 def _files(files: list[str]) -> str:
-    names = [re.sub(r"[^\x20-\x7e]", "?", PurePath(file).name) for file in files[:_NAMED]]
-    return ", ".join(names) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")
+    names = [re.sub(r"[^\x20-\x7e]", "?", PurePath(file).name) for file in files[:_MOST_NAMES]]
+    return ", ".join(names) + (f" and {len(files) - _MOST_NAMES} more" if len(files) > _MOST_NAMES else "")
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """A name as a YAML text, whatever its letters."""
     return name if _PLAIN.fullmatch(name) and name.lower() not in _WORDS else json.dumps(name)
 
 
 def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
     """Lines of a rack. The most frequent value of its hosts stands once."""
-    lines = [f"  - name: {_quoted(rack)}"]
+    lines = [f"  - name: {_quote(rack)}"]
     if hosts[0].pod is not None:
-        lines.append(f"    pod: {_quoted(hosts[0].pod)}")
+        lines.append(f"    pod: {_quote(hosts[0].pod)}")
     if link is not None:
         lines.append(f"    link: {rate_text(link)}")
     usual: dict[str, str] = {}
@@ -149,9 +151,9 @@ def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
         own = {key: _value(host, key) for key in ("nic", "cpus", "memory")}
         differs = [f"{key}: {value}" for key, value in own.items() if value not in (None, usual.get(key))]
         if differs:
-            lines.append(f"      - {{ {', '.join([f'name: {_quoted(host.name)}', *differs])} }}")
+            lines.append(f"      - {{ {', '.join([f'name: {_quote(host.name)}', *differs])} }}")
         else:
-            lines.append(f"      - name: {_quoted(host.name)}")
+            lines.append(f"      - name: {_quote(host.name)}")
     return lines
 
 

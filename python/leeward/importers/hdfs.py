@@ -32,24 +32,24 @@ def read(topology: Topology) -> None:
         if line.strip() and not line.lstrip().startswith("#")
     ]
     rack: str | None = None
-    found: list[tuple[str, int, str, str]] = []
+    entries: list[tuple[str, int, str, str]] = []
     for file, number, line in lines:
         words = line.split()
         if words[0] == "Rack:":
             rack = _path(file, number, " ".join(words[1:]))
         elif rack is not None and line[0].isspace():
             host = _datanode(topology, file, number, line.strip())
-            found += [] if host is None else [(file, number, host, rack)]
+            entries += [] if host is None else [(file, number, host, rack)]
         elif len(words) != 2:
             message = f"`{line.strip()[:60]}`: expected a host and its rack, as in `node1 /rack7`"
             raise InputError(file, number, None, None, message)
         else:
             rack = None
-            found.append((file, number, words[0], _path(file, number, words[1])))
-    resolved = any(path != DEFAULT_RACK for *_, path in found)
+            entries.append((file, number, words[0], _path(file, number, words[1])))
+    has_racks = any(path != DEFAULT_RACK for *_, path in entries)
     depths: dict[int, tuple[str, int, str]] = {}
-    for file, number, host, path in found:
-        if resolved and path == DEFAULT_RACK:
+    for file, number, host, path in entries:
+        if has_racks and path == DEFAULT_RACK:
             topology.left_out.count("default-rack", 1, host)
             continue
         *above, last = path.strip("/").split("/")
@@ -59,10 +59,10 @@ def read(topology: Topology) -> None:
             message = f"`{other}`: a rack as deep as `{one}` was expected; HDFS wants all alike"
             raise InputError(file, number, None, "rack", message)
         pod = topology.name(".".join(above), file, number, "rack") if above else None
-        placed = Host(
+        entry = Host(
             topology.name(host, file, number, "host"), topology.name(last, file, number, "rack"), pod
         )
-        topology.add(placed, file, number)
+        topology.add(entry, file, number)
 
 
 def _path(file: str, number: int, text: str) -> str:

@@ -6,7 +6,7 @@ from itertools import product
 _NUMBERS = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 
 
-def expanded(text: str, most: int) -> list[str]:
+def expand(text: str, most: int) -> list[str]:
     """Names of a list, in its order; numbers keep their leading zeros.
 
     Args:
@@ -31,7 +31,7 @@ def expanded(text: str, most: int) -> list[str]:
             count *= len(choice)
         if count + len(names) > most:
             raise ValueError(f"`{part[:60]}`: more than {most:,} names")
-        names += ["".join(chosen) for chosen in product(*choices)]
+        names += ["".join(choice_parts) for choice_parts in product(*choices)]
     return names
 
 

@@ -50,8 +50,8 @@ def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> N
         for field, node in _items(topology, file, text):
             _add(topology, file, field, node, (racks, pods), others)
     if not topology.hosts and "no-rack-label" in topology.left_out.counts:
-        wanted = " or ".join(racks)
-        error = InputError(topology.files[0], None, None, None, f"no node has a label {wanted}")
+        keys = " or ".join(racks)
+        error = InputError(topology.files[0], None, None, None, f"no node has a label {keys}")
         if others:
             error.add_note(f"labels that nodes have: {', '.join(list(others)[:_MOST_LABELS])}")
         error.add_note("--rack-label KEY says which label names a node's rack")
@@ -60,7 +60,7 @@ def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> N
 
 def _items(topology: Topology, file: str, text: str) -> list[tuple[str, dict[str, Any]]]:
     """Nodes of a file and their names in errors."""
-    content = _parsed(file, text)
+    content = _parse(file, text)
     if isinstance(content, dict) and content.get("kind") == "Node":
         return [("Node", content)]
     items = content.get("items") if isinstance(content, dict) else content
@@ -79,7 +79,7 @@ def _items(topology: Topology, file: str, text: str) -> list[tuple[str, dict[str
     return result
 
 
-def _parsed(file: str, text: str) -> Any:
+def _parse(file: str, text: str) -> Any:
     try:
         if text.lstrip()[:1] in ("{", "["):
             return json.loads(text)
@@ -111,7 +111,7 @@ def _add(
     file: str,
     field: str,
     node: dict[str, Any],
-    wanted: tuple[tuple[str, ...], tuple[str, ...]],
+    keys: tuple[tuple[str, ...], tuple[str, ...]],
     others: dict[str, None],
 ) -> None:
     """Adds one node."""
@@ -120,26 +120,26 @@ def _add(
     for key, value in labels.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise InputError(file, None, None, f"{field}.metadata.labels", f"`{key}`: expected texts")
-    called = metadata.get("name") or labels.get("kubernetes.io/hostname")
-    if not isinstance(called, str):
+    name = metadata.get("name") or labels.get("kubernetes.io/hostname")
+    if not isinstance(name, str):
         raise InputError(file, None, None, f"{field}.metadata.name", "expected the node's name, a text")
-    racks, pods = wanted
+    racks, pods = keys
     rack = next((key for key in racks if labels.get(key)), None)
     if rack is None:
         others.update(dict.fromkeys(sorted(labels)))
-        topology.left_out.count("no-rack-label", 1, called)
+        topology.left_out.count("no-rack-label", 1, name)
         return
     pod = next((key for key in pods if labels.get(key)), None)
-    used = {rack, pod}
-    unread = [key for key in labels if _TOPOLOGY.fullmatch(key) and key not in used]
-    topology.left_out.count("label-not-used", len(unread), *unread[:3])
+    label_keys = {rack, pod}
+    other_keys = [key for key in labels if _TOPOLOGY.fullmatch(key) and key not in label_keys]
+    topology.left_out.count("label-not-used", len(other_keys), *other_keys[:3])
     status = _object(file, f"{field}.status", node.get("status") or {})
     capacity = _object(file, f"{field}.status.capacity", status.get("capacity") or {})
     cpus = _quantity(file, f"{field}.status.capacity.cpu", capacity.get("cpu"))
     memory = _quantity(file, f"{field}.status.capacity.memory", capacity.get("memory"))
     where = f"{field}.metadata.labels"
     host = Host(
-        topology.name(called, file, None, f"{field}.metadata.name"),
+        topology.name(name, file, None, f"{field}.metadata.name"),
         topology.name(labels[rack], file, None, where),
         None if pod is None else topology.name(labels[pod], file, None, where),
         None if cpus is None else _cpus(cpus),

@@ -31,7 +31,7 @@ Link = tuple[str, str]
 
 
 @dataclass
-class _Seen:
+class _View:
     """Union of all files.
 
     `links` has for each pair of devices, and each end with a view, the speeds of the ports between them (0 if
@@ -39,7 +39,7 @@ class _Seen:
     """
 
     links: dict[Link, dict[str, list[int]]] = field(default_factory=dict)
-    described: set[str] = field(default_factory=set)
+    announcers: set[str] = field(default_factory=set)
     switches: set[str] = field(default_factory=set)
     places: dict[str, str] = field(default_factory=dict)
 
@@ -50,14 +50,14 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
     Raises:
         InputError: A file is not of that form, or no host has a link to a switch.
     """
-    seen = _Seen()
+    view = _View()
     for file, text in topology.texts():
-        _file(topology, file, text, seen)
+        _file(topology, file, text, view)
     near: dict[str, dict[str, None]] = {}
-    for one, other in seen.links:
+    for one, other in view.links:
         near.setdefault(one, {})[other] = None
         near.setdefault(other, {})[one] = None
-    switches, top = _roles(seen, near, tors, spines)
+    switches, top = _roles(view, near, tors, spines)
     racks = _Groups()
     homes: dict[str, str] = {}
     for name, beside in near.items():
@@ -70,7 +70,7 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
         homes[name] = above[0]
         for tor in above:
             racks.join(above[0], tor)
-    _add(topology, seen, near, racks, homes, switches - top)
+    _add(topology, view, near, racks, homes, switches - top)
     if not topology.hosts:
         error = InputError(topology.files[0], None, None, None, "no host is linked to a switch")
         error.add_note("--tors and --spines say which names are switches, such as --tors 'leaf-*'")
@@ -78,7 +78,7 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
 
 
 def _roles(
-    seen: _Seen, near: dict[str, dict[str, None]], tors: str | None, spines: str | None
+    view: _View, near: dict[str, dict[str, None]], tors: str | None, spines: str | None
 ) -> tuple[set[str], set[str]]:
     """Switches, and those of them that are ToRs."""
     joining = {name for name in near if spines is not None and fnmatchcase(name, spines)}
@@ -87,15 +87,15 @@ def _roles(
         top = {name for name in near if fnmatchcase(name, tors)}
         return top | joining, top - joining
     # A device without a view is a switch if it has a link to a device that is known to be none.
-    stations = seen.described - seen.switches
-    silent = {name for name in near.keys() - seen.described if stations.intersection(near[name])}
-    switches = (near.keys() & (seen.switches | silent)) | joining
+    stations = view.announcers - view.switches
+    silent = {name for name in near.keys() - view.announcers if stations.intersection(near[name])}
+    switches = (near.keys() & (view.switches | silent)) | joining
     return switches, {name for name in switches - joining if near[name].keys() - switches}
 
 
 def _add(
     topology: Topology,
-    seen: _Seen,
+    view: _View,
     near: dict[str, dict[str, None]],
     racks: "_Groups",
     homes: dict[str, str],
@@ -103,8 +103,8 @@ def _add(
 ) -> None:
     """Adds hosts by the rack of one of their ToRs, racks by pod, and speeds."""
     members: dict[str, list[str]] = {}
-    used = {tor for name in homes for tor in near[name] if racks.of(tor) == racks.of(homes[name])}
-    for tor in sorted(used):
+    tors_used = {tor for name in homes for tor in near[name] if racks.of(tor) == racks.of(homes[name])}
+    for tor in sorted(tors_used):
         members.setdefault(racks.of(tor), []).append(tor)
     pods = _Groups()
     above: dict[str, list[str]] = {}
@@ -112,22 +112,22 @@ def _add(
         above[rack] = sorted({other for tor in of for other in near[tor] if other in joining})
         for spine in above[rack]:
             pods.join(above[rack][0], spine)
-    called = {rack: "_".join(of) for rack, of in members.items()}
-    for several in (name for rack, name in called.items() if len(members[rack]) > 1):
+    name_of_rack = {rack: "_".join(of) for rack, of in members.items()}
+    for several in (name for rack, name in name_of_rack.items() if len(members[rack]) > 1):
         topology.notes.append(f"rack {several} has several ToRs")
     under: dict[str, list[str]] = {}
     for spine in sorted({spine for of in above.values() for spine in of}):
         under.setdefault(pods.of(spine), []).append(spine)
     for rack, spines in above.items():
-        speeds = [_speed(seen, tor, spine) for tor in members[rack] for spine in spines if spine in near[tor]]
+        speeds = [_speed(view, tor, spine) for tor in members[rack] for spine in spines if spine in near[tor]]
         if speeds and all(speeds):
-            topology.rack_links[called[rack]] = sum(speeds)
+            topology.rack_links[name_of_rack[rack]] = sum(speeds)
     for name, tor in homes.items():
         rack = racks.of(tor)
         pod = "_".join(under[pods.of(above[rack][0])]) if above[rack] else None
-        speeds = [_speed(seen, name, other) for other in near[name] if other in members[rack]]
-        host = Host(name, called[rack], pod, nic_bps=sum(speeds) if all(speeds) else None)
-        topology.add(host, seen.places[name])
+        speeds = [_speed(view, name, other) for other in near[name] if other in members[rack]]
+        host = Host(name, name_of_rack[rack], pod, nic_bps=sum(speeds) if all(speeds) else None)
+        topology.add(host, view.places[name])
 
 
 class _Groups:
@@ -142,8 +142,8 @@ class _Groups:
         while (to := self._to.setdefault(name, name)) != name:
             path.append(name)
             name = to
-        for passed in path:
-            self._to[passed] = name
+        for member in path:
+            self._to[member] = name
         return name
 
     def join(self, one: str, other: str) -> None:
@@ -152,49 +152,49 @@ class _Groups:
         self._to[second] = first
 
 
-def _speed(seen: _Seen, one: str, other: str) -> int:
+def _speed(view: _View, one: str, other: str) -> int:
     """Rate of all links between two devices; 0 if one of them is unknown."""
-    ends = seen.links.get((one, other) if one < other else (other, one), {})
+    ends = view.links.get((one, other) if one < other else (other, one), {})
     most = max(ends.values(), key=lambda ports: (len(ports), min(ports)), default=[])
     return sum(most) if all(most) else 0
 
 
-def _file(topology: Topology, file: str, text: str, seen: _Seen) -> None:
+def _file(topology: Topology, file: str, text: str, view: _View) -> None:
     """Reads the view of one device."""
     local, neighbours = topology.name(Path(file).stem, file, None, None), []
     for document in _documents(file, text):
         if not isinstance(document, dict):
             raise InputError(file, None, None, None, "expected `lldp`, as lldpctl -f json prints it")
         if "local-chassis" in document:
-            for _, chassis in _named(_first(document["local-chassis"]), "chassis"):
+            for _, chassis in _chassis_below(_first(document["local-chassis"]), "chassis"):
                 local = topology.name(_device(file, "local-chassis", chassis), file, None, "local-chassis")
-                _note(seen, local, chassis, file)
+                _note(view, local, chassis, file)
         elif "lldp" in document:
             neighbours += _interfaces(file, document["lldp"])
         else:
             raise InputError(file, None, None, None, "expected `lldp`, as lldpctl -f json prints it")
-    seen.places.setdefault(local, file)
+    view.places.setdefault(local, file)
     for port, interface in neighbours:
         field = f"lldp.{port}"
-        for _, chassis in _named(interface, "chassis"):
+        for _, chassis in _chassis_below(interface, "chassis"):
             other = topology.name(_device(file, field, chassis), file, None, field)
             if other == local:
                 topology.left_out.count("own-neighbour", 1, f"{local}: {port}")
                 continue
-            _note(seen, other, chassis, file)
+            _note(view, other, chassis, file)
             pair = (local, other) if local < other else (other, local)
-            seen.links.setdefault(pair, {}).setdefault(local, []).append(_port_speed(interface))
+            view.links.setdefault(pair, {}).setdefault(local, []).append(_port_speed(interface))
     topology.left_out.count("no-neighbours", int(not neighbours), local)
 
 
-def _note(seen: _Seen, name: str, chassis: dict[str, Any], file: str) -> None:
+def _note(view: _View, name: str, chassis: dict[str, Any], file: str) -> None:
     """Keeps the announcement of a device."""
-    seen.places.setdefault(name, file)
-    seen.described.add(name)
+    view.places.setdefault(name, file)
+    view.announcers.add(name)
     for capability in _several(chassis.get("capability")):
         enabled = isinstance(capability, dict) and capability.get("enabled") is True
         if enabled and capability.get("type") in _SWITCH:
-            seen.switches.add(name)
+            view.switches.add(name)
 
 
 def _documents(file: str, text: str) -> Iterator[Any]:
@@ -245,16 +245,16 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
                 continue
             for port, interface in one.items():
                 # Several neighbours of one port are a list.
-                for seen in _several(interface):
-                    if not isinstance(seen, dict):
+                for view in _several(interface):
+                    if not isinstance(view, dict):
                         raise InputError(
                             file, None, None, f"lldp.interface.{port[:40]}", "expected an object"
                         )
-                    result.append((port, seen))
+                    result.append((port, view))
     return result
 
 
-def _named(of: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _chassis_below(of: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Chassis below a key, each with its name (in json the key of the chassis) as a field."""
     for one in _several(of.get(key)):
         if not isinstance(one, dict):
@@ -269,10 +269,10 @@ def _named(of: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]
 
 def _device(file: str, field: str, chassis: dict[str, Any]) -> str:
     """Name of a device, or the id of its chassis."""
-    called = _text(chassis.get("name")) or _text(chassis.get("id"))
-    if not called:
+    name = _text(chassis.get("name")) or _text(chassis.get("id"))
+    if not name:
         raise InputError(file, None, None, field, "expected a chassis with a name or an id")
-    return called
+    return name
 
 
 def _port_speed(interface: dict[str, Any]) -> int:

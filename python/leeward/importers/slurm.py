@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from leeward.errors import InputError
-from leeward.importers.hostlist import expanded
+from leeward.importers.hostlist import expand
 from leeward.importers.topology import MOST_HOSTS, Host, Topology
 
 _KEYS = {"switchname": {"switchname", "nodes", "switches", "linkspeed"}, "blockname": {"blockname", "nodes"}}
@@ -35,22 +35,22 @@ def read(topology: Topology) -> None:
     Raises:
         InputError: A line is invalid, or switches form a cycle.
     """
-    known = _Switches()
+    tree = _Switches()
     for file, text in topology.texts():
         for number, line in _lines(text):
-            _line(topology, (file, number), line, known)
+            _line(topology, (file, number), line, tree)
     parents: dict[str, str] = {}
-    for switch, ((file, number), below) in known.switches.items():
+    for switch, ((file, number), below) in tree.switches.items():
         for child in below:
-            if child not in known.nodes and child not in known.switches:
+            if child not in tree.nodes and child not in tree.switches:
                 message = f"`{child[:60]}`: no line says what is below this switch"
                 raise InputError(file, number, None, "Switches", message)
             if parents.setdefault(child, switch) != switch:
-                kept = parents[child]
-                topology.left_out.count("second-parent", 1, f"{child}: below {kept}, not below {switch}")
-    above = {switch: _above(switch, parents, place) for switch, (place, _) in known.nodes.items()}
-    _count_levels(topology, list(above.values()), known)
-    for switch, ((file, number), below) in known.nodes.items():
+                parent = parents[child]
+                topology.left_out.count("second-parent", 1, f"{child}: below {parent}, not below {switch}")
+    above = {switch: _above(switch, parents, place) for switch, (place, _) in tree.nodes.items()}
+    _count_levels(topology, list(above.values()), tree)
+    for switch, ((file, number), below) in tree.nodes.items():
         rack = topology.name(switch, file, number, "SwitchName")
         pod = topology.name(above[switch][0], file, number, "SwitchName") if above[switch] else None
         for node in below:
@@ -69,14 +69,14 @@ def _above(switch: str, parents: dict[str, str], place: Place) -> list[str]:
     return result
 
 
-def _count_levels(topology: Topology, above: list[list[str]], known: _Switches) -> None:
+def _count_levels(topology: Topology, above: list[list[str]], tree: _Switches) -> None:
     """Counts the levels above a tree of racks, pods and one core."""
     topmost = {line[-1] for line in above if line}
     # A single switch above everything is the core.
     levels = max(map(len, above), default=0) - 1 - (len(topmost) == 1)
     topology.left_out.count("level-above-pods", max(levels, 0))
-    used = {switch for line in above for switch in line}
-    empty = [switch for switch in known.switches if switch not in used]
+    with_nodes = {switch for line in above for switch in line}
+    empty = [switch for switch in tree.switches if switch not in with_nodes]
     topology.left_out.count("switch-without-nodes", len(empty), *empty[:3])
 
 
@@ -98,7 +98,7 @@ def _lines(text: str) -> list[tuple[int, str]]:
     return result
 
 
-def _line(topology: Topology, place: Place, line: str, known: _Switches) -> None:
+def _line(topology: Topology, place: Place, line: str, tree: _Switches) -> None:
     """Reads one line."""
     words = {match["key"].lower(): match["value"].strip('"') for match in _WORD.finditer(line)}
     if _WORD.sub("", line).strip() or not words:
@@ -119,18 +119,18 @@ def _line(topology: Topology, place: Place, line: str, known: _Switches) -> None
         expected = "Nodes=" if kind == "blockname" else "either Nodes= or Switches="
         raise InputError(*place, None, words[kind][:60], f"expected {expected}")
     key = "nodes" if "nodes" in words else "switches"
-    below = _names(place, key, words[key], known)
-    for name in _names(place, kind, words[kind], known):
-        if before := known.nodes.get(name) or known.switches.get(name):
+    below = _names(place, key, words[key], tree)
+    for name in _names(place, kind, words[kind], tree):
+        if before := tree.nodes.get(name) or tree.switches.get(name):
             message = f"line {before[0][1]} of {before[0][0]} says already what is below it"
             raise InputError(*place, None, name[:60], message)
-        (known.nodes if key == "nodes" else known.switches)[name] = (place, below)
+        (tree.nodes if key == "nodes" else tree.switches)[name] = (place, below)
 
 
-def _names(place: Place, key: str, text: str, known: _Switches) -> list[str]:
+def _names(place: Place, key: str, text: str, tree: _Switches) -> list[str]:
     try:
-        names = expanded(text, known.room)
+        names = expand(text, tree.room)
     except ValueError as error:
         raise InputError(*place, None, key, str(error)) from None
-    known.room -= len(names)
+    tree.room -= len(names)
     return names

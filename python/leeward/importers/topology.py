@@ -54,7 +54,7 @@ class Topology:
     rack_links: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     left_out: Discards = field(default_factory=Discards)
-    _known: dict[str, Host] = field(default_factory=dict, repr=False)
+    _host_by_name: dict[str, Host] = field(default_factory=dict, repr=False)
 
     def texts(self) -> list[tuple[str, str]]:
         """Name and text of each file.
@@ -62,7 +62,7 @@ class Topology:
         Raises:
             InputError: A file cannot be read, is larger than `MOST_BYTES` or is not text.
         """
-        made = []
+        result = []
         for file in self.files:
             try:
                 with Path(file).open("rb") as stream:
@@ -73,25 +73,25 @@ class Topology:
             if len(content) > MOST_BYTES:
                 raise InputError(file, None, None, None, f"larger than {MOST_BYTES // 2**20} MiB")
             try:
-                made.append((file, content.decode("utf-8-sig")))
+                result.append((file, content.decode("utf-8-sig")))
             except UnicodeDecodeError as error:
                 line = content.count(b"\n", 0, error.start) + 1
                 raise InputError(file, line, None, None, "this is no text in UTF-8") from None
-        return made
+        return result
 
-    def name(self, given: str, file: str, line: int | None, field: str | None) -> str:
+    def name(self, text: str, file: str, line: int | None, field: str | None) -> str:
         """A valid name for cluster files: `-` replaces other letters, which are counted.
 
         Raises:
             InputError: No letter is left.
         """
-        made = _NOT_IN_NAMES.sub("-", given.strip()).strip("-")
-        if not made:
-            message = f"`{given[:60]}`: expected a name of letters, digits, `.`, `_` and `-`"
+        valid = _NOT_IN_NAMES.sub("-", text.strip()).strip("-")
+        if not valid:
+            message = f"`{text[:60]}`: expected a name of letters, digits, `.`, `_` and `-`"
             raise InputError(file, line, None, field, message)
-        if made != given:
-            self.left_out.count("renamed", 1, f"{given[:60]} is {made[:60]}")
-        return made
+        if valid != text:
+            self.left_out.count("renamed", 1, f"{text[:60]} is {valid[:60]}")
+        return valid
 
     def add(self, host: Host, file: str, line: int | None = None, field: str | None = None) -> None:
         """Adds a host; a repeated one is counted, and stays at its first place.
@@ -99,7 +99,7 @@ class Topology:
         Raises:
             InputError: There are more than `MOST_HOSTS`.
         """
-        before = self._known.setdefault(host.name, host)
+        before = self._host_by_name.setdefault(host.name, host)
         if before is host:
             if len(self.hosts) == MOST_HOSTS:
                 raise InputError(file, line, None, field, f"more than {MOST_HOSTS:,} hosts")
@@ -124,39 +124,39 @@ class Topology:
             if counts:
                 error.add_note(f"left out: {counts}")
             raise error
-        found = {host.pod for host in self.hosts if host.pod is not None}
-        if found and (not pods or len(found) == 1):
-            self.left_out.count("one-pod" if pods else "no-pods", len(found), *sorted(found)[:3])
+        pod_names = {host.pod for host in self.hosts if host.pod is not None}
+        if pod_names and (not pods or len(pod_names) == 1):
+            self.left_out.count("one-pod" if pods else "no-pods", len(pod_names), *sorted(pod_names)[:3])
             self.hosts = [replace(host, pod=None) for host in self.hosts]
-            found = set()
-        if not found:
+            pod_names = set()
+        if not pod_names:
             return
         for host in self.hosts:
             if host.pod is None:
-                message = f"rack {host.rack}: it is in no pod, and others are ({min(found)})"
+                message = f"rack {host.rack}: it is in no pod, and others are ({min(pod_names)})"
                 error = InputError(self.files[0], None, None, None, message)
                 error.add_note("--no-pods joins all racks in one core")
                 raise error
         within: dict[str, set[str | None]] = {}
         for host in self.hosts:
             within.setdefault(host.rack, set()).add(host.pod)
-        twice = {rack for rack, of in within.items() if len(of) > 1 or rack in found}
-        taken = (within.keys() - twice) | found
-        for rack in sorted(twice):
+        ambiguous = {rack for rack, of in within.items() if len(of) > 1 or rack in pod_names}
+        used_names = (within.keys() - ambiguous) | pod_names
+        for rack in sorted(ambiguous):
             for full in sorted(f"{pod}.{rack}" for pod in within[rack]):
-                if full in taken:
+                if full in used_names:
                     message = f"rack {rack}: several pods have one, and the name {full} is taken"
                     raise InputError(self.files[0], None, None, None, message)
-                taken.add(full)
+                used_names.add(full)
                 self.left_out.count("renamed", 1, f"{rack} is {full}")
         self.hosts = [
-            replace(host, rack=f"{host.pod}.{host.rack}") if host.rack in twice else host
+            replace(host, rack=f"{host.pod}.{host.rack}") if host.rack in ambiguous else host
             for host in self.hosts
         ]
 
     def racks(self) -> dict[str, list[Host]]:
         """Hosts of each rack, racks in the order of the files."""
-        made: dict[str, list[Host]] = {}
+        result: dict[str, list[Host]] = {}
         for host in self.hosts:
-            made.setdefault(host.rack, []).append(host)
-        return made
+            result.setdefault(host.rack, []).append(host)
+        return result

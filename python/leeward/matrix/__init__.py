@@ -11,7 +11,7 @@ of the fit, beside that of each alone (`scoring`).
                                                            -> score   -> Score: the errors of all predictors
 """
 
-from leeward.matrix.capturing import BY, CONTENTS, SIZES, Capture, capture
+from leeward.matrix.captures import BY, CONTENTS, SIZES, Capture, capture
 from leeward.matrix.lists import read
 from leeward.matrix.predictor import Model, Prediction, predict
 from leeward.matrix.scoring import PREDICTORS, Figure, Score, Scored, score

@@ -27,11 +27,11 @@ from leeward.matrix.series import (
     LEAST_BYTES,
     MOST_BYTES,
     Series,
+    check_order,
     check_tasks,
     check_values,
     is_bytes,
     natural,
-    ordered,
     seconds,
 )
 
@@ -62,10 +62,10 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
         InputError: The file cannot be read, or a line of it or an argument is invalid.
     """
     length = seconds(interval)
-    order = None if tasks is None else ordered(tasks)
+    order = None if tasks is None else check_order(tasks)
     name = str(path)
     if not name.strip():
-        raise _wrong("path", "expected a path, not an empty text")
+        raise _input_error("path", "expected a path, not an empty text")
     try:
         with Path(path).open("rb") as file:
             magic = file.read(6)
@@ -79,8 +79,10 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
             return _list(cast("BinaryIO", opened), name, length, order, head.delimiter)
     except OSError as error:
         if isinstance(error, gzip.BadGzipFile):
-            raise _wrong(name, f"not readable as gzip: {error}") from None
-        raise _wrong(name, "no such file" if isinstance(error, FileNotFoundError) else _why(error)) from None
+            raise _input_error(name, f"not readable as gzip: {error}") from None
+        raise _input_error(
+            name, "no such file" if isinstance(error, FileNotFoundError) else _why(error)
+        ) from None
 
 
 def _parquet(path: str | PathLike[str]) -> IO[bytes]:
@@ -89,36 +91,40 @@ def _parquet(path: str | PathLike[str]) -> IO[bytes]:
     try:
         return BytesIO(as_csv(path, list(COLUMNS)))
     except ValueError as error:
-        raise _wrong(str(path), str(error)) from None
+        raise _input_error(str(path), str(error)) from None
 
 
 def _list(
     opened: IO[bytes], name: str, length: int, order: tuple[str, ...] | None, delimiter: str = ","
 ) -> Series:
     """A list of transfers, summed."""
-    known: dict[str, int] = {}
-    seen: dict[str, int] = {}
+    number_of: dict[str, int] = {}
+    number_of_text: dict[str, int] = {}
     starts, sources, targets, sizes = array("q"), array("q"), array("q"), array("d")
     with TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
         for line, (time, source, target, size) in _lines(text, name, delimiter):
             starts.append(math.floor(_number(name, line, "t_s", time, "seconds") / length))
             for column, tasks, task in (("src", sources, source), ("dst", targets, target)):
                 # Most lines name tasks of earlier lines.
-                if task not in seen:
-                    seen[task] = known.setdefault(_task(name, line, column, task), len(known))
-                    check_tasks(len(known), name)
-                tasks.append(seen[task])
+                if task not in number_of_text:
+                    number_of_text[task] = number_of.setdefault(
+                        _task(name, line, column, task), len(number_of)
+                    )
+                    check_tasks(len(number_of), name)
+                tasks.append(number_of_text[task])
             sizes.append(_number(name, line, "bytes", size, "bytes"))
     if not sizes:
-        raise _wrong(name, "no lines; expected at least one transfer")
+        raise _input_error(name, "no lines; expected at least one transfer")
     pairs = numpy.array([sources, targets]).T
-    return summed(name, length, tuple(known), numpy.array(starts), pairs, numpy.array(sizes), order)
+    return sum_transfers(
+        name, length, tuple(number_of), numpy.array(starts), pairs, numpy.array(sizes), order
+    )
 
 
-def summed(
+def sum_transfers(
     name: str,
     length: int,
-    known: Sequence[str],
+    tasks: Sequence[str],
     starts: Ints,
     ends: Ints,
     sizes: Floats,
@@ -129,16 +135,16 @@ def summed(
     Args:
         name: Name of the list in errors.
         length: Length of an interval, in seconds.
-        known: Names of tasks.
+        tasks: Names of tasks.
         starts: Number of each transfer's interval, shape (transfers,), at least one.
-        ends: Sender and receiver of each, as indices into `known`, shape (transfers, 2).
+        ends: Sender and receiver of each, as indices into `tasks`, shape (transfers, 2).
         sizes: Bytes of each, shape (transfers,).
         order: All tasks in the order of matrices; by default names are sorted.
 
     Raises:
         InputError: There are too many tasks, or a task is not in `order`.
     """
-    names, places = _places(known, name, None if order is None else tuple(order))
+    names, places = _places(tasks, name, None if order is None else tuple(order))
     first = int(starts.min())
     intervals = int(starts.max()) - first + 1
     ends = places[ends]
@@ -153,32 +159,32 @@ def summed(
         over, pair = numpy.argwhere(values > MOST_BYTES)[0]
         source, target = (names[end] for end in pairs[pair])
         message = f"{source} to {target}, at {(first + int(over)) * length} s: more than {MOST_BYTES:g} bytes"
-        raise _wrong(name, message)
+        raise _input_error(name, message)
     return Series(names, length, pairs.reshape(-1, 2), values)
 
 
 def _places(
-    known: Collection[str], name: str, order: tuple[str, ...] | None
+    tasks: Collection[str], name: str, order: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]]:
     """Names of all tasks in order, and the position in it of each known one."""
-    if order is None and all(re.fullmatch(r"\d{1,18}", task, re.ASCII) for task in known):
-        check_tasks(max(map(int, known)) + 1, name)
-        order = tuple(str(number) for number in range(max(map(int, known)) + 1))
-        places = [int(task) for task in known]
+    if order is None and all(re.fullmatch(r"\d{1,18}", task, re.ASCII) for task in tasks):
+        check_tasks(max(map(int, tasks)) + 1, name)
+        order = tuple(str(number) for number in range(max(map(int, tasks)) + 1))
+        places = [int(task) for task in tasks]
     else:
-        check_tasks(len(known), name)
-        order = tuple(sorted(known, key=lambda task: (natural(task), task))) if order is None else order
+        check_tasks(len(tasks), name)
+        order = tuple(sorted(tasks, key=lambda task: (natural(task), task))) if order is None else order
         at = {task: place for place, task in enumerate(order)}
-        for task in known:
+        for task in tasks:
             if task not in at:
-                raise _wrong(name, f"`{task}`: not one of the {len(order)} tasks that were named")
-        places = [at[task] for task in known]
+                raise _input_error(name, f"`{task}`: not one of the {len(order)} tasks that were named")
+        places = [at[task] for task in tasks]
     return order, numpy.array(places, dtype=numpy.int64)
 
 
 def _lines(text: TextIOWrapper, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Cells of `COLUMNS` in each line, with its number from 1."""
-    rows = csv.reader(_short(text, name), delimiter=delimiter, strict=True)
+    rows = csv.reader(_limited_lines(text, name), delimiter=delimiter, strict=True)
     columns: list[int] | None = None
     try:
         for row in rows:
@@ -196,16 +202,16 @@ def _lines(text: TextIOWrapper, name: str, delimiter: str) -> Iterator[tuple[int
         raise InputError(name, rows.line_num, None, None, f"not readable as CSV: {error}") from None
     except UnicodeDecodeError:
         # Text is decoded in pieces longer than a line.
-        raise _wrong(name, "not text in UTF-8") from None
+        raise _input_error(name, "not text in UTF-8") from None
     except EOFError:
-        raise _wrong(name, "the gzip data ends early: is the file truncated?") from None
+        raise _input_error(name, "the gzip data ends early: is the file truncated?") from None
     except zlib.error as error:
-        raise _wrong(name, f"not readable as gzip: {error}") from None
+        raise _input_error(name, f"not readable as gzip: {error}") from None
     if columns is None:
-        raise _wrong(name, f"empty; expected a header with the columns {', '.join(COLUMNS)}")
+        raise _input_error(name, f"empty; expected a header with the columns {', '.join(COLUMNS)}")
 
 
-def _short(text: TextIOWrapper, name: str) -> Iterator[str]:
+def _limited_lines(text: TextIOWrapper, name: str) -> Iterator[str]:
     """Lines, with limits on their length and number."""
     number = 0
     while line := text.readline(_LONGEST):
@@ -213,27 +219,27 @@ def _short(text: TextIOWrapper, name: str) -> Iterator[str]:
         if len(line) == _LONGEST and not line.endswith("\n"):
             raise InputError(name, number, None, None, f"longer than {_LONGEST:,} letters")
         if number > MOST_LINES + 1:
-            raise _wrong(name, f"more than {MOST_LINES:,} lines")
+            raise _input_error(name, f"more than {MOST_LINES:,} lines")
         yield line
 
 
 def _columns(header: list[str], name: str) -> list[int]:
-    for wanted in COLUMNS:
-        if header.count(wanted) != 1:
-            there = "there twice" if wanted in header else f"missing; there are: {', '.join(header)}"
-            raise InputError(name, 1, None, wanted, f"this column is {there}"[:300])
-    return [header.index(wanted) for wanted in COLUMNS]
+    for column in COLUMNS:
+        if header.count(column) != 1:
+            problem = "there twice" if column in header else f"missing; there are: {', '.join(header)}"
+            raise InputError(name, 1, None, column, f"this column is {problem}"[:300])
+    return [header.index(column) for column in COLUMNS]
 
 
-def _number(name: str, line: int, column: str, text: str, what: str) -> float:
+def _number(name: str, line: int, column: str, text: str, noun: str) -> float:
     try:
         value = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
         value = math.nan
-    right = is_bytes(value) if what == "bytes" else abs(value) <= _LATEST_S
-    if not right:
-        bounds = f"0 to {MOST_BYTES:g}" if what == "bytes" else f"at most {_LATEST_S:g} either way"
-        raise InputError(name, line, None, column, f"`{text[:40]}`: expected {what}, {bounds}")
+    valid = is_bytes(value) if noun == "bytes" else abs(value) <= _LATEST_S
+    if not valid:
+        bounds = f"0 to {MOST_BYTES:g}" if noun == "bytes" else f"at most {_LATEST_S:g} either way"
+        raise InputError(name, line, None, column, f"`{text[:40]}`: expected {noun}, {bounds}")
     return value
 
 
@@ -249,5 +255,5 @@ def _why(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _wrong(name: str, message: str) -> InputError:
+def _input_error(name: str, message: str) -> InputError:
     return InputError(name, None, None, None, message)

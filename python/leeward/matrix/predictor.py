@@ -18,7 +18,7 @@ from typing import Literal
 import numpy
 
 from leeward._arrays import Floats
-from leeward.matrix.past import Past, look_back
+from leeward.matrix.history import History, look_back
 from leeward.matrix.series import Series
 
 Days = Literal["earlier days", "day before"]
@@ -67,22 +67,22 @@ def predict(series: Series) -> Prediction:
     """
     past = look_back(series.bytes, series.day)
     model = fit(series.bytes, past, series.intervals, series.day)
-    return Prediction(series.tasks, series.square(combined(model, past)[-1]), model)
+    return Prediction(series.tasks, series.square(combine(model, past)[-1]), model)
 
 
-def time_of_day(past: Past, days: Days) -> Floats:
+def time_of_day(past: History, days: Days) -> Floats:
     """Bytes at the same time of day; those of the last interval if no such day is known."""
-    known = past.earlier_days if days == "earlier days" else past.day_before
-    return numpy.where(numpy.isnan(known), past.last, known)
+    at_time = past.earlier_days if days == "earlier days" else past.day_before
+    return numpy.where(numpy.isnan(at_time), past.last, at_time)
 
 
-def combined(model: Model, past: Past) -> Floats:
+def combine(model: Model, past: History) -> Floats:
     """Predictions of a model for each interval, shape (intervals + 1, pairs)."""
     daily = time_of_day(past, model.days)
     return _between(model.last_hour, past.last, daily)
 
 
-def fit(values: Floats, past: Past, until: int, day: int) -> Model:
+def fit(values: Floats, past: History, until: int, day: int) -> Model:
     """Chooses and fits a model.
 
     Args:
@@ -94,8 +94,8 @@ def fit(values: Floats, past: Past, until: int, day: int) -> Model:
     # Pairs without traffic so far teach nothing; without them sums do not depend on later senders.
     active = values[:until].any(axis=0)
     learnt = values[:until, active]
-    seen = Past(*(of[:until, active] for of in (past.last, past.day_before, past.earlier_days, past.mean)))
-    models = [_fitted(learnt, seen, days, scope, day) for days, scope in CANDIDATES]
+    seen = History(*(of[:until, active] for of in (past.last, past.day_before, past.earlier_days, past.mean)))
+    models = [_fit(learnt, seen, days, scope, day) for days, scope in CANDIDATES]
     best = min(models, key=lambda model: numpy.inf if model.validation is None else model.validation)
     weights = numpy.ones(values.shape[1])
     if best.learnt_hours and best.scope == "all pairs":
@@ -107,7 +107,7 @@ def fit(values: Floats, past: Past, until: int, day: int) -> Model:
     return replace(best, last_hour=weights)
 
 
-def _fitted(learnt: Floats, past: Past, days: Days, scope: Scope, day: int) -> Model:
+def _fit(learnt: Floats, past: History, days: Days, scope: Scope, day: int) -> Model:
     """A model of pairs with traffic, with its validation."""
     daily = time_of_day(past, days)
     rows = max(len(learnt) - day, 0) if learnt.size else 0
@@ -117,15 +117,15 @@ def _fitted(learnt: Floats, past: Past, days: Days, scope: Scope, day: int) -> M
         rolling = _quotients(above, below, rolling)
     # Validation begins after a quarter of a day, at least.
     first = day + max(day // 4, 1)
-    wrong = None
+    validation = None
     if first < len(learnt):
         result = _between(rolling[first:-1], past.last[first:], daily[first:])
-        sent = float(learnt[first:].sum())
-        wrong = float(numpy.abs(result - learnt[first:]).sum()) / sent if sent > 0 else None
-    return Model(days, scope, rolling[-1].copy(), rows, wrong)
+        total = float(learnt[first:].sum())
+        validation = float(numpy.abs(result - learnt[first:]).sum()) / total if total > 0 else None
+    return Model(days, scope, rolling[-1].copy(), rows, validation)
 
 
-def _shared(learnt: Floats, past: Past, days: Days) -> Floats:
+def _shared(learnt: Floats, past: History, days: Days) -> Floats:
     """Weight of all pairs by the fit to the intervals before each, and to all."""
     above, below = _sums(learnt, past.last, time_of_day(past, days))
     # Each pair counts in proportion to its own mean, or the largest would decide for all.

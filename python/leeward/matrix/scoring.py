@@ -15,8 +15,8 @@ import numpy
 
 from leeward._arrays import Floats
 from leeward.errors import InputError
-from leeward.matrix.past import look_back
-from leeward.matrix.predictor import Model, combined, fit, time_of_day
+from leeward.matrix.history import look_back
+from leeward.matrix.predictor import Model, combine, fit, time_of_day
 from leeward.matrix.series import Series
 
 COMBINATION = "combination"
@@ -81,7 +81,7 @@ def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
         InputError: The share is invalid, or later intervals have no traffic.
     """
     learnt = learnt_of(series, train)
-    model, made = held_out(series, learnt)
+    model, predictions = held_out(series, learnt)
     sent = series.bytes[learnt:]
     if not sent.any():
         message = (
@@ -89,16 +89,20 @@ def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
         )
         raise InputError("series", None, None, None, message)
     has = sent.any(axis=1)
-    columns = [sent.sum(axis=1), has, *(row for name in PREDICTORS for row in _errors(made[name], sent))]
+    columns = [
+        sent.sum(axis=1),
+        has,
+        *(row for name in PREDICTORS for row in _errors(predictions[name], sent)),
+    ]
     by_interval = numpy.column_stack(columns).astype(numpy.float64)
-    found = _figures(by_interval.sum(axis=0))
-    again = _resampled(by_interval, max(series.day // 4, 1), seed)
+    figures_of_all = _figures(by_interval.sum(axis=0))
+    resamples = _resample(by_interval, max(series.day // 4, 1), seed)
     scored = []
     for at, name in enumerate(PREDICTORS):
-        above = float(found[at, 0] - found[0, 0])
-        figures = [Figure(float(value), None) for value in (*found[at], above)]
-        if again is not None:
-            spread = [*again[:, at].T, again[:, at, 0] - again[:, 0, 0]]
+        above = float(figures_of_all[at, 0] - figures_of_all[0, 0])
+        figures = [Figure(float(value), None) for value in (*figures_of_all[at], above)]
+        if resamples is not None:
+            spread = [*resamples[:, at].T, resamples[:, at, 0] - resamples[:, 0, 0]]
             figures = [Figure(one.value, _interval(of)) for one, of in zip(figures, spread, strict=True)]
         scored.append(Scored(name, *figures))
     return Score(series.intervals, learnt, len(series.pairs), model, tuple(scored))
@@ -123,13 +127,13 @@ def held_out(series: Series, learnt: int) -> tuple[Model, dict[str, Floats]]:
     """Predictions of each predictor for the intervals after the first `learnt`, shape (intervals, pairs)."""
     past = look_back(series.bytes, series.day)
     model = fit(series.bytes, past, learnt, series.day)
-    made = {
-        COMBINATION: combined(model, past),
+    predictions = {
+        COMBINATION: combine(model, past),
         "last hour": past.last,
         "time of day": time_of_day(past, model.days),
         "mean of the past": past.mean,
     }
-    return model, {name: predicted[learnt:-1] for name, predicted in made.items()}
+    return model, {name: predicted[learnt:-1] for name, predicted in predictions.items()}
 
 
 def _errors(predicted: Floats, sent: Floats) -> Floats:
@@ -137,14 +141,14 @@ def _errors(predicted: Floats, sent: Floats) -> Floats:
 
     Relative errors are 0 where nothing was sent.
     """
-    wrong = numpy.abs(predicted - sent)
+    errors = numpy.abs(predicted - sent)
     sums = sent.sum(axis=1)
     result = numpy.zeros((4, len(sent)))
-    result[0] = wrong.sum(axis=1)
+    result[0] = errors.sum(axis=1)
     numpy.divide(numpy.abs(predicted.sum(axis=1) - sums), sums, out=result[1], where=sums > 0)
     for at in numpy.flatnonzero(sums > 0):
         some = sent[at] > 0
-        result[2:, at] = numpy.quantile(wrong[at, some] / sent[at, some], (0.5, 0.9))
+        result[2:, at] = numpy.quantile(errors[at, some] / sent[at, some], (0.5, 0.9))
     return result
 
 
@@ -161,7 +165,7 @@ def _figures(sums: Floats) -> Floats:
     return result
 
 
-def _resampled(by_interval: Floats, run: int, seed: int) -> Floats | None:
+def _resample(by_interval: Floats, run: int, seed: int) -> Floats | None:
     """Figures of each resample; None without two runs to draw from.
 
     Args:
@@ -176,8 +180,8 @@ def _resampled(by_interval: Floats, run: int, seed: int) -> Floats | None:
     around = numpy.cumsum(numpy.vstack([0 * by_interval[:1], by_interval, by_interval[:run]]), axis=0)
     runs = (around[run:] - around[:-run])[:count]
     random = numpy.random.default_rng(seed)
-    drawn = [runs[random.integers(0, count, -(-count // run))].sum(axis=0) for _ in range(_RESAMPLES)]
-    return _figures(numpy.array(drawn))
+    draws = [runs[random.integers(0, count, -(-count // run))].sum(axis=0) for _ in range(_RESAMPLES)]
+    return _figures(numpy.array(draws))
 
 
 def _interval(resampled: Floats) -> Interval:

@@ -52,9 +52,9 @@ class Series:
 
     def square(self, values: Floats) -> Floats:
         """Values of pairs as a matrix, shape (tasks, tasks); 0 for pairs without traffic."""
-        made = numpy.zeros((len(self.tasks), len(self.tasks)))
-        made[self.pairs[:, 0], self.pairs[:, 1]] = values
-        return made
+        matrix = numpy.zeros((len(self.tasks), len(self.tasks)))
+        matrix[self.pairs[:, 0], self.pairs[:, 1]] = values
+        return matrix
 
     @staticmethod
     def of(
@@ -76,14 +76,14 @@ class Series:
         array = _npy.numbers(numpy.asanyarray(matrices), name)
         if array.ndim != 3 or array.shape[1] != array.shape[2]:
             shape = " x ".join(map(str, array.shape)) or "a single number"
-            raise _wrong(name, f"{shape}; expected intervals x tasks x tasks")
+            raise _input_error(name, f"{shape}; expected intervals x tasks x tasks")
         intervals, count, _ = array.shape
         if not intervals or not count:
-            raise _wrong(name, f"{intervals} intervals of {count} tasks; expected at least one of each")
+            raise _input_error(name, f"{intervals} intervals of {count} tasks; expected at least one of each")
         check_tasks(count, name)
-        names = tuple(map(str, range(count))) if tasks is None else ordered(tasks)
+        names = tuple(map(str, range(count))) if tasks is None else check_order(tasks)
         if len(names) != count:
-            raise _wrong("tasks", f"{len(names)} names, but the matrices are of {count} tasks")
+            raise _input_error("tasks", f"{len(names)} names, but the matrices are of {count} tasks")
         # NaN counts as traffic here, and is found below.
         some = numpy.zeros((count, count), dtype=bool)
         for matrix in array:
@@ -96,7 +96,7 @@ class Series:
             at, pair = numpy.argwhere(bad)[0]
             row, column = pairs[pair]
             where = f"interval {at}, row {row}, column {column}"
-            raise _wrong(name, f"{where}: {values[at, pair]:g}: expected bytes, 0 to {MOST_BYTES:g}")
+            raise _input_error(name, f"{where}: {values[at, pair]:g}: expected bytes, 0 to {MOST_BYTES:g}")
         values[values < LEAST_BYTES] = 0
         return Series(names, length, pairs, values)
 
@@ -107,21 +107,21 @@ def seconds(interval: str) -> int:
     Raises:
         InputError: The text is not a time, or a day is not a whole number of them, at least two.
     """
-    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]*)\s*", interval, re.ASCII)
-    if not found or found[2] not in _UNITS:
-        why = "the unit is missing" if found and not found[2] else "no time with a unit"
-        raise _wrong("interval", f"`{interval}`: {why}; expected one such as 1h or 5min")
-    length = float(found[1]) * _UNITS[found[2]]
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]*)\s*", interval, re.ASCII)
+    if not match or match[2] not in _UNITS:
+        why = "the unit is missing" if match and not match[2] else "no time with a unit"
+        raise _input_error("interval", f"`{interval}`: {why}; expected one such as 1h or 5min")
+    length = float(match[1]) * _UNITS[match[2]]
     if not 1 <= length <= DAY_S / 2 or DAY_S % length:
-        raise _wrong(
+        raise _input_error(
             "interval", f"`{interval}`: expected a whole part of a day, from 1s to 12h, such as 1h or 5min"
         )
     if not length.is_integer():
-        raise _wrong("interval", f"`{interval}`: expected whole seconds")
+        raise _input_error("interval", f"`{interval}`: expected whole seconds")
     return round(length)
 
 
-def ordered(tasks: Sequence[str]) -> tuple[str, ...]:
+def check_order(tasks: Sequence[str]) -> tuple[str, ...]:
     """Given names of tasks, in order.
 
     Raises:
@@ -129,25 +129,25 @@ def ordered(tasks: Sequence[str]) -> tuple[str, ...]:
     """
     names = tuple(tasks)
     if not names or not all(names):
-        raise _wrong("tasks", "an empty name; expected the names of all tasks, in order")
+        raise _input_error("tasks", "an empty name; expected the names of all tasks, in order")
     check_tasks(len(names), "tasks")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise _wrong("tasks", f"`{twice}` is there twice")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise _input_error("tasks", f"`{duplicate}` is there twice")
     return names
 
 
 def check_tasks(count: int, name: str) -> None:
     """Rejects more tasks than a matrix can have."""
     if count > MOST_TASKS:
-        raise _wrong(name, f"{count:,} tasks: more than {MOST_TASKS:,}")
+        raise _input_error(name, f"{count:,} tasks: more than {MOST_TASKS:,}")
 
 
 def check_values(intervals: int, pairs: int, name: str) -> None:
     """Rejects more values than fit in memory."""
     if intervals * max(pairs, 1) > MOST_VALUES:
         message = f"{intervals:,} intervals of {pairs:,} pairs: more than {MOST_VALUES:,} values"
-        raise _wrong(name, f"{message}; a longer interval or fewer days make it smaller")
+        raise _input_error(name, f"{message}; a longer interval or fewer days make it smaller")
 
 
 def natural(name: str) -> list[str | int]:
@@ -161,5 +161,5 @@ def is_bytes(value: float) -> bool:
     return math.isfinite(value) and 0 <= value <= MOST_BYTES
 
 
-def _wrong(name: str, message: str) -> InputError:
+def _input_error(name: str, message: str) -> InputError:
     return InputError(name, None, None, None, message)

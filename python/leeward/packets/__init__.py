@@ -27,8 +27,8 @@ True
 
 from leeward._native import PacketRun, PacketScenario
 from leeward.packets.picture import picture
-from leeward.packets.running import read, simulate
 from leeward.packets.sequence import Sequence, sequence
+from leeward.packets.simulation import read, simulate
 from leeward.packets.summary import summary
 from leeward.packets.tables import PATHS, SHARES, TABLES, tables
 

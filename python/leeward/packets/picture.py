@@ -28,35 +28,35 @@ def picture(scenario: PacketScenario, run: PacketRun) -> str:
     from leeward.report.style import SETTINGS
 
     pairs = list(dict.fromkeys(scenario.sampled))[:MOST]
-    found = [one for pair in pairs if (one := sequence(run, *pair)) is not None]
+    sequences = [one for pair in pairs if (one := sequence(run, *pair)) is not None]
     with matplotlib.rc_context(SETTINGS):  # type: ignore[arg-type]
-        figure = Figure(figsize=(10, max(3.2 * len(found), 1.0)), layout="constrained")
+        figure = Figure(figsize=(10, max(3.2 * len(sequences), 1.0)), layout="constrained")
         FigureCanvasSVG(figure)
-        rows = figure.subplots(max(len(found), 1), 2, squeeze=False)
-        for (arrived, queue), one in zip(rows, found, strict=False):
-            _draw(arrived, queue, one)
+        rows = figure.subplots(max(len(sequences), 1), 2, squeeze=False)
+        for (arrivals, queue), one in zip(rows, sequences, strict=False):
+            _draw(arrivals, queue, one)
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None})
         return out.getvalue()
 
 
-def _draw(arrived: "Axes", queue: "Axes", one: Sequence) -> None:
+def _draw(arrivals: "Axes", queue: "Axes", one: Sequence) -> None:
     at_us = 1e6 * one.at_s
-    arrived.plot(at_us, one.arrived_bytes / 1e6, color=_BYTES)
-    arrived.set_ylabel("arrived in order, MB")
+    arrivals.plot(at_us, one.arrived_bytes / 1e6, color=_BYTES)
+    arrivals.set_ylabel("arrived in order, MB")
     queue.plot(at_us, one.queued_packets, color=_QUEUE, label="in the queue")
     queue.plot(at_us, one.capacity_packets, color=_LIMIT, linestyle="--", label="it may hold")
     queue.set_ylabel("packets")
     queue.legend(fontsize=8)
     since = "time of the run" if one.over == 0 else "since a day ended"
-    for axes in (arrived, queue):
+    for axes in (arrivals, queue):
         for start, end, share in _circuits(one):
             axes.axvspan(1e6 * start, 1e6 * end, color=_DAY, alpha=0.15 * share, linewidth=0)
         axes.set_xlabel(f"{since}, us")
         axes.set_xlim(at_us[0], at_us[-1])
         axes.set_ylim(bottom=0)
     over = {0: "the run", 1: "after one day"}.get(one.over, f"mean over {one.over:,} days")
-    arrived.set_title(f"r{one.source} to r{one.destination}: {over}", loc="left", fontsize=10)
+    arrivals.set_title(f"r{one.source} to r{one.destination}: {over}", loc="left", fontsize=10)
 
 
 def _circuits(one: Sequence) -> list[tuple[float, float, float]]:

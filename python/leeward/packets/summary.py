@@ -23,10 +23,10 @@ def summary(run: PacketRun) -> dict[str, Any]:
     totals = run.totals()
     latency = {path: {str(share): run.latency(path, share) for share in (0.5, 0.99)} for path in PATHS}
     completion = _completion(run)
-    arrived = sum(one["delivered_bytes"] for one in completion)
+    total = sum(one["delivered_bytes"] for one in completion)
     return {
         "totals": totals,
-        "throughput_bps": 8 * arrived / totals["ended_s"],
+        "throughput_bps": 8 * total / totals["ended_s"],
         "completion": completion,
         "trains": run.trains().to_pylist(),
         "circuits": _circuits(run),
@@ -43,14 +43,14 @@ def _completion(run: PacketRun) -> list[dict[str, Any]]:
     result = []
     for one in numpy.unique(of["class"]):
         ours = of["class"] == one
-        took = (of["finished_s"] - of["began_s"])[ours]
-        took = took[~numpy.isnan(took)]
-        median, tail = numpy.percentile(took, (50, 99)) if len(took) else (None, None)
+        times = (of["finished_s"] - of["began_s"])[ours]
+        times = times[~numpy.isnan(times)]
+        median, tail = numpy.percentile(times, (50, 99)) if len(times) else (None, None)
         result.append(
             {
                 "class": int(one),
                 "flows": int(ours.sum()),
-                "finished": len(took),
+                "finished": len(times),
                 "delivered_bytes": int(of["delivered_bytes"][ours].sum()),
                 "median_s": None if median is None else float(median),
                 "p99_s": None if tail is None else float(tail),

@@ -109,26 +109,26 @@ def loads(windows: Windows, links: Collection[int]) -> Loads:
         error = InputError("telemetry", None, None, None, message)
         error.add_note("use less time (--since) or longer intervals (--interval)")
         raise error
-    known = {row["link"]: row for row in samples.links.select(["link", "name", "capacity_bps"]).to_pylist()}
+    row_of = {row["link"]: row for row in samples.links.select(["link", "name", "capacity_bps"]).to_pylist()}
     order = numpy.asarray(sorted(links))
     # Every row has its place, so that the engine need not sort them.
-    found = engine.arrow(rows)
-    columns = {name: found[name].to_numpy() for name in found.column_names}
+    columns_table = engine.arrow(rows)
+    columns = {name: columns_table[name].to_numpy() for name in columns_table.column_names}
     where = numpy.searchsorted(order, columns["link"])
     at = (columns["start_ms"] - ends["first"]) // windows.interval_ms
     seconds = columns["covered_ms"] / 1000.0
     load, capacity = (numpy.full((len(order), count), numpy.nan) for _ in range(2))
     load[where, at] = columns["bits"] / seconds
     capacity[where, at] = columns["capacity_bits"] / seconds
-    made = {}
+    result = {}
     for number, link in enumerate(order.tolist()):
-        row = known[link]
+        row = row_of[link]
         if not numpy.isnan(load[number]).all():
-            made[row["name"]] = Series(row["name"], load[number], capacity[number], row["capacity_bps"])
-    return Loads(ends["first"], windows.interval_ms, count, made)
+            result[row["name"]] = Series(row["name"], load[number], capacity[number], row["capacity_bps"])
+    return Loads(ends["first"], windows.interval_ms, count, result)
 
 
-def crowded(windows: Windows, bins: ibis.Table, thousandths: int) -> dict[int, int]:
+def percentiles(windows: Windows, bins: ibis.Table, thousandths: int) -> dict[int, int]:
     """Percentile of each link's utilization in whole percent, rounded down, from a histogram.
 
     Args:

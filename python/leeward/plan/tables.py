@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow
 
-from leeward.plan.decide import Plan
+from leeward.plan.planning import Plan
 from leeward.plan.simulate import Outcome
 
 _TEXT, _WHOLE, _DOUBLE = pyarrow.string(), pyarrow.int64(), pyarrow.float64()

@@ -15,7 +15,7 @@ import pyarrow
 
 from leeward._arrays import Floats
 from leeward._native import Run, Scenario
-from leeward.data import advised
+from leeward.data import hint_fetch
 from leeward.simulation import TABLES
 from leeward.sweep.plan import Variant
 
@@ -55,7 +55,7 @@ def make(
     Raises:
         InputError: A file, the policy or a setting is invalid.
     """
-    with advised():
+    with hint_fetch():
         (run,) = _scenario(variant).run([policy], [seed], 1, progress)
     kept = {name: getattr(run, name)() for name in TABLES} if tables else {}
     return Outcome(run.provenance, run.summary(), writes(run), kept)
@@ -75,7 +75,7 @@ def check_arrivals(variant: Variant, seed: int) -> None:
     def stop(_: int, share: float) -> None:
         raise _SeenError
 
-    with advised(), suppress(_SeenError):
+    with hint_fetch(), suppress(_SeenError):
         scenario = _scenario(variant)
         scenario.run([ANY[scenario.kind]], [seed], 1, stop)
 

@@ -70,7 +70,7 @@ def section_rows(results: Results) -> list[Row]:
 def _durations(cells: Cells, seed: int) -> Floats:
     """Duration of each hotspot, in seconds."""
     every = _cell(cells, seed)
-    runs = every.samples.engine.arrow(durations.runs(every, durations.marked(every, Settings())))
+    runs = every.samples.engine.arrow(durations.runs(every, durations.hot_intervals(every, Settings())))
     made: Floats = compute.subtract(runs["end_ms"], runs["start_ms"]).to_numpy() / 1000
     return made
 
@@ -122,7 +122,7 @@ def _crowding(cells: Cells, seed: int) -> tuple[Floats, Floats]:
     """
     every = _cell(cells, seed)
     bins = hot.histogram(every, Settings())
-    runs = durations.runs(every, durations.marked(every, Settings()))
+    runs = durations.runs(every, durations.hot_intervals(every, Settings()))
     by_rack: dict[str, float] = {}
     capacity = {}
     for link in every.samples.links.to_pylist():

@@ -76,22 +76,26 @@ def causes(
         settings: Thresholds.
     """
     fleet = provision(windows.samples, settings)
-    changed = changes.changes(windows, by_hour, runs, settings)
-    owned = split.attribution(windows, hot, tables.split, fleet, settings)
-    looked = None if tables.tasks is None else tasks.tasks(windows, links, tables.tasks, fleet, settings)
-    served = None if tables.requests is None else uplinks.served(windows, tables.requests, fleet)
-    of_runs = changes.named(windows, changed)
-    rows = [*_of_changes(of_runs), *_of_uplinks(links, fleet), *_of_split(owned)]
-    if looked is not None:
-        rows += _of_tasks(looked, links, settings)
+    change_rows = changes.changes(windows, by_hour, runs, settings)
+    owners = split.attribution(windows, hot, tables.split, fleet, settings)
+    task_results = (
+        None if tables.tasks is None else tasks.tasks(windows, links, tables.tasks, fleet, settings)
+    )
+    request_rows = (
+        None if tables.requests is None else uplinks.request_shares(windows, tables.requests, fleet)
+    )
+    of_runs = changes.named_changes(windows, change_rows)
+    rows = [*_of_changes(of_runs), *_of_uplinks(links, fleet), *_of_split(owners)]
+    if task_results is not None:
+        rows += _of_tasks(task_results, links, settings)
     rows.sort(key=lambda row: (-(row["hot"] or 0), row["subject"], row["cause"]))
     return Causes(
         of_runs,
-        changes.by_cause(windows, changed),
-        owned,
+        changes.by_cause(windows, change_rows),
+        owners,
         fleet,
-        looked,
-        served,
+        task_results,
+        request_rows,
         pyarrow.Table.from_pylist(rows, _FINDINGS),
     )
 
@@ -106,11 +110,13 @@ def _of_changes(runs: pyarrow.Table) -> list[dict[str, Any]]:
         longest = max(several, key=lambda run: (run["intervals"], -run["start_ms"]))
         count = f"{len(several):,} runs, in the longest " if len(several) > 1 else ""
         hot = sum(run["intervals"] for run in several)
-        outcome.append({"subject": name, "cause": cause, "hot": hot, "evidence": count + _changed(longest)})
+        outcome.append(
+            {"subject": name, "cause": cause, "hot": hot, "evidence": count + _change_text(longest)}
+        )
     return outcome
 
 
-def _changed(run: dict[str, Any]) -> str:
+def _change_text(run: dict[str, Any]) -> str:
     capacity, load = run["capacity_bps"], run["load_bps"]
     if run["capacity_before_bps"] is None:
         return f"{gigabits_text(load)} on {gigabits_text(capacity)}; nothing was seen of it before that hour"
@@ -140,9 +146,9 @@ def _of_uplinks(links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
     ]
 
 
-def _of_split(owned: pyarrow.Table) -> list[dict[str, Any]]:
+def _of_split(owners: pyarrow.Table) -> list[dict[str, Any]]:
     result = []
-    for row in owned.to_pylist():
+    for row in owners.to_pylist():
         for owner in ("storage", "compute", "both"):
             if not row[owner]:
                 continue
@@ -160,9 +166,9 @@ def _of_split(owned: pyarrow.Table) -> list[dict[str, Any]]:
     return result
 
 
-def _of_tasks(looked: Tasks, links: pyarrow.Table, settings: Settings) -> list[dict[str, Any]]:
+def _of_tasks(results: Tasks, links: pyarrow.Table, settings: Settings) -> list[dict[str, Any]]:
     hot = _hot_by_rack(links)
-    racks = looked.racks.to_pylist()
+    racks = results.racks.to_pylist()
     crowds = sorted(row["per_gbps"] for row in racks)
     median = crowds[len(crowds) // 2] if crowds else 0.0
     result = [
@@ -178,7 +184,7 @@ def _of_tasks(looked: Tasks, links: pyarrow.Table, settings: Settings) -> list[d
         and row["per_gbps"] > settings.crowded * median
         and row["traffic"] >= settings.part
     ]
-    for row in looked.concentrated.to_pylist():
+    for row in results.concentrated.to_pylist():
         if row["concentrated"]:
             evidence = (
                 f"{100 * row['share']:.0f} % of its tasks on {row['kind']} racks are on the"

@@ -47,9 +47,9 @@ def changes(windows: Windows, by_hour: ibis.Table, runs: ibis.Table, settings: S
     seen = by_hour.filter(by_hour.sure).semi_join(runs.select("link"), "link")
     hours = seen.select("link", hour=seen.start_ms // period, capacity=seen.capacity_bps, load=seen.load_bps)
     # The hour of a run's start may be in doubt itself; then it has no row to add.
-    begun = runs.select("link", hour=runs.start_ms // period).distinct()
-    begun = begun.mutate(capacity=ibis.null("int64"), load=ibis.null("int64"))
-    every = hours.union(begun)
+    run_hours = runs.select("link", hour=runs.start_ms // period).distinct()
+    run_hours = run_hours.mutate(capacity=ibis.null("int64"), load=ibis.null("int64"))
+    every = hours.union(run_hours)
     merged = every.group_by("link", "hour").agg(capacity=every.capacity.max(), load=every.load.max())
     earlier = ibis.window(group_by="link", order_by="hour", preceding=(None, 1), following=None)
     before = merged.select(
@@ -64,16 +64,16 @@ def changes(windows: Windows, by_hour: ibis.Table, runs: ibis.Table, settings: S
         load_bps=rate(runs.kbits, runs.covered_ms, 1e6),
     )
     joined = during.left_join(before, [("link", "of"), ("hour", "hour")])
-    made = joined.mutate(cause=_cause(joined, settings))
+    result = joined.mutate(cause=_cause(joined, settings))
     return windows.samples.engine.keep(
-        made.select(
+        result.select(
             *("link", "start_ms", "end_ms", "intervals", "cause", "capacity_bps", "load_bps"),
             *("capacity_before_bps", "load_before_bps"),
         )
     )
 
 
-def named(windows: Windows, table: ibis.Table) -> pyarrow.Table:
+def named_changes(windows: Windows, table: ibis.Table) -> pyarrow.Table:
     """Runs with the names of their links, in the order of links and time."""
     engine = windows.samples.engine
     places = engine.table(windows.samples.links).select("link", "name", "cross_section", "direction", "rack")
@@ -88,13 +88,13 @@ def by_cause(windows: Windows, table: ibis.Table) -> pyarrow.Table:
         intervals).
     """
     engine = windows.samples.engine
-    placed = table.join(engine.table(windows.samples.links).select("link", "cross_section"), "link")
-    grouped = placed.group_by("cross_section", "cause").agg(
-        links=placed.link.nunique(), runs=placed.count(), intervals=placed.intervals.sum().cast("int64")
+    rows = table.join(engine.table(windows.samples.links).select("link", "cross_section"), "link")
+    grouped = rows.group_by("cross_section", "cause").agg(
+        links=rows.link.nunique(), runs=rows.count(), intervals=rows.intervals.sum().cast("int64")
     )
     every = grouped.intervals.sum().over(ibis.window(group_by="cross_section")).cast("float64")
-    made = grouped.mutate(share=grouped.intervals.cast("float64") / every)
-    return engine.arrow(made.order_by("cross_section", ibis.desc("intervals"), "cause"))
+    result = grouped.mutate(share=grouped.intervals.cast("float64") / every)
+    return engine.arrow(result.order_by("cross_section", ibis.desc("intervals"), "cause"))
 
 
 def _cause(run: ibis.Table, settings: Settings) -> ibis.Value:
@@ -105,5 +105,5 @@ def _cause(run: ibis.Table, settings: Settings) -> ibis.Value:
     )
     loss, growth, both, demand, unknown = CAUSES
     when_lost = ibis.ifelse(grown | hot_anyway, both, loss)
-    known = ibis.ifelse(lost, when_lost, ibis.ifelse(grown, growth, demand))
-    return ibis.ifelse(run.capacity_before_bps.isnull(), unknown, known)
+    cause = ibis.ifelse(lost, when_lost, ibis.ifelse(grown, growth, demand))
+    return ibis.ifelse(run.capacity_before_bps.isnull(), unknown, cause)

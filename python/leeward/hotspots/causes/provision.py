@@ -59,27 +59,27 @@ def provision(samples: Samples, settings: Settings) -> Provision:
             if row["kind"] == "disk" and row["storage_bytes"]
         ]
     )
-    made = [_rack(row, uplinks[row["rack"]], cpu, disk, settings) for row in racks]
-    return Provision(cpu, disk, pyarrow.Table.from_pylist(made, _SCHEMA))
+    rows = [_rack(row, uplinks[row["rack"]], cpu, disk, settings) for row in racks]
+    return Provision(cpu, disk, pyarrow.Table.from_pylist(rows, _SCHEMA))
 
 
 def _rack(row: dict[str, Any], uplink: int, cpu: float | None, disk: float | None, settings: Settings) -> Any:
-    stored, cpus = row["storage_bytes"], row["cpus"]
-    own = uplink * TERABYTE / stored if stored and row["kind"] != "compute" else None
+    storage, cpus = row["storage_bytes"], row["cpus"]
+    own = uplink * TERABYTE / storage if storage and row["kind"] != "compute" else None
     normalized = own / disk if own and disk else None
     name = None
     if normalized is not None:
         low, high = 1 - settings.matches, 1 + settings.matches
         name = CLASSES[0] if normalized > high else CLASSES[2] if normalized < low else CLASSES[1]
     share = None
-    if row["kind"] == "mixed" and cpu and disk and cpus is not None and stored is not None:
-        for_disks, for_cpus = disk * stored / TERABYTE, cpu * cpus
+    if row["kind"] == "mixed" and cpu and disk and cpus is not None and storage is not None:
+        for_disks, for_cpus = disk * storage / TERABYTE, cpu * cpus
         share = for_disks / (for_disks + for_cpus) if for_disks + for_cpus else None
     return {
         "rack": row["rack"],
         "kind": row["kind"],
         "uplink_bps": uplink,
-        "storage_bytes": stored,
+        "storage_bytes": storage,
         "disk_bps_per_tb": own,
         "normalized": normalized,
         "class": name,

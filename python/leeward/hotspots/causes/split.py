@@ -42,22 +42,22 @@ def attribution(
     racks = engine.table(windows.samples.racks.select(["rack", "kind"])).filter(ibis._.kind == "mixed")
     mixed = places.select("link", "rack", "direction").join(racks.select("rack"), "rack")
     shares = engine.table(fleet.racks.select(["rack", "storage_share"])).rename(of="rack")
-    placed = hot.select("link", "start_ms", "covered_ms", "capacity_bits").join(mixed, "link")
-    placed = placed.left_join(shares, [("rack", "of")]).drop("of")
-    known = placed.mutate(storage=ibis.null("float64"), compute=ibis.null("float64"))
+    hot_rows = hot.select("link", "start_ms", "covered_ms", "capacity_bits").join(mixed, "link")
+    hot_rows = hot_rows.left_join(shares, [("rack", "of")]).drop("of")
+    with_loads = hot_rows.mutate(storage=ibis.null("float64"), compute=ibis.null("float64"))
     if split is not None:
         means = _means(windows, split).rename(of="rack", way="direction", at="start_ms")
-        known = placed.left_join(means, [("rack", "of"), ("direction", "way"), ("start_ms", "at")])
-        known = known.drop("of", "way", "at")
-    owned = known.mutate(owner=_owner(known, settings))
-    counts = {name: (owned.owner == name).ifelse(1, 0).sum().cast("int64") for name in OWNERS}
-    made = owned.group_by("rack", "direction").agg(
+        with_loads = hot_rows.left_join(means, [("rack", "of"), ("direction", "way"), ("start_ms", "at")])
+        with_loads = with_loads.drop("of", "way", "at")
+    with_owners = with_loads.mutate(owner=_owner(with_loads, settings))
+    counts = {name: (with_owners.owner == name).ifelse(1, 0).sum().cast("int64") for name in OWNERS}
+    result = with_owners.group_by("rack", "direction").agg(
         **counts,
-        storage_share=owned.storage_share.max(),
-        storage_kbits=_kbits(owned.storage, owned.covered_ms),
-        compute_kbits=_kbits(owned.compute, owned.covered_ms),
+        storage_share=with_owners.storage_share.max(),
+        storage_kbits=_kbits(with_owners.storage, with_owners.covered_ms),
+        compute_kbits=_kbits(with_owners.compute, with_owners.covered_ms),
     )
-    return engine.arrow(made.order_by("rack", "direction"))
+    return engine.arrow(result.order_by("rack", "direction"))
 
 
 def _means(windows: Windows, split: ibis.Table) -> ibis.Table:
@@ -94,5 +94,5 @@ def _owner(row: ibis.Table, settings: Settings) -> ibis.Value:
 
 
 def _kbits(rate: ibis.Value, covered_ms: ibis.Value) -> ibis.Value:
-    carried = (rate * covered_ms.cast("float64") / 1e6).floor().cast("int64")
-    return ibis.coalesce(carried.sum().cast("int64"), 0).cast("int64")
+    kbits = (rate * covered_ms.cast("float64") / 1e6).floor().cast("int64")
+    return ibis.coalesce(kbits.sum().cast("int64"), 0).cast("int64")

@@ -92,7 +92,7 @@ def read(
     """
     head = read_head(_file(path))
     head.check_names()
-    table = _typed(_raw(engine, head), head, columns)
+    table = _cast(_raw(engine, head), head, columns)
     bad = {
         "not-a-number": _any(_odd(table[one.name]) for one in (Column("t_ms", "number"), *columns)),
         "negative": _any(table[one.name] < 0 for one in columns if one.kind == "number"),
@@ -102,22 +102,24 @@ def read(
     for name, words in WORDS.items():
         if name in table.columns:
             bad[f"no-{name}"] = ~table[name].isin(words)
-    marked = table.mutate(reason=_first(bad))
+    with_reason = table.mutate(reason=_first(bad))
     with reading(str(path)):
-        marked = engine.keep(marked)
-    counts = engine.arrow(marked.group_by("reason").agg(n=ibis._.count()))
-    counted = sorted(counts.to_pylist(), key=lambda one: str(one["reason"]))
-    for row in (row for row in counted if row["reason"]):
-        some = marked.filter(marked.reason == row["reason"]).order_by("t_ms", "rack").limit(_EXAMPLES)
+        with_reason = engine.keep(with_reason)
+    counts = engine.arrow(with_reason.group_by("reason").agg(n=ibis._.count()))
+    reason_counts = sorted(counts.to_pylist(), key=lambda one: str(one["reason"]))
+    for row in (row for row in reason_counts if row["reason"]):
+        some = (
+            with_reason.filter(with_reason.reason == row["reason"]).order_by("t_ms", "rack").limit(_EXAMPLES)
+        )
         examples = [
             f"{Path(path).name}: rack {one['rack']} at {one['t_ms']}"
             for one in engine.arrow(some).to_pylist()
         ]
         discards.count(row["reason"], row["n"], *examples)
-    good = marked.filter(marked.reason == "").drop("reason")
-    if counted and not any(row["reason"] == "" for row in counted):
-        said = ", ".join(f"{row['reason']}: {row['n']:,}" for row in counted)
-        raise InputError(str(path), None, None, None, f"no row can be used ({said})")
+    good = with_reason.filter(with_reason.reason == "").drop("reason")
+    if reason_counts and not any(row["reason"] == "" for row in reason_counts):
+        text = ", ".join(f"{row['reason']}: {row['n']:,}" for row in reason_counts)
+        raise InputError(str(path), None, None, None, f"no row can be used ({text})")
     _check_sums(engine, good, head, columns)
     return good
 
@@ -143,16 +145,16 @@ def _raw(engine: Engine, head: Head) -> ibis.Table:
     return engine.csv([head.path], head.delimiter, head.columns, head.compressed)
 
 
-def _typed(raw: ibis.Table, head: Head, columns: Sequence[Column]) -> ibis.Table:
+def _cast(raw: ibis.Table, head: Head, columns: Sequence[Column]) -> ibis.Table:
     """Requested columns, in their types."""
     result: dict[str, ibis.Value] = {}
     time, factor = ("t_ms", 1.0) if "t_ms" in head.columns else ("t_s", 1000.0)
     for one in (Column(time, "number"), *columns):
         if one.name not in head.columns:
             if one.default is None:
-                wanted = ", ".join(column.name for column in columns if column.default is None)
+                required = ", ".join(column.name for column in columns if column.default is None)
                 error = InputError(str(head.path), None, None, one.name, "there is no such column")
-                error.add_note(f"expected t_ms (or t_s), {wanted}; there are {', '.join(head.columns)}")
+                error.add_note(f"expected t_ms (or t_s), {required}; there are {', '.join(head.columns)}")
                 raise error
             result[one.name] = ibis.literal(one.default)
             continue

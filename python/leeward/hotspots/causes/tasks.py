@@ -66,11 +66,11 @@ def tasks(
     """
     engine = windows.samples.engine
     times = engine.arrow(table.agg(n=table.t_ms.nunique()))["n"][0].as_py()
-    placed = engine.keep(_placed(table))
-    jobs = _jobs(engine, placed, settings)
+    sums = engine.keep(_sums(table))
+    jobs = _jobs(engine, sums, settings)
     racks = _racks(windows, links, fleet)
     intensive = jobs.filter(jobs["intensive"])["job"].to_pylist()
-    crowd = placed.filter(placed.job.isin(intensive))
+    crowd = sums.filter(sums.job.isin(intensive))
     crowd = crowd.group_by("rack").agg(n=crowd.tasks.sum().cast("int64"), bps=crowd.bps.sum().cast("int64"))
     crowds = {row["rack"]: row for row in engine.arrow(crowd).to_pylist()}
     for row in racks:
@@ -78,12 +78,12 @@ def tasks(
         row["intensive_tasks"] = own["n"] / 1000 / max(times, 1)
         row["per_gbps"] = row["intensive_tasks"] / (row["uplink_bps"] / GIGA)
         row["traffic"] = own["bps"] / max(times, 1) / row["load_bps"] if row["load_bps"] else 0.0
-    seen = [row for row in racks if row["mean_ppm"] is not None]
+    judged_racks = [row for row in racks if row["mean_ppm"] is not None]
     return Tasks(
         jobs,
         pyarrow.Table.from_pylist(racks, _RACKS),
-        correlation([row["per_gbps"] for row in seen], [row["mean_ppm"] for row in seen]),
-        _concentrated(engine, placed, racks, max(times, 1), settings),
+        correlation([row["per_gbps"] for row in judged_racks], [row["mean_ppm"] for row in judged_racks]),
+        _concentration(engine, sums, racks, max(times, 1), settings),
     )
 
 
@@ -98,7 +98,7 @@ def correlation(xs: list[float], ys: list[float]) -> tuple[float, float, float] 
     return r, math.tanh(z - half), math.tanh(z + half)
 
 
-def _placed(table: ibis.Table) -> ibis.Table:
+def _sums(table: ibis.Table) -> ibis.Table:
     """Sums for each job and rack over all times: thousandths of tasks and processors, bits per second."""
     whole = table.select(
         *("job", "rack"),
@@ -113,11 +113,9 @@ def _placed(table: ibis.Table) -> ibis.Table:
     )
 
 
-def _jobs(engine: Engine, placed: ibis.Table, settings: Settings) -> pyarrow.Table:
-    summed = placed.group_by("job").agg(
-        cpus=placed.cpus.sum().cast("int64"), bps=placed.bps.sum().cast("int64")
-    )
-    rows = engine.arrow(summed.order_by("job")).to_pylist()
+def _jobs(engine: Engine, sums: ibis.Table, settings: Settings) -> pyarrow.Table:
+    job_sums = sums.group_by("job").agg(cpus=sums.cpus.sum().cast("int64"), bps=sums.bps.sum().cast("int64"))
+    rows = engine.arrow(job_sums.order_by("job")).to_pylist()
     each = [row["bps"] * 1000 / row["cpus"] for row in rows if row["cpus"]]
     median = float(numpy.median(each)) if each else 0.0
     result = []
@@ -156,8 +154,8 @@ def _racks(windows: Windows, links: pyarrow.Table, fleet: Provision) -> list[dic
     return result
 
 
-def _concentrated(
-    engine: Engine, placed: ibis.Table, racks: list[dict[str, Any]], times: int, settings: Settings
+def _concentration(
+    engine: Engine, sums: ibis.Table, racks: list[dict[str, Any]], times: int, settings: Settings
 ) -> pyarrow.Table:
     hot = {row["rack"] for row in racks if (row["hot_rate"] or 0) >= settings.persistent}
     idle = {
@@ -177,7 +175,7 @@ def _concentrated(
             ("idle", pyarrow.bool_()),
         ]
     )
-    joined = placed.join(engine.table(pyarrow.Table.from_pylist(flags, schema)), [("rack", "of")])
+    joined = sums.join(engine.table(pyarrow.Table.from_pylist(flags, schema)), [("rack", "of")])
     some = joined.filter(joined.tasks > 0)
     grouped = some.group_by("job", "kind").agg(
         tasks=some.tasks.sum().cast("int64"),
@@ -192,14 +190,14 @@ def _concentrated(
         if not warm or not row["on_hot"]:
             continue
         expected = sum(rack["hosts"] for rack in warm) / sum(rack["hosts"] for rack in alike)
-        carried = sum(rack["load_bps"] for rack in warm)
+        load = sum(rack["load_bps"] for rack in warm)
         idling = sum(rack["rack"] in idle for rack in alike)
         result = {
             "job": row["job"],
             "kind": row["kind"],
             "share": row["on_hot"] / row["tasks"],
             "expected": expected,
-            "traffic": row["bps"] / times / carried if carried else 0.0,
+            "traffic": row["bps"] / times / load if load else 0.0,
             "hot_racks": len(warm),
             "idle_racks": idling,
             "idle_without": idling - row["idle_with"],
@@ -211,7 +209,7 @@ def _concentrated(
         )
         outcome.append(result)
     outcome.sort(key=lambda row: (not row["concentrated"], -row["traffic"], row["job"], row["kind"]))
-    return pyarrow.Table.from_pylist(outcome, _CONCENTRATED)
+    return pyarrow.Table.from_pylist(outcome, _CONCENTRATION)
 
 
 _JOBS = pyarrow.schema(
@@ -233,7 +231,7 @@ _RACKS = pyarrow.schema(
         ("hot_rate", pyarrow.float64()),
     ]
 )
-_CONCENTRATED = pyarrow.schema(
+_CONCENTRATION = pyarrow.schema(
     [
         ("job", pyarrow.string()),
         ("kind", pyarrow.string()),

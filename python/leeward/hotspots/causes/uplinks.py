@@ -17,7 +17,7 @@ from leeward.telemetry import Windows
 BUCKET_PPM = 50_000
 
 
-def served(windows: Windows, requests: ibis.Table, fleet: Provision) -> pyarrow.Table:
+def request_shares(windows: Windows, requests: ibis.Table, fleet: Provision) -> pyarrow.Table:
     """The share of requests that each class of racks serves at each utilization.
 
     Returns:
@@ -28,28 +28,28 @@ def served(windows: Windows, requests: ibis.Table, fleet: Provision) -> pyarrow.
     engine = windows.samples.engine
     last = requests.t_ms - 1
     rows = requests.select(*("rack", "operation", "requests"), start_ms=last - last % windows.interval_ms)
-    summed = rows.group_by("rack", "operation", "start_ms").agg(
+    sums = rows.group_by("rack", "operation", "start_ms").agg(
         requests=rows.requests.floor().cast("int64").sum().cast("int64")
     )
     busy = _busy(windows).rename(of="rack", at="start_ms")
-    joined = summed.left_join(busy, [("rack", "of"), ("start_ms", "at")]).drop("of", "at")
+    joined = sums.left_join(busy, [("rack", "of"), ("start_ms", "at")]).drop("of", "at")
     classes = engine.table(fleet.racks.select(["rack", "class"])).rename(of="rack")
     joined = joined.left_join(classes, [("rack", "of")]).drop("of")
     most = ibis.coalesce(ibis.greatest(joined.up, joined.down), joined.up, joined.down)
     ppm = ibis.ifelse(
         joined.operation == "read", joined.up, ibis.ifelse(joined.operation == "write", joined.down, most)
     )
-    bucketed = joined.select(
+    rows_of_bucket = joined.select(
         *("operation", "requests"),
         percent=ibis.coalesce(ppm // BUCKET_PPM * 5, -5).cast("int64"),
         kind=ibis.coalesce(joined["class"], "unknown"),
     )
-    grouped = bucketed.group_by("operation", "percent", "kind").agg(
-        requests=bucketed.requests.sum().cast("int64")
+    grouped = rows_of_bucket.group_by("operation", "percent", "kind").agg(
+        requests=rows_of_bucket.requests.sum().cast("int64")
     )
     every = grouped.requests.sum().over(ibis.window(group_by=["operation", "percent"])).cast("float64")
-    made = grouped.mutate(share=grouped.requests.cast("float64") / every.nullif(0.0))
-    return engine.arrow(made.order_by("operation", "percent", "kind").rename({"class": "kind"}))
+    result = grouped.mutate(share=grouped.requests.cast("float64") / every.nullif(0.0))
+    return engine.arrow(result.order_by("operation", "percent", "kind").rename({"class": "kind"}))
 
 
 def _busy(windows: Windows) -> ibis.Table:

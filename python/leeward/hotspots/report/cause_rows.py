@@ -14,12 +14,12 @@ _PER_CPU = (("bps_per_cpu", 8e6), ("normalized", 1.0))
 """Unit of the rates of jobs."""
 
 
-def causes(made: Analysis) -> Section | None:
+def causes(analysis: Analysis) -> Section | None:
     """Table of changes at the start of hot runs."""
-    rows = made.causes.by_cause.to_pylist()
+    rows = analysis.causes.by_cause.to_pylist()
     if not rows:
         return None
-    set_to = made.settings
+    settings = analysis.settings
     return Section(
         "Did the capacity fall, or the load grow?",
         ("CROSS-SECTION", "CAUSE", "LINKS", "RUNS", "HOT", "SHARE"),
@@ -34,11 +34,11 @@ def causes(made: Analysis) -> Section | None:
         words=(
             (
                 "capacity-loss",
-                f"capacity below {share_text(set_to.fell)} of the most before, load no more than it was",
+                f"capacity below {share_text(settings.fell)} of the most before, load no more than it was",
             ),
             (
                 "demand-growth",
-                f"capacity as before, load above {share_text(set_to.grew)} of the most before",
+                f"capacity as before, load above {share_text(settings.grew)} of the most before",
             ),
             ("both", "capacity below and load above; or hot even with the capacity of before"),
             (
@@ -50,25 +50,25 @@ def causes(made: Analysis) -> Section | None:
     )
 
 
-def findings(made: Analysis, top: int) -> Section | None:
+def findings(analysis: Analysis, top: int) -> Section | None:
     """Causes with their evidence; those of jobs first, then those with the most hot intervals."""
-    rows = made.causes.findings.to_pylist()
+    rows = analysis.causes.findings.to_pylist()
     if not rows:
         return None
-    shown = [row for row in rows if row["hot"] is None] + [row for row in rows if row["hot"] is not None]
+    in_order = [row for row in rows if row["hot"] is None] + [row for row in rows if row["hot"] is not None]
     return Section(
         "Why?",
         ("WHERE", "CAUSE", "HOT", "EVIDENCE"),
         "<<><",
         [
             (row["subject"], row["cause"], NONE if row["hot"] is None else f"{row['hot']:,}", row["evidence"])
-            for row in shown[:top]
+            for row in in_order[:top]
         ],
-        [*rest(len(rows) - top, "findings"), *_unasked(made)],
+        [*rest(len(rows) - top, "findings"), *_missing_tables(analysis)],
     )
 
 
-def _unasked(result: Analysis) -> list[str]:
+def _missing_tables(result: Analysis) -> list[str]:
     """Tables of the fleet that were not given."""
     missing = []
     mixed = sum(sum(row[name] for name in OWNERS) for row in result.causes.split.to_pylist())
@@ -83,9 +83,9 @@ def _unasked(result: Analysis) -> list[str]:
     return missing
 
 
-def split(made: Analysis) -> Section | None:
+def split(analysis: Analysis) -> Section | None:
     """Owners of the hotspots of mixed racks; None without their table."""
-    rows = [row for row in made.causes.split.to_pylist() if any(row[name] for name in OWNERS[:4])]
+    rows = [row for row in analysis.causes.split.to_pylist() if any(row[name] for name in OWNERS[:4])]
     if not rows:
         return None
     sums = {name: sum(row[name] for row in rows) for name in OWNERS}
@@ -104,7 +104,7 @@ def split(made: Analysis) -> Section | None:
             (
                 "storage, compute",
                 (
-                    f"throughput above {share_text(made.settings.split)}"
+                    f"throughput above {share_text(analysis.settings.split)}"
                     " of what is provisioned for it (figure 6)"
                 ),
             ),
@@ -112,17 +112,17 @@ def split(made: Analysis) -> Section | None:
     )
 
 
-def jobs(made: Analysis, top: int) -> Section | None:
+def jobs(analysis: Analysis, top: int) -> Section | None:
     """Bandwidth per processor of jobs, and places of network-intensive tasks; None without tasks."""
-    looked = made.causes.tasks
-    if looked is None:
+    tasks = analysis.causes.tasks
+    if tasks is None:
         return None
-    rows = looked.jobs.to_pylist()
+    rows = tasks.jobs.to_pylist()
     more = list(rest(len(rows) - top, "jobs"))
-    if looked.correlation is None:
+    if tasks.correlation is None:
         more.append("correlation of network-intensive tasks per Gb/s with utilization over racks: unknown")
     else:
-        r, low, high = looked.correlation
+        r, low, high = tasks.correlation
         more.append(
             "correlation of network-intensive tasks per Gb/s with utilization over racks (figure 8):"
             f" {r:.2f} ({low:.2f} to {high:.2f})"
@@ -143,31 +143,31 @@ def jobs(made: Analysis, top: int) -> Section | None:
         words=(
             (
                 "network-intensive",
-                f"more than {made.settings.intensive:g} times the bandwidth per processor of the median job",
+                f"more than {analysis.settings.intensive:g} times the bandwidth per processor of the median job",
             ),
             ("in brackets", "95 % confidence interval; of skills by bootstrap over links"),
         ),
     )
 
 
-def uplinks(made: Analysis) -> Section | None:
+def uplinks(analysis: Analysis) -> Section | None:
     """Uplinks relative to disks, and hot intervals; None if no rack has a class."""
-    fleet = made.causes.provision
+    fleet = analysis.causes.provision
     racks = [row for row in fleet.racks.to_pylist() if row["class"] is not None]
     if not racks:
         return None
-    seen, asked = _intervals(made), _requests(made)
+    intervals, requests = _intervals(analysis), _requests(analysis)
     rows = []
     for name in CLASSES:
-        of = [row for row in racks if row["class"] == name]
-        if of:
-            ratios = [row["normalized"] for row in of]
-            hot, every = (sum(seen.get(row["rack"], (0, 0))[at] for row in of) for at in (0, 1))
+        of_class = [row for row in racks if row["class"] == name]
+        if of_class:
+            ratios = [row["normalized"] for row in of_class]
+            hot, every = (sum(intervals.get(row["rack"], (0, 0))[at] for row in of_class) for at in (0, 1))
             rows.append(
                 (
-                    *(name, f"{len(of):,}", share_text(min(ratios)), share_text(max(ratios))),
+                    *(name, f"{len(of_class):,}", share_text(min(ratios)), share_text(max(ratios))),
                     *(f"{hot:,}", share_text(hot / every if every else None)),
-                    *(share_text(share) for share in asked.get(name, ())),
+                    *(share_text(share) for share in requests.get(name, ())),
                 )
             )
     cpu = "" if fleet.cpu_bps is None else f", {rate_text(round(fleet.cpu_bps))} for a processor"
@@ -180,18 +180,18 @@ def uplinks(made: Analysis) -> Section | None:
         "Do uplinks fit their disks?",
         (
             *("CLASS", "RACKS", "LEAST", "MOST", "HOT", "RATE"),
-            *(("OF REQUESTS", "OF THOSE TO HOT RACKS") if asked else ()),
+            *(("OF REQUESTS", "OF THOSE TO HOT RACKS") if requests else ()),
         ),
-        "<" + (7 if asked else 5) * ">",
+        "<" + (7 if requests else 5) * ">",
         rows,
         more,
         words=(
             ("least, most", "uplink over disk capacity of racks with disks, of the guideline (figure 9)"),
             (
                 "high-, medium-, low-uplink",
-                f"above, at (to {share_text(made.settings.matches)}) or below it",
+                f"above, at (to {share_text(analysis.settings.matches)}) or below it",
             ),
-            *((("hot racks", f"at {utilization(made.settings.hot_ppm)} or above"),) if asked else ()),
+            *((("hot racks", f"at {utilization(analysis.settings.hot_ppm)} or above"),) if requests else ()),
         ),
     )
 
@@ -222,14 +222,14 @@ def _share(rows: list[dict[str, Any]], name: str) -> float | None:
     return sum(row["requests"] for row in rows if row["class"] == name) / every if every else None
 
 
-def served(made: Analysis) -> Section | None:
+def served(analysis: Analysis) -> Section | None:
     """Shares of requests by class of racks; None without requests."""
-    if made.causes.served is None:
+    if analysis.causes.served is None:
         return None
-    found: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in made.causes.served.to_pylist():
-        found.setdefault((row["operation"], row["percent"]), {})[row["class"]] = row
-    classes = sorted({kind for row in found.values() for kind in row}, key=_class_order)
+    rows_of_bucket: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in analysis.causes.served.to_pylist():
+        rows_of_bucket.setdefault((row["operation"], row["percent"]), {})[row["class"]] = row
+    classes = sorted({kind for row in rows_of_bucket.values() for kind in row}, key=_class_order)
     return Section(
         "Who serves requests at which utilization?",
         ("OPERATION", "UTILIZATION", "REQUESTS", *(kind.upper() for kind in classes)),
@@ -238,10 +238,13 @@ def served(made: Analysis) -> Section | None:
             (
                 operation,
                 "not seen" if edge < 0 else f"{edge} to {edge + 5} %",
-                f"{sum(row['requests'] for row in of.values()):,}",
-                *(share_text(of[kind]["share"]) if kind in of else share_text(0.0) for kind in classes),
+                f"{sum(row['requests'] for row in row_of_class.values()):,}",
+                *(
+                    share_text(row_of_class[kind]["share"]) if kind in row_of_class else share_text(0.0)
+                    for kind in classes
+                ),
             )
-            for (operation, edge), of in found.items()
+            for (operation, edge), row_of_class in rows_of_bucket.items()
         ],
         words=(
             (

@@ -11,7 +11,7 @@ from leeward.hotspots.settings import BIN_PPM
 from leeward.telemetry.units import UNIT_PPM
 
 
-def cross_sections(made: Analysis) -> Section:
+def cross_sections(analysis: Analysis) -> Section:
     """Hotspot rates of cross-sections."""
     return Section(
         "How often are links hot?",
@@ -31,7 +31,7 @@ def cross_sections(made: Analysis) -> Section:
         "<<" + 9 * ">",
         [
             (row["cross_section"], row["direction"], *_counts(row), *_utilizations(row))
-            for row in made.cross_sections.to_pylist()
+            for row in analysis.cross_sections.to_pylist()
         ],
         words=(
             ("rate", "hot link intervals over all that were seen (Hotspots, figure 3)"),
@@ -43,9 +43,9 @@ def cross_sections(made: Analysis) -> Section:
     )
 
 
-def kinds(made: Analysis) -> Section | None:
+def kinds(analysis: Analysis) -> Section | None:
     """Hotspots by kind of rack; None without racks."""
-    rows = made.kinds.to_pylist()
+    rows = analysis.kinds.to_pylist()
     if not rows:
         return None
     return Section(
@@ -57,9 +57,9 @@ def kinds(made: Analysis) -> Section | None:
     )
 
 
-def links(made: Analysis, top: int) -> Section | None:
+def links(analysis: Analysis, top: int) -> Section | None:
     """The hottest links; None if no link was hot."""
-    hot = [row for row in made.links.to_pylist() if row["hot"]]
+    hot = [row for row in analysis.links.to_pylist() if row["hot"]]
     if not hot:
         return None
     return Section(
@@ -79,12 +79,12 @@ def links(made: Analysis, top: int) -> Section | None:
     )
 
 
-def classes(made: Analysis) -> Section | None:
+def classes(analysis: Analysis) -> Section | None:
     """Runs by persistence class; None without any."""
-    rows = made.classes.to_pylist()
+    rows = analysis.classes.to_pylist()
     if not rows:
         return None
-    set_to = made.settings
+    settings = analysis.settings
     return Section(
         "How long do they last, and what helps?",
         ("CROSS-SECTION", "LAST", "REMEDY", "RUNS", "SHARE", "HOT TIME", "SHARE OF TIME", "OPEN"),
@@ -102,10 +102,10 @@ def classes(made: Analysis) -> Section | None:
             for row in rows
         ],
         words=(
-            ("minutes", f"less than {days_text(set_to.hours_ms)}: move tasks away when it happens"),
+            ("minutes", f"less than {days_text(settings.hours_ms)}: move tasks away when it happens"),
             (
                 "hours",
-                f"less than {days_text(set_to.days_ms)}: place data and long-running jobs elsewhere",
+                f"less than {days_text(settings.days_ms)}: place data and long-running jobs elsewhere",
             ),
             ("days", "more than that: plan capacity, or upgrade the rack (section 3.2)"),
             ("open", "begins or ends where the link was not seen, and may have lasted longer"),
@@ -113,9 +113,9 @@ def classes(made: Analysis) -> Section | None:
     )
 
 
-def units(made: Analysis, top: int) -> Section | None:
+def units(analysis: Analysis, top: int) -> Section | None:
     """Links whose units are in doubt; None without any."""
-    rows = made.units.to_pylist()
+    rows = analysis.units.to_pylist()
     if not rows:
         return None
     return Section(

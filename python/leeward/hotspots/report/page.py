@@ -13,18 +13,18 @@ ROWS = 100
 """Greatest number of rows of a long table."""
 
 
-def write_page(path: str | PathLike[str], made: Analysis) -> None:
+def write_page(path: str | PathLike[str], analysis: Analysis) -> None:
     """Writes the page, completely or not at all."""
-    document.write(path, page(made))
+    document.write(path, page(analysis))
 
 
-def page(made: Analysis) -> str:
+def page(analysis: Analysis) -> str:
     """The page as text. It loads nothing from outside."""
-    parts = [document.pictures(_drawn(made)), *map(_section, sections(made, ROWS))]
-    return document.document("Hotspots", "Hotspots", heading(made), parts)
+    parts = [document.pictures(_pictures(analysis)), *map(_section, sections(analysis, ROWS))]
+    return document.document("Hotspots", "Hotspots", heading(analysis), parts)
 
 
-def _drawn(analysis: Analysis) -> list[Picture]:
+def _pictures(analysis: Analysis) -> list[Picture]:
     from leeward.hotspots.report import pictures
 
     result = []

@@ -22,17 +22,17 @@ _HOURS = (1 / 12, 1 / 2, 1, 2, 6, 12, 24, 48, 168, 336, 672)
 _LEAST_SHARE = 0.001
 
 
-def heat(made: Analysis) -> str:
+def heat(analysis: Analysis) -> str:
     """Heat map of racks: maximum utilization of the busier direction in each cell of time."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    cells = made.heat.to_pydict()
+    cells = analysis.heat.to_pydict()
     starts = sorted(set(cells["start_ms"]))
     length = cells["length_ms"][0] if starts else 1
-    racks = _hottest(made)[:RACKS]
+    racks = _hottest(analysis)[:RACKS]
     columns = (starts[-1] - starts[0]) // length + 1 if starts else 1
     grid = numpy.full((max(len(racks), 1), columns), numpy.nan)
     row_of = {rack: at for at, rack in enumerate(racks)}
@@ -55,7 +55,7 @@ def heat(made: Analysis) -> str:
             extent=(0, columns, len(grid), 0),
         )
         bar = fig.colorbar(image, ax=axes, label="utilization, %", pad=0.01)
-        bar.ax.axhline(made.settings.hot_ppm / 10_000, color="white", linewidth=1.5)
+        bar.ax.axhline(analysis.settings.hot_ppm / 10_000, color="white", linewidth=1.5)
         axes.set_yticks(numpy.arange(len(racks)) + 0.5, racks, fontsize=6)
         ticks = numpy.linspace(0, columns, 4)
         axes.set_xticks(ticks, [stamp(int(first + (end - first) * at / columns)) for at in ticks], fontsize=8)
@@ -63,12 +63,12 @@ def heat(made: Analysis) -> str:
         return svg(fig)
 
 
-def durations(made: Analysis) -> str:
+def durations(analysis: Analysis) -> str:
     """Distribution of the durations of hot runs, and of the hot time in them."""
 
     def draw(axes: "Axes") -> None:
         for section, colour in SECTIONS.items():
-            rows = [row for row in made.durations.to_pylist() if row["cross_section"] == section]
+            rows = [row for row in analysis.durations.to_pylist() if row["cross_section"] == section]
             hours = [row["duration_ms"] / 3_600_000 for row in rows]
             if rows:
                 style: dict[str, Any] = {"where": "post", "color": colour}
@@ -77,7 +77,7 @@ def durations(made: Analysis) -> str:
                     time = [100 * row["time_up_to"] for row in rows]
                     axes.step([*hours], time, label="of their hot time", linestyle=":", **style)
         _log_hours(axes)
-        for edge in (made.settings.hours_ms, made.settings.days_ms):
+        for edge in (analysis.settings.hours_ms, analysis.settings.days_ms):
             axes.axvline(edge / 3_600_000, color="#444444", linewidth=0.8)
         axes.set_xlabel("duration of a run of hot intervals, hours")
         axes.set_ylabel("runs that last no longer, %")
@@ -86,29 +86,29 @@ def durations(made: Analysis) -> str:
     return figure(draw)
 
 
-def utilization(made: Analysis) -> str:
+def utilization(analysis: Analysis) -> str:
     """Distribution of utilization by cross-section: share of link intervals above each value."""
 
     def draw(axes: "Axes") -> None:
         sets: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-        for row in made.utilization.to_pylist():
+        for row in analysis.utilization.to_pylist():
             percents, counts = sets.setdefault((row["cross_section"], row["direction"]), ([], []))
             percents.append(row["percent"])
             counts.append(row["intervals"])
         most = 100
         for (section, direction), (percents, counts) in sets.items():
             above = 100 * (1 - numpy.cumsum(counts) / sum(counts))
-            shown = numpy.maximum(above, _LEAST_SHARE / 2)
+            shares = numpy.maximum(above, _LEAST_SHARE / 2)
             axes.step(
                 numpy.array(percents) + 1,
-                shown,
+                shares,
                 where="post",
                 label=f"{section} {direction}",
                 color=SECTIONS[section],
                 linestyle=LINES[direction],
             )
             most = max(most, min(percents[-1] + 1, 200))
-        hot = made.settings.hot_ppm / 10_000
+        hot = analysis.settings.hot_ppm / 10_000
         axes.axvline(hot, color="#444444", linewidth=0.8)
         axes.text(hot + 0.8, 0.94, "hot", transform=axes.get_xaxis_transform())
         axes.set_yscale("log")
@@ -121,12 +121,12 @@ def utilization(made: Analysis) -> str:
     return figure(draw)
 
 
-def unevenness(made: Analysis) -> str:
+def unevenness(analysis: Analysis) -> str:
     """Distribution of Cv over intervals."""
 
     def draw(axes: "Axes") -> None:
         sets: dict[tuple[str, str], tuple[list[float], list[int]]] = {}
-        for row in made.imbalance.cv.to_pylist():
+        for row in analysis.imbalance.cv.to_pylist():
             values, counts = sets.setdefault((row["cross_section"], row["direction"]), ([], []))
             values.append(row["permille"] / 1000)
             counts.append(row["intervals"])
@@ -142,16 +142,16 @@ def unevenness(made: Analysis) -> str:
     return figure(draw)
 
 
-def jobs(made: Analysis) -> str:
+def jobs(analysis: Analysis) -> str:
     """Bandwidth per compute unit of jobs, over the median job's."""
 
     def draw(axes: "Axes") -> None:
-        looked = made.causes.tasks
-        found = [] if looked is None else looked.jobs["normalized"].drop_null().to_pylist()
-        values = numpy.sort(numpy.array([value for value in found if value > 0]))
+        tasks = analysis.causes.tasks
+        ratios = [] if tasks is None else tasks.jobs["normalized"].drop_null().to_pylist()
+        values = numpy.sort(numpy.array([value for value in ratios if value > 0]))
         up_to = 100 * numpy.arange(1, len(values) + 1) / max(len(values), 1)
         axes.step(values, up_to, where="post", color=SECTIONS[TOR])
-        axes.axvline(made.settings.intensive, color="#444444", linewidth=0.8)
+        axes.axvline(analysis.settings.intensive, color="#444444", linewidth=0.8)
         axes.text(0.98, 0.03, "right of the line: network-intensive", ha="right", transform=axes.transAxes)
         axes.set_xscale("log")
         plain(axes.xaxis, (0.001, 0.01, 0.1, 1, 10, 100, 1000))
@@ -162,13 +162,13 @@ def jobs(made: Analysis) -> str:
     return figure(draw)
 
 
-def crowding(made: Analysis) -> str:
+def crowding(analysis: Analysis) -> str:
     """Network-intensive tasks per unit of bandwidth of each rack, against its utilization."""
 
     def draw(axes: "Axes") -> None:
-        looked = made.causes.tasks
+        tasks = analysis.causes.tasks
         rows = (
-            [] if looked is None else [row for row in looked.racks.to_pylist() if row["mean_ppm"] is not None]
+            [] if tasks is None else [row for row in tasks.racks.to_pylist() if row["mean_ppm"] is not None]
         )
         axes.scatter(
             [row["per_gbps"] for row in rows],
@@ -197,8 +197,8 @@ def _hottest(outcome: Analysis) -> list[str]:
 def _log_hours(axes: "Axes") -> None:
     axes.set_xscale("log")
     plain(axes.xaxis, _HOURS)
-    shown = list(axes.get_xticks())
-    axes.set_xticks(shown, [_hours(hour) for hour in shown])
+    ticks = list(axes.get_xticks())
+    axes.set_xticks(ticks, [_hours(hour) for hour in ticks])
 
 
 def _hours(hours: float) -> str:

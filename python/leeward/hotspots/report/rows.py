@@ -6,48 +6,48 @@ Each table explains its words. The terminal and the page show the same tables.
 
 from leeward._quantities import days_text, share_text
 from leeward.hotspots.analysis import Analysis
-from leeward.hotspots.report import cause_rows, hot_rows, steady_rows
+from leeward.hotspots.report import cause_rows, hot_rows, imbalance_rows
 from leeward.hotspots.report.section import Section, stamp, utilization
 
 
-def heading(made: Analysis) -> list[str]:
+def heading(analysis: Analysis) -> list[str]:
     """Extent of the analysis, in two lines."""
-    seen, set_to = made.extent, made.settings
-    first, end = seen.first_ms or 0, seen.end_ms or 0
-    covered = share_text(set_to.coverage)
-    thin = f"; {seen.thin:,} more were seen for less than {covered} of their time, and are not judged"
-    links = f"{seen.seen:,} of {seen.links:,} link directions seen"
-    hot = f"{seen.hot:,} of {seen.intervals:,} link intervals of {days_text(seen.interval_ms)} are hot"
+    extent, settings = analysis.extent, analysis.settings
+    first, end = extent.first_ms or 0, extent.end_ms or 0
+    share = share_text(settings.coverage)
+    thin = f"; {extent.thin:,} more were seen for less than {share} of their time, and are not judged"
+    links = f"{extent.seen:,} of {extent.links:,} link directions seen"
+    hot = f"{extent.hot:,} of {extent.intervals:,} link intervals of {days_text(extent.interval_ms)} are hot"
     return [
         f"{days_text(end - first)} from {stamp(first)} to {stamp(end)} UTC; {links}",
-        f"{hot}: above {utilization(set_to.hot_ppm)}{thin if seen.thin else ''}",
+        f"{hot}: above {utilization(settings.hot_ppm)}{thin if extent.thin else ''}",
     ]
 
 
-def sections(made: Analysis, top: int) -> list[Section]:
+def sections(analysis: Analysis, top: int) -> list[Section]:
     """All tables with content.
 
     Args:
-        made: The analysis.
+        analysis: The analysis.
         top: Greatest number of rows of long tables.
     """
     every = [
-        hot_rows.cross_sections(made),
-        hot_rows.kinds(made),
-        hot_rows.links(made, top),
-        hot_rows.classes(made),
-        cause_rows.causes(made),
-        cause_rows.findings(made, top),
-        cause_rows.split(made),
-        cause_rows.jobs(made, top),
-        cause_rows.uplinks(made),
-        cause_rows.served(made),
-        steady_rows.unevenness(made),
-        steady_rows.stability(made),
-        steady_rows.scores(made),
-        steady_rows.now(made, top),
-        hot_rows.units(made, top),
-        _discards(made),
+        hot_rows.cross_sections(analysis),
+        hot_rows.kinds(analysis),
+        hot_rows.links(analysis, top),
+        hot_rows.classes(analysis),
+        cause_rows.causes(analysis),
+        cause_rows.findings(analysis, top),
+        cause_rows.split(analysis),
+        cause_rows.jobs(analysis, top),
+        cause_rows.uplinks(analysis),
+        cause_rows.served(analysis),
+        imbalance_rows.unevenness(analysis),
+        imbalance_rows.stability(analysis),
+        imbalance_rows.scores(analysis),
+        imbalance_rows.now(analysis, top),
+        hot_rows.units(analysis, top),
+        _discards(analysis),
     ]
     return [section for section in every if section is not None]
 

@@ -40,9 +40,9 @@ def stamp(ms: int | None) -> str:
         return f"{ms} ms"
 
 
-def rest(count: int, what: str) -> list[str]:
+def rest(count: int, noun: str) -> list[str]:
     """A line with the number of further rows, if any."""
-    return [f"{count:,} more {what}"] if count > 0 else []
+    return [f"{count:,} more {noun}"] if count > 0 else []
 
 
 def utilization(value: int | None) -> str:
@@ -55,9 +55,9 @@ def number(value: float | None) -> str:
     return NONE if value is None else f"{value:z.2f}"
 
 
-def within(found: tuple[float, float, float] | None) -> str:
+def within(estimate: tuple[float, float, float] | None) -> str:
     """A value and its interval."""
-    if found is None:
+    if estimate is None:
         return NONE
-    value, low, high = (f"{one:z.2f}" for one in found)
+    value, low, high = (f"{one:z.2f}" for one in estimate)
     return f"{value} ({low} to {high})"

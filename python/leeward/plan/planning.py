@@ -10,7 +10,7 @@ from leeward.hotspots.hot import TOR, histogram
 from leeward.hotspots.settings import DAY_MS
 from leeward.hotspots.settings import Settings as Hotspots
 from leeward.plan.ports import Ports, ports
-from leeward.plan.series import Loads, Series, crowded, loads
+from leeward.plan.series import Loads, Series, loads, percentiles
 from leeward.plan.shift import Carried, Rack, Shift, shift
 from leeward.plan.simulate import Judge, Outcome, simulate
 from leeward.telemetry import Discards, Samples, windows
@@ -60,20 +60,22 @@ class Settings:
             InputError: A setting is invalid.
         """
         if not 0 < self.percentile <= 100 or self.thousandths == 0:
-            raise _wrong("percentile", f"`{self.percentile:g}`: expected a number above 0, of 100 at most")
+            raise _input_error(
+                "percentile", f"`{self.percentile:g}`: expected a number above 0, of 100 at most"
+            )
         if not 0 < self.threshold_ppm <= 10**6:
             share = f"`{self.threshold_ppm / 10_000:g}%`"
-            raise _wrong("threshold", f"{share}: expected more than 0 % and at most 100 %")
+            raise _input_error("threshold", f"{share}: expected more than 0 % and at most 100 %")
         if not 1000 <= self.interval_ms <= DAY_MS:
-            raise _wrong("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
+            raise _input_error("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")
         if not 0 <= self.coverage <= 1:
-            raise _wrong("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
+            raise _input_error("coverage", f"`{self.coverage:g}`: expected a share from 0 to 1")
         if self.port_bps is not None and not 0 < self.port_bps <= MOST_BPS:
-            raise _wrong("port", f"`{self.port_bps}`: expected a positive rate")
+            raise _input_error("port", f"`{self.port_bps}`: expected a positive rate")
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRack:
     """A rack over the threshold.
 
     Attributes:
@@ -108,7 +110,7 @@ class Plan:
     settings: Settings
     racks: int
     over: int
-    planned: list[Planned]
+    planned: list[PlannedRack]
     taking: dict[str, dict[str, Outcome]]
     discards: Discards
 
@@ -136,11 +138,11 @@ class Plan:
                     "kind": one.kind,
                     "ports": asdict(one.ports) | {"added": one.ports.added},
                     "shift": asdict(one.shift) | {"left": one.shift.left},
-                    "links": _described(one.outcomes),
+                    "links": _records(one.outcomes),
                 }
                 for one in self.planned
             ],
-            "taking": _described(self.taking),
+            "taking": _records(self.taking),
         }
 
 
@@ -161,16 +163,16 @@ def plan(
     every = windows(samples, settings.interval_ms, settings.coverage)
     links = [row for row in samples.links.to_pylist() if row["cross_section"] == TOR]
     # The time ahead of a forecast does not matter here; any multiple of the interval is valid.
-    judged = Hotspots(
+    hotspot_settings = Hotspots(
         interval_ms=settings.interval_ms, coverage=settings.coverage, ahead_ms=settings.interval_ms
     )
-    bins = histogram(every, judged)
-    percents = crowded(every, bins, settings.thousandths)
+    bins = histogram(every, hotspot_settings)
+    percent_of = percentiles(every, bins, settings.thousandths)
     advance()
     ranks: dict[str, int] = {}
     for row in links:
-        if row["link"] in percents:
-            ranks[row["rack"]] = max(ranks.get(row["rack"], 0), percents[row["link"]])
+        if row["link"] in percent_of:
+            ranks[row["rack"]] = max(ranks.get(row["rack"], 0), percent_of[row["link"]])
     if not ranks:
         error = InputError("telemetry", None, None, None, "no uplink or downlink of a rack was seen")
         error.add_note("leeward plan needs readings of racks' links, such as r3:uplink")
@@ -191,26 +193,26 @@ def plan(
         name for name in sorted(worst, key=lambda name: (-worst[name], name)) if _over(worst[name], settings)
     ]
     beyond = sum(ranks[rack] > edge for rack in near[2 * MOST_PLANNED :])
-    chosen = over[:MOST_PLANNED]
+    names = over[:MOST_PLANNED]
     targets = {name: racks[name] for name in racks if name not in over}
     carried = Carried(settings.threshold_ppm, settings.thousandths)
     needed: dict[str, tuple[Ports, Shift]] = {}
-    for name in chosen:
+    for name in names:
         rack = racks[name]
-        wanted = ports(list(rack.links.values()), *_limits(settings), settings.port_bps)
-        needed[name] = (wanted, shift(rack, targets, carried))
+        needed_ports = ports(list(rack.links.values()), *_limits(settings), settings.port_bps)
+        needed[name] = (needed_ports, shift(rack, targets, carried))
     advance()
-    taking = sorted({target for _, moved in needed.values() for target in moved.to})
-    involved = {name: racks[name] for name in [*chosen, *taking]}
-    outcomes = _simulated(involved, measured, carried, needed, judge, advance)
+    taking = sorted({target for _, work_shift in needed.values() for target in work_shift.to})
+    racks_simulated = {name: racks[name] for name in [*names, *taking]}
+    outcomes = _simulate(racks_simulated, measured, carried, needed, judge, advance)
     planned = [
-        Planned(
+        PlannedRack(
             name,
             racks[name].kind,
             *needed[name],
             {link.name: outcomes[link.name] for link in racks[name].links.values()},
         )
-        for name in chosen
+        for name in names
     ]
     own = {name for one in planned for name in one.outcomes}
     others = {name: outcome for name, outcome in outcomes.items() if name not in own}
@@ -227,15 +229,15 @@ def _limits(settings: Settings) -> tuple[int, int]:
 
 def _numbers(samples: Samples, racks: list[str]) -> dict[str, dict[str, int]]:
     """Numbers of the links of racks and of their pods, by owner and `uplink` or `downlink`."""
-    wanted = set(racks)
+    rack_names = set(racks)
     rows = samples.links.to_pylist()
-    pods = {row["pod"] for row in rows if row["cross_section"] == TOR and row["rack"] in wanted}
+    pods = {row["pod"] for row in rows if row["cross_section"] == TOR and row["rack"] in rack_names}
     result: dict[str, dict[str, int]] = {}
     for row in rows:
         owner = row["rack"] if row["cross_section"] == TOR else None
         if row["cross_section"] == "pod-core" and row["pod"] in pods:
             owner = row["pod"]
-        elif owner not in wanted:
+        elif owner not in rack_names:
             continue
         result.setdefault(owner, {})[WAYS[row["direction"]]] = row["link"]
     return result
@@ -244,12 +246,12 @@ def _numbers(samples: Samples, racks: list[str]) -> dict[str, dict[str, int]]:
 def _racks(numbers: dict[str, dict[str, int]], samples: Samples, every: Any) -> tuple[Loads, dict[str, Rack]]:
     """Series of racks and their pods."""
     measured = loads(every, [link for of in numbers.values() for link in of.values()])
-    called = {row["link"]: row["name"] for row in samples.links.select(["link", "name"]).to_pylist()}
+    name_of = {row["link"]: row["name"] for row in samples.links.select(["link", "name"]).to_pylist()}
 
     def of(owner: str | None) -> dict[str, Series]:
         if owner is None:
             return {}
-        names = {way: called[link] for way, link in numbers.get(owner, {}).items()}
+        names = {way: name_of[link] for way, link in numbers.get(owner, {}).items()}
         return {way: measured.links[name] for way, name in names.items() if name in measured.links}
 
     racks = {
@@ -260,7 +262,7 @@ def _racks(numbers: dict[str, dict[str, int]], samples: Samples, every: Any) -> 
     return measured, racks
 
 
-def _simulated(
+def _simulate(
     racks: dict[str, Rack],
     measured: Loads,
     carried: Carried,
@@ -276,21 +278,21 @@ def _simulated(
     }
     now = {name: link.now_bps for name, link in links.items()}
     more = dict(now)
-    for name, (wanted, _) in needed.items():
+    for name, (needed_ports, _) in needed.items():
         for link in racks[name].links.values():
-            more[link.name] = max(now[link.name], float(wanted.needed * wanted.speed_bps))
+            more[link.name] = max(now[link.name], float(needed_ports.needed * needed_ports.speed_bps))
     result: dict[str, dict[str, Outcome]] = {name: {} for name in links}
     runs = zip(RUNS, (({}, None), ({}, more), (carried.loads, now)), strict=True)
-    for run, (moved, capacities) in runs:
-        for name, utilization in simulate(racks, measured, moved, capacities).items():
+    for run, (loads_moved, capacities) in runs:
+        for name, utilization in simulate(racks, measured, loads_moved, capacities).items():
             result[name][run] = judge(utilization)
         advance()
     return result
 
 
-def _described(outcomes: dict[str, dict[str, Outcome]]) -> dict[str, dict[str, dict[str, Any]]]:
+def _records(outcomes: dict[str, dict[str, Outcome]]) -> dict[str, dict[str, dict[str, Any]]]:
     return {name: {run: asdict(outcome) for run, outcome in runs.items()} for name, runs in outcomes.items()}
 
 
-def _wrong(argument: str, message: str) -> InputError:
+def _input_error(argument: str, message: str) -> InputError:
     return InputError(argument, None, None, None, message)

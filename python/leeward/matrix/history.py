@@ -12,7 +12,7 @@ from leeward._arrays import Floats
 
 
 @dataclass(frozen=True)
-class Past:
+class History:
     """Knowledge before each interval; shape (intervals + 1, pairs), the last row before the next one."""
 
     last: Floats
@@ -25,7 +25,7 @@ class Past:
     """Mean of all intervals from the first with traffic on; 0 before it."""
 
 
-def look_back(values: Floats, day: int) -> Past:
+def look_back(values: Floats, day: int) -> History:
     """Knowledge before each interval, and before the next.
 
     Args:
@@ -49,4 +49,4 @@ def look_back(values: Floats, day: int) -> Past:
         # A day moves the mean of earlier days towards itself: equal days leave it unchanged.
         moved = mean_before + (before[start:end] - mean_before) / numpy.maximum(days[start:end], 1)
         earlier[start:end] = numpy.where(numpy.isnan(mean_before), before[start:end], moved)
-    return Past(last, before, earlier, mean)
+    return History(last, before, earlier, mean)

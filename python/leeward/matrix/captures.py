@@ -17,7 +17,7 @@ from leeward import _native
 from leeward._files import check_once
 from leeward._native import Cluster
 from leeward.errors import InputError
-from leeward.matrix.lists import summed
+from leeward.matrix.lists import sum_transfers
 from leeward.matrix.series import Series, seconds
 
 BY = ("address", "host", "rack", "service")
@@ -69,7 +69,7 @@ class Capture:
         if not len(self.cells):
             raise InputError("capture", None, None, None, "no traffic between places that are known")
         sources, targets = (self.cells[name].combine_chunks().dictionary_encode() for name in ("src", "dst"))
-        known = {
+        number_of = {
             name: at
             for at, name in enumerate(
                 dict.fromkeys([*sources.dictionary.to_pylist(), *targets.dictionary.to_pylist()])
@@ -77,7 +77,7 @@ class Capture:
         }
         ends = numpy.stack(
             [
-                numpy.array([known[name] for name in column.dictionary.to_pylist()], dtype=numpy.int64)[
+                numpy.array([number_of[name] for name in column.dictionary.to_pylist()], dtype=numpy.int64)[
                     column.indices.to_numpy()
                 ]
                 for column in (sources, targets)
@@ -86,20 +86,20 @@ class Capture:
         )
         starts = self.cells["t_s"].to_numpy() // self.interval_s
         sizes = self.cells["bytes"].to_numpy().astype(numpy.float64)
-        return summed("capture", self.interval_s, tuple(known), starts, ends, sizes, tasks)
+        return sum_transfers("capture", self.interval_s, tuple(number_of), starts, ends, sizes, tasks)
 
     def total(self) -> pyarrow.Table:
         """The cells summed over time, the most bytes first.
 
         Columns: `src`, `dst`, `bytes`, `packets`, `samples`, `stderr`.
         """
-        squared = compute.multiply(self.cells["stderr"], self.cells["stderr"])
+        variance = compute.multiply(self.cells["stderr"], self.cells["stderr"])
         sums = [(name, "sum") for name in ("bytes", "packets", "samples", "variance")]
-        table = self.cells.append_column("variance", squared).group_by(["src", "dst"]).aggregate(sums)
+        table = self.cells.append_column("variance", variance).group_by(["src", "dst"]).aggregate(sums)
         columns = {name: table[f"{name}_sum"] for name in ("bytes", "packets", "samples")}
         columns["stderr"] = compute.sqrt(table["variance_sum"])
-        made = pyarrow.table({"src": table["src"], "dst": table["dst"], **columns})
-        return made.sort_by([("bytes", "descending"), ("src", "ascending"), ("dst", "ascending")])
+        result = pyarrow.table({"src": table["src"], "dst": table["dst"], **columns})
+        return result.sort_by([("bytes", "descending"), ("src", "ascending"), ("dst", "ascending")])
 
 
 def capture(
@@ -140,20 +140,22 @@ def capture(
     length = seconds(interval)
     paths = [fspath(file) for file in ([files] if isinstance(files, str | PathLike) else files)]
     if not paths:
-        raise _wrong("files", "none; expected at least one capture")
-    if wrong := [port for port in ports if not 0 < port < 2**16]:
-        raise _wrong("ports", f"{wrong[0]}: expected ports from 1 to 65535")
+        raise _input_error("files", "none; expected at least one capture")
+    if invalid := [port for port in ports if not 0 < port < 2**16]:
+        raise _input_error("ports", f"{invalid[0]}: expected ports from 1 to 65535")
     if len(ports) > MOST_PORTS:
-        raise _wrong("ports", f"{len(ports):,}: more than {MOST_PORTS:,}")
+        raise _input_error("ports", f"{len(ports):,}: more than {MOST_PORTS:,}")
     if sampling is not None and not 1 <= sampling <= MOST_SAMPLING:
-        raise _wrong("sampling", f"{sampling}: expected one packet in 1 to {MOST_SAMPLING}")
+        raise _input_error("sampling", f"{sampling}: expected one packet in 1 to {MOST_SAMPLING}")
     check_once(paths, "files")
     if by is None:
         by = "address" if mapping is None else "host"
     if by == "address" and mapping is not None:
-        raise _wrong("mapping", "a matrix by address uses no mapping; expected it with host, rack or service")
+        raise _input_error(
+            "mapping", "a matrix by address uses no mapping; expected it with host, rack or service"
+        )
     if cluster is not None and mapping is None:
-        raise _wrong("cluster", "expected with a mapping, whose places it has")
+        raise _input_error("cluster", "expected with a mapping, whose places it has")
     tables = _native.read_capture(
         paths,
         by=by,
@@ -170,5 +172,5 @@ def capture(
     return Capture(length, *tables)
 
 
-def _wrong(name: str, message: str) -> InputError:
+def _input_error(name: str, message: str) -> InputError:
     return InputError(name, None, None, None, message)

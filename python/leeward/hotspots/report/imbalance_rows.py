@@ -6,13 +6,15 @@ from leeward.hotspots.report.section import Section, number, rest, stamp, utiliz
 from leeward.telemetry.units import UNIT_PPM
 
 
-def unevenness(made: Analysis) -> Section:
+def unevenness(analysis: Analysis) -> Section:
     """Cv of cross-sections, in intervals and over longer times."""
-    uneven = made.imbalance
+    uneven = analysis.imbalance
     longer = {
         (row["cross_section"], row["direction"], row["average_ms"]): row for row in uneven.longer.to_pylist()
     }
-    lengths = sorted({row["average_ms"] for row in uneven.longer.to_pylist()} - {0, made.extent.interval_ms})
+    lengths = sorted(
+        {row["average_ms"] for row in uneven.longer.to_pylist()} - {0, analysis.extent.interval_ms}
+    )
     averages = [*lengths, 0]
     doubtful = sum(row["doubtful"] for row in uneven.unevenness.to_pylist())
     more = [f"{doubtful:,} link intervals above {utilization(UNIT_PPM)} are left out"] if doubtful else []
@@ -50,9 +52,9 @@ def unevenness(made: Analysis) -> Section:
     )
 
 
-def stability(made: Analysis) -> Section | None:
+def stability(analysis: Analysis) -> Section | None:
     """Stability of links; None if samples come too seldom."""
-    rows = made.imbalance.stability.to_pylist()
+    rows = analysis.imbalance.stability.to_pylist()
     if not rows:
         return None
     return Section(
@@ -73,25 +75,25 @@ def stability(made: Analysis) -> Section | None:
         words=(
             (
                 "all links, least predictable",
-                f"chance to stay within {made.settings.stable_percent} % of now on average (Sinbad, 4.3)",
+                f"chance to stay within {analysis.settings.stable_percent} % of now on average (Sinbad, 4.3)",
             ),
         ),
     )
 
 
-def scores(made: Analysis) -> Section | None:
+def scores(analysis: Analysis) -> Section | None:
     """Scores of forecasts on later time; None without enough of it."""
-    ahead = made.forecast
+    ahead = analysis.forecast
     if not ahead.scores:
         return None
-    of = f"Will a hot link still be hot in {days_text(ahead.ahead_ms)}?"
-    said = (
+    title = f"Will a hot link still be hot in {days_text(ahead.ahead_ms)}?"
+    note = (
         f"learnt from {ahead.learnt:,} hot intervals, {share_text(ahead.base_rate)} of which stayed hot"
         f"; scored"
         f" on {ahead.scored:,} of later time; forecasts are by {ahead.used}"
     )
     return Section(
-        of,
+        title,
         ("PREDICTOR", "BRIER", "SKILL", "OVER BASE RATE", "PRECISION", "RECALL"),
         "<>>>>>",
         [
@@ -101,7 +103,7 @@ def scores(made: Analysis) -> Section | None:
             )
             for score in ahead.scores
         ],
-        [said],
+        [note],
         words=(
             ("persistence, base rate", "what is hot stays so; the share of the past that did"),
             ("hazard", "by how long and how far it is above the threshold, and the time of day"),
@@ -111,9 +113,9 @@ def scores(made: Analysis) -> Section | None:
     )
 
 
-def now(made: Analysis, top: int) -> Section | None:
+def now(analysis: Analysis, top: int) -> Section | None:
     """Links that are hot at the end, and their chance to stay so; None without any."""
-    ahead = made.forecast
+    ahead = analysis.forecast
     rows = ahead.now.to_pylist()
     few = (
         f"too few hot intervals to say for how much longer: {ahead.learnt:,} to learn from and"

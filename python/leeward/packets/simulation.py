@@ -28,14 +28,14 @@ def read(scenario: PacketScenario | Mapping[str, Any] | str | PathLike[str]) -> 
     if not isinstance(scenario, Mapping):
         return _native.PacketScenario.from_file(str(scenario))
     scheduler = scenario.get("scheduler")
-    own = scheduler.get("name") if isinstance(scheduler, Mapping) else None
-    if scheduler is None or not callable(own):
+    function = scheduler.get("name") if isinstance(scheduler, Mapping) else None
+    if scheduler is None or not callable(function):
         return _native.PacketScenario.from_text(_text(scenario), "scenario")
 
     def days(rows: list[list[int]], network: tuple[str, str, str, str, str]) -> NsDays:
-        return run_scheduler(own, rows, Network(*network))
+        return run_scheduler(function, rows, Network(*network))
 
-    name = scheduler_name(own)
+    name = scheduler_name(function)
     text = _text({**scenario, "scheduler": {**scheduler, "name": name}})
     return _native.PacketScenario.from_text(text, "scenario", (name, days))
 

@@ -49,7 +49,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Planted:
+class SyntheticData:
     """Synthetic data.
 
     Attributes:
@@ -70,7 +70,7 @@ def plant(
     even: bool = True,
     interval_ms: int = 30_000,
     seed: int = 1,
-) -> Planted:
+) -> SyntheticData:
     """Makes telemetry of racks, and latencies of operations between them.
 
     A quarter of the operations run in two intervals.
@@ -106,11 +106,11 @@ def plant(
         }
     )
     pairs = numpy.array([(src, dst) for src in racks for dst in racks if src != dst])
-    made = [
+    parts = [
         _operations(kind, number, pairs, level, ends - interval_ms, per_bucket, even, interval_ms, random)
         for kind in kinds
     ]
-    return Planted(samples, pyarrow.concat_tables(made))
+    return SyntheticData(samples, pyarrow.concat_tables(parts))
 
 
 def _operations(
