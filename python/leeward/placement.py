@@ -10,7 +10,7 @@ from leeward import _native
 from leeward._age import MAX_AGE, clock
 from leeward.data import data_folder, hint_fetch
 from leeward.errors import MOST_SEED, InputError, names, whole_number
-from leeward.simulation import of_policy
+from leeward.simulation import name_policy
 
 ALL = 65_535
 """Keeps every candidate."""
@@ -72,7 +72,7 @@ def place_replicas(
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
     wall = clock(max_age)
-    with _errors_name_argument(), of_policy("policy"):
+    with _errors_name_argument(), name_policy("policy"):
         return _native.place_replicas(
             network,
             policy,
@@ -147,7 +147,7 @@ def place_tasks(
     square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
     if square is not None and square.endswith(".npy"):
         square = None
-    with _errors_name_argument(), _errors_name_file(matrix), of_policy("policy"), hint_fetch():
+    with _errors_name_argument(), _errors_name_file(matrix), name_policy("policy"), hint_fetch():
         return _native.place_tasks(
             network,
             policy,
@@ -203,7 +203,7 @@ def migrate(
         raise InputError("hot", None, None, None, f"{hot}: expected a share above 0, to 1")
     network = _native.Cluster(cluster)
     wall = clock(max_age)
-    with _errors_name_argument(), of_policy("policy"):
+    with _errors_name_argument(), name_policy("policy"):
         return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed, clock=wall)
 
 

@@ -39,7 +39,7 @@ class Train:
     gap: str = "1ms"
     """Pause between bursts."""
 
-    def _given(self) -> tuple[int, int, int, str]:
+    def _fields(self) -> tuple[int, int, int, str]:
         for name in ("bursts", "packets", "payload"):
             whole_number(name, getattr(self, name), 0, _MOST)
         return self.bursts, self.packets, self.payload, self.gap
@@ -51,19 +51,19 @@ def named(hosts: Sequence[str]) -> list[Host]:
     Raises:
         InputError: A name is invalid in a cluster file.
     """
-    made: list[Host] = []
+    result: list[Host] = []
     bare = [_bare(host) for host in hosts]
     for host, short in zip(hosts, bare, strict=True):
-        name, given, address = host.partition("=")
-        if not given:
+        name, equals, address = host.partition("=")
+        if not equals:
             # The port is in the name only where two hosts share an address.
             name, address = (short if bare.count(short) == 1 else host), host
             name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or not address.strip():
             expected = "expected ADDRESS or NAME=ADDRESS; a name has letters, digits, `.`, `_` and `-` only"
             raise InputError("hosts", None, None, None, f"`{host}`: {expected}")
-        made.append((name, address.strip()))
-    return made
+        result.append((name, address.strip()))
+    return result
 
 
 def _bare(address: str) -> str:
@@ -95,8 +95,8 @@ def path(
         OSError: A host is unreachable or refuses, or no packet arrives.
     """
     whole_number("times", times, 1, 1_000_000)
-    given = (train or Train())._given()
-    return _native.probe_path(source, destination, given, times, secret, progress)
+    fields = (train or Train())._fields()
+    return _native.probe_path(source, destination, fields, times, secret, progress)
 
 
 def mesh(
@@ -135,8 +135,8 @@ def mesh(
         raise InputError(
             "name", None, None, None, f"`{name}`: expected letters, digits, `.`, `_` and `-` only"
         )
-    given = (train or Train())._given()
-    return _native.probe_mesh(list(hosts), given, at_once, hops, shape, name, secret, progress)
+    fields = (train or Train())._fields()
+    return _native.probe_mesh(list(hosts), fields, at_once, hops, shape, name, secret, progress)
 
 
 def hops(
@@ -222,9 +222,9 @@ def calibrate(
     for name, values in (("bursts", bursts), ("packets", packets)):
         for value in values:
             whole_number(name, value, 1, _MOST)
-    given = (train or Train())._given()
-    chosen = (list(bursts), list(packets))
-    return _native.probe_calibrate(list(hosts), paths, given, *chosen, duration, secret, progress)
+    fields = (train or Train())._fields()
+    grid = (list(bursts), list(packets))
+    return _native.probe_calibrate(list(hosts), paths, fields, *grid, duration, secret, progress)
 
 
 def cross(
@@ -256,8 +256,8 @@ def cross(
         InputError: An argument is out of bounds.
         OSError: A host is unreachable or refuses.
     """
-    given = [whole_number("own", one, 1, 10_000) for one in own]
-    return _native.probe_cross(source, destination, duration, rate, given, secret, progress)
+    counts = [whole_number("own", one, 1, 10_000) for one in own]
+    return _native.probe_cross(source, destination, duration, rate, counts, secret, progress)
 
 
 def steady(
@@ -291,5 +291,5 @@ def steady(
         OSError: A host is unreachable or refuses, from the first train on.
     """
     whole_number("times", times, 2, 1_000_000)
-    given = (train or Train())._given()
-    return _native.probe_steady(source, destination, given, every, times, list(lags), secret, progress)
+    fields = (train or Train())._fields()
+    return _native.probe_steady(source, destination, fields, every, times, list(lags), secret, progress)

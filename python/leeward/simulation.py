@@ -73,15 +73,15 @@ def simulate(
             raise InputError("seeds", None, None, None, "expected at least one")
     if not isinstance(scenario, Scenario):
         scenario = read_scenario(scenario)
-    chosen = scenario.policies if policies is None else names(policies)
-    if not chosen:
+    policy_names = scenario.policies if policies is None else names(policies)
+    if not policy_names:
         raise InputError("policies", None, None, None, "expected at least one")
     seeds = [scenario.seed] if seeds is None else seeds
     if policies is not None:
         # The policies of a scenario were checked with it.
-        check_policies(chosen, scenario.kind)
-    with hint_fetch(), of_policy("policies"):
-        return scenario.run(chosen, seeds, min(jobs, len(chosen) * len(seeds)), progress)
+        check_policies(policy_names, scenario.kind)
+    with hint_fetch(), name_policy("policies"):
+        return scenario.run(policy_names, seeds, min(jobs, len(policy_names) * len(seeds)), progress)
 
 
 def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
@@ -94,7 +94,7 @@ def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
     Raises:
         InputError: A policy or a setting is invalid.
     """
-    with of_policy("policies"):
+    with name_policy("policies"):
         for policy in policies:
             _native.check_policy(policy, kind)
 
@@ -117,7 +117,7 @@ def _processors() -> int:
 
 
 @contextmanager
-def of_policy(argument: str) -> Iterator[None]:
+def name_policy(argument: str) -> Iterator[None]:
     """Lets errors about a policy name the argument, and its setting as `sinbad.interval`."""
     try:
         yield

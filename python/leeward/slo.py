@@ -262,31 +262,35 @@ def filled(
     content = _texts(record["file"], text)
     base = path.dirname(record["file"])
 
-    def moved(name: str) -> str:
+    def relative(name: str) -> str:
         if name.startswith("data:") or path.isabs(name):
             return name
         return path.relpath(path.join(base, name), folder)
 
-    placed = {one["workload"]: one for one in record["workloads"]}
+    placements = {one["workload"]: one for one in record["workloads"]}
     if content.get("device") is not None:
-        content["device"] = moved(content["device"])
+        content["device"] = relative(content["device"])
     content["margin"] = f"{100 * record['margin']:.17g}%"
     workloads = []
     for workload in content["workloads"]:
-        one = placed.pop(workload["name"], None)
+        one = placements.pop(workload["name"], None)
         if one is None:
             continue
-        given = {
-            field: moved(value) if field in ("trace", "curves", "model") and isinstance(value, str) else value
+        fields = {
+            field: relative(value)
+            if field in ("trace", "curves", "model") and isinstance(value, str)
+            else value
             for field, value in workload.items()
         }
-        given["server"] = one["server"]
+        fields["server"] = one["server"]
         # Stages stay as they are: none is crossed where the server is the client, and all elsewhere.
-        given["priority"] = {stage["stage"]: str(stage["priority"]) for stage in one["stages"]}
-        given["limits"] = {stage["stage"]: _buckets(stage) for stage in one["stages"] if stage["limits"]}
-        workloads.append(given)
-    if placed:
-        raise _changed(record["file"], f"workload `{next(iter(placed))}` was packed and is not in it")
+        fields["priority"] = {stage["stage"]: str(stage["priority"]) for stage in one["stages"]}
+        fields["limits"] = {stage["stage"]: _buckets(stage) for stage in one["stages"] if stage["limits"]}
+        workloads.append(fields)
+    if placements:
+        raise _change_error(
+            record["file"], f"workload `{next(iter(placements))}` was packed and is not in it"
+        )
     content["workloads"] = workloads
     return content
 
@@ -297,8 +301,10 @@ def written(record: dict[str, Any], folder: str | PathLike[str] = ".", text: str
     Raises:
         InputError: The file has changed since it was packed.
     """
-    made: str = yaml.dump(filled(record, folder, text), Dumper=_Writer, sort_keys=False, allow_unicode=True)
-    return made
+    text_of_file: str = yaml.dump(
+        filled(record, folder, text), Dumper=_Writer, sort_keys=False, allow_unicode=True
+    )
+    return text_of_file
 
 
 _UNQUOTED = {"int": r"0|[1-9][0-9]*", "float": r"(0|[1-9][0-9]*)\.[0-9]+", "bool": "true|false"}
@@ -353,10 +359,10 @@ def _texts(file: str, text: str | None) -> dict[str, Any]:
             return dict(content)
     except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError):
         pass
-    raise _changed(file, "it cannot be read again to be filled in")
+    raise _change_error(file, "it cannot be read again to be filled in")
 
 
-def _changed(file: str, message: str) -> InputError:
+def _change_error(file: str, message: str) -> InputError:
     return InputError(file, None, None, None, message)
 
 

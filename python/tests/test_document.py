@@ -14,7 +14,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "heading": lambda text: document.document("", text, [], []),
     "lead": lambda text: document.document("", "", [text], []),
     "section": document.section,
-    "folded": document.folded,
+    "folded": document.details,
     "paragraph": document.paragraph,
     "listing": lambda text: document.listing([text]),
     "words": lambda text: document.words([(text, text)], {text: f"from {text}"}),

@@ -16,7 +16,7 @@ from leeward import Cluster, InputError
 from leeward.plan.planning import Plan, Settings, plan
 from leeward.plan.ports import ports
 from leeward.plan.series import Numbers, Series, loads, nearest_rank
-from leeward.plan.shift import Carried, Rack, shift
+from leeward.plan.shift import LinkLoads, Rack, shift
 from leeward.plan.simulate import Judge, simulate
 from leeward.telemetry import Engine, Samples, windows
 from leeward.telemetry.samples import COLUMNS
@@ -111,7 +111,7 @@ def test_a_percentile_with_added_work_is_that_of_the_summed_load(
     link, more = series("r0:uplink", [load for load, _ in pairs]), numpy.asarray([2.0 * GB])
     added = numpy.asarray([one for _, one in pairs]) * more
     both = nearest_rank(link.load_bps + added, thousandths) / link.now_bps
-    assert Carried(750_000, thousandths).percentile(link, added) == both
+    assert LinkLoads(750_000, thousandths).percentile(link, added) == both
 
 
 @st.composite
@@ -138,7 +138,7 @@ def fleets(draw: st.DrawFn) -> dict[str, Rack]:
 @pytest.mark.hypothesis
 @given(fleets())
 def test_a_shift_conserves_work_and_overloads_no_rack(racks: dict[str, Rack]) -> None:
-    carried = Carried(750_000, 98_000)
+    carried = LinkLoads(750_000, 98_000)
     targets = {
         name: rack
         for name, rack in racks.items()

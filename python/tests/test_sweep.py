@@ -249,7 +249,7 @@ def test_more_seeds_and_policies_reuse_existing_cells(scenario: Path, tmp_path: 
 def test_a_second_sweep_into_the_same_folder_is_rejected(run: Run, scenario: Path, tmp_path: Path) -> None:
     from leeward.sweep.store import Store
 
-    with Store(tmp_path / "out").locked():
+    with Store(tmp_path / "out").lock():
         result = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("error: --out: `out`: another sweep is writing to it")

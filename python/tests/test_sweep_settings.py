@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import InputError
-from leeward.sweep.settings import axes, edited, parse
+from leeward.sweep.settings import axes, edit, parse
 
 TEXT = """\
 # A scenario.
@@ -40,14 +40,14 @@ horizon: 1h
     ],
 )
 def test_an_edit_changes_only_the_value(path: str, value: str, old: str, new: str) -> None:
-    assert edited(TEXT, path, value) == TEXT.replace(old, new)
+    assert edit(TEXT, path, value) == TEXT.replace(old, new)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_json_and_other_line_endings_are_edited(newline: str) -> None:
     text = newline.join(['{"a": {"b": 1},', ' "c": [{}]}', ""])
-    assert yaml.safe_load(edited(text, "a.b", "2")) == {"a": {"b": 2}, "c": [{}]}
-    assert yaml.safe_load(edited(text, "c[0].d", "2")) == {"a": {"b": 1}, "c": [{"d": 2}]}
+    assert yaml.safe_load(edit(text, "a.b", "2")) == {"a": {"b": 2}, "c": [{}]}
+    assert yaml.safe_load(edit(text, "c[0].d", "2")) == {"a": {"b": 1}, "c": [{"d": 2}]}
 
 
 names = st.sampled_from(["a", "b", "c", "long_name"])
@@ -79,15 +79,15 @@ def test_edited_text_parses_to_the_edited_data(tree: dict[str, Any], flow: bool,
             break
         at = below
     at[key] = {"new": 5}
-    assert yaml.safe_load(edited(text, path, "{new: 5}")) == tree
+    assert yaml.safe_load(edit(text, path, "{new: 5}")) == tree
     if below is None or isinstance(below, dict):
         at[key] = (below or {}) | {"new": 5}
-        assert yaml.safe_load(edited(text, f"{path}.new", "5")) == tree
+        assert yaml.safe_load(edit(text, f"{path}.new", "5")) == tree
 
 
 def test_a_value_repeated_by_an_alias_is_not_edited() -> None:
     with pytest.raises(InputError, match="aliases"):
-        edited("a: &x {b: 1}\nc: *x\n", "c.b", "2")
+        edit("a: &x {b: 1}\nc: *x\n", "c.b", "2")
 
 
 def test_options_are_split_at_commas_outside_brackets_and_quotes() -> None:

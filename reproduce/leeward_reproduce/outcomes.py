@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leeward.simulation import runs_at_once
-from leeward.sweep.execute import cancelled_at_the_end
+from leeward.sweep.execute import cancel_at_end
 
 
 def outcomes(
@@ -26,7 +26,7 @@ def outcomes(
     parallel = joblib.Parallel(runs_at_once(jobs), backend="threading", return_as="generator", batch_size=1)
     made: dict[str, list[Any]] = {name: [] for name, _ in tasks}
     ran = parallel(joblib.delayed(run)(name, seed) for name, seed in tasks)
-    with cancelled_at_the_end(ran):
+    with cancel_at_end(ran):
         for done, ((name, _), outcome) in enumerate(zip(tasks, ran, strict=True), 1):
             made[name].append(outcome)
             if progress:

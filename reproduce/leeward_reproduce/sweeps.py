@@ -155,8 +155,8 @@ def perform(
     store = Store(out / wanted.name)
     variants = plan.variants(wanted.scenario, data.data_folder(), axes(wanted.settings(horizon)))
     planned = plan.cells(variants, wanted.policies, wanted.seeds(seeds))
-    left = sweep.unfinished(store, planned, wanted.tables)
+    left = sweep.remaining_cells(store, planned, wanted.tables)
     # Sweeps may share a folder, so that a table of all cells belongs to none of them.
-    with store.locked():
+    with store.lock():
         made = sweep.finish(store, planned, left, runs_at_once(jobs), "threading", wanted.tables, progress)
     return Cells(wanted, made.to_pylist(), store, planned)

@@ -19,7 +19,9 @@ def page(impact: Impact) -> str:
     """The page as text."""
     beside = "each beside the utilization of its busiest link"
     warnings = [document.section("Before you believe it", document.listing(impact.warnings))]
-    curves = [document.folded(_title(curve), _table(*rows.buckets(impact, curve))) for curve in impact.curves]
+    curves = [
+        document.details(_title(curve), _table(*rows.buckets(impact, curve))) for curve in impact.curves
+    ]
     headers, cells = rows.summary(impact)
     summary = _table(headers, cells, rows.sides(headers, impact.by))
     return document.document(

@@ -11,7 +11,7 @@ from leeward.hotspots.settings import DAY_MS
 from leeward.hotspots.settings import Settings as Hotspots
 from leeward.plan.ports import Ports, ports
 from leeward.plan.series import Loads, Series, loads, percentiles
-from leeward.plan.shift import Carried, Rack, Shift, shift
+from leeward.plan.shift import LinkLoads, Rack, Shift, shift
 from leeward.plan.simulate import Judge, Outcome, simulate
 from leeward.telemetry import Discards, Samples, windows
 from leeward.telemetry.windows import COVERAGE, INTERVAL_MS
@@ -195,16 +195,16 @@ def plan(
     beyond = sum(ranks[rack] > edge for rack in near[2 * MOST_PLANNED :])
     names = over[:MOST_PLANNED]
     targets = {name: racks[name] for name in racks if name not in over}
-    carried = Carried(settings.threshold_ppm, settings.thousandths)
+    link_loads = LinkLoads(settings.threshold_ppm, settings.thousandths)
     needed: dict[str, tuple[Ports, Shift]] = {}
     for name in names:
         rack = racks[name]
         needed_ports = ports(list(rack.links.values()), *_limits(settings), settings.port_bps)
-        needed[name] = (needed_ports, shift(rack, targets, carried))
+        needed[name] = (needed_ports, shift(rack, targets, link_loads))
     advance()
     taking = sorted({target for _, work_shift in needed.values() for target in work_shift.to})
     racks_simulated = {name: racks[name] for name in [*names, *taking]}
-    outcomes = _simulate(racks_simulated, measured, carried, needed, judge, advance)
+    outcomes = _simulate(racks_simulated, measured, link_loads, needed, judge, advance)
     planned = [
         PlannedRack(
             name,
@@ -265,7 +265,7 @@ def _racks(numbers: dict[str, dict[str, int]], samples: Samples, every: Any) -> 
 def _simulate(
     racks: dict[str, Rack],
     measured: Loads,
-    carried: Carried,
+    link_loads: LinkLoads,
     needed: dict[str, tuple[Ports, Shift]],
     judge: Judge,
     advance: Callable[[], None],
@@ -282,7 +282,7 @@ def _simulate(
         for link in racks[name].links.values():
             more[link.name] = max(now[link.name], float(needed_ports.needed * needed_ports.speed_bps))
     result: dict[str, dict[str, Outcome]] = {name: {} for name in links}
-    runs = zip(RUNS, (({}, None), ({}, more), (carried.loads, now)), strict=True)
+    runs = zip(RUNS, (({}, None), ({}, more), (link_loads.loads, now)), strict=True)
     for run, (loads_moved, capacities) in runs:
         for name, utilization in simulate(racks, measured, loads_moved, capacities).items():
             result[name][run] = judge(utilization)

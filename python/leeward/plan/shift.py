@@ -54,7 +54,7 @@ class Shift:
 
 
 @dataclass
-class Carried:
+class LinkLoads:
     """Load of every link: measured, with all shifts so far.
 
     Attributes:
@@ -96,7 +96,7 @@ class Carried:
         self._percentiles.pop(link.name, None)
 
 
-def shift(rack: Rack, targets: Mapping[str, Rack], carried: Carried) -> Shift:
+def shift(rack: Rack, targets: Mapping[str, Rack], loads: LinkLoads) -> Shift:
     """Moves as much of a rack's work as needed to racks that stay under the threshold with it.
 
     Each unit goes to the rack with the least maximum percentile over the links that the unit would use. All
@@ -106,62 +106,62 @@ def shift(rack: Rack, targets: Mapping[str, Rack], carried: Carried) -> Shift:
         rack: Rack over the threshold.
         targets: Racks that may take work, by name; racks of another kind than the rack's take none, unless
             they are mixed.
-        carried: Loads of links so far; shifts are added to it.
+        loads: Loads of links so far; shifts are added to it.
     """
-    percent = _percent(rack, carried)
+    percent = _percent(rack, loads)
     units = {way: numpy.nan_to_num(link.load_bps) / PERCENT for way, link in rack.links.items()}
     queue: list[tuple[float, str]] = []
     for name, target in targets.items():
         if target.kind in (rack.kind, "mixed") and _overlaps(rack, target):
             # Work never lowers a link's load: its percentile without the work is a lower bound.
-            least = max(carried.percentile(link) for _, link in _used(rack, target))
+            least = max(loads.percentile(link) for _, link in _links_used(rack, target))
             heapq.heappush(queue, (least, name))
     to: dict[str, int] = {}
-    moved = 0
-    while moved < percent and queue:
+    units_moved = 0
+    while units_moved < percent and queue:
         before, name = heapq.heappop(queue)
         target = targets[name]
         # The work may raise its percentile, or a pod's links may have filled up: then it goes back to its
         # place.
-        share = _with(rack, target, units, carried)
+        share = _with(rack, target, units, loads)
         if share > before:
             heapq.heappush(queue, (share, name))
             continue
-        if share * 10**6 > carried.threshold_ppm:
+        if share * 10**6 > loads.threshold_ppm:
             break
-        for way, link in _used(rack, target):
-            carried.put(link, carried.of(link) + units[way])
+        for way, link in _links_used(rack, target):
+            loads.put(link, loads.of(link) + units[way])
         to[name] = to.get(name, 0) + 1
-        moved += 1
-        heapq.heappush(queue, (_with(rack, target, units, carried), name))
+        units_moved += 1
+        heapq.heappush(queue, (_with(rack, target, units, loads), name))
     for way, link in rack.links.items():
-        carried.put(link, carried.of(link) - moved * units[way])
+        loads.put(link, loads.of(link) - units_moved * units[way])
     outside = sum(number for name, number in to.items() if targets[name].pod != rack.pod)
     for way, link in rack.pod_links.items():
         if outside and way in units:
             # Unseen load of the pod's link cannot fall below zero.
-            carried.put(link, numpy.maximum(carried.of(link) - outside * units[way], 0))
+            loads.put(link, numpy.maximum(loads.of(link) - outside * units[way], 0))
     return Shift(percent, to)
 
 
-def _percent(rack: Rack, carried: Carried) -> int:
+def _percent(rack: Rack, loads: LinkLoads) -> int:
     """Hundredths of a rack's work that have to leave it."""
-    threshold = Fraction(carried.threshold_ppm, 10**6)
+    threshold = Fraction(loads.threshold_ppm, 10**6)
     need = 0
     for link in rack.links.values():
-        load = Fraction(nearest_rank(carried.of(link)[link.seen], carried.thousandths))
+        load = Fraction(nearest_rank(loads.of(link)[link.seen], loads.thousandths))
         if load > threshold * Fraction(link.now_bps):
             stays = threshold * Fraction(link.now_bps) / load
             need = max(need, math.ceil((1 - stays) * PERCENT))
     return need
 
 
-def _used(rack: Rack, target: Rack) -> list[tuple[str, Series]]:
+def _links_used(rack: Rack, target: Rack) -> list[tuple[str, Series]]:
     """Links that work would use on a rack that takes it."""
-    used = list(target.links.items())
+    links = list(target.links.items())
     if target.pod != rack.pod:
-        used += target.pod_links.items()
-    return [(way, link) for way, link in used if way in rack.links]
+        links += target.pod_links.items()
+    return [(way, link) for way, link in links if way in rack.links]
 
 
 def _overlaps(rack: Rack, target: Rack) -> bool:
@@ -172,6 +172,6 @@ def _overlaps(rack: Rack, target: Rack) -> bool:
     )
 
 
-def _with(rack: Rack, target: Rack, units: Mapping[str, Numbers], carried: Carried) -> float:
+def _with(rack: Rack, target: Rack, units: Mapping[str, Numbers], loads: LinkLoads) -> float:
     """Greatest percentile over the links that one more unit would use."""
-    return max(carried.percentile(link, units[way]) for way, link in _used(rack, target))
+    return max(loads.percentile(link, units[way]) for way, link in _links_used(rack, target))

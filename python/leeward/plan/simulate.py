@@ -72,7 +72,7 @@ class Judge:
 def simulate(
     racks: Mapping[str, Rack],
     loads: Loads,
-    carried: Mapping[str, Numbers],
+    moved_loads: Mapping[str, Numbers],
     capacities: Mapping[str, float] | None,
 ) -> dict[str, Numbers]:
     """Utilization of all links of racks and of their pods, in intervals in which each was seen.
@@ -80,7 +80,7 @@ def simulate(
     Args:
         racks: Racks of the plan.
         loads: Measured loads.
-        carried: Loads by name of the link, instead of the measured ones.
+        moved_loads: Loads by name of the link, instead of the measured ones.
         capacities: Capacities by name of the link, in bits per second; None: the measured ones, as they
             changed.
     """
@@ -91,24 +91,24 @@ def simulate(
     at_once = min(
         MOST_DAYS * 86_400_000 // loads.interval_ms, max(MOST_INTERVALS // len(links), 1), loads.count
     )
-    found: dict[str, list[Numbers]] = {name: [] for name in links}
+    parts_of: dict[str, list[Numbers]] = {name: [] for name in links}
     for begin in range(0, loads.count, at_once):
         part = slice(begin, min(begin + at_once, loads.count))
-        with _scenario(racks, links, part, loads.interval_ms, carried, capacities) as file:
+        with _scenario(racks, links, part, loads.interval_ms, moved_loads, capacities) as file:
             run = Scenario.from_file(file).run(["uniform"], [1])[0]
         for (name, link), load in zip(links.items(), _loads(run.links(), list(links)), strict=True):
             # The table's own utilization uses the capacity at the end of an interval, where the next begins.
-            found[name].append(load / _capacity(link, part, capacities))
-    return {name: numpy.concatenate(parts)[links[name].seen] for name, parts in found.items()}
+            parts_of[name].append(load / _capacity(link, part, capacities))
+    return {name: numpy.concatenate(parts)[links[name].seen] for name, parts in parts_of.items()}
 
 
 def _loads(table: Any, names: Sequence[str]) -> Numbers:
     """Load of each of some links in each interval: a row for each link."""
     number = compute.index_in(table["link"], pyarrow.array(names))
-    there = compute.is_valid(number)
-    load = table["load_bps"].filter(there).to_numpy()
+    is_listed = compute.is_valid(number)
+    load = table["load_bps"].filter(is_listed).to_numpy()
     # Each link has a row for each interval, in order.
-    order = numpy.argsort(number.filter(there).to_numpy(), kind="stable")
+    order = numpy.argsort(number.filter(is_listed).to_numpy(), kind="stable")
     by_link: Numbers = load[order].reshape(len(names), -1)
     return by_link
 
@@ -119,7 +119,7 @@ def _scenario(
     links: Mapping[str, Series],
     part: slice,
     interval_ms: int,
-    carried: Mapping[str, Numbers],
+    moved_loads: Mapping[str, Numbers],
     capacities: Mapping[str, float] | None,
 ) -> Iterator[Path]:
     """A scenario file, for the time of the block."""
@@ -132,7 +132,7 @@ def _scenario(
         for at in numpy.flatnonzero(numpy.diff(values)) + 1:
             capacity = _rate(values[at])
             events.append({"at": f"{float(at * interval)!r}s", "link": name, "capacity": capacity})
-        load[row] = numpy.nan_to_num(carried.get(name, link.load_bps)[part])
+        load[row] = numpy.nan_to_num(moved_loads.get(name, link.load_bps)[part])
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         (base / "cluster.json").write_text(json.dumps(_cluster(racks, start)), encoding="utf-8")
@@ -164,9 +164,9 @@ def _write_rates(path: Path, names: Sequence[str], load: Numbers, interval: floa
     changes = numpy.ones(load.shape, dtype=bool)
     changes[:, 1:] = numpy.diff(load) != 0
     at, link = numpy.nonzero(changes.T)
-    named = pyarrow.DictionaryArray.from_arrays(link.astype(numpy.int32), names)
+    link_names = pyarrow.DictionaryArray.from_arrays(link.astype(numpy.int32), names)
     # A double is written with enough digits to read it back.
-    columns = {"t_s": at * interval, "link": named.cast(pyarrow.string()), "rate_bps": load[link, at]}
+    columns = {"t_s": at * interval, "link": link_names.cast(pyarrow.string()), "rate_bps": load[link, at]}
     with path.open("wb") as stream:
         stream.write(f"{','.join(columns)}\n".encode())
         csv.write_csv(pyarrow.table(columns), stream, csv.WriteOptions(include_header=False))
@@ -176,8 +176,8 @@ def _capacity(link: Series, part: slice, capacities: Mapping[str, float] | None)
     """Capacity of a link in each interval; the present one where it was not seen."""
     if capacities is not None:
         return numpy.full(part.stop - part.start, capacities[link.name])
-    known = link.capacity_bps[part]
-    return numpy.where(numpy.isnan(known), link.now_bps, known)
+    measured = link.capacity_bps[part]
+    return numpy.where(numpy.isnan(measured), link.now_bps, measured)
 
 
 def _rate(bps: float) -> str:

@@ -10,12 +10,12 @@ from leeward.plan.simulate import Outcome
 _TEXT, _WHOLE, _DOUBLE = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
 
 
-def tables(made: Plan) -> dict[str, pyarrow.Table]:
+def tables(plan: Plan) -> dict[str, pyarrow.Table]:
     """All tables by name, as in a folder."""
-    return {"racks": racks(made), "shifts": shifts(made), "links": links(made)}
+    return {"racks": racks(plan), "shifts": shifts(plan), "links": links(plan)}
 
 
-def racks(made: Plan) -> pyarrow.Table:
+def racks(plan: Plan) -> pyarrow.Table:
     """A row for each planned rack, the worst first.
 
     `rack`, `kind`; ports: `speed_bps` of one, `assumed` (bool: derived from the capacity), `now`, `lost`,
@@ -30,7 +30,7 @@ def racks(made: Plan) -> pyarrow.Table:
             "shift": one.shift.percent,
             "left": one.shift.left,
         }
-        for one in made.planned
+        for one in plan.planned
     ]
     columns = [("rack", _TEXT), ("kind", _TEXT), ("speed_bps", _WHOLE), ("assumed", pyarrow.bool_())]
     columns += [(name, _WHOLE) for name in (*_PORTS, "shift", "left")]
@@ -40,11 +40,11 @@ def racks(made: Plan) -> pyarrow.Table:
 _PORTS = ("now", "lost", "needed", "added")
 
 
-def shifts(made: Plan) -> pyarrow.Table:
+def shifts(plan: Plan) -> pyarrow.Table:
     """Work that racks would take: `from`, `to` (racks), `percent` of the first one's work."""
     rows = [
         {"from": one.rack, "to": to, "percent": percent}
-        for one in made.planned
+        for one in plan.planned
         for to, percent in one.shift.to.items()
     ]
     return pyarrow.Table.from_pylist(
@@ -52,15 +52,15 @@ def shifts(made: Plan) -> pyarrow.Table:
     )
 
 
-def links(made: Plan) -> pyarrow.Table:
+def links(plan: Plan) -> pyarrow.Table:
     """Result of each link: `link`, `rack`, `run`, `hot`, `intervals`, `percentile`, `most`.
 
     `rack` is the planned one; null for links that would take its work, or lose it. `run` is `before`, `ports`
     or `shift`; the link is `hot` in that many of its seen `intervals`; `percentile` and `most` are of its
     utilization, shares.
     """
-    rows = [row for one in made.planned for row in _runs(one.rack, one.outcomes)]
-    rows += _runs(None, made.taking)
+    rows = [row for one in plan.planned for row in _runs(one.rack, one.outcomes)]
+    rows += _runs(None, plan.taking)
     columns = [("link", _TEXT), ("rack", _TEXT), ("run", _TEXT), ("hot", _WHOLE), ("intervals", _WHOLE)]
     columns += [("percentile", _DOUBLE), ("most", _DOUBLE)]
     return pyarrow.Table.from_pylist(rows, pyarrow.schema(columns))

@@ -70,7 +70,7 @@ def section(title: str, *parts: Html) -> Html:
     return Html(f"<h2>{escape(title)}</h2>\n{''.join(parts)}")
 
 
-def folded(title: str, *parts: Html) -> Html:
+def details(title: str, *parts: Html) -> Html:
     """Parts that show when their title is clicked."""
     return Html(f"<details><summary>{escape(title)}</summary>{''.join(parts)}</details>\n")
 
@@ -92,12 +92,12 @@ def words(meanings: Iterable[tuple[str, str]], sources: Mapping[str, str] | None
         meanings: Meaning of each word; without any, the part is empty.
         sources: Sources of some of the words.
     """
-    told = []
+    entries = []
     for word, meaning in meanings:
         source = (sources or {}).get(word)
         small = f" <small>({escape(source)})</small>" if source else ""
-        told.append(f"<dt>{escape(word)}</dt><dd>{escape(meaning)}{small}</dd>")
-    return Html(f"<dl>{''.join(told)}</dl>\n" if told else "")
+        entries.append(f"<dt>{escape(word)}</dt><dd>{escape(meaning)}{small}</dd>")
+    return Html(f"<dl>{''.join(entries)}</dl>\n" if entries else "")
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], sides: str | None = None) -> Html:
@@ -109,13 +109,15 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], sides: str | No
         sides: For each column `<` or `>`, its alignment; by default the first one to the left and all others
             to the right.
     """
-    kept = sides or "<" + ">" * (len(headers) - 1)
+    alignment = sides or "<" + ">" * (len(headers) - 1)
     head = "".join(
-        f"<th{_class(side, '')}>{escape(one)}</th>" for side, one in zip(kept, headers, strict=True)
+        f"<th{_class(side, '')}>{escape(one)}</th>" for side, one in zip(alignment, headers, strict=True)
     )
     body = "".join(
         "<tr>"
-        + "".join(f"<td{_class(side, one)}>{escape(one)}</td>" for side, one in zip(kept, row, strict=True))
+        + "".join(
+            f"<td{_class(side, one)}>{escape(one)}</td>" for side, one in zip(alignment, row, strict=True)
+        )
         + "</tr>\n"
         for row in rows
     )
@@ -129,10 +131,10 @@ def _class(side: str, text: str) -> str:
     return f' class="{" ".join(names)}"' if names else ""
 
 
-def pictures(drawn: Iterable[Picture]) -> Html:
+def pictures(entries: Iterable[Picture]) -> Html:
     """Pictures side by side, as many as fit."""
     figures = "".join(
         f"<figure><h2>{escape(title)}</h2>{svg}<figcaption>{escape(caption)}</figcaption></figure>\n"
-        for title, svg, caption in drawn
+        for title, svg, caption in entries
     )
     return Html(f'<div class="pictures">{figures}</div>\n')

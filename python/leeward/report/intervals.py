@@ -22,10 +22,10 @@ def interval_rows(summary: Sequence[dict[str, Any]], policies: Sequence[str]) ->
         policies: Columns; the others are compared with the first.
     """
     baseline = policies[0]
-    found = {(row["policy"], row["quantity"]): row for row in summary}
+    row_of = {(row["policy"], row["quantity"]): row for row in summary}
     rows = []
-    for quantity in quantities(policies, {name for _, name in found}):
-        of_policies = [found[policy, quantity.figure] for policy in policies]
+    for quantity in quantities(policies, {name for _, name in row_of}):
+        of_policies = [row_of[policy, quantity.figure] for policy in policies]
         if quantity.only_if_any and not any(row["mean"] for row in of_policies):
             continue
         rows.append(Row(quantity.words, _cells(quantity, of_policies, "mean")))
@@ -37,8 +37,8 @@ def interval_rows(summary: Sequence[dict[str, Any]], policies: Sequence[str]) ->
 
 def _cells(quantity: Quantity, of_policies: Sequence[dict[str, Any]], figure: _Figure) -> tuple[str, ...]:
     """Cells of a line: empty for a policy compared with itself, a dash without a value."""
-    compared = figure != "mean" or quantity.figure.startswith(BASELINE)
-    first = "" if compared else _cell(quantity, of_policies[0], figure)
+    is_comparison = figure != "mean" or quantity.figure.startswith(BASELINE)
+    first = "" if is_comparison else _cell(quantity, of_policies[0], figure)
     return first, *(_cell(quantity, row, figure) for row in of_policies[1:])
 
 

@@ -10,7 +10,7 @@ from leeward.report import document
 from leeward.report.document import Html, Picture
 from leeward.report.rows import against, comparison_rows, glossary
 
-WHAT = {"replicas": "copies of blocks", "cell": "tasks", "apps": "tasks"}
+OBJECTS = {"replicas": "copies of blocks", "cell": "tasks", "apps": "tasks"}
 """Objects that runs of a kind place, in words."""
 POLICIES = {"replicas": "replicas", "cell": "tasks", "apps": "tasks"}
 """Kind of the policies of each kind of run: a name alone may stand for a policy of each kind."""
@@ -31,27 +31,28 @@ def page(scenario: Scenario, runs: Sequence[Run]) -> str:
     """The page as text."""
     names = [run.policy for run in runs]
     rows = comparison_rows(runs)
-    counted = f"; the first {duration_text(scenario.warmup_s)} are not counted" if scenario.warmup_s else ""
-    simulated = (
-        f"{duration_text(scenario.horizon_s)}, simulated under each policy with seed {runs[0].seed}{counted}."
+    warmup_note = (
+        f"; the first {duration_text(scenario.warmup_s)} are not counted" if scenario.warmup_s else ""
     )
+    length = duration_text(scenario.horizon_s)
+    lead = f"{length}, simulated under each policy with seed {runs[0].seed}{warmup_note}."
     arrivals = document.listing(runs[0].provenance)
     cells = ([row.quantity, *row.cells] for row in rows)
     return document.document(
         f"{scenario.name}: {' against '.join(names)}",
-        f"{scenario.name}: where {WHAT[scenario.kind]} go",
-        [simulated, "Every policy saw the same arrivals."],
+        f"{scenario.name}: where {OBJECTS[scenario.kind]} go",
+        [lead, "Every policy saw the same arrivals."],
         [
             document.section("What was simulated", document.paragraph(facts(scenario.cluster)), arrivals),
             document.section("The policies", policy_words(scenario.kind, names)),
             document.section("The comparison", document.table(["", *names], cells)),
             document.section("The words", document.words(glossary(rows, names[0]))),
-            document.pictures(drawn(runs)),
+            document.pictures(page_pictures(runs)),
         ],
     )
 
 
-def drawn(runs: Sequence[Run]) -> list[Picture]:
+def page_pictures(runs: Sequence[Run]) -> list[Picture]:
     """The pictures."""
     from leeward.report import pictures
 
@@ -64,46 +65,46 @@ def drawn(runs: Sequence[Run]) -> list[Picture]:
         f"For each block its {against(baseline)}: right of 1 it was faster than under {baseline}, left of it"
         " slower."
     )
-    uneven = "Standard deviation over mean of the loads of all rack downlinks, for every interval."
+    balance = "Standard deviation over mean of the loads of all rack downlinks, for every interval."
     busy = (
         "The part of a line right of the mark is what operators call hotspots. The vertical axis is"
         " logarithmic."
     )
     if len(runs[0].apps()):
-        took = (
+        times = (
             "How many apps take longer than a time, from their arrival on: lower and further left is better."
         )
         return [
-            ("The slow apps", pictures.app_times(runs), took),
-            ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),
+            ("The slow apps", pictures.app_times(runs), times),
+            ("How unevenly racks are loaded", pictures.imbalance(runs), balance),
             ("How busy rack downlinks get", pictures.hot_links(runs), busy),
         ][: 3 if len(runs[0].links()) else 1]
     if runs[0].kind == "cell":
         return [
-            ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),
+            ("How unevenly racks are loaded", pictures.imbalance(runs), balance),
             ("How busy rack downlinks get", pictures.hot_links(runs), busy),
         ]
-    found = [
+    result = [
         ("The slow writes", pictures.write_times(runs), slow),
-        ("How unevenly racks are loaded", pictures.imbalance(runs), uneven),
+        ("How unevenly racks are loaded", pictures.imbalance(runs), balance),
         ("How busy rack downlinks get", pictures.hot_links(runs), busy),
     ]
     if len(runs) > 1:
-        found.insert(1, (f"Each full block against the same under {baseline}", pictures.gains(runs), gain))
-    return found
+        result.insert(1, (f"Each full block against the same under {baseline}", pictures.gains(runs), gain))
+    return result
 
 
 def facts(cluster: Cluster) -> str:
     """A cluster in a sentence."""
-    told = cluster.describe()
-    parts = [f"{cluster.name}: {told['hosts']:,} hosts in {told['racks']:,} racks"]
-    if told["pods"]:
-        parts[0] += f" and {told['pods']:,} pods"
-    for links in told["links"]:
+    description = cluster.describe()
+    parts = [f"{cluster.name}: {description['hosts']:,} hosts in {description['racks']:,} racks"]
+    if description["pods"]:
+        parts[0] += f" and {description['pods']:,} pods"
+    for links in description["links"]:
         over = oversubscription_text(links)
         part = f"{links['kind'].replace('_', ' ')} {rates_text(links)}"
         parts.append(f"{part} (oversubscription {over})" if over else part)
-    for device in told["devices"]:
+    for device in description["devices"]:
         reads, writes = speed_text(device, "read"), speed_text(device, "write")
         parts.append(f"{device['count']:,} x {device['name']} that reads {reads} and writes {writes}")
     return "; ".join(parts) + "."
@@ -116,7 +117,7 @@ def policy_words(kind: str, names: Sequence[str]) -> Html:
         kind: Kind of the runs.
         names: Names of policies, with their settings.
     """
-    registered = {(policy["kind"], policy["name"]): policy for policy in policies()}
-    of = {name: registered[POLICIES[kind], name.partition(":")[0]] for name in names}
-    sources = {name: policy["source"] for name, policy in of.items()}
-    return document.words([(name, of[name]["summary"]) for name in names], sources)
+    policy_of = {(policy["kind"], policy["name"]): policy for policy in policies()}
+    policy_of_name = {name: policy_of[POLICIES[kind], name.partition(":")[0]] for name in names}
+    sources = {name: policy["source"] for name, policy in policy_of_name.items()}
+    return document.words([(name, policy_of_name[name]["summary"]) for name in names], sources)

@@ -21,13 +21,13 @@ def write_times(runs: Sequence[Run]) -> str:
     """Tail of write times: for each time, the share of full blocks that take longer under each policy."""
 
     def draw(axes: "Axes") -> None:
-        found = [numpy.sort(list(times_of(run).values())) for run in runs]
-        for run, times, style in zip(runs, found, styled(runs), strict=True):
+        sorted_times = [numpy.sort(list(times_of(run).values())) for run in runs]
+        for run, times, style in zip(runs, sorted_times, run_styles(runs), strict=True):
             longer = 100 * (1 - numpy.arange(len(times)) / max(len(times), 1))
             axes.step(times, longer, where="post", label=run.policy, **style)
-        most = max((len(times) for times in found), default=0)
-        longest = max((times[-1] for times in found if len(times)), default=1.0)
-        shortest = min((times[times > 0].min() for times in found if times.any()), default=0.1)
+        most = max((len(times) for times in sorted_times), default=0)
+        longest = max((times[-1] for times in sorted_times if len(times)), default=1.0)
+        shortest = min((times[times > 0].min() for times in sorted_times if times.any()), default=0.1)
         axes.set_xscale("log")
         axes.set_yscale("log")
         # Least share that ten blocks make; below it a curve is of single blocks.
@@ -45,13 +45,13 @@ def app_times(runs: Sequence[Run]) -> str:
     """Tail of apps' times from their arrival on."""
 
     def draw(axes: "Axes") -> None:
-        for run, style in zip(runs, styled(runs), strict=True):
+        for run, style in zip(runs, run_styles(runs), strict=True):
             apps = run.apps()
-            arrived = apps["arrived_s"].to_numpy()
-            took = apps["finished_s"].to_numpy(zero_copy_only=False) - arrived
-            took = numpy.sort(took[(arrived >= run.warmup_s) & numpy.isfinite(took)])
-            longer = 100 * (1 - numpy.arange(len(took)) / max(len(took), 1))
-            axes.step(took, longer, where="post", label=run.policy, **style)
+            arrivals = apps["arrived_s"].to_numpy()
+            durations = apps["finished_s"].to_numpy(zero_copy_only=False) - arrivals
+            durations = numpy.sort(durations[(arrivals >= run.warmup_s) & numpy.isfinite(durations)])
+            longer = 100 * (1 - numpy.arange(len(durations)) / max(len(durations), 1))
+            axes.step(durations, longer, where="post", label=run.policy, **style)
         axes.set_xlim(left=0)
         axes.set_ylim(0, 100)
         axes.set_xlabel("time from arrival to last transfer, s")
@@ -65,7 +65,7 @@ def gains(runs: Sequence[Run]) -> str:
 
     def draw(axes: "Axes") -> None:
         baseline = times_of(runs[0])
-        for run, style in zip(runs[1:], styled(runs)[1:], strict=True):
+        for run, style in zip(runs[1:], run_styles(runs)[1:], strict=True):
             pairs = [(baseline[key], time) for key, time in times_of(run).items() if key in baseline]
             factor = numpy.sort(numpy.array([before / after for before, after in pairs if after > 0]))
             share = 100 * numpy.arange(1, len(factor) + 1) / max(len(factor), 1)
@@ -89,7 +89,7 @@ def imbalance(runs: Sequence[Run]) -> str:
     """Imbalance of rack downlinks, interval by interval."""
 
     def draw(axes: "Axes") -> None:
-        for run, style in zip(runs, styled(runs), strict=True):
+        for run, style in zip(runs, run_styles(runs), strict=True):
             balance = run.balance().to_pydict()
             cv = [
                 value
@@ -111,7 +111,7 @@ def hot_links(runs: Sequence[Run]) -> str:
     """Utilization of rack downlinks, over all intervals."""
 
     def draw(axes: "Axes") -> None:
-        for run, style in zip(runs, styled(runs), strict=True):
+        for run, style in zip(runs, run_styles(runs), strict=True):
             links = run.links()
             kind = links["kind"].to_numpy(zero_copy_only=False)
             utilization = numpy.sort(links["utilization"].to_numpy()[kind == "rack_downlink"])
@@ -130,7 +130,7 @@ def hot_links(runs: Sequence[Run]) -> str:
     return figure(draw)
 
 
-def styled(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def run_styles(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Colour and line of each run."""
     return styles([run.policy for run in runs])
 
@@ -142,8 +142,8 @@ def times_of(run: Run) -> dict[tuple[int, int], float]:
     """
     blocks = run.blocks()
     files = run.files()["start_s"].to_numpy() >= run.warmup_s
-    counted = files[blocks["file"].to_numpy()] & blocks["full"].to_numpy(zero_copy_only=False)
-    blocks = blocks.filter(counted)
+    is_counted = files[blocks["file"].to_numpy()] & blocks["full"].to_numpy(zero_copy_only=False)
+    blocks = blocks.filter(is_counted)
     times: Floats = blocks["finished_s"].to_numpy(zero_copy_only=False) - blocks["asked_s"].to_numpy()
     keys = zip(blocks["file"].to_pylist(), blocks["block"].to_pylist(), strict=True)
     return {key: float(time) for key, time in zip(keys, times, strict=True) if numpy.isfinite(time)}

@@ -39,7 +39,7 @@ READS = "reads"
 APPS = "apps"
 """Prefix of the figures of apps."""
 
-_COUNTED = {"cell": TASKS, "apps": APPS}
+_PREFIXES = {"cell": TASKS, "apps": APPS}
 """Prefix of the figures of each kind of run."""
 
 TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly"))
@@ -131,7 +131,7 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
             Quantity(UPLINKS, "rack_uplink_cv", number, "difference"),
             Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference"),
         ]
-    made = [
+    result = [
         Quantity(BLOCKS, "blocks", count),
         Quantity(BLOCK_TIME, "block_write_s.mean", seconds_text, "ratio"),
         Quantity(FULL, "full_block_write_s.count", count),
@@ -148,13 +148,13 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
         baseline = policies[0]
         of = f"time of the same full blocks, {against(baseline)}"
         for words, writes in ((of, "full_blocks"), *_OTHER_WRITES):
-            made.append(Quantity(words, f"{BASELINE}.{writes}.factor", times))
+            result.append(Quantity(words, f"{BASELINE}.{writes}.factor", times))
         for words, share in shares(baseline):
-            made.append(Quantity(words, f"{BASELINE}.full_blocks.{share}", percent_text))
+            result.append(Quantity(words, f"{BASELINE}.full_blocks.{share}", percent_text))
     if f"{READS}.finished" in figures:
-        made += _reads(policies, figures)
+        result += _reads(policies, figures)
     return [
-        *made,
+        *result,
         Quantity(UPLINKS, "rack_uplink_cv", number, "difference"),
         Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference"),
         Quantity(HOT, "hot_share", percent_text, "difference"),
@@ -218,15 +218,17 @@ def _of_apps(policies: Sequence[str]) -> list[Quantity]:
 def comparison_rows(runs: Sequence[Run]) -> list[Row]:
     """Rows of the comparison of runs on the same arrivals; the others are compared with the first."""
     others = [flatten_comparison(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
-    found = [flatten_summary(run.summary()) | other for run, other in zip(runs, others, strict=True)]
-    for run, figures in zip(runs, found, strict=True):
+    figures_of_runs = [
+        flatten_summary(run.summary()) | other for run, other in zip(runs, others, strict=True)
+    ]
+    for run, figures in zip(runs, figures_of_runs, strict=True):
         # A run without arrivals has no figures that tell its kind.
-        if run.kind in _COUNTED:
-            figures.setdefault(f"{_COUNTED[run.kind]}.count", 0)
+        if run.kind in _PREFIXES:
+            figures.setdefault(f"{_PREFIXES[run.kind]}.count", 0)
     rows = []
-    names = set().union(*found)
+    names = set().union(*figures_of_runs)
     for quantity in quantities([run.policy for run in runs], names):
-        values = [figures.get(quantity.figure) for figures in found]
+        values = [figures.get(quantity.figure) for figures in figures_of_runs]
         if any(values) or not quantity.only_if_any:
             rows.append(Row(quantity.words, tuple(cells(quantity, values))))
     return rows
@@ -266,15 +268,15 @@ def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
             f"mean time under {baseline} over that under this policy, of the same writes; above 1 is faster"
         )
         words.insert(2, (against(baseline), meaning))
-    shown = {row.quantity for row in rows}
-    if UNWRITTEN in shown:
+    names = {row.quantity for row in rows}
+    if UNWRITTEN in names:
         words.append((UNWRITTEN, "blocks that were asked for and not on disk when the run ended"))
-    if READ_TIME in shown:
+    if READ_TIME in names:
         words.append(("read time", "from asking for a part of a block that is on disk to its last byte"))
-    if DEGRADED in shown:
+    if DEGRADED in names:
         meaning = "whose chunk did not come in time, so that others of its stripe were read in its place"
         words.append((DEGRADED, meaning))
-    if BLIND in shown:
+    if BLIND in names:
         words.append((BLIND, "blocks that a policy left to the default one, because it could see no load"))
     return words
 

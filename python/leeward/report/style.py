@@ -79,8 +79,8 @@ def plain(axis: "Axis", ticks: Iterable[float]) -> None:
     from matplotlib.ticker import NullFormatter, NullLocator
 
     low, high = sorted(axis.get_view_interval())
-    shown = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-    axis.set_ticks(shown, [f"{tick:g}" for tick in shown])
+    visible = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+    axis.set_ticks(visible, [f"{tick:g}" for tick in visible])
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
 
@@ -154,23 +154,23 @@ def _points(axes: "Axes", line: Any) -> Floats:
 
 
 def _place(
-    points: Floats, others: Sequence[Floats], taken: Sequence[_Place], box: Any, width: float
+    points: Floats, others: Sequence[Floats], labels: Sequence[_Place], box: Any, width: float
 ) -> _Place | None:
     """Position of a curve's label: close to it, at a point that is far from the other curves."""
     best: tuple[float, _Place] | None = None
     for x, y in points[::3]:
         # A label at a place where curves run together would be of all of them.
-        apart = min((float(numpy.hypot(*(other - (x, y)).T).min()) for other in others), default=_ROOM)
-        if apart < _APART:
+        distance = min((float(numpy.hypot(*(other - (x, y)).T).min()) for other in others), default=_ROOM)
+        if distance < _APART:
             continue
         for side, height in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)):
             middle, level = x + side * (width / 2 + _GAP), y + height * (_HEIGHT / 2 + _GAP)
             place = _Place(middle - width / 2, middle + width / 2, level - _HEIGHT / 2, level + _HEIGHT / 2)
-            if not place.within(box) or any(place.meets(other) for other in taken):
+            if not place.within(box) or any(place.meets(other) for other in labels):
                 continue
-            own = float(place.distances(points).min())
-            foreign = min((float(place.distances(other).min()) for other in others), default=_ROOM)
-            room = min(apart, foreign, _ROOM) + min(own, _GAP)
-            if own > 1 and foreign > _GAP and (best is None or room > best[0]):
+            own_distance = float(place.distances(points).min())
+            nearest_other = min((float(place.distances(other).min()) for other in others), default=_ROOM)
+            room = min(distance, nearest_other, _ROOM) + min(own_distance, _GAP)
+            if own_distance > 1 and nearest_other > _GAP and (best is None or room > best[0]):
                 best = room, place
     return best[1] if best else None

@@ -22,7 +22,7 @@ import pyarrow
 
 from leeward import data as traces
 from leeward.errors import MOST_SEED, InputError, names, whole_number
-from leeward.simulation import check_policies, of_policy, runs_at_once
+from leeward.simulation import check_policies, name_policy, runs_at_once
 from leeward.sweep import plan
 from leeward.sweep.cell import check_arrivals
 from leeward.sweep.execute import BACKENDS, check_backend, outcomes
@@ -79,70 +79,72 @@ def run(
     """
     if tables and out is None:
         raise InputError("tables", None, None, None, "a folder is needed to keep them in: `out`")
-    made = plan.variants(scenario, data or traces.data_folder(), axes(settings or {}))
-    read = made[0].read()
-    chosen = read.policies if policies is None else names(policies)
+    variants = plan.variants(scenario, data or traces.data_folder(), axes(settings or {}))
+    scenario_read = variants[0].read()
+    policy_names = scenario_read.policies if policies is None else names(policies)
     if seeds is not None:
         seeds = [whole_number("seeds", seed, 0, MOST_SEED) for seed in seeds]
-    cells = plan.cells(made, chosen, [read.seed] if seeds is None else seeds)
+    cells = plan.cells(variants, policy_names, [scenario_read.seed] if seeds is None else seeds)
     jobs = runs_at_once(jobs)
     if policies is not None:
-        check_policies(chosen, read.kind)
+        check_policies(policy_names, scenario_read.kind)
     check_backend(backend)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         store = Store(Path(folder))
-        left = unfinished(store, cells, tables)
-        with store.locked():
-            result = finish(store, cells, left, jobs, backend, tables, progress)
+        remaining = remaining_cells(store, cells, tables)
+        with store.lock():
+            result = finish(store, cells, remaining, jobs, backend, tables, progress)
             write_table(store.folder / TABLE, result)
     return result
 
 
-def unfinished(store: Store, cells: list[plan.Cell], tables: bool) -> list[int]:
+def remaining_cells(store: Store, cells: list[plan.Cell], tables: bool) -> list[int]:
     """Numbers of the remaining cells, whose arrivals can be read.
 
     Raises:
         InputError: A file of theirs is missing or invalid.
     """
-    left = [at for at, cell in enumerate(cells) if not store.has(cell, tables)]
+    remaining = [at for at, cell in enumerate(cells) if not store.has(cell, tables)]
     first: dict[plan.Variant, int] = {}
-    for at in left:
+    for at in remaining:
         first.setdefault(cells[at].variant, cells[at].seed)
     for variant, seed in first.items():
         check_arrivals(variant, seed)
-    return left
+    return remaining
 
 
 def finish(
     store: Store,
     cells: list[plan.Cell],
-    left: list[int],
+    remaining: list[int],
     jobs: int,
     backend: str,
     tables: bool,
     progress: Callable[[int, float], object] | None,
 ) -> pyarrow.Table:
     """Runs the remaining cells into a locked store, and compares all; see `run`."""
-    if changed := store.others(cells):
+    if stale := store.others(cells):
         log.warning(
             "%s: %d cells are of an earlier state of the scenario, its files or Leeward; not used",
             store.folder,
-            changed,
+            stale,
         )
-    if len(left) < len(cells):
-        log.info("%s: %d of %d cells are there already", store.folder, len(cells) - len(left), len(cells))
+    if len(remaining) < len(cells):
+        log.info(
+            "%s: %d of %d cells are there already", store.folder, len(cells) - len(remaining), len(cells)
+        )
     if progress:
-        for at in sorted(set(range(len(cells))) - set(left)):
+        for at in sorted(set(range(len(cells))) - set(remaining)):
             progress(at, 1.0)
 
     def tell(at: int, share: float) -> None:
         if progress:
-            progress(left[at], share)
+            progress(remaining[at], share)
 
-    todo = [cells[at] for at in left]
-    with of_policy("policies"), closing(outcomes(todo, jobs, backend, tables, tell)) as finished:
-        for at, outcome in finished:
-            store.write(todo[at], outcome)
+    cells_to_run = [cells[at] for at in remaining]
+    with name_policy("policies"), closing(outcomes(cells_to_run, jobs, backend, tables, tell)) as results:
+        for at, outcome in results:
+            store.write(cells_to_run[at], outcome)
     for cell in cells:
         if (cell.seed, cell.policy) == (cells[0].seed, cells[0].policy):
             for line in store.read(cell)[0]["arrivals"]:

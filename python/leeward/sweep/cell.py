@@ -57,11 +57,11 @@ def make(
     """
     with hint_fetch():
         (run,) = _scenario(variant).run([policy], [seed], 1, progress)
-    kept = {name: getattr(run, name)() for name in TABLES} if tables else {}
-    return Outcome(run.provenance, run.summary(), writes(run), kept)
+    run_tables = {name: getattr(run, name)() for name in TABLES} if tables else {}
+    return Outcome(run.provenance, run.summary(), writes(run), run_tables)
 
 
-class _SeenError(Exception):
+class _ArrivalsReadError(Exception):
     """Raised once arrivals were read."""
 
 
@@ -73,9 +73,9 @@ def check_arrivals(variant: Variant, seed: int) -> None:
     """
 
     def stop(_: int, share: float) -> None:
-        raise _SeenError
+        raise _ArrivalsReadError
 
-    with hint_fetch(), suppress(_SeenError):
+    with hint_fetch(), suppress(_ArrivalsReadError):
         scenario = _scenario(variant)
         scenario.run([ANY[scenario.kind]], [seed], 1, stop)
 
@@ -90,18 +90,18 @@ def writes(run: Run) -> pyarrow.Table:
 
     Returns:
         A row for each block, file, job, read and app: `kind`; `number` and `block`, which identify it in
-        every run on the same arrivals; `full`, whether it is a full block; `counted`, whether it, or its
+        every run on the same arrivals; `full`, whether it is a full block; `counts`, whether it, or its
         file, began after the warm-up; `time_s`, null without an end.
     """
     blocks, files, jobs, reads = run.blocks(), run.files(), run.jobs(), run.reads()
-    file_counted = files["start_s"].to_numpy() >= run.warmup_s
+    counts_of_file = files["start_s"].to_numpy() >= run.warmup_s
     rows = [
         (
             "block",
             blocks["file"].to_numpy(),
             blocks["block"].to_numpy(),
             blocks["full"].to_numpy(),
-            file_counted[blocks["file"].to_numpy()],
+            counts_of_file[blocks["file"].to_numpy()],
             _durations(blocks, "asked_s"),
         )
     ]
@@ -111,16 +111,16 @@ def writes(run: Run) -> pyarrow.Table:
         rows_of = numpy.arange(len(table), dtype=numpy.uint32)
         numbers = table["read"].to_numpy() if kind == "read" else rows_of
         none = numpy.zeros(len(table), dtype=numpy.uint32)
-        counted = table[start].to_numpy() >= run.warmup_s
-        rows.append((kind, numbers, none, none.astype(bool), counted, _durations(table, start)))
+        counts = table[start].to_numpy() >= run.warmup_s
+        rows.append((kind, numbers, none, none.astype(bool), counts, _durations(table, start)))
     apps = run.apps()
     if len(apps):
         numbers = numpy.arange(len(apps), dtype=numpy.uint32)
         none = numpy.zeros(len(apps), dtype=numpy.uint32)
-        counted = apps["arrived_s"].to_numpy() >= run.warmup_s
-        rows.append(("app", numbers, none, none.astype(bool), counted, _durations(apps, "arrived_s")))
+        counts = apps["arrived_s"].to_numpy() >= run.warmup_s
+        rows.append(("app", numbers, none, none.astype(bool), counts, _durations(apps, "arrived_s")))
     kinds = numpy.concatenate([numpy.repeat(kind, len(numbers)) for kind, numbers, *_ in rows])
-    number, block, full, counted, times = (
+    number, block, full, counts, times = (
         numpy.concatenate([row[column] for row in rows]) for column in range(1, 6)
     )
     return pyarrow.table(
@@ -129,7 +129,7 @@ def writes(run: Run) -> pyarrow.Table:
             "number": number,
             "block": block,
             "full": full,
-            "counted": counted,
+            "counted": counts,
             "time_s": pyarrow.array(times, from_pandas=True),
         }
     )
@@ -148,23 +148,23 @@ def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
         parts["reads"] = ("read", None)
     if "app" in ours["kind"].combine_chunks().dictionary.to_pylist():
         parts |= {"apps": ("app", None)}
-    compared: dict[str, Any] = {
+    comparison: dict[str, Any] = {
         name: _pairs(_of(ours, kind, full), _of(baseline, kind, None)) for name, (kind, full) in parts.items()
     }
-    return compared | {"same_within": SAME_WITHIN}
+    return comparison | {"same_within": SAME_WITHIN}
 
 
 def _of(writes: pyarrow.Table, kind: str, full: bool | None) -> dict[str, Any]:
     kinds = writes["kind"].combine_chunks()
     codes = {name: code for code, name in enumerate(kinds.dictionary.to_pylist())}
-    wanted = kinds.indices.to_numpy() == codes.get(kind, -1)
+    selection = kinds.indices.to_numpy() == codes.get(kind, -1)
     if full is not None:
-        wanted &= writes["full"].to_numpy(zero_copy_only=False) == full
-    number = writes["number"].to_numpy()[wanted].astype(numpy.uint64)
+        selection &= writes["full"].to_numpy(zero_copy_only=False) == full
+    number = writes["number"].to_numpy()[selection].astype(numpy.uint64)
     return {
-        "key": (number << numpy.uint64(32)) | writes["block"].to_numpy()[wanted],
-        "counted": writes["counted"].to_numpy(zero_copy_only=False)[wanted],
-        "time": writes["time_s"].to_numpy(zero_copy_only=False)[wanted],
+        "key": (number << numpy.uint64(32)) | writes["block"].to_numpy()[selection],
+        "counted": writes["counted"].to_numpy(zero_copy_only=False)[selection],
+        "time": writes["time_s"].to_numpy(zero_copy_only=False)[selection],
     }
 
 

@@ -52,24 +52,24 @@ def outcomes(
         size = _ROUND * jobs
         with joblib.Parallel(jobs, backend=backend, batch_size=1) as parallel:
             for first in range(0, len(cells), size):
-                numbered = enumerate(cells[first : first + size], first)
-                yield from _told(
-                    parallel(joblib.delayed(_make)(*cell, tables) for cell in numbered), progress
+                round_cells = enumerate(cells[first : first + size], first)
+                yield from _report_each(
+                    parallel(joblib.delayed(_make)(*cell, tables) for cell in round_cells), progress
                 )
         return
-    running = _Running(progress)
-    task = running.make if backend == "threading" else _make
+    threads = _RunThreads(progress)
+    task = threads.make if backend == "threading" else _make
     parallel = joblib.Parallel(jobs, backend=backend, return_as="generator_unordered", batch_size=1)
-    finished = parallel(joblib.delayed(task)(*cell, tables) for cell in enumerate(cells))
-    with cancelled_at_the_end(finished):
+    results = parallel(joblib.delayed(task)(*cell, tables) for cell in enumerate(cells))
+    with cancel_at_end(results):
         try:
-            yield from _told(finished, progress)
+            yield from _report_each(results, progress)
         finally:
-            running.stop()
+            threads.stop()
 
 
 @contextmanager
-def cancelled_at_the_end(finished: Generator[Any, None, None]) -> Iterator[None]:
+def cancel_at_end(results: Generator[Any, None, None]) -> Iterator[None]:
     """Cancels the tasks of a joblib generator that are left when the block ends, as after an interrupt."""
     try:
         yield
@@ -77,13 +77,13 @@ def cancelled_at_the_end(finished: Generator[Any, None, None]) -> Iterator[None]
         with warnings.catch_warnings():
             # joblib warns of each task that it cancels.
             warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\b")
-            finished.close()
+            results.close()
 
 
-def _told(
-    finished: Iterable[tuple[int, Outcome]], progress: Progress | None
+def _report_each(
+    results: Iterable[tuple[int, Outcome]], progress: Progress | None
 ) -> Iterator[tuple[int, Outcome]]:
-    for at, outcome in finished:
+    for at, outcome in results:
         if progress:
             progress(at, 1.0)
         yield at, outcome
@@ -93,36 +93,36 @@ def _make(at: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
     return at, make(cell.variant, cell.policy, cell.seed, tables, None)
 
 
-class _StoppedError(Exception):
+class _StopError(Exception):
     """Raised in a run that should stop."""
 
 
-class _Running:
+class _RunThreads:
     """Threads that run cells. An interrupt reaches only the main thread, which has to stop them."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
-        self.stopped = False
+        self.stop_requested = False
         self.count = 0
         self.change = threading.Condition()
 
     def make(self, at: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
         def tell(_: int, share: float) -> None:
-            if self.stopped:
-                raise _StoppedError
+            if self.stop_requested:
+                raise _StopError
             if self.progress:
                 self.progress(at, share)
 
-        with self._counted():
+        with self._count_run():
             return at, make(cell.variant, cell.policy, cell.seed, tables, tell)
 
     def stop(self) -> None:
         with self.change:
-            self.stopped = True
+            self.stop_requested = True
             self.change.wait_for(lambda: self.count == 0, _PATIENCE)
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _count_run(self) -> Iterator[None]:
         with self.change:
             self.count += 1
         try:

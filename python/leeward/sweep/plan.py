@@ -19,7 +19,7 @@ import yaml
 from leeward import _native
 from leeward._native import Scenario
 from leeward.errors import InputError
-from leeward.sweep.settings import Setting, edited
+from leeward.sweep.settings import Setting, edit
 
 _LONGEST = 60
 """Greatest length of a setting in words."""
@@ -61,8 +61,8 @@ class Variant:
     def digest(self) -> str:
         """Digest of its text, its cluster file and the traces it names."""
         names = [self._fields["cluster"].value, *_scalars(self._fields["workloads"])]
-        found = [(name, file_digest(path)) for name in names if (path := self._path(name)).is_file()]
-        return digest_of([hashlib.sha256(self.text.encode()).hexdigest(), found])
+        digests = [(name, file_digest(path)) for name in names if (path := self._path(name)).is_file()]
+        return digest_of([hashlib.sha256(self.text.encode()).hexdigest(), digests])
 
     @cached_property
     def _fields(self) -> dict[str, Any]:
@@ -118,29 +118,34 @@ def variants(
     Scenario.from_file(path, folder)
     with path.open(encoding="utf-8", newline="") as file:
         text = file.read()
-    made = []
+    result = []
     for setting in settings:
-        changed = text
+        variant_text = text
         for where, value in setting:
-            changed = edited(changed, where, value)
-        made.append(Variant(setting, str(path), changed, path.parent.absolute(), folder))
-        made[-1].read()
-    return made
+            variant_text = edit(variant_text, where, value)
+        result.append(Variant(setting, str(path), variant_text, path.parent.absolute(), folder))
+        result[-1].read()
+    return result
 
 
-def cells(made: Sequence[Variant], policies: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+def cells(variant_list: Sequence[Variant], policies: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
     """All cells of a sweep: by setting, then by seed, then by policy.
 
     Raises:
         InputError: A policy or seed is repeated.
     """
-    for what, values in (("policies", [policy.strip() for policy in policies]), ("seeds", list(seeds))):
+    for argument, values in (("policies", [policy.strip() for policy in policies]), ("seeds", list(seeds))):
         if not values:
-            raise InputError(what, None, None, None, "expected at least one")
-        twice = [value for at, value in enumerate(values) if value in values[:at]]
-        if twice:
-            raise InputError(what, None, None, None, f"`{twice[0]}` is there twice")
-    return [Cell(variant, seed, policy.strip()) for variant in made for seed in seeds for policy in policies]
+            raise InputError(argument, None, None, None, "expected at least one")
+        duplicates = [value for at, value in enumerate(values) if value in values[:at]]
+        if duplicates:
+            raise InputError(argument, None, None, None, f"`{duplicates[0]}` is there twice")
+    return [
+        Cell(variant, seed, policy.strip())
+        for variant in variant_list
+        for seed in seeds
+        for policy in policies
+    ]
 
 
 @cache

@@ -36,19 +36,23 @@ def axes(values: Mapping[str, Sequence[object] | str]) -> list[Setting]:
     texts = {}
     for path, several in values.items():
         if path in _APART:
-            raise _wrong(path, None, "policies and seeds of a sweep are given apart from its settings")
+            raise _setting_error(
+                path, None, "policies and seeds of a sweep are given apart from its settings"
+            )
         if not list(_steps(path)):
-            raise _wrong(path, None, "expected a path such as telemetry.delay")
-        given = [several] if isinstance(several, str) else several
-        texts[path] = [value.strip() if isinstance(value, str) else json.dumps(value) for value in given]
+            raise _setting_error(path, None, "expected a path such as telemetry.delay")
+        value_list = [several] if isinstance(several, str) else several
+        texts[path] = [value.strip() if isinstance(value, str) else json.dumps(value) for value in value_list]
         if not texts[path]:
-            raise _wrong(path, None, "expected a value")
+            raise _setting_error(path, None, "expected a value")
         for at, text in enumerate(texts[path]):
             if not _stands_alone(text):
-                raise _wrong(path, text, "expected a word, a number, or a list or mapping in brackets")
+                raise _setting_error(
+                    path, text, "expected a word, a number, or a list or mapping in brackets"
+                )
             if text in texts[path][:at]:
-                raise _wrong(path, text, "is there twice")
-    return [tuple(zip(texts, chosen, strict=True)) for chosen in itertools.product(*texts.values())]
+                raise _setting_error(path, text, "is there twice")
+    return [tuple(zip(texts, combination, strict=True)) for combination in itertools.product(*texts.values())]
 
 
 def parse(options: Sequence[str]) -> dict[str, list[str]]:
@@ -61,14 +65,14 @@ def parse(options: Sequence[str]) -> dict[str, list[str]]:
     for option in options:
         path, equals, texts = option.partition("=")
         if not equals:
-            raise _wrong(option, None, "expected a path and values, such as telemetry.delay=0s,2s")
+            raise _setting_error(option, None, "expected a path and values, such as telemetry.delay=0s,2s")
         if path in values:
-            raise _wrong(path, texts, "is there twice; separate its values by commas")
+            raise _setting_error(path, texts, "is there twice; separate its values by commas")
         values[path] = split_at_commas(texts)
     return values
 
 
-def edited(text: str, path: str, value: str) -> str:
+def edit(text: str, path: str, value: str) -> str:
     """Text of a scenario with another value at a path, which is added if it is absent.
 
     Args:
@@ -82,34 +86,34 @@ def edited(text: str, path: str, value: str) -> str:
     try:
         # An edit of an aliased node would show in two places, and the path names one.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise _wrong(path, value, "the scenario has YAML aliases; write them out")
+            raise _setting_error(path, value, "the scenario has YAML aliases; write them out")
         node = yaml.compose(text)
     except yaml.YAMLError as error:
-        raise _wrong(path, value, f"the scenario cannot be edited: {error}") from error
+        raise _setting_error(path, value, f"the scenario cannot be edited: {error}") from error
     steps = list(_steps(path))
     for at, part in enumerate(steps):
         if isinstance(node, yaml.MappingNode) and isinstance(part, str):
-            below = [found for key, found in node.value if key.value == part]
+            below = [child for key, child in node.value if key.value == part]
             if not below:
-                return _insert(text, node, f"{part}: {_nested(path, value, steps[at + 1 :])}")
+                return _insert(text, node, f"{part}: {_nest(path, value, steps[at + 1 :])}")
             node = below[0]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             if part >= len(node.value):
-                raise _wrong(path, value, f"[{part}]: there are {len(node.value)}, counted from 0")
+                raise _setting_error(path, value, f"[{part}]: there are {len(node.value)}, counted from 0")
             node = node.value[part]
         elif _is_empty(node) and isinstance(part, str):
-            value = _nested(path, value, steps[at:])
+            value = _nest(path, value, steps[at:])
             break
         else:
             kind = "a list there" if isinstance(part, int) else "fields there"
-            raise _wrong(path, value, f"`{part}`: the scenario has no {kind}")
+            raise _setting_error(path, value, f"`{part}`: the scenario has no {kind}")
     # The node of a block ends where the next begins; its last line and the blanks before that stay.
     start, end = node.start_mark.index, node.end_mark.index
     end = start + len(text[start:end].rstrip())
-    attached = start > 0 and not text[start - 1].isspace() and text[start - 1] not in "[{"
+    touches_name = start > 0 and not text[start - 1].isspace() and text[start - 1] not in "[{"
     # A list may stand as far left as its name, but no other value may.
-    outdented = isinstance(node, yaml.SequenceNode) and not node.flow_style
-    blank = " " if attached or outdented else ""
+    is_block_list = isinstance(node, yaml.SequenceNode) and not node.flow_style
+    blank = " " if touches_name or is_block_list else ""
     return text[:start] + blank + value + text[end:]
 
 
@@ -118,7 +122,9 @@ def _steps(path: str) -> Iterator[str | int]:
     while at < len(path):
         part = _PART.match(path, at)
         if not part or (at == 0 and not path[0].isalpha()):
-            raise _wrong(path, None, "expected a path such as telemetry.delay or workloads[0].facebook.load")
+            raise _setting_error(
+                path, None, "expected a path such as telemetry.delay or workloads[0].facebook.load"
+            )
         at = part.end()
         yield part[1] or int(part[2])
 
@@ -136,10 +142,10 @@ def _is_empty(node: Any) -> bool:
     return node is not None and node.tag == "tag:yaml.org,2002:null"
 
 
-def _nested(path: str, value: str, steps: Sequence[str | int]) -> str:
+def _nest(path: str, value: str, steps: Sequence[str | int]) -> str:
     for part in reversed(steps):
         if isinstance(part, int):
-            raise _wrong(path, value, f"[{part}]: the scenario has no such list")
+            raise _setting_error(path, value, f"[{part}]: the scenario has no such list")
         value = f"{{{part}: {value}}}"
     return value
 
@@ -153,6 +159,6 @@ def _insert(text: str, mapping: Any, field: str) -> str:
     return f"{text[: first.index]}{field}\n{' ' * first.column}{text[first.index :]}"
 
 
-def _wrong(path: str, value: str | None, message: str) -> InputError:
+def _setting_error(path: str, value: str | None, message: str) -> InputError:
     where = f"settings {path}" if value is None else f"settings {path}={value}"
     return InputError(where, None, None, None, message)

@@ -53,7 +53,7 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
     groups: dict[tuple[Any, str], list[dict[str, Any]]] = {}
     for place, row in zip(places, rows, strict=True):
         groups.setdefault((place, row["policy"]), []).append(row)
-    made = []
+    result = []
     for (place, policy), members in groups.items():
         baseline = members[0]["baseline"]
         for quantity in quantities:
@@ -68,13 +68,13 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
                 *_mean(confidence, [ours - b for ours, b in pairs]),
                 *_mean(confidence, ratios),
             )
-            what = {"policy": policy, "baseline": baseline, "quantity": quantity, "seeds": len(values)}
-            made.append(
-                dict(zip(settings, place, strict=True)) | what | dict(zip(FIGURES, figures, strict=True))
+            keys = {"policy": policy, "baseline": baseline, "quantity": quantity, "seeds": len(values)}
+            result.append(
+                dict(zip(settings, place, strict=True)) | keys | dict(zip(FIGURES, figures, strict=True))
             )
     texts = [(name, pyarrow.string()) for name in (*settings, "policy", "baseline", "quantity")]
     numbers = [(name, pyarrow.float64()) for name in FIGURES]
-    return pyarrow.Table.from_pylist(made, pyarrow.schema([*texts, ("seeds", pyarrow.int64()), *numbers]))
+    return pyarrow.Table.from_pylist(result, pyarrow.schema([*texts, ("seeds", pyarrow.int64()), *numbers]))
 
 
 def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:

@@ -48,28 +48,28 @@ class Store:
         check_folder(folder, "out")
         self.folder = folder
         self.cells = folder / "cells"
-        if strange := self._strange():
-            message = f"`{folder}`: holds `{strange}`; expected an empty folder or an earlier sweep"
+        if foreign := self._find_foreign():
+            message = f"`{folder}`: holds `{foreign}`; expected an empty folder or an earlier sweep"
             raise InputError("out", None, None, None, message)
 
-    def _strange(self) -> str | None:
+    def _find_foreign(self) -> str | None:
         """First thing in the folder that is not part of a sweep; None in a valid or empty one."""
-        here = sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
-        if here and not self.cells.is_dir():
-            return here[0]
-        for name in here:
+        names = sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
+        if names and not self.cells.is_dir():
+            return names[0]
+        for name in names:
             path = self.folder / name
             ours = (
                 name == "cells" or (name == TABLE and _of_cells(path)) or (name == SUMMARY and _sums_up(path))
             )
             if not ours and not is_temporary(name, (TABLE, SUMMARY)):
                 return name
-        cells = sorted(path.name for path in self.cells.iterdir()) if here else []
-        strange = [name for name in cells if not _CELL.fullmatch(name)]
-        return f"cells/{strange[0]}" if strange else None
+        cells = sorted(path.name for path in self.cells.iterdir()) if names else []
+        foreign = [name for name in cells if not _CELL.fullmatch(name)]
+        return f"cells/{foreign[0]}" if foreign else None
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Makes the folder and locks it; the system releases the lock when the process ends.
 
         Raises:
@@ -98,9 +98,9 @@ class Store:
             log.warning("%s: %s; computing the cell again", path, error)
             return False
         files = document["files"]
-        wanted = [path.with_suffix("").name + ".parquet"]
-        wanted += [f"{path.stem}/{name}.parquet" for name in TABLES] if tables else []
-        if document["cell"] != cell.identity or not set(wanted) <= files.keys():
+        needed = [path.with_suffix("").name + ".parquet"]
+        needed += [f"{path.stem}/{name}.parquet" for name in TABLES] if tables else []
+        if document["cell"] != cell.identity or not set(needed) <= files.keys():
             return False
         for name in files:
             file = self.cells / name
@@ -109,9 +109,9 @@ class Store:
                 return False
         return True
 
-    def others(self, wanted: list[Cell]) -> int:
-        """Number of cells of an earlier state of what `wanted` runs: of its files, or of Leeward."""
-        now = {_place(cell.identity): cell.key for cell in wanted}
+    def others(self, cells: list[Cell]) -> int:
+        """Number of cells of an earlier state of what `cells` runs: of its files, or of Leeward."""
+        now = {_place(cell.identity): cell.key for cell in cells}
         count = 0
         for path in sorted(self.cells.glob("[!.]*.json")):
             try:

@@ -8,7 +8,7 @@ section 3.1). `Discards` counts unusable readings by reason.
 from leeward._engines import EngineName
 from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
-from leeward.telemetry.intake import read
+from leeward.telemetry.reader import read
 from leeward.telemetry.samples import Samples
 from leeward.telemetry.windows import Windows, windows
 

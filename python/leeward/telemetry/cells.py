@@ -17,21 +17,21 @@ FARTHEST_MS = 2**53
 
 def number(column: Any, kind: str) -> Any:
     """A column of numbers or texts as `float64` or `int64`; null for an invalid cell."""
-    of = column.type()
-    if of.is_string() or of.is_binary():
+    column_type = column.type()
+    if column_type.is_string() or column_type.is_binary():
         text = column.cast("string").strip()
         if kind == "float64":
             return text.try_cast("float64")
         # A counter with a point or an exponent is a number too.
-        return text.try_cast("int64").fill_null(whole(text.try_cast("float64")))
+        return text.try_cast("int64").fill_null(whole_numbers(text.try_cast("float64")))
     if kind == "float64":
         return column.cast("float64")
-    if of.is_integer() and of != ibis.dtype("uint64"):
+    if column_type.is_integer() and column_type != ibis.dtype("uint64"):
         return column.cast("int64")
-    return whole(column.cast("float64"))
+    return whole_numbers(column.cast("float64"))
 
 
-def whole(values: Any) -> Any:
+def whole_numbers(values: Any) -> Any:
     """Numbers without their fraction; null for invalid ones, or beyond the range of a counter."""
     within = (values >= -MOST) & (values <= MOST) & ~values.isnan()
     return within.ifelse(values, ibis.null("float64")).floor().cast("int64")
@@ -49,18 +49,18 @@ def milliseconds(column: Any, unit: str) -> Any:
         column: Timestamps or dates, or numbers or texts.
         unit: Unit of numbers and texts, one of `TIMES`, or `iso` of dates as text.
     """
-    of = column.type()
-    if of.is_timestamp() or of.is_date():
+    column_type = column.type()
+    if column_type.is_timestamp() or column_type.is_date():
         return _since_1970(column.cast("timestamp"))
     if unit == "iso":
         return _since_1970(column.cast("string").strip().try_cast("timestamp('UTC')").cast("timestamp"))
-    if of.is_integer() and of != ibis.dtype("uint64") and unit in ("s", "ms"):
+    if column_type.is_integer() and column_type != ibis.dtype("uint64") and unit in ("s", "ms"):
         factor = 1000 if unit == "s" else 1
         most = FARTHEST_MS // factor
-        stated = column.cast("int64")
-        return stated.between(-most, most).ifelse(stated, ibis.null("int64")) * factor
-    stated = whole(number(column, "float64") * ibis.literal(TIMES[unit], "float64") + 0.5)
-    return stated.between(-FARTHEST_MS, FARTHEST_MS).ifelse(stated, ibis.null("int64"))
+        values = column.cast("int64")
+        return values.between(-most, most).ifelse(values, ibis.null("int64")) * factor
+    values = whole_numbers(number(column, "float64") * ibis.literal(TIMES[unit], "float64") + 0.5)
+    return values.between(-FARTHEST_MS, FARTHEST_MS).ifelse(values, ibis.null("int64"))
 
 
 def _since_1970(stamp: Any) -> Any:

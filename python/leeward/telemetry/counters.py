@@ -45,73 +45,73 @@ class Counter:
     gap_ms: int
 
 
-def counters(engine: Engine, of: Series, counter: Counter, discards: Discards, name: str) -> ibis.Table:
+def counters(engine: Engine, series: Series, counter: Counter, discards: Discards, name: str) -> ibis.Table:
     """Samples of counters: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
 
     The first reading of a series is its start, and not a sample.
 
     Args:
         engine: Engine of the tables.
-        of: Their series.
+        series: Their series.
         counter: Properties of the counters.
         discards: Counts duplicates, restarts, wraps, gaps and jumps.
         name: Name of the source in errors.
     """
-    every = of.table
+    every = series.table
     window = {"group_by": every.series, "order_by": [every.t_ms, every.value]}
-    marked = every.mutate(again=(every.t_ms == every.t_ms.lag().over(**window)).fill_null(False))
-    once = marked.filter(~marked.again)
+    with_repeats = every.mutate(again=(every.t_ms == every.t_ms.lag().over(**window)).fill_null(False))
+    once = with_repeats.filter(~with_repeats.again)
     window = {"group_by": once.series, "order_by": once.t_ms}
     before = {
         "span_ms": once.t_ms - once.t_ms.lag().over(**window),
         "grew": once.value - once.value.lag().over(**window),
     }
-    stepped = once.mutate(**before)
-    stepped = stepped.filter(stepped.span_ms.notnull())
+    steps = once.mutate(**before)
+    steps = steps.filter(steps.span_ms.notnull())
     if counter.width == 0:
         most = every.group_by("series").agg(narrow=every.value.max() < TOP)
-        stepped = stepped.join(most, "series")
+        steps = steps.join(most, "series")
     else:
-        stepped = stepped.mutate(narrow=ibis.literal(counter.width == 32))
-    capacity = _positive(stepped.speed).fill_null(stepped.share_bps.cast("float64"))
-    stepped = stepped.mutate(possible=capacity * TOO_FAST * stepped.span_ms.cast("float64") / 1000.0)
-    back = stepped.grew < 0
-    wrapped = stepped.grew + TOP
-    fits = wrapped.cast("float64") * counter.unit <= stepped.possible
-    over = back & stepped.narrow & fits
-    stepped = stepped.mutate(wrap=over, grew=over.ifelse(wrapped, stepped.grew))
-    counted = stepped.grew.cast("float64") * counter.unit
-    jump = counted > stepped.possible
+        steps = steps.mutate(narrow=ibis.literal(counter.width == 32))
+    capacity = _positive(steps.speed).fill_null(steps.share_bps.cast("float64"))
+    steps = steps.mutate(possible=capacity * TOO_FAST * steps.span_ms.cast("float64") / 1000.0)
+    back = steps.grew < 0
+    unwrapped = steps.grew + TOP
+    fits = unwrapped.cast("float64") * counter.unit <= steps.possible
+    over = back & steps.narrow & fits
+    steps = steps.mutate(wrap=over, grew=over.ifelse(unwrapped, steps.grew))
+    bits = steps.grew.cast("float64") * counter.unit
+    jump = bits > steps.possible
     # More than an int64 of bits is beyond any link, whatever its speed.
-    beyond = stepped.grew >= 2**62 // counter.unit
+    beyond = steps.grew >= 2**62 // counter.unit
     fate = ibis.cases(
-        (stepped.grew < 0, 1), (stepped.span_ms > counter.gap_ms, 2), (beyond, 4), (jump, 3), else_=0
+        (steps.grew < 0, 1), (steps.span_ms > counter.gap_ms, 2), (beyond, 4), (jump, 3), else_=0
     ).cast("int8")
-    often = stepped.possible > 2.0 * TOP * counter.unit * TOO_FAST
-    judged = stepped.mutate(fate=fate, twice=ibis.literal(counter.width == 32) & often)
-    kept = engine.keep(judged.drop("value", "again", "narrow", "possible"))
+    often = steps.possible > 2.0 * TOP * counter.unit * TOO_FAST
+    with_fate = steps.mutate(fate=fate, twice=ibis.literal(counter.width == 32) & often)
+    rows = engine.keep(with_fate.drop("value", "again", "narrow", "possible"))
     with reading(name):
         tally = engine.arrow(
-            kept.group_by("series", "fate", "wrap", "twice")
-            .agg(number=kept.count(), first=kept.t_ms.min())
+            rows.group_by("series", "fate", "wrap", "twice")
+            .agg(number=rows.count(), first=rows.t_ms.min())
             .order_by("series", "fate", "wrap", "twice")
         ).to_pylist()
-        again = marked.filter(marked.again)
-        number = engine.arrow(again.agg(number=again.count()))["number"][0].as_py()
+        repeats = with_repeats.filter(with_repeats.again)
+        number = engine.arrow(repeats.agg(number=repeats.count()))["number"][0].as_py()
     discards.count("duplicate", number)
-    fast = _count(tally, of.known, discards)
-    good = kept.fate == 0
+    fast = _count(tally, series.known, discards)
+    good = rows.fate == 0
     if fast:
-        good = good | ((kept.fate == 3) & kept.series.isin(fast))
-    chosen = kept.filter(good)
-    return chosen.select(
-        "link", "share_bps", "members", "t_ms", "span_ms", "speed", bits=chosen.grew * counter.unit
+        good = good | ((rows.fate == 3) & rows.series.isin(fast))
+    good_rows = rows.filter(good)
+    return good_rows.select(
+        "link", "share_bps", "members", "t_ms", "span_ms", "speed", bits=good_rows.grew * counter.unit
     )
 
 
-def _count(tally: list[dict[str, Any]], known: pyarrow.Table, discards: Discards) -> list[int]:
+def _count(tally: list[dict[str, Any]], series_table: pyarrow.Table, discards: Discards) -> list[int]:
     """Counts anomalies; returns the series with too many fast readings for jumps."""
-    names = dict(zip(known["series"].to_pylist(), known["key"].to_pylist(), strict=True))
+    names = dict(zip(series_table["series"].to_pylist(), series_table["key"].to_pylist(), strict=True))
     totals: dict[int, int] = {}
     jumps: dict[int, int] = {}
     for row in tally:

@@ -25,8 +25,12 @@ class Discards:
         if number == 0:
             return
         self.counts[reason] = self.counts.get(reason, 0) + number
-        kept = self.examples.setdefault(reason, [])
-        kept.extend(example for example in examples[: EXAMPLES - len(kept)] if example not in kept)
+        examples_of_reason = self.examples.setdefault(reason, [])
+        examples_of_reason.extend(
+            example
+            for example in examples[: EXAMPLES - len(examples_of_reason)]
+            if example not in examples_of_reason
+        )
 
     def add(self, other: "Discards") -> None:
         """Adds another's counts to these."""

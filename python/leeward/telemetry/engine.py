@@ -42,9 +42,9 @@ class Engine:
             threads: Greatest number of threads; by default the number of processors.
         """
         settings: dict[str, Any] = {"memory_limit": memory, "threads": threads}
-        given = {name: value for name, value in settings.items() if value is not None}
+        options = {name: value for name, value in settings.items() if value is not None}
         # Analyses sort where order matters; keeping that of the input would cost memory.
-        connection = ibis.duckdb.connect(**given, preserve_insertion_order=False)
+        connection = ibis.duckdb.connect(**options, preserve_insertion_order=False)
         connection.raw_sql("SET TimeZone = 'UTC'")
         return Engine(EngineName.DUCKDB, connection)
 
@@ -153,7 +153,7 @@ def _session() -> Any:
             .config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
             .getOrCreate()
         )
-    except (PySparkException, PySparkRuntimeError, FileNotFoundError) as failed:
-        error = InputError("engine", None, None, None, f"`spark`: it does not start: {failed}")
+    except (PySparkException, PySparkRuntimeError, FileNotFoundError) as cause:
+        error = InputError("engine", None, None, None, f"`spark`: it does not start: {cause}")
         error.add_note("Spark needs a Java runtime, version 17 or later")
         raise error from None

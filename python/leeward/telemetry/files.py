@@ -22,7 +22,7 @@ from leeward._table_head import head as read_head
 from leeward.errors import InputError
 from leeward.telemetry.cells import milliseconds, number
 from leeward.telemetry.engine import Engine
-from leeward.telemetry.layout import Layout, Said, layout
+from leeward.telemetry.layout import Layout, MapColumns, layout
 from leeward.telemetry.units import COUNTERS, RATES
 
 SEPARATOR = "\x1f"
@@ -65,13 +65,15 @@ class Readings:
         return ["key", "way"] if len(self.ways) > 1 else ["key"]
 
 
-def readings(engine: Engine, paths: Sequence[str | PathLike[str]], said: Said | None = None) -> Readings:
+def readings(
+    engine: Engine, paths: Sequence[str | PathLike[str]], map_columns: MapColumns | None = None
+) -> Readings:
     """Files, or folders of them, as one table, of which only the heads are read.
 
     Args:
         engine: Engine that reads them.
         paths: Files in CSV or Parquet, or folders (`heads.files`).
-        said: Columns by a map.
+        map_columns: Columns by a map.
 
     Raises:
         InputError: A file cannot be read, or is of another kind than the others.
@@ -80,19 +82,19 @@ def readings(engine: Engine, paths: Sequence[str | PathLike[str]], said: Said | 
     for path in files(paths, "telemetry"):
         head = read_head(path)
         head.check_names()
-        found = layout(str(path), head.columns, said)
-        _check_types(head, found)
+        layout_of_file = layout(str(path), head.columns, map_columns)
+        _check_types(head, layout_of_file)
         # Each file has its own: in one folder some may be in seconds and others in milliseconds.
-        unit = found.time.unit or _time_unit(head, found.time.name)
+        unit = layout_of_file.time.unit or _time_unit(head, layout_of_file.time.name)
         shape = (head.columns, tuple(map(str, head.types.values())), head.delimiter, head.compressed, unit)
-        found = replace(found, time=replace(found.time, unit=unit))
-        groups.setdefault(shape, (head, found, []))[2].append(path)
-    parts = [_part(engine, group, head, found) for head, found, group in groups.values()]
+        layout_of_file = replace(layout_of_file, time=replace(layout_of_file.time, unit=unit))
+        groups.setdefault(shape, (head, layout_of_file, []))[2].append(path)
+    parts = [_part(engine, group, head, layout_of_file) for head, layout_of_file, group in groups.values()]
     first = parts[0]
     for other in parts[1:]:
         same = ("ways", "labels", "counter", "width", "unit")
         if any(getattr(first, one) != getattr(other, one) for one in same):
-            raise _wrong(other.name, f"its columns are of another kind than those of {first.name}")
+            raise _input_error(other.name, f"its columns are of another kind than those of {first.name}")
     table = first.table if len(parts) == 1 else ibis.union(*(part.table for part in parts))
     speeds = any(part.speeds for part in parts)
     return replace(first, table=table, speeds=speeds)
@@ -111,17 +113,17 @@ def reading(name: str) -> Iterator[None]:
         text = str(error)
         line = re.search(r"CSV Error on Line: (\d+)", text)
         file = re.search(r"^ *file = (.+)$", text, re.MULTILINE)
-        found = file[1] if file else name
-        told = find_error(found, int(line[1])) if line else None
-        raise told or _wrong(found, text.splitlines()[0][:300]) from None
+        file_name = file[1] if file else name
+        csv_error = find_error(file_name, int(line[1])) if line else None
+        raise csv_error or _input_error(file_name, text.splitlines()[0][:300]) from None
     except Exception as error:
         if type(error).__module__.split(".")[0] not in ("pyspark", "py4j"):
             raise
         text = str(error)
         file = re.search(r"file:/+(/?[^\n]+?\.csv(?:\.gz)?)\b", text, re.IGNORECASE)
-        found = "/" + unquote(file[1]).lstrip("/") if file else name
-        told = find_error(found) if file else None
-        raise told or _wrong(name, f"Spark cannot read it: {text.splitlines()[0][:300]}") from None
+        file_name = "/" + unquote(file[1]).lstrip("/") if file else name
+        csv_error = find_error(file_name) if file else None
+        raise csv_error or _input_error(name, f"Spark cannot read it: {text.splitlines()[0][:300]}") from None
 
 
 def _check_types(head: Head, result: Layout) -> None:
@@ -145,12 +147,12 @@ def _part(engine: Engine, group: list[Path], head: Head, result: Layout) -> Read
         time = milliseconds(table[result.time.name], result.time.unit)
         speed = ibis.null("float64")
         if result.speed is not None:
-            stated = number(table[result.speed.name], "float64")
-            speed = stated * ibis.literal(RATES[result.speed.unit], "float64")
+            speeds_read = number(table[result.speed.name], "float64")
+            speed = speeds_read * ibis.literal(RATES[result.speed.unit], "float64")
         if result.wide:
             unit = next(iter(result.values.values())).unit
             long = _long(table, time, result)
-            wide = long.select("key", "t_ms", value=_scaled(long.value, unit), speed=speed)
+            wide = long.select("key", "t_ms", value=_scale(long.value, unit), speed=speed)
             return Readings(
                 wide, ("load",), ("link",), result.counter, result.width, COUNTERS.get(unit, 1), False, name
             )
@@ -164,7 +166,7 @@ def _part(engine: Engine, group: list[Path], head: Head, result: Layout) -> Read
                 key=key,
                 **({"way": ibis.literal(way)} if several else {}),
                 t_ms=time,
-                value=_scaled(
+                value=_scale(
                     number(table[column.name], "int64" if result.counter else "float64"), column.unit
                 ),
                 speed=speed,
@@ -172,10 +174,10 @@ def _part(engine: Engine, group: list[Path], head: Head, result: Layout) -> Read
             for way, column in result.values.items()
         ]
         every = ibis.union(*ways) if several else ways[0]
-        of = max(COUNTERS.get(column.unit, 1) for column in result.values.values())
+        unit_bits = max(COUNTERS.get(column.unit, 1) for column in result.values.values())
         speeds = result.speed is not None
         return Readings(
-            every, tuple(result.values), result.labels, result.counter, result.width, of, speeds, name
+            every, tuple(result.values), result.labels, result.counter, result.width, unit_bits, speeds, name
         )
 
 
@@ -199,7 +201,7 @@ def _long(table: ibis.Table, time: Any, result: Layout) -> ibis.Table:
     return long.mutate(value=number(long.value, kind))
 
 
-def _scaled(value: Any, unit: str) -> Any:
+def _scale(value: Any, unit: str) -> Any:
     """Rates in bits per second; counters stay unchanged."""
     factor = RATES.get(unit, 1.0)
     return value if factor == 1 else value * ibis.literal(factor, "float64")
@@ -207,15 +209,15 @@ def _scaled(value: Any, unit: str) -> Any:
 
 def _time_unit(head: Head, column: str) -> str:
     """Unit of times of a column without one, by their size; `iso` for dates."""
-    stated = head.first(column)
-    if stated is None:
+    first = head.first(column)
+    if first is None:
         return "s"
     try:
-        value = float(stated)
+        value = float(first)
     except ValueError:
         return "iso"
     return next(unit for below, unit in _NANOSECONDS if not abs(value) >= below)
 
 
-def _wrong(name: str, message: str) -> InputError:
+def _input_error(name: str, message: str) -> InputError:
     return InputError(name, None, None, None, message)

@@ -68,12 +68,12 @@ class Server:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
-    def ask(self, path: str, **question: str | list[str]) -> Any:
+    def ask(self, path: str, **parameters: str | list[str]) -> Any:
         """The `data` of an answer.
 
         Args:
             path: Below `/api/v1/`, such as `query`.
-            question: Parameters.
+            parameters: Parameters.
 
         Raises:
             InputError: The server is unreachable, rejects the query, or does not answer as Prometheus.
@@ -82,7 +82,7 @@ class Server:
         start, wait = self.clock(), FIRST_WAIT_S
         while True:
             try:
-                response = self._request(path, urlencode(question, doseq=True))
+                response = self._request(path, urlencode(parameters, doseq=True))
                 try:
                     if 200 <= response.status < 300:
                         return self._data(response)
@@ -93,9 +93,9 @@ class Server:
                 if kind == "timeout":
                     raise self._too_much(text)
                 if status not in _BUSY:
-                    raise self._refused(status, text)
+                    raise self._rejection(status, text)
                 why = f"it answers {status}: {text}".strip(": ")
-                asked = retry_after_s(response.headers.get("retry-after"))
+                retry_after = retry_after_s(response.headers.get("retry-after"))
             except (HTTPError, OSError) as error:
                 cause = root_cause(error)
                 if isinstance(cause, ssl.SSLCertVerificationError):
@@ -103,8 +103,8 @@ class Server:
                 if isinstance(cause, ConnectionRefusedError) or "Name or service" in str(cause):
                     # Waiting does not help: the host or the server does not exist.
                     raise self._unreachable(cause) from None
-                why, asked = str(cause) or type(cause).__name__, 0.0
-            pause = min(max(wait, asked), LONGEST_WAIT_S)
+                why, retry_after = str(cause) or type(cause).__name__, 0.0
+            pause = min(max(wait, retry_after), LONGEST_WAIT_S)
             if self.clock() - start + pause > PATIENCE_S:
                 raise self._unreachable(f"for {self.clock() - start:.0f} s, {why}")
             self.sleep(pause)
@@ -114,14 +114,14 @@ class Server:
     def _connections(self) -> PoolManager:
         return connections(self.url, self.access.tls)
 
-    def _request(self, path: str, question: str) -> BaseHTTPResponse:
+    def _request(self, path: str, query: str) -> BaseHTTPResponse:
         """The response to one request; a redirect is not followed, since a password must not go elsewhere."""
         url, headers = f"{self.url}/api/v1/{path}", self.access.headers
         # Selectors may exceed the length of an address; only GET answers names of labels.
         if path.startswith("label/"):
-            method, url, body = "GET", f"{url}?{question}", None
+            method, url, body = "GET", f"{url}?{query}", None
         else:
-            method, body = "POST", question.encode()
+            method, body = "POST", query.encode()
             headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
         return self._connections.request(
             method,
@@ -140,12 +140,12 @@ class Server:
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
-            raise self.strange(text[:80].decode(errors="replace")) from None
+            raise self.not_prometheus(text[:80].decode(errors="replace")) from None
         if not isinstance(answer, dict) or answer.get("status") != "success" or "data" not in answer:
-            raise self.strange(text[:80].decode(errors="replace"))
+            raise self.not_prometheus(text[:80].decode(errors="replace"))
         return answer["data"]
 
-    def _refused(self, status: int, text: str) -> InputError:
+    def _rejection(self, status: int, text: str) -> InputError:
         if status in (400, 422) and any(
             word in text for word in ("too many samples", "exceeded maximum resolution", "exceeds", "limit")
         ):
@@ -171,7 +171,7 @@ class Server:
         error.add_note("add its authority: --http FILE, with tls_config and ca_file")
         return error
 
-    def strange(self, text: str) -> InputError:
+    def not_prometheus(self, text: str) -> InputError:
         """Error about an answer that is not of Prometheus."""
         message = f"it does not answer as Prometheus would: `{' '.join(text.split())}`"
         error = InputError(self.url, None, None, None, message)
@@ -214,14 +214,14 @@ def read_access(path: str | PathLike[str]) -> Access:
     """
     name, folder = str(path), Path(path).parent
     try:
-        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(name, None, None, None, getattr(error, "strerror", None) or "not text") from None
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "not readable as YAML"
         raise InputError(name, mark and mark.line + 1, None, None, why) from None
-    fields = _fields(name, "", given, _FIELDS)
+    fields = _fields(name, "", content, _FIELDS)
     headers: dict[str, str] = {}
     for header, value in _fields(name, "http_headers", fields.get("http_headers", {}), None).items():
         one = value[0] if isinstance(value, list) and len(value) == 1 else value
@@ -229,25 +229,25 @@ def read_access(path: str | PathLike[str]) -> Access:
     if "basic_auth" in fields:
         at = "basic_auth"
         basic = _fields(name, at, fields[at], ("username", "password", "password_file"))
-        who = _text(name, f"{at}.username", basic.get("username"))
-        pair = f"{who}:{_secret(name, folder, at, basic, 'password')}".encode()
+        user = _text(name, f"{at}.username", basic.get("username"))
+        pair = f"{user}:{_secret(name, folder, at, basic, 'password')}".encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
     if "authorization" in fields:
         at = "authorization"
-        given = _fields(name, at, fields[at], ("type", "credentials", "credentials_file"))
-        kind = _text(name, f"{at}.type", given.get("type", "Bearer"))
-        headers["Authorization"] = f"{kind} {_secret(name, folder, at, given, 'credentials')}"
+        content = _fields(name, at, fields[at], ("type", "credentials", "credentials_file"))
+        kind = _text(name, f"{at}.type", content.get("type", "Bearer"))
+        headers["Authorization"] = f"{kind} {_secret(name, folder, at, content, 'credentials')}"
     for header, text in headers.items():
         if not (header + text).isascii() or any(ord(letter) < 32 for letter in header + text):
             raise InputError(name, None, None, header, "a header has a letter that it may not have")
     return Access(headers, _tls(name, folder, fields.get("tls_config")))
 
 
-def _tls(name: str, folder: Path, given: Any) -> ssl.SSLContext | None:
-    if given is None:
+def _tls(name: str, folder: Path, content: Any) -> ssl.SSLContext | None:
+    if content is None:
         return None
     at = "tls_config"
-    fields = _fields(name, at, given, ("ca_file", "cert_file", "key_file", "insecure_skip_verify"))
+    fields = _fields(name, at, content, ("ca_file", "cert_file", "key_file", "insecure_skip_verify"))
     try:
         ca = fields.get("ca_file")
         context = ssl.create_default_context(cafile=None if ca is None else str(folder / str(ca)))
@@ -268,14 +268,14 @@ def _tls(name: str, folder: Path, given: Any) -> ssl.SSLContext | None:
     return context
 
 
-def _fields(name: str, at: str, given: Any, known: tuple[str, ...] | None) -> Mapping[str, Any]:
-    if not isinstance(given, dict):
+def _fields(name: str, at: str, content: Any, names: tuple[str, ...] | None) -> Mapping[str, Any]:
+    if not isinstance(content, dict):
         raise InputError(name, None, None, at or None, "expected fields with values")
-    for one in given:
-        if known is not None and one not in known:
+    for one in content:
+        if names is not None and one not in names:
             field_name = f"{at}.{one}".strip(".")
-            raise InputError(name, None, None, field_name, f"no such field; expected {', '.join(known)}")
-    return {str(one): value for one, value in given.items()}
+            raise InputError(name, None, None, field_name, f"no such field; expected {', '.join(names)}")
+    return {str(one): value for one, value in content.items()}
 
 
 def _text(name: str, at: str, value: Any) -> str:
@@ -284,16 +284,16 @@ def _text(name: str, at: str, value: Any) -> str:
     return str(value)
 
 
-def _secret(name: str, folder: Path, at: str, fields: Mapping[str, Any], what: str) -> str:
+def _secret(name: str, folder: Path, at: str, fields: Mapping[str, Any], kind: str) -> str:
     """A secret, or the content of its file."""
-    if f"{what}_file" not in fields:
-        return _text(name, f"{at}.{what}", fields.get(what))
-    file = folder / _text(name, f"{at}.{what}_file", fields[f"{what}_file"])
+    if f"{kind}_file" not in fields:
+        return _text(name, f"{at}.{kind}", fields.get(kind))
+    file = folder / _text(name, f"{at}.{kind}_file", fields[f"{kind}_file"])
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not text"
-        raise InputError(name, None, None, f"{at}.{what}_file", f"{file}: {why}") from None
+        raise InputError(name, None, None, f"{at}.{kind}_file", f"{file}: {why}") from None
 
 
 def _beginning(response: BaseHTTPResponse) -> tuple[str, str]:
@@ -303,7 +303,7 @@ def _beginning(response: BaseHTTPResponse) -> tuple[str, str]:
     except (OSError, HTTPError):
         return "", ""
     try:
-        said = json.loads(text)
-        return str(said["error"])[:300], str(said.get("errorType", ""))
+        document = json.loads(text)
+        return str(document["error"])[:300], str(document.get("errorType", ""))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return " ".join(text.split())[:120], ""

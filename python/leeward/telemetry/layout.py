@@ -71,7 +71,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Said:
+class MapColumns:
     """Columns by a map file; names decide the others."""
 
     time: Column | None = None
@@ -106,60 +106,70 @@ class Layout:
     speed: Column | None
 
 
-def layout(file: str, columns: Sequence[str], said: Said | None = None) -> Layout:
+def layout(file: str, columns: Sequence[str], map_columns: MapColumns | None = None) -> Layout:
     """Meaning of columns.
 
     Args:
         file: Name of the file, for errors.
         columns: Names of the columns.
-        said: Columns by a map.
+        map_columns: Columns by a map.
 
     Raises:
         InputError: There is no time, no reading, or no column that identifies the link; or one is repeated.
     """
-    said = said or Said()
+    map_columns = map_columns or MapColumns()
     plain = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in columns}
     for name in [
-        *said.labels,
-        *(column.name for column in (said.time, said.speed, *said.values.values()) if column),
+        *map_columns.labels,
+        *(
+            column.name
+            for column in (map_columns.time, map_columns.speed, *map_columns.values.values())
+            if column
+        ),
     ]:
         if name not in columns:
-            raise _wrong(file, name, f"there is no such column; there are: {_few(columns)}")
-    time = said.time or _time(file, plain)
-    labels = said.labels or _labels(plain)
-    speed = said.speed or _first(plain, _SPEED)
-    found = said.values or _values(file, {name: text for name, text in plain.items() if name != time.name})
-    if said.wide or not (labels or found):
-        if labels and not said.wide:
-            raise _wrong(file, None, f"no readings; there are: {_few(columns)}")
+            raise _input_error(file, name, f"there is no such column; there are: {_few(columns)}")
+    time = map_columns.time or _time(file, plain)
+    labels = map_columns.labels or _labels(plain)
+    speed = map_columns.speed or _first(plain, _SPEED)
+    values = map_columns.values or _values(
+        file, {name: text for name, text in plain.items() if name != time.name}
+    )
+    if map_columns.wide or not (labels or values):
+        if labels and not map_columns.wide:
+            raise _input_error(file, None, f"no readings; there are: {_few(columns)}")
         # A unit of a map is that of all links.
-        unit = said.wide or "bps"
-        links = [name for name in columns if name != time.name and name not in said.labels]
+        unit = map_columns.wide or "bps"
+        links = [name for name in columns if name != time.name and name not in map_columns.labels]
         if not links:
-            raise _wrong(file, None, "no column but the time; expected one for each link")
-        found, labels, speed = {name: Column(name, unit) for name in links}, (), None
+            raise _input_error(file, None, "no column but the time; expected one for each link")
+        values, labels, speed = {name: Column(name, unit) for name in links}, (), None
         wide = True
     else:
         wide = False
-        if not found:
-            raise _wrong(file, None, f"no readings, such as `load_bps`; there are: {_few(columns)}")
+        if not values:
+            raise _input_error(file, None, f"no readings, such as `load_bps`; there are: {_few(columns)}")
         if not labels:
-            raise _wrong(file, None, f"no `link`, or `device` and `interface`; there are: {_few(columns)}")
-    units = {column.unit for column in found.values()}
+            raise _input_error(
+                file, None, f"no `link`, or `device` and `interface`; there are: {_few(columns)}"
+            )
+    units = {column.unit for column in values.values()}
     counter = units <= set(COUNTERS)
     if not counter and not units <= set(RATES):
-        raise _wrong(file, None, f"rates and counters in one file: {', '.join(sorted(units))}")
-    narrow = any(re.fullmatch(r"if(in|out)octets", plain.get(one.name, "")) for one in found.values())
-    return Layout(time, labels, found, wide, counter, said.counter_bits or (32 if narrow else 0), speed)
+        raise _input_error(file, None, f"rates and counters in one file: {', '.join(sorted(units))}")
+    narrow = any(re.fullmatch(r"if(in|out)octets", plain.get(one.name, "")) for one in values.values())
+    return Layout(
+        time, labels, values, wide, counter, map_columns.counter_bits or (32 if narrow else 0), speed
+    )
 
 
 def _time(file: str, plain: dict[str, str]) -> Column:
-    for unit, known in _TIME.items():
-        for name in known:
+    for unit, names in _TIME.items():
+        for name in names:
             for column, text in plain.items():
                 if name in (column, text):
                     return Column(column, unit)
-    raise _wrong(file, None, f"no column of times, such as `t_s`; there are: {_few(list(plain))}")
+    raise _input_error(file, None, f"no column of times, such as `t_s`; there are: {_few(list(plain))}")
 
 
 def _labels(plain: dict[str, str]) -> tuple[str, ...]:
@@ -169,10 +179,10 @@ def _labels(plain: dict[str, str]) -> tuple[str, ...]:
     return tuple(column for column, text in plain.items() if text in (*_DEVICE, *_PORT))
 
 
-def _first(plain: dict[str, str], known: dict[str, str]) -> Column | None:
+def _first(plain: dict[str, str], units: dict[str, str]) -> Column | None:
     for column, text in plain.items():
-        if text in known:
-            return Column(column, known[text])
+        if text in units:
+            return Column(column, units[text])
     return None
 
 
@@ -186,17 +196,17 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
             continue
         result = counters if counter else rates
         if way in result:
-            raise _wrong(
+            raise _input_error(
                 file, column, f"`{result[way].name}` is a reading of the same: say in a map which counts"
             )
         result[way] = Column(column, unit)
     # In a file with both, counters are the source of the rates, for the same ways.
-    lost = [one for way, one in rates.items() if way not in counters]
-    if counters and lost:
+    without_counter = [one for way, one in rates.items() if way not in counters]
+    if counters and without_counter:
         message = f"a rate beside the counter `{next(iter(counters.values())).name}`, and no counter of it"
-        raise _wrong(file, lost[0].name, f"{message}: say in a map which counts")
-    chosen = counters or rates
-    return {"load": chosen["load"]} if "load" in chosen else chosen
+        raise _input_error(file, without_counter[0].name, f"{message}: say in a map which counts")
+    columns = counters or rates
+    return {"load": columns["load"]} if "load" in columns else columns
 
 
 def _reading(text: str) -> tuple[str, str, bool]:
@@ -243,5 +253,5 @@ def _few(columns: Sequence[str]) -> str:
     return f"{text} and {len(columns) - 12:,} others" if len(columns) > 12 else text
 
 
-def _wrong(file: str, column: str | None, message: str) -> InputError:
+def _input_error(file: str, column: str | None, message: str) -> InputError:
     return InputError(file, None, None, column, message)

@@ -14,7 +14,7 @@ from leeward.telemetry.series import Series
 
 
 def of_links(
-    engine: Engine, joined: ibis.Table, of: Series, speeds: bool, discards: Discards, name: str
+    engine: Engine, samples: ibis.Table, series: Series, speeds: bool, discards: Discards, name: str
 ) -> ibis.Table:
     """Samples by link: the columns of `samples.COLUMNS`.
 
@@ -23,55 +23,57 @@ def of_links(
 
     Args:
         engine: Engine of the tables.
-        joined: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
-        of: Their series.
+        samples: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
+        series: Their series.
         speeds: Whether any has a speed.
         discards: Counts samples without a speed, and those of links that are down.
         name: Name of the source in errors.
     """
     if not speeds:
-        joined = joined.mutate(capacity=joined.share_bps)
+        samples = samples.mutate(capacity=samples.share_bps)
     else:
-        missing = joined.speed.isnull() | (joined.speed < 0)
+        missing = samples.speed.isnull() | (samples.speed < 0)
         # Less than 1 bit/s counts as 0.
-        joined = joined.mutate(capacity=missing.ifelse(joined.share_bps, joined.speed.floor().cast("int64")))
-        counted = joined.agg(
+        samples = samples.mutate(
+            capacity=missing.ifelse(samples.share_bps, samples.speed.floor().cast("int64"))
+        )
+        counts = samples.agg(
             missing=missing.cast("int64").sum(),
-            down=((joined.capacity == 0) & (joined.members == 1)).cast("int64").sum(),
+            down=((samples.capacity == 0) & (samples.members == 1)).cast("int64").sum(),
         )
         with reading(name):
-            row = engine.arrow(counted).to_pylist()[0]
+            row = engine.arrow(counts).to_pylist()[0]
         discards.count("no-speed", int(row["missing"] or 0), "the cluster's capacity is taken instead")
         discards.count("no-capacity", int(row["down"] or 0), "a speed of 0")
-    single = joined
-    if of.bundled:
-        single = joined.filter(joined.members == 1)
+    single = samples
+    if series.has_bundles:
+        single = samples.filter(samples.members == 1)
     if speeds:
         single = single.filter(single.capacity > 0)
-    made = single.select("link", "t_ms", "span_ms", "bits", capacity_bps=single.capacity)
-    if not of.bundled:
-        return made
-    bundles = _bundles(joined.filter(joined.members > 1), of.cadence_ms)
+    result = single.select("link", "t_ms", "span_ms", "bits", capacity_bps=single.capacity)
+    if not series.has_bundles:
+        return result
+    bundles = _bundles(samples.filter(samples.members > 1), series.cadence_ms)
     if speeds:
         down = bundles.filter(bundles.capacity_bps == 0)
         with reading(name):
-            lost = engine.arrow(down.agg(readings=down.readings.sum()))["readings"][0].as_py()
-        discards.count("no-capacity", int(lost or 0), "a speed of 0 of all ports of a link")
+            readings_lost = engine.arrow(down.agg(readings=down.readings.sum()))["readings"][0].as_py()
+        discards.count("no-capacity", int(readings_lost or 0), "a speed of 0 of all ports of a link")
         bundles = bundles.filter(bundles.capacity_bps > 0)
-    return ibis.union(made, bundles.drop("readings"))
+    return ibis.union(result, bundles.drop("readings"))
 
 
-def _bundles(joined: ibis.Table, cadence: int) -> ibis.Table:
+def _bundles(samples: ibis.Table, cadence: int) -> ibis.Table:
     """Sum over the ports of a link, a sample for each cadence, and its number of readings."""
-    place = ((joined.t_ms + cadence // 2) // cadence).cast("int64")
-    work = joined.capacity.cast("float64") * joined.span_ms.cast("float64")
-    placed = joined.mutate(place=place, work=work.floor().cast("int64"))
-    grouped = placed.group_by("link", "place").agg(
-        t_ms=placed.t_ms.max(),
-        span_ms=placed.span_ms.max(),
-        bits=placed.bits.sum().cast("int64"),
-        work=placed.work.cast("decimal(38, 0)").sum().cast("float64"),
-        readings=placed.count(),
+    place = ((samples.t_ms + cadence // 2) // cadence).cast("int64")
+    work = samples.capacity.cast("float64") * samples.span_ms.cast("float64")
+    slots = samples.mutate(place=place, work=work.floor().cast("int64"))
+    grouped = slots.group_by("link", "place").agg(
+        t_ms=slots.t_ms.max(),
+        span_ms=slots.span_ms.max(),
+        bits=slots.bits.sum().cast("int64"),
+        work=slots.work.cast("decimal(38, 0)").sum().cast("float64"),
+        readings=slots.count(),
     )
     capacity = (grouped.work / grouped.span_ms.cast("float64")).floor().cast("int64")
     return grouped.select("link", "t_ms", "span_ms", "bits", capacity_bps=capacity, readings="readings")

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from leeward.errors import InputError
-from leeward.telemetry.layout import Column, Said, check_time_unit, check_unit
+from leeward.telemetry.layout import Column, MapColumns, check_time_unit, check_unit
 from leeward.telemetry.units import COUNTERS, RATES
 
 WAYS = ("in", "out", "load")
@@ -73,7 +73,7 @@ class Map:
 
     name: str = "map"
     metrics: Metrics | None = None
-    columns: Said = field(default_factory=Said)
+    columns: MapColumns = field(default_factory=MapColumns)
     rules: tuple[Rule, ...] = ()
     ignore: tuple[dict[str, re.Pattern[str]], ...] = ()
 
@@ -86,51 +86,51 @@ class Map:
             InputError: A rule matches, but its name needs other labels.
         """
         if not self.rules:
-            if self._ignored(labels):
+            if self._is_ignored(labels):
                 return ""
             return labels.get("link") or (next(iter(labels.values())) if len(labels) == 1 else None)
-        if self._ignored(labels):
+        if self._is_ignored(labels):
             return ""
         for number, rule in enumerate(self.rules):
             groups = _groups(rule.match, labels)
             if groups is not None:
                 template = rule.links.get(way)
                 # A rule without a way leaves it out on purpose.
-                return "" if template is None else self._named(number, template, {**labels, **groups})
+                return "" if template is None else self._link_name(number, template, {**labels, **groups})
         return None
 
-    def _ignored(self, labels: Mapping[str, str]) -> bool:
+    def _is_ignored(self, labels: Mapping[str, str]) -> bool:
         return any(_groups(one, labels) is not None for one in self.ignore)
 
-    def _named(self, number: int, template: str, known: Mapping[str, str]) -> str:
-        def put(found: re.Match[str]) -> str:
-            text = known.get(found[1])
+    def _link_name(self, number: int, template: str, texts: Mapping[str, str]) -> str:
+        def put(match: re.Match[str]) -> str:
+            text = texts.get(match[1])
             if text is None:
-                message = f"`{{{found[1]}}}`: no such label or group; there are: {', '.join(sorted(known))}"
+                message = f"`{{{match[1]}}}`: no such label or group; there are: {', '.join(sorted(texts))}"
                 raise InputError(self.name, None, None, f"links[{number}]", message)
-            if not found[2]:
+            if not match[2]:
                 return text
             if not (text.isascii() and text.isdecimal() and len(text) < 10):
-                message = f"`{{{found[0][1:-1]}}}`: `{text[:40]}` is no number"
+                message = f"`{{{match[0][1:-1]}}}`: `{text[:40]}` is no number"
                 raise InputError(self.name, None, None, f"links[{number}]", message)
-            return str(int(text) + int(found[2] + found[3]))
+            return str(int(text) + int(match[2] + match[3]))
 
         return _FIELD.sub(put, template)
 
 
-def nearest(name: str, known: Iterable[str], number: int = 3) -> list[str]:
+def nearest(name: str, names: Iterable[str], number: int = 3) -> list[str]:
     """Most similar names."""
-    return difflib.get_close_matches(name, list(known), number, cutoff=0.4)
+    return difflib.get_close_matches(name, list(names), number, cutoff=0.4)
 
 
 def _groups(match: Mapping[str, re.Pattern[str]], labels: Mapping[str, str]) -> dict[str, str] | None:
     """Contents of the groups of patterns, if each matches all of its label."""
     groups: dict[str, str] = {}
     for label, pattern in match.items():
-        found = pattern.fullmatch(labels.get(label, ""))
-        if found is None:
+        result = pattern.fullmatch(labels.get(label, ""))
+        if result is None:
             return None
-        groups.update({name: text for name, text in found.groupdict().items() if text is not None})
+        groups.update({name: text for name, text in result.groupdict().items() if text is not None})
     return groups
 
 
@@ -176,7 +176,7 @@ class _Reader:
             for number, node in enumerate(self.items(top.get("ignore"), "ignore"))
         ]
         metrics = self.metrics(top["prometheus"]) if "prometheus" in top else None
-        columns = self.columns(top["columns"]) if "columns" in top else Said()
+        columns = self.columns(top["columns"]) if "columns" in top else MapColumns()
         return Map(self.name, metrics, columns, tuple(rules), tuple(ignore))
 
     def metrics(self, node: Any) -> Metrics:
@@ -184,13 +184,13 @@ class _Reader:
         fields = self.fields(node, at, (*WAYS, "unit", "speed", "speed_unit", "counter_bits"))
         queries = {way: self.text(fields[way], f"{at}.{way}") for way in WAYS if way in fields}
         if not queries:
-            raise self.wrong(node, at, "expected `in` and `out`, or `load`: the counters to ask for")
+            raise self.error(node, at, "expected `in` and `out`, or `load`: the counters to ask for")
         unit = self.choice(fields.get("unit"), f"{at}.unit", COUNTERS, "octets")
         speed_unit = self.choice(fields.get("speed_unit"), f"{at}.speed_unit", RATES, "Mbps")
         speed = self.text(fields["speed"], f"{at}.speed") if "speed" in fields else None
         return Metrics(queries, unit, speed, speed_unit, self.width(fields, at) or 64)
 
-    def columns(self, node: Any) -> Said:
+    def columns(self, node: Any) -> MapColumns:
         at = "columns"
         fields = self.fields(node, at, ("time", "labels", *WAYS, "speed", "wide", "counter_bits"))
         time = self.column(fields["time"], f"{at}.time", check_time_unit) if "time" in fields else None
@@ -198,7 +198,7 @@ class _Reader:
         if "speed" in fields:
             speed = self.column(fields["speed"], f"{at}.speed", check_unit)
             if speed.unit not in RATES:
-                raise self.wrong(fields["speed"], f"{at}.speed.unit", f"`{speed.unit}`: expected a rate")
+                raise self.error(fields["speed"], f"{at}.speed.unit", f"`{speed.unit}`: expected a rate")
         labels = [
             self.text(one, f"{at}.labels[{number}]")
             for number, one in enumerate(self.items(fields.get("labels"), f"{at}.labels"))
@@ -207,12 +207,12 @@ class _Reader:
         wide = None
         if "wide" in fields:
             wide = self.choice(fields["wide"], f"{at}.wide", {**RATES, **COUNTERS}, "bps")
-        return Said(time, tuple(labels), values, speed, wide, self.width(fields, at))
+        return MapColumns(time, tuple(labels), values, speed, wide, self.width(fields, at))
 
     def column(self, node: Any, at: str, check: Any) -> Column:
         fields = self.fields(node, at, ("column", "unit"))
         if "column" not in fields:
-            raise self.wrong(node, f"{at}.column", "missing")
+            raise self.error(node, f"{at}.column", "missing")
         unit = self.text(fields["unit"], f"{at}.unit") if "unit" in fields else ""
         if unit or check is check_unit:
             check(self.name, node.start_mark.line + 1, f"{at}.unit", unit)
@@ -221,71 +221,71 @@ class _Reader:
     def rule(self, node: Any, at: str) -> Rule:
         fields = self.fields(node, at, ("match", *WAYS))
         if "match" not in fields:
-            raise self.wrong(node, f"{at}.match", "missing")
+            raise self.error(node, f"{at}.match", "missing")
         links = {way: self.text(fields[way], f"{at}.{way}") for way in WAYS if way in fields}
         if not links:
-            raise self.wrong(node, at, "expected `in`, `out` or `load`: the name of a link")
+            raise self.error(node, at, "expected `in`, `out` or `load`: the name of a link")
         for way, template in links.items():
             rest = _FIELD.sub("", template)
             if "{" in rest or "}" in rest:
-                raise self.wrong(
+                raise self.error(
                     fields[way], f"{at}.{way}", f"`{template}`: expected `{{name}}` or `{{name+1}}`"
                 )
         return Rule(self.patterns(fields["match"], f"{at}.match"), links)
 
     def patterns(self, node: Any, at: str) -> dict[str, re.Pattern[str]]:
-        found = {}
+        result = {}
         for label, value in self.fields(node, at, None).items():
             text = self.text(value, f"{at}.{label}")
             try:
-                found[label] = re.compile(text)
+                result[label] = re.compile(text)
             except (re.error, RecursionError, OverflowError) as error:
-                raise self.wrong(value, f"{at}.{label}", f"`{text[:80]}`: no pattern: {error}") from None
-        if not found:
-            raise self.wrong(node, at, "expected labels with patterns")
-        return found
+                raise self.error(value, f"{at}.{label}", f"`{text[:80]}`: no pattern: {error}") from None
+        if not result:
+            raise self.error(node, at, "expected labels with patterns")
+        return result
 
     def width(self, fields: dict[str, Any], at: str) -> int | None:
         if "counter_bits" not in fields:
             return None
         return int(self.choice(fields["counter_bits"], f"{at}.counter_bits", ("32", "64"), "64"))
 
-    def choice(self, node: Any, at: str, known: Iterable[str], default: str) -> str:
+    def choice(self, node: Any, at: str, choices: Iterable[str], default: str) -> str:
         if node is None:
             return default
         text = self.text(node, at)
-        if text not in known:
-            raise self.wrong(node, at, f"`{text[:80]}`: expected one of {', '.join(known)}")
+        if text not in choices:
+            raise self.error(node, at, f"`{text[:80]}`: expected one of {', '.join(choices)}")
         return text
 
-    def fields(self, node: Any, at: str, known: tuple[str, ...] | None) -> dict[str, Any]:
+    def fields(self, node: Any, at: str, names: tuple[str, ...] | None) -> dict[str, Any]:
         if not isinstance(node, yaml.MappingNode):
-            raise self.wrong(node, at or None, "expected fields with values")
-        found: dict[str, Any] = {}
+            raise self.error(node, at or None, "expected fields with values")
+        result: dict[str, Any] = {}
         for key, value in node.value:
             name = self.text(key, at)
-            if known is not None and name not in known:
-                raise self.wrong(
-                    key, f"{at}.{name}".strip("."), f"no such field; expected {', '.join(known)}"
+            if names is not None and name not in names:
+                raise self.error(
+                    key, f"{at}.{name}".strip("."), f"no such field; expected {', '.join(names)}"
                 )
-            if name in found:
-                raise self.wrong(key, f"{at}.{name}".strip("."), "given twice")
-            found[name] = value
-        return found
+            if name in result:
+                raise self.error(key, f"{at}.{name}".strip("."), "given twice")
+            result[name] = value
+        return result
 
     def items(self, node: Any, at: str) -> list[Any]:
         if node is None:
             return []
         if not isinstance(node, yaml.SequenceNode):
-            raise self.wrong(node, at, "expected a list")
+            raise self.error(node, at, "expected a list")
         return list(node.value)
 
     def text(self, node: Any, at: str) -> str:
         if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
-            raise self.wrong(node, at, "expected a text")
+            raise self.error(node, at, "expected a text")
         return str(node.value)
 
-    def wrong(self, node: Any, at: str | None, message: str) -> InputError:
+    def error(self, node: Any, at: str | None, message: str) -> InputError:
         mark = getattr(node, "start_mark", None)
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
         return InputError(self.name, line, column, at, message)

@@ -23,7 +23,7 @@ from pyarrow import parquet
 from leeward._files import atomic_file, check_folder
 from leeward.data.folder import folder as user_folder
 from leeward.errors import InputError
-from leeward.telemetry.cells import whole
+from leeward.telemetry.cells import whole_numbers
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.files import Readings, reading
 from leeward.telemetry.http import Server, TooMuchError, server
@@ -58,10 +58,10 @@ SCHEMA = pyarrow.schema(
 _TAIL = "tail.parquet"
 
 
-def fetched(
+def fetch(
     engine: Engine,
     url: str,
-    known: Map,
+    map_file: Map,
     period: tuple[int, int, int],
     http: str | PathLike[str] | None = None,
     keep: str | PathLike[str] | None = None,
@@ -72,7 +72,7 @@ def fetched(
     Args:
         engine: Engine that reads them.
         url: Address of the server.
-        known: Metrics to query.
+        map_file: Metrics to query.
         period: Start, end and current time, in milliseconds since 1970.
         http: A file of credentials and certificates.
         keep: A folder that caches its answers; by default in the user's cache.
@@ -81,27 +81,27 @@ def fetched(
     Raises:
         InputError: The server is unreachable or has no such metric, or an argument is invalid.
     """
-    asked = server(url, http)
-    if known.metrics is None:
+    prometheus = server(url, http)
+    if map_file.metrics is None:
         error = InputError("map", None, None, None, "it does not say which counters to ask Prometheus for")
         error.add_note("--map examples/telemetry/snmp_exporter.yaml, say: its field `prometheus`")
         raise error
     place = Path(keep) if keep is not None else user_folder() / "prometheus"
-    place = place / hashlib.sha256(asked.url.encode()).hexdigest()[:12]
+    place = place / hashlib.sha256(prometheus.url.encode()).hexdigest()[:12]
     check_folder(place, "keep")
-    wanted = [(way, query, False) for way, query in known.metrics.queries.items()]
-    if known.metrics.speed is not None:
-        wanted.append(("speed", known.metrics.speed, True))
+    queries = [(way, query, False) for way, query in map_file.metrics.queries.items()]
+    if map_file.metrics.speed is not None:
+        queries.append(("speed", map_file.metrics.speed, True))
     begin, last, now = period
     settled = now - LATE_MS
     settled -= settled % SETTLED_MS
     jobs = []
-    for way, query, steps in wanted:
+    for way, query, steps in queries:
         # A missing speed is taken from the cluster, and counted.
-        if not _there(asked, query, begin, last) and not steps:
-            raise _absent(asked, query, begin, last)
+        if not _exists(prometheus, query, begin, last) and not steps:
+            raise _missing_metric(prometheus, query, begin, last)
         folder = place / hashlib.sha256(f"{steps} {query}".encode()).hexdigest()[:16]
-        pieces = _missing(asked, query, steps, folder, (begin, settled, last))
+        pieces = _missing_pieces(prometheus, query, steps, folder, (begin, settled, last))
         jobs.append((way, query, steps, folder, pieces))
     total = sum(len(pieces) for *_, pieces in jobs)
     show = nullcontext(lambda _: None) if progress is None or not total else progress(f"asking {url}", total)
@@ -112,22 +112,22 @@ def fetched(
             for start, end in pieces:
                 # Counters of restarts during the query would be missed for good.
                 name = _TAIL if end > settled else f"{start}-{end}.parquet"
-                _store(folder / name, asked, query, steps, start, end)
+                _store(folder / name, prometheus, query, steps, start, end)
                 advance(1)
     tables = {way: _table(engine, folder) for way, _, _, folder, _ in jobs}
-    return _readings(engine, asked, known, tables)
+    return _readings(engine, prometheus, map_file, tables)
 
 
-def _readings(engine: Engine, asked: Server, known: Map, tables: dict[str, ibis.Table]) -> Readings:
+def _readings(engine: Engine, prometheus: Server, map_file: Map, tables: dict[str, ibis.Table]) -> Readings:
     """Pieces as readings, each with the speed of its port at the time."""
-    metrics = known.metrics
+    metrics = map_file.metrics
     assert metrics is not None
     ways = [
         table.select(
             key=table.labels,
             **({"way": ibis.literal(way)} if len(metrics.queries) > 1 else {}),
             t_ms=table.t_ms,
-            value=whole(table.value),
+            value=whole_numbers(table.value),
         )
         for way, table in tables.items()
         if way != "speed"
@@ -138,8 +138,8 @@ def _readings(engine: Engine, asked: Server, known: Map, tables: dict[str, ibis.
         speed = speeds.value * RATES[metrics.speed_unit]
         window = {"group_by": speeds.labels, "order_by": speeds.t_ms}
         before = speeds.value.lag().over(**window)
-        marked = speeds.mutate(speed=speed, before=before)
-        changes = marked.filter(marked.before.isnull() | (marked.before != marked.value))
+        with_before = speeds.mutate(speed=speed, before=before)
+        changes = with_before.filter(with_before.before.isnull() | (with_before.before != with_before.value))
         window = {"group_by": changes.labels, "order_by": changes.t_ms}
         beginning = changes.t_ms.lag().over(**window).isnull()
         spans = changes.select(
@@ -149,7 +149,7 @@ def _readings(engine: Engine, asked: Server, known: Map, tables: dict[str, ibis.
             since=beginning.ifelse(-(2**62), changes.t_ms),
             until=changes.t_ms.lead().over(**window).fill_null(2**62),
         )
-        with reading(asked.url):
+        with reading(prometheus.url):
             spans = engine.keep(spans)
         within = [every.key == spans.labels, every.t_ms >= spans.since, every.t_ms < spans.until]
         every = every.left_join(spans, within).select(*every.columns, "speed")
@@ -163,7 +163,7 @@ def _readings(engine: Engine, asked: Server, known: Map, tables: dict[str, ibis.
         metrics.width,
         COUNTERS[metrics.unit],
         "speed" in tables,
-        asked.url,
+        prometheus.url,
     )
 
 
@@ -181,33 +181,33 @@ def _plain() -> pyarrow.Schema:
     )
 
 
-def _there(asked: Server, query: str, begin: int, last: int) -> bool:
+def _exists(prometheus: Server, query: str, begin: int, last: int) -> bool:
     """True if a server has any series of a selector."""
     question = {"match[]": query, "start": _seconds(begin), "end": _seconds(last)}
-    return bool(_texts(asked, asked.ask("label/__name__/values", **question)))
+    return bool(_texts(prometheus, prometheus.ask("label/__name__/values", **question)))
 
 
-def _absent(asked: Server, query: str, begin: int, last: int) -> InputError:
+def _missing_metric(prometheus: Server, query: str, begin: int, last: int) -> InputError:
     """Lists the metrics that a server has instead."""
     question = {"start": _seconds(begin), "end": _seconds(last)}
-    names = _texts(asked, asked.ask("label/__name__/values", **question))
-    wanted = re.split(r"[{\s]", query)[0]
-    if wanted in names:
-        message = f"`{query}`: it has `{wanted}`, but not with these labels in these times"
+    names = _texts(prometheus, prometheus.ask("label/__name__/values", **question))
+    metric = re.split(r"[{\s]", query)[0]
+    if metric in names:
+        message = f"`{query}`: it has `{metric}`, but not with these labels in these times"
     elif not names:
         message = f"`{query}`: it has no metric at all in these times"
     else:
         words = [name for name in names if re.search("octets|bytes|receive|transmit", name, re.IGNORECASE)]
-        near = [*nearest(wanted, names, 5), *sorted(words)]
-        shown = list(dict.fromkeys(near or sorted(names)))[:8]
-        message = f"`{query}`: there is no such metric among {len(names):,}; there are: {', '.join(shown)}"
-    error = InputError(asked.url, None, None, None, message)
+        near = [*nearest(metric, names, 5), *sorted(words)]
+        examples = list(dict.fromkeys(near or sorted(names)))[:8]
+        message = f"`{query}`: there is no such metric among {len(names):,}; there are: {', '.join(examples)}"
+    error = InputError(prometheus.url, None, None, None, message)
     error.add_note("the field `prometheus` of a map file says what to ask for")
     return error
 
 
-def _missing(
-    asked: Server, query: str, steps: bool, folder: Path, period: tuple[int, int, int]
+def _missing_pieces(
+    prometheus: Server, query: str, steps: bool, folder: Path, period: tuple[int, int, int]
 ) -> list[tuple[int, int]]:
     """Pieces of time that are not cached yet.
 
@@ -220,7 +220,7 @@ def _missing(
     """
     begin, settled, last = period
     gaps, at = [], begin
-    for start, end in sorted(_kept(folder)):
+    for start, end in sorted(_cached_pieces(folder)):
         if start > at:
             gaps.append((at, min(start, last)))
         at = max(at, end)
@@ -228,7 +228,7 @@ def _missing(
             break
     if at < last:
         gaps.append((at, last))
-    length = _length(asked, query, steps, begin, last) if gaps else LENGTHS_MS[0]
+    length = _length(prometheus, query, steps, begin, last) if gaps else LENGTHS_MS[0]
     pieces = []
     for gap_start, gap_end in gaps:
         start = gap_start
@@ -243,40 +243,42 @@ def _missing(
     return pieces
 
 
-def _kept(folder: Path) -> Iterator[tuple[int, int]]:
+def _cached_pieces(folder: Path) -> Iterator[tuple[int, int]]:
     for file in folder.glob("*.parquet"):
         match = re.fullmatch(r"(\d{1,15})-(\d{1,15})\.parquet", file.name, re.ASCII)
         if match:
             yield int(match[1]), int(match[2])
 
 
-def _length(asked: Server, query: str, steps: bool, begin: int, last: int) -> int:
+def _length(prometheus: Server, query: str, steps: bool, begin: int, last: int) -> int:
     """Length of pieces with answers of about `POINTS`."""
     if steps:
-        counted, most = f"count({query}) * {3_600_000 // SPEED_STEP_MS}", 0.0
+        query_text, most = f"count({query}) * {3_600_000 // SPEED_STEP_MS}", 0.0
     else:
-        counted, most = f"sum(count_over_time({query}[1h]))", 0.0
+        query_text, most = f"sum(count_over_time({query}[1h]))", 0.0
     for at in (last, (begin + last) // 2):
         try:
-            counts = _results(asked, asked.ask("query", query=counted, time=_seconds(at)), "vector")
+            counts = _results(
+                prometheus, prometheus.ask("query", query=query_text, time=_seconds(at)), "vector"
+            )
         except TooMuchError:
             return LENGTHS_MS[-1]
         for one in counts:
             try:
                 most = max(most, float(one["value"][1]))
             except (KeyError, IndexError, TypeError, ValueError):
-                raise asked.strange(str(one)[:80]) from None
+                raise prometheus.not_prometheus(str(one)[:80]) from None
     return next((length for length in LENGTHS_MS if most * length <= POINTS * 3.6e6), LENGTHS_MS[-1])
 
 
-def _store(path: Path, asked: Server, query: str, steps: bool, start: int, end: int) -> None:
+def _store(path: Path, prometheus: Server, query: str, steps: bool, start: int, end: int) -> None:
     """Caches a piece, completely or not at all."""
     with atomic_file(path) as temporary, parquet.ParquetWriter(temporary, SCHEMA) as writer:
-        for table in _pieces(asked, query, steps, start, end):
+        for table in _pieces(prometheus, query, steps, start, end):
             writer.write_table(table)
 
 
-def _pieces(asked: Server, query: str, steps: bool, start: int, end: int) -> Iterator[pyarrow.Table]:
+def _pieces(prometheus: Server, query: str, steps: bool, start: int, end: int) -> Iterator[pyarrow.Table]:
     """Readings after `start` up to `end`, split until no answer is too large."""
     try:
         if steps:
@@ -286,26 +288,26 @@ def _pieces(asked: Server, query: str, steps: bool, start: int, end: int) -> Ite
                 "end": _seconds(end + SPEED_STEP_MS),
                 "step": f"{SPEED_STEP_MS / 1000:g}",
             }
-            answers = [asked.ask("query_range", query=query, **question)]
-            for at in _changes(asked, _results(asked, answers[0], "matrix")):
+            answers = [prometheus.ask("query_range", query=query, **question)]
+            for at in _changes(prometheus, _results(prometheus, answers[0], "matrix")):
                 reach = f"{query}[{SPEED_STEP_MS}ms]"
-                answers.append(asked.ask("query", query=reach, time=_seconds(at)))
+                answers.append(prometheus.ask("query", query=reach, time=_seconds(at)))
         else:
-            answers = [asked.ask("query", query=f"{query}[{end - start}ms]", time=_seconds(end))]
+            answers = [prometheus.ask("query", query=f"{query}[{end - start}ms]", time=_seconds(end))]
     except TooMuchError:
         if end - start > LEAST_MS:
             middle = (start + end) // 2
-            yield from _pieces(asked, query, steps, start, middle)
-            yield from _pieces(asked, query, steps, middle, end)
+            yield from _pieces(prometheus, query, steps, start, middle)
+            yield from _pieces(prometheus, query, steps, middle, end)
             return
-        for part in _parts(asked, query, start, end):
-            yield from _pieces(asked, part, steps, start, end)
+        for part in _parts(prometheus, query, start, end):
+            yield from _pieces(prometheus, part, steps, start, end)
         return
     for answer in answers:
-        yield _as_table(asked, _results(asked, answer, "matrix"), start, end)
+        yield _as_table(prometheus, _results(prometheus, answer, "matrix"), start, end)
 
 
-def _changes(asked: Server, results: list[dict[str, Any]]) -> list[int]:
+def _changes(prometheus: Server, results: list[dict[str, Any]]) -> list[int]:
     """Times of steps at which any series differs from the step before."""
     matches: set[int] = set()
     for result in results:
@@ -314,17 +316,17 @@ def _changes(asked: Server, results: list[dict[str, Any]]) -> list[int]:
                 if value != before:
                     matches.add(round(1000 * float(at)))
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise asked.strange(str(result)[:80]) from None
+            raise prometheus.not_prometheus(str(result)[:80]) from None
     return sorted(matches)
 
 
-def _parts(asked: Server, query: str, start: int, end: int) -> Iterator[str]:
+def _parts(prometheus: Server, query: str, start: int, end: int) -> Iterator[str]:
     """A selector in two halves by a label."""
     question = {"match[]": query, "start": _seconds(start), "end": _seconds(end)}
-    values = sorted(_texts(asked, asked.ask(f"label/{LABEL}/values", **question)))
+    values = sorted(_texts(prometheus, prometheus.ask(f"label/{LABEL}/values", **question)))
     if len(values) < 2:
         message = f"`{query}`: five minutes of it are too much for one answer"
-        raise InputError(asked.url, None, None, None, message)
+        raise InputError(prometheus.url, None, None, None, message)
     half = len(values) // 2
     for some in (values[:half], values[half:]):
         pattern = "|".join(re.escape(value) for value in some)
@@ -337,7 +339,7 @@ def _parts(asked: Server, query: str, start: int, end: int) -> Iterator[str]:
             yield f"{text}{{{matcher}}}"
 
 
-def _as_table(asked: Server, results: list[dict[str, Any]], start: int, end: int) -> pyarrow.Table:
+def _as_table(prometheus: Server, results: list[dict[str, Any]], start: int, end: int) -> pyarrow.Table:
     """Readings of an answer after `start` up to `end`."""
     parts = []
     for result in results:
@@ -348,34 +350,34 @@ def _as_table(asked: Server, results: list[dict[str, Any]], start: int, end: int
             if any(abs(at) > 10**15 for at in times):
                 raise ValueError("an invalid time")
             within = [number for number, at in enumerate(times) if start < at <= end]
-            said = json.dumps(labels, sort_keys=True, ensure_ascii=False)
+            labels_text = json.dumps(labels, sort_keys=True, ensure_ascii=False)
             columns = {
                 "labels": pyarrow.DictionaryArray.from_arrays(
-                    pyarrow.array([0] * len(within), pyarrow.int32()), pyarrow.array([said])
+                    pyarrow.array([0] * len(within), pyarrow.int32()), pyarrow.array([labels_text])
                 ),
                 "t_ms": pyarrow.array([times[number] for number in within], pyarrow.int64()),
                 "value": pyarrow.array([values[number] for number in within], pyarrow.float64()),
             }
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, pyarrow.ArrowException):
-            raise asked.strange(str(result)[:80]) from None
+            raise prometheus.not_prometheus(str(result)[:80]) from None
         parts.append(pyarrow.table(columns, SCHEMA))
     return pyarrow.concat_tables(parts).unify_dictionaries() if parts else SCHEMA.empty_table()
 
 
-def _results(asked: Server, answer: Any, kind: str) -> list[dict[str, Any]]:
+def _results(prometheus: Server, answer: Any, kind: str) -> list[dict[str, Any]]:
     if not isinstance(answer, dict) or answer.get("resultType") != kind:
-        raise asked.strange(str(answer)[:80])
+        raise prometheus.not_prometheus(str(answer)[:80])
     results = answer.get("result")
     if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
-        raise asked.strange(str(answer)[:80])
+        raise prometheus.not_prometheus(str(answer)[:80])
     return results
 
 
-def _texts(asked: Server, answer: Any) -> list[str]:
+def _texts(prometheus: Server, answer: Any) -> list[str]:
     if answer is None:
         return []
     if not isinstance(answer, list) or not all(isinstance(one, str) for one in answer):
-        raise asked.strange(str(answer)[:80])
+        raise prometheus.not_prometheus(str(answer)[:80])
     return answer
 
 

@@ -19,41 +19,41 @@ from leeward.telemetry.files import reading
 from leeward.telemetry.series import Series
 
 
-def rates(engine: Engine, of: Series, discards: Discards, name: str) -> ibis.Table:
+def rates(engine: Engine, series: Series, discards: Discards, name: str) -> ibis.Table:
     """Samples of rates: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
 
     Args:
         engine: Engine of the tables.
-        of: Their series.
+        series: Their series.
         discards: Counts duplicates.
         name: Name of the source in errors.
     """
-    cadence, every = of.cadence_ms, of.table
+    cadence, every = series.cadence_ms, series.table
     # A power of two needs no division. It is from half a cadence up to one.
     shift = cadence.bit_length() - 1
-    place = of.times.t_ms >> shift
+    place = series.times.t_ms >> shift
     bit = ibis.literal(1, "int64") << (place & 31)
-    placed = of.times.select(*of.by, block=place >> 5, bit=bit, weight=bit.cast("float64"))
-    grouped = placed.group_by([*of.by, "block"]).agg(union=_bit_or(placed.bit), sum=placed.weight.sum())
+    slots = series.times.select(*series.by, block=place >> 5, bit=bit, weight=bit.cast("float64"))
+    grouped = slots.group_by([*series.by, "block"]).agg(union=_bit_or(slots.bit), sum=slots.weight.sum())
     # Distinct powers of two have their union as their sum; repeated ones have more.
-    twice = grouped.filter(grouped["sum"] > grouped["union"].cast("float64"))
-    known = engine.table(of.known.select([*of.by, "series"]))
-    twice = twice.join(known, of.by).select("series", "block")
+    repeats = grouped.filter(grouped["sum"] > grouped["union"].cast("float64"))
+    series_of_key = engine.table(series.known.select([*series.by, "series"]))
+    repeats = repeats.join(series_of_key, series.by).select("series", "block")
     with reading(name):
-        suspicious = engine.arrow(twice.order_by("series", "block"))
+        suspicious = engine.arrow(repeats.order_by("series", "block"))
     if not suspicious.num_rows:
         return samples_of(every, cadence)
     table = engine.table(suspicious)
-    blocked = every.mutate(block=every.t_ms >> (shift + 5))
-    unique = blocked.anti_join(table, ["series", "block"]).drop("block")
-    rest = blocked.semi_join(table, ["series", "block"]).drop("block")
+    in_blocks = every.mutate(block=every.t_ms >> (shift + 5))
+    unique = in_blocks.anti_join(table, ["series", "block"]).drop("block")
+    rest = in_blocks.semi_join(table, ["series", "block"]).drop("block")
     window = {"group_by": rest.series, "order_by": [rest.t_ms, rest.value]}
-    ordered = rest.mutate(since=rest.t_ms - rest.t_ms.lag().over(**window))
+    in_order = rest.mutate(since=rest.t_ms - rest.t_ms.lag().over(**window))
     with reading(name):
-        again = ordered.filter(ordered.since == 0)
-        number = engine.arrow(again.agg(number=again.count()))["number"][0].as_py()
+        duplicates = in_order.filter(in_order.since == 0)
+        number = engine.arrow(duplicates.agg(number=duplicates.count()))["number"][0].as_py()
     discards.count("duplicate", number)
-    once = ordered.filter(ordered.since.isnull() | (ordered.since > 0))
+    once = in_order.filter(in_order.since.isnull() | (in_order.since > 0))
     span = ibis.least(once.since.fill_null(cadence), ibis.literal(cadence, "int64"))
     return ibis.union(samples_of(unique, cadence), _samples(once, span))
 

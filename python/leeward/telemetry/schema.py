@@ -14,8 +14,8 @@ def schema() -> dict[str, Any]:
         "description": "For each label a pattern (Python's) that must match all of its text.",
     }
 
-    def one_of(words: Any, says: str) -> dict[str, Any]:
-        return {"enum": list(words), "description": says}
+    def one_of(words: Any, text: str) -> dict[str, Any]:
+        return {"enum": list(words), "description": text}
 
     def column(units: Any) -> dict[str, Any]:
         return _record(
@@ -32,7 +32,7 @@ def schema() -> dict[str, Any]:
     properties = {
         "prometheus": _record(
             {
-                **{way: _text(f"The selector of a counter of {says}.") for way, says in ways.items()},
+                **{way: _text(f"The selector of a counter of {text}.") for way, text in ways.items()},
                 "unit": one_of(COUNTERS, "Of the counters; octets unless it is said."),
                 "speed": _text("The selector of what a port can carry."),
                 "speed_unit": one_of(RATES, "Of the speed; Mbps unless it is said."),
@@ -58,8 +58,8 @@ def schema() -> dict[str, Any]:
                 {
                     "match": patterns,
                     **{
-                        way: _text(f"The link that carries {says}: {{label}}, {{group}}, {{group-1}}.")
-                        for way, says in ways.items()
+                        way: _text(f"The link that carries {text}: {{label}}, {{group}}, {{group-1}}.")
+                        for way, text in ways.items()
                     },
                 },
                 ["match"],
@@ -80,5 +80,5 @@ def _record(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     return result | ({"required": required} if required else {})
 
 
-def _text(says: str) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "description": says}
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "string", "minLength": 1, "description": text}

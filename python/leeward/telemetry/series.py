@@ -26,7 +26,7 @@ MOST_CADENCE_MS = 3_600_000
 """Greatest time between readings."""
 MOST_RATE = 1e15
 """Bits per second beyond any link."""
-_PROBED = 8
+_MOST_PROBES = 8
 """Number of series whose spacings are examined."""
 _HINT = "a map file says which labels are which links: --map FILE"
 
@@ -67,14 +67,14 @@ class Series:
     cadence_ms: int
 
     @property
-    def bundled(self) -> bool:
+    def has_bundles(self) -> bool:
         """True if any link has several ports."""
         return bool(self.known.num_rows) and self.known["members"].to_numpy().max() > 1
 
 
 def series(
     engine: Engine,
-    given: Readings,
+    readings: Readings,
     links: pyarrow.Table,
     map_file: Map,
     period: Period,
@@ -86,7 +86,7 @@ def series(
 
     Args:
         engine: Engine of the tables.
-        given: The readings.
+        readings: The readings.
         links: Links of the cluster.
         map_file: Links of labels.
         period: Valid times.
@@ -97,45 +97,46 @@ def series(
     Raises:
         InputError: No reading is of a link.
     """
-    if given.speeds:
+    if readings.speeds:
         # An invalid speed becomes null: as the greatest number, it would hide one out of range.
-        given = replace(given, table=given.table.mutate(speed=finite(given.table.speed)))
-    rows, clean = _judged(engine, given, period)
+        readings = replace(readings, table=readings.table.mutate(speed=finite(readings.table.speed)))
+    rows, clean = _judge(engine, readings, period)
     if not rows and alone:
-        raise InputError(given.name, None, None, None, "no readings")
+        raise InputError(readings.name, None, None, None, "no readings")
     for row in rows:
         most = row["most"]
         if most is not None and most > MOST_CAPACITY:
-            message = f"{_said(given, row)}: a speed of {most:g} bps, of at most {MOST_CAPACITY:g}: its unit?"
-            raise InputError(given.name, None, None, None, message)
+            speed = f"a speed of {most:g} bps, of at most {MOST_CAPACITY:g}: its unit?"
+            message = f"{_series_text(readings, row)}: {speed}"
+            raise InputError(readings.name, None, None, None, message)
         reason = REASONS[row["reason"]]
         if reason and reason != "outside":
-            discards.count(reason, row["number"], _said(given, row))
+            discards.count(reason, row["number"], _series_text(readings, row))
     good = [row for row in rows if row["reason"] == 0]
     if not good and alone:
         outside = sum(row["number"] for row in rows if REASONS[row["reason"]] == "outside")
-        raise _nothing(given, discards, outside)
-    known = _known(given, good, links, map_file, discards, alone)
+        raise _nothing(readings, discards, outside)
+    series_links = _link_series(readings, good, links, map_file, discards, alone)
     if cadence_ms is None:
-        cadence_ms = cadence_of(engine, clean, given, known)
+        cadence_ms = cadence_of(engine, clean, readings, series_links)
     if cadence_ms is None:
         error = InputError(
-            given.name, None, None, None, "no series has two readings: how far apart are they?"
+            readings.name, None, None, None, "no series has two readings: how far apart are they?"
         )
         error.add_note("say it: --cadence 30s")
         raise error
     if cadence_ms > MOST_CADENCE_MS:
         message = f"readings are {cadence_ms / 3.6e6:.3g} h apart; expected at most 1 h"
-        raise InputError(given.name, None, None, None, message)
-    joined = clean.join(engine.table(known), given.by)
+        raise InputError(readings.name, None, None, None, message)
+    joined = clean.join(engine.table(series_links), readings.by)
     table = joined.select("series", "link", "share_bps", "members", "t_ms", "value", "speed")
-    return Series(table, clean.select(*given.by, "t_ms"), given.by, known, cadence_ms)
+    return Series(table, clean.select(*readings.by, "t_ms"), readings.by, series_links, cadence_ms)
 
 
-def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[str, Any]], ibis.Table]:
+def _judge(engine: Engine, readings: Readings, period: Period) -> tuple[list[dict[str, Any]], ibis.Table]:
     """Number of valid and invalid readings of each series, and a table of the valid ones."""
-    table = given.table
-    summary = table.group_by(given.by).agg(
+    table = readings.table
+    summary = table.group_by(readings.by).agg(
         number=table.count(),
         times=table.t_ms.count(),
         values=table.value.count(),
@@ -143,13 +144,13 @@ def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[
         last=table.t_ms.max(),
         low=table.value.min(),
         high=table.value.max(),
-        **({"most": table.speed.max()} if given.speeds else {}),
+        **({"most": table.speed.max()} if readings.speeds else {}),
     )
     first = max(period.since_ms + 1, EARLIEST_MS)
     last = min(period.until_ms, period.now_ms + LATE_MS)
-    highest = 2**63 - 1 if given.counter else MOST_RATE
-    with reading(given.name):
-        rows = engine.arrow(summary.order_by(given.by)).to_pylist()
+    highest = 2**63 - 1 if readings.counter else MOST_RATE
+    with reading(readings.name):
+        rows = engine.arrow(summary.order_by(readings.by)).to_pylist()
     # Mostly all are valid, which the sums show. An invalid number counts as the highest.
     if all(
         row["number"] == row["times"] == row["values"]
@@ -157,24 +158,26 @@ def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[
         and 0 <= row["low"] <= row["high"] <= highest
         for row in rows
     ):
-        return [_whole(given, row) | {"reason": 0} for row in rows], table
-    judged = table.mutate(reason=_reason(given, period))
-    grouped = judged.group_by([*given.by, "reason"]).agg(number=judged.count(), most=judged.speed.max())
-    with reading(given.name):
-        rows = engine.arrow(grouped.order_by([*given.by, "reason"])).to_pylist()
-    return [_whole(given, row) for row in rows], judged.filter(judged.reason == 0)
+        return [_with_way(readings, row) | {"reason": 0} for row in rows], table
+    with_reason = table.mutate(reason=_reason(readings, period))
+    grouped = with_reason.group_by([*readings.by, "reason"]).agg(
+        number=with_reason.count(), most=with_reason.speed.max()
+    )
+    with reading(readings.name):
+        rows = engine.arrow(grouped.order_by([*readings.by, "reason"])).to_pylist()
+    return [_with_way(readings, row) for row in rows], with_reason.filter(with_reason.reason == 0)
 
 
-def _whole(given: Readings, row: dict[str, Any]) -> dict[str, Any]:
+def _with_way(readings: Readings, row: dict[str, Any]) -> dict[str, Any]:
     """A row of a summary with the way, if there is only one."""
-    return {"way": given.ways[0], "most": None} | row
+    return {"way": readings.ways[0], "most": None} | row
 
 
-def _reason(given: Readings, period: Period) -> Any:
+def _reason(readings: Readings, period: Period) -> Any:
     """Reason of an invalid reading, as its index into `REASONS`."""
-    table = given.table
+    table = readings.table
     t, value = table.t_ms, table.value
-    none = value.isnull() if given.counter else value.isnull() | value.isnan() | value.isinf()
+    none = value.isnull() if readings.counter else value.isnull() | value.isnan() | value.isinf()
     cases = [
         (t.isnull(), 1),
         (t > period.now_ms + LATE_MS, 3),
@@ -183,30 +186,30 @@ def _reason(given: Readings, period: Period) -> Any:
         (none, 4),
         (value < 0, 5),
     ]
-    if not given.counter:
+    if not readings.counter:
         cases.append((value > MOST_RATE, 6))
     return ibis.cases(*cases, else_=0).cast("int8")
 
 
-def _labels(given: Readings, key: str | None) -> dict[str, str]:
+def _labels(readings: Readings, key: str | None) -> dict[str, str]:
     if key is None:
         return {}
-    if given.labels == ("labels",):
+    if readings.labels == ("labels",):
         # The form of cached labels of Prometheus.
         import json
 
         return {name: str(text) for name, text in json.loads(key).items()}
-    return dict(zip(given.labels, key.split(SEPARATOR), strict=False))
+    return dict(zip(readings.labels, key.split(SEPARATOR), strict=False))
 
 
-def _said(given: Readings, row: dict[str, Any]) -> str:
-    labels = _labels(given, row["key"])
+def _series_text(readings: Readings, row: dict[str, Any]) -> str:
+    labels = _labels(readings, row["key"])
     text = ", ".join(f"{name}={value}" for name, value in labels.items()) or "no name"
     return text if row["way"] == "load" else f"{text}, {row['way']}"
 
 
-def _known(
-    given: Readings,
+def _link_series(
+    readings: Readings,
     result: list[dict[str, Any]],
     links: pyarrow.Table,
     map_file: Map,
@@ -223,28 +226,30 @@ def _known(
     strangers: list[str] = []
     ignored: list[str] = []
     for row in result:
-        labels = _labels(given, row["key"])
+        labels = _labels(readings, row["key"])
         name = map_file.link(labels, row["way"])
         if name in numbers:
             rows.append((row["key"], row["way"], numbers[name]))
             continue
         if name == "":
-            ignored.append(_said(given, row))
+            ignored.append(_series_text(readings, row))
             discards.count("ignored", row["number"], ignored[-1])
             continue
-        wanted = name if name is not None else ":".join(labels.values())
-        said = _said(given, row) if name is None else f"{_said(given, row)}: `{name}`"
+        text_of_labels = name if name is not None else ":".join(labels.values())
+        description = (
+            _series_text(readings, row) if name is None else f"{_series_text(readings, row)}: `{name}`"
+        )
         # The search for similar names is slow among many.
         if len(strangers) < 3:
-            near = nearest(wanted, numbers)
-            strangers.append(f"{said}; nearest: {', '.join(near)}" if near else said)
+            near = nearest(text_of_labels, numbers)
+            strangers.append(f"{description}; nearest: {', '.join(near)}" if near else description)
         discards.count("no-link", row["number"], *strangers[-1:])
     if not rows and alone:
         text = "; ".join(strangers or ignored[:3])
         message = f"none of {len(result):,} series is a link of the cluster: {text}"
-        error = InputError(given.name, None, None, None, message)
+        error = InputError(readings.name, None, None, None, message)
         if not strangers:
-            ways = ", ".join(f"`{way}`" for way in given.ways)
+            ways = ", ".join(f"`{way}`" for way in readings.ways)
             error.add_note(f"{map_file.name}: `ignore` has them, or their rule has no link for {ways}")
         else:
             error.add_note(
@@ -254,14 +259,16 @@ def _known(
     return _shares(rows, links)
 
 
-def known_of(
-    given: Readings, keys: list[dict[str, Any]], links: pyarrow.Table, map_file: Map
+def links_of_keys(
+    readings: Readings, keys: list[dict[str, Any]], links: pyarrow.Table, map_file: Map
 ) -> pyarrow.Table | None:
     """Links of these keys, as `Series.known`; None if none is a link."""
     numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
-    whole = [_whole(given, row) for row in keys]
-    named = [(row["key"], row["way"], map_file.link(_labels(given, row["key"]), row["way"])) for row in whole]
-    rows = [(key, way, numbers[name]) for key, way, name in named if name in numbers]
+    whole = [_with_way(readings, row) for row in keys]
+    link_names = [
+        (row["key"], row["way"], map_file.link(_labels(readings, row["key"]), row["way"])) for row in whole
+    ]
+    rows = [(key, way, numbers[name]) for key, way, name in link_names if name in numbers]
     return _shares(rows, links) if rows else None
 
 
@@ -286,18 +293,20 @@ def _shares(rows: list[tuple[str, str, int]], links: pyarrow.Table) -> pyarrow.T
     )
 
 
-def cadence_of(engine: Engine, clean: ibis.Table, given: Readings, known: pyarrow.Table) -> int | None:
+def cadence_of(
+    engine: Engine, clean: ibis.Table, readings: Readings, series_links: pyarrow.Table
+) -> int | None:
     """Most frequent spacing of readings of some series; None if none has two."""
-    step = max(1, known.num_rows // _PROBED)
-    some = known.take(list(range(0, known.num_rows, step))[:_PROBED])
-    probed = clean.filter(clean.key.isin(some["key"].to_pylist())).select(*given.by, "t_ms")
-    probed = probed.filter(probed.t_ms.notnull())
-    before = probed.t_ms.lag().over(group_by=given.by, order_by=probed.t_ms)
-    spaced = probed.mutate(spacing=probed.t_ms - before)
-    spaced = spaced.filter(spaced.spacing > 0)
-    counted = spaced.group_by("spacing").agg(number=spaced.count()).order_by("spacing")
-    with reading(given.name):
-        rows = engine.arrow(counted)
+    step = max(1, series_links.num_rows // _MOST_PROBES)
+    some = series_links.take(list(range(0, series_links.num_rows, step))[:_MOST_PROBES])
+    probes = clean.filter(clean.key.isin(some["key"].to_pylist())).select(*readings.by, "t_ms")
+    probes = probes.filter(probes.t_ms.notnull())
+    before = probes.t_ms.lag().over(group_by=readings.by, order_by=probes.t_ms)
+    spacings = probes.mutate(spacing=probes.t_ms - before)
+    spacings = spacings.filter(spacings.spacing > 0)
+    counts = spacings.group_by("spacing").agg(number=spacings.count()).order_by("spacing")
+    with reading(readings.name):
+        rows = engine.arrow(counts)
     if not rows.num_rows:
         return None
     return most_frequent(rows["spacing"].to_pylist(), rows["number"].to_pylist())
@@ -323,10 +332,10 @@ def most_frequent(spacings: Iterable[int], counts: Iterable[int]) -> int:
     return int(values[numpy.searchsorted(sums[1:], middle, "left")])
 
 
-def _nothing(given: Readings, discards: Discards, outside: int) -> InputError:
+def _nothing(readings: Readings, discards: Discards, outside: int) -> InputError:
     if outside:
         return InputError(
-            given.name, None, None, None, f"all {outside:,} readings are outside of the times asked for"
+            readings.name, None, None, None, f"all {outside:,} readings are outside of the times asked for"
         )
     text = ", ".join(f"{reason}: {number:,}" for reason, number, _ in discards)
-    return InputError(given.name, None, None, None, f"no reading can be used ({text})")
+    return InputError(readings.name, None, None, None, f"no reading can be used ({text})")

@@ -28,10 +28,10 @@ from leeward.telemetry.series import (
     Period,
     Series,
     cadence_of,
-    known_of,
+    links_of_keys,
     series,
 )
-from leeward.telemetry.windows import INTERVAL_MS, grouped, possible, utilization
+from leeward.telemetry.windows import INTERVAL_MS, group_samples, possible, utilization
 
 if TYPE_CHECKING:
     from leeward.telemetry.mapping import Map
@@ -57,7 +57,7 @@ def floor(number: float) -> float:
 
 
 @dataclass(frozen=True)
-class Summed:
+class SampleSums:
     """Samples and their sums.
 
     Attributes:
@@ -71,15 +71,15 @@ class Summed:
     cadence_ms: int
 
 
-def summed(
+def sum_rates(
     engine: Engine,
-    given: Readings,
+    readings: Readings,
     links: pyarrow.Table,
     map_file: "Map",
     period: Period,
     cadence_ms: int | None,
     discards: Discards,
-) -> Summed | None:
+) -> SampleSums | None:
     """Samples of rates and their sums; the arguments are those of `series`.
 
     Returns:
@@ -89,53 +89,55 @@ def summed(
     Raises:
         InputError: No reading is valid.
     """
-    asked = replace(given, table=_asked(given.table, period))
-    with reading(given.name):
-        keys = engine.arrow(given.table.select(given.by).distinct().order_by(given.by)).to_pylist()
-    known = known_of(given, keys, links, map_file)
-    if known is None or len(set(known["link"].to_pylist())) < known.num_rows:
+    in_period = replace(readings, table=_in_period(readings.table, period))
+    with reading(readings.name):
+        keys = engine.arrow(readings.table.select(readings.by).distinct().order_by(readings.by)).to_pylist()
+    series_links = links_of_keys(readings, keys, links, map_file)
+    if series_links is None or len(set(series_links["link"].to_pylist())) < series_links.num_rows:
         return None
     if cadence_ms is None:
-        cadence_ms = cadence_of(engine, asked.table, given, known)
+        cadence_ms = cadence_of(engine, in_period.table, readings, series_links)
     if cadence_ms is None or cadence_ms > MOST_CADENCE_MS:
         return None
     length = length_of(cadence_ms)
-    found = Series(_joined(engine, asked, known), asked.table, given.by, known, cadence_ms)
-    with reading(given.name):
-        every = engine.keep(_sums(engine, asked, found, length, period))
+    series_table = Series(
+        _with_links(engine, in_period, series_links), in_period.table, readings.by, series_links, cadence_ms
+    )
+    with reading(readings.name):
+        every = engine.keep(_sums(engine, in_period, series_table, length, period))
         counts = every.agg(every=every.count(), sure=every.sure.ifelse(1, 0).sum())
         row = engine.arrow(counts).to_pylist()[0]
     if not row["sure"]:
         return None
     doubtful = row["every"] > row["sure"]
     columns = ("link", "start_ms", "bits", "capacity_bits", "covered_ms", "ppm")
-    good = found.table
+    good = series_table.table
     parts = []
     if doubtful:
-        names = engine.table(known.select(["link", *given.by]))
+        names = engine.table(series_links.select(["link", *readings.by]))
         marks = every.filter(~every.sure).select("link", "start_ms").join(names, "link")
-        keys_of = [*given.by, "start_ms"]
-        started = asked.table.mutate(start_ms=_start(asked.table.t_ms, length))
-        parts.append(started.semi_join(marks.select(keys_of), keys_of).drop("start_ms"))
-        timeless = asked.table.filter(asked.table.t_ms.isnull())
-        parts.append(timeless.semi_join(names, given.by))
+        keys_of = [*readings.by, "start_ms"]
+        with_start = in_period.table.mutate(start_ms=_start(in_period.table.t_ms, length))
+        parts.append(with_start.semi_join(marks.select(keys_of), keys_of).drop("start_ms"))
+        timeless = in_period.table.filter(in_period.table.t_ms.isnull())
+        parts.append(timeless.semi_join(names, readings.by))
         doubts = every.filter(~every.sure).select("link", "start_ms")
         good = good.mutate(start_ms=_start(good.t_ms, length)).anti_join(doubts, ["link", "start_ms"])
         good = good.filter(good.t_ms.notnull())
-    if len(keys) > known.num_rows:
-        names = engine.table(known.select(given.by))
-        parts.append(asked.table.anti_join(names, given.by))
-    table = of_links(engine, samples_of(good, cadence_ms), found, False, discards, given.name)
+    if len(keys) > series_links.num_rows:
+        names = engine.table(series_links.select(readings.by))
+        parts.append(in_period.table.anti_join(names, readings.by))
+    table = of_links(engine, samples_of(good, cadence_ms), series_table, False, discards, readings.name)
     if not parts:
-        return Summed(table, Sums(every.select(columns), length), cadence_ms)
-    rest = replace(given, table=ibis.union(*parts) if parts[1:] else parts[0])
-    looked = series(engine, rest, links, map_file, period, cadence_ms, discards, alone=False)
-    made = rates(engine, looked, discards, given.name)
-    others = of_links(engine, made, looked, False, discards, given.name)
-    with reading(given.name):
-        more = engine.keep(utilization(grouped(others, length)))
+        return SampleSums(table, Sums(every.select(columns), length), cadence_ms)
+    rest = replace(readings, table=ibis.union(*parts) if parts[1:] else parts[0])
+    examined = series(engine, rest, links, map_file, period, cadence_ms, discards, alone=False)
+    samples = rates(engine, examined, discards, readings.name)
+    others = of_links(engine, samples, examined, False, discards, readings.name)
+    with reading(readings.name):
+        more = engine.keep(utilization(group_samples(others, length)))
     sums = ibis.union(every.filter(every.sure).select(columns), more.select(columns))
-    return Summed(ibis.union(table, others), Sums(sums, length), cadence_ms)
+    return SampleSums(ibis.union(table, others), Sums(sums, length), cadence_ms)
 
 
 def length_of(cadence_ms: int) -> int:
@@ -150,7 +152,7 @@ def _shift(cadence_ms: int) -> int:
     return cadence_ms.bit_length() - 1
 
 
-def _asked(table: ibis.Table, period: Period) -> ibis.Table:
+def _in_period(table: ibis.Table, period: Period) -> ibis.Table:
     """Readings without those outside of the period, which are not lost."""
     if period.since_ms > -(2**62):
         table = table.filter((table.t_ms > period.since_ms) | table.t_ms.isnull())
@@ -160,8 +162,8 @@ def _asked(table: ibis.Table, period: Period) -> ibis.Table:
     return table
 
 
-def _joined(engine: Engine, asked: Readings, known: pyarrow.Table) -> ibis.Table:
-    joined = asked.table.join(engine.table(known), asked.by)
+def _with_links(engine: Engine, readings: Readings, series_links: pyarrow.Table) -> ibis.Table:
+    joined = readings.table.join(engine.table(series_links), readings.by)
     return joined.select("series", "link", "share_bps", "members", "t_ms", "value", "speed")
 
 
@@ -169,36 +171,40 @@ def _start(t_ms: Any, length: int) -> Any:
     return t_ms - 1 - (t_ms - 1) % length
 
 
-def _sums(engine: Engine, asked: Readings, found: Series, length: int, period: Period) -> ibis.Table:
+def _sums(
+    engine: Engine, readings: Readings, series_table: Series, length: int, period: Period
+) -> ibis.Table:
     """Columns of windows, and `sure`, of each link and interval."""
-    table, cadence = asked.table, found.cadence_ms
+    table, cadence = readings.table, series_table.cadence_ms
     good = (table.value >= 0) & (table.value <= MOST_RATE)
     # Before 1970 the slot may be any: such intervals are doubtful as a whole.
     place = (((table.t_ms - 1) % length) >> _shift(cadence)) & (PLACES - 1)
     # By names: a look-up of links is faster for sums than for readings.
-    keys = [*asked.by, "start_ms"]
-    placed = table.select(
-        *asked.by,
+    keys = [*readings.by, "start_ms"]
+    slots = table.select(
+        *readings.by,
         start_ms=_start(table.t_ms, length),
         # Spark counts in whole numbers, which might overflow.
         bits=floor(table.value * (cadence / 1000.0)) * 1.0,
         mark=good.ifelse(ibis.literal(1, "int64") << place, 0).cast("float64") + ONE,
     )
-    counted = placed.group_by(keys).agg(bits=placed.bits.sum(), marks=placed["mark"].sum())
-    within = (counted.start_ms >= EARLIEST_MS) & (counted.start_ms + length <= period.now_ms + LATE_MS)
-    within = (within & (counted.bits < EXACT) & (counted.marks < EXACT)).fill_null(False)
-    marks = within.ifelse(counted.marks, 0.0).cast("int64")
-    split = counted.mutate(
+    counts = slots.group_by(keys).agg(bits=slots.bits.sum(), marks=slots["mark"].sum())
+    within = (counts.start_ms >= EARLIEST_MS) & (counts.start_ms + length <= period.now_ms + LATE_MS)
+    within = (within & (counts.bits < EXACT) & (counts.marks < EXACT)).fill_null(False)
+    marks = within.ifelse(counts.marks, 0.0).cast("int64")
+    split = counts.mutate(
         number=ibis.greatest(marks >> PLACES, 1), within=within, places=marks & (2**PLACES - 1)
     )
-    marked = split.mutate(sure=split.within & (bit_count(split.places) == split.number))
-    known = marked.join(engine.table(found.known.select([*asked.by, "link", "share_bps"])), asked.by)
-    result = known.select(
+    with_sure = split.mutate(sure=split.within & (bit_count(split.places) == split.number))
+    with_links = with_sure.join(
+        engine.table(series_table.known.select([*readings.by, "link", "share_bps"])), readings.by
+    )
+    result = with_links.select(
         "link",
         "start_ms",
-        bits=known.sure.ifelse(known.bits, 0.0).cast("int64"),
-        capacity_bits=known.number * possible(known.share_bps, cadence),
-        covered_ms=known.number * cadence,
-        sure=known.sure,
+        bits=with_links.sure.ifelse(with_links.bits, 0.0).cast("int64"),
+        capacity_bits=with_links.number * possible(with_links.share_bps, cadence),
+        covered_ms=with_links.number * cadence,
+        sure=with_links.sure,
     )
     return utilization(result)

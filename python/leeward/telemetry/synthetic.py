@@ -65,30 +65,30 @@ def telemetry(
     """
     random = numpy.random.default_rng(seed)
     ends = numpy.arange(start_ms + cadence_ms, end_ms + 1, cadence_ms, dtype=numpy.int64)
-    planted: dict[str, list[Plant]] = {}
+    plants_of_link: dict[str, list[Plant]] = {}
     for plant in plants:
-        planted.setdefault(plant.link, []).append(plant)
-    made: list[list[numpy.ndarray]] = [[] for _ in COLUMNS]
+        plants_of_link.setdefault(plant.link, []).append(plant)
+    column_parts: list[list[numpy.ndarray]] = [[] for _ in COLUMNS]
     rows = zip(*(links[name].to_pylist() for name in ("link", "name", "capacity_bps")), strict=True)
     for link, name, capacity in rows:
         mean = random.uniform(*means)
-        carried = numpy.clip(mean + random.uniform(-noise, noise, len(ends)), 0.0, QUIET)
+        load = numpy.clip(mean + random.uniform(-noise, noise, len(ends)), 0.0, QUIET)
         left = numpy.ones(len(ends))
         seen = numpy.ones(len(ends), dtype=bool)
-        for plant in planted.get(name, ()):
+        for plant in plants_of_link.get(name, ()):
             within = (ends > plant.start_ms) & (ends <= plant.end_ms)
             if plant.utilization is not None:
-                carried[within] = plant.utilization
+                load[within] = plant.utilization
             left[within] = plant.capacity
             seen[within] = plant.seen
-            carried[within] = numpy.minimum(carried[within], plant.capacity)
+            load[within] = numpy.minimum(load[within], plant.capacity)
         now = numpy.rint(capacity * left).astype(numpy.int64)
-        bits = numpy.rint(carried * capacity * cadence_ms / 1000).astype(numpy.int64)
+        bits = numpy.rint(load * capacity * cadence_ms / 1000).astype(numpy.int64)
         columns = (numpy.full(len(ends), link), ends, numpy.full(len(ends), cadence_ms), bits, now)
-        for column, values in zip(made, columns, strict=True):
+        for column, values in zip(column_parts, columns, strict=True):
             column.append(values[seen])
     arrays = [
         pyarrow.array(numpy.concatenate(column), getattr(pyarrow, kind)())
-        for column, kind in zip(made, COLUMNS.values(), strict=True)
+        for column, kind in zip(column_parts, COLUMNS.values(), strict=True)
     ]
     return pyarrow.table(arrays, names=list(COLUMNS))

@@ -19,18 +19,18 @@ def moment(argument: str, text: str, before_ms: int) -> int:
     Raises:
         InputError: The text is neither.
     """
-    given = text.strip()
-    if re.match(r"\d{4}-\d", given, re.ASCII):
+    stripped = text.strip()
+    if re.match(r"\d{4}-\d", stripped, re.ASCII):
         try:
-            at = datetime.fromisoformat(given)
+            at = datetime.fromisoformat(stripped)
             at = at if at.tzinfo else at.replace(tzinfo=UTC)
             return round(at.timestamp() * 1000)
         except (ValueError, OverflowError):
-            raise _wrong(argument, text) from None
+            raise _time_error(argument, text) from None
     try:
-        length = _native.seconds(given)
+        length = _native.seconds(stripped)
     except InputError:
-        raise _wrong(argument, text) from None
+        raise _time_error(argument, text) from None
     if not 0 <= length * 1000 <= before_ms:
         raise InputError(argument, None, None, None, f"`{text}`: before 1970")
     return before_ms - round(length * 1000)
@@ -44,6 +44,6 @@ def moment_text(at_ms: int) -> str:
         return f"{at_ms / 1000:g} s"
 
 
-def _wrong(argument: str, text: str) -> InputError:
+def _time_error(argument: str, text: str) -> InputError:
     expected = "expected a time with a unit (30d, 6h) or a date (2026-01-31, 2026-01-31T12:00Z)"
     return InputError(argument, None, None, None, f"`{text}`: {expected}")

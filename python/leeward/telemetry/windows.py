@@ -55,30 +55,28 @@ def windows(samples: Samples, interval_ms: int = INTERVAL_MS, coverage: float = 
     elif sums is not None and interval_ms % sums.length_ms == 0:
         every = engine.keep(utilization(_longer(sums.table, interval_ms)))
     else:
-        every = engine.keep(utilization(grouped(samples.table, interval_ms)))
+        every = engine.keep(utilization(group_samples(samples.table, interval_ms)))
     enough = every.covered_ms >= int(interval_ms * coverage)
     return Windows(samples, every.filter(enough), interval_ms, every.filter(~enough))
 
 
-def grouped(sample: ibis.Table, interval_ms: int) -> ibis.Table:
+def group_samples(sample: ibis.Table, interval_ms: int) -> ibis.Table:
     """Samples by link and interval: the columns of windows, but for `ppm`."""
     last = sample.t_ms - 1
     start = last - last % interval_ms
-    placed = sample.mutate(start_ms=start, possible=possible(sample.capacity_bps, sample.span_ms))
-    return placed.group_by("link", "start_ms").agg(
-        bits=placed.bits.sum().cast("int64"),
-        capacity_bits=placed.possible.sum().cast("int64"),
-        covered_ms=placed.span_ms.sum().cast("int64"),
+    rows = sample.mutate(start_ms=start, possible=possible(sample.capacity_bps, sample.span_ms))
+    return rows.group_by("link", "start_ms").agg(
+        bits=rows.bits.sum().cast("int64"),
+        capacity_bits=rows.possible.sum().cast("int64"),
+        covered_ms=rows.span_ms.sum().cast("int64"),
     )
 
 
 def _longer(sums: ibis.Table, interval_ms: int) -> ibis.Table:
     """The same in longer intervals, each a whole number of theirs."""
-    placed = sums.mutate(start_ms=sums.start_ms - sums.start_ms % interval_ms)
+    rows = sums.mutate(start_ms=sums.start_ms - sums.start_ms % interval_ms)
     names = ("bits", "capacity_bits", "covered_ms")
-    return placed.group_by("link", "start_ms").agg(
-        **{name: placed[name].sum().cast("int64") for name in names}
-    )
+    return rows.group_by("link", "start_ms").agg(**{name: rows[name].sum().cast("int64") for name in names})
 
 
 def utilization(table: ibis.Table) -> ibis.Table:

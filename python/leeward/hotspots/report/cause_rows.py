@@ -143,7 +143,7 @@ def jobs(analysis: Analysis, top: int) -> Section | None:
         words=(
             (
                 "network-intensive",
-                f"more than {analysis.settings.intensive:g} times the bandwidth per processor of the median job",
+                f"more than {analysis.settings.intensive:g} times the median job's bandwidth per processor",
             ),
             ("in brackets", "95 % confidence interval; of skills by bootstrap over links"),
         ),

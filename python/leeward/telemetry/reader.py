@@ -16,7 +16,7 @@ from leeward.telemetry.mapping import Map, read_map
 from leeward.telemetry.rates import rates
 from leeward.telemetry.samples import Samples
 from leeward.telemetry.series import MOST_CADENCE_MS, Period, series
-from leeward.telemetry.sums import summed
+from leeward.telemetry.sums import sum_rates
 from leeward.telemetry.times import moment
 
 if TYPE_CHECKING:
@@ -80,32 +80,32 @@ def read(
     if first is not None and first >= last:
         raise InputError("since", None, None, None, f"`{since}`: not before the end")
     spacing = None if cadence is None else read_milliseconds("cadence", cadence, MOST_CADENCE_MS)
-    known = map if isinstance(map, Map) else Map() if map is None else read_map(map)
+    map_content = map if isinstance(map, Map) else Map() if map is None else read_map(map)
     engine = engine or Engine.duckdb()
     discards = Discards()
-    given: Readings
+    source: Readings
     if prometheus:
-        from leeward.telemetry.prometheus import fetched
+        from leeward.telemetry.prometheus import fetch
 
         begin = last - DAY_MS if first is None else first
-        given = fetched(engine, prometheus, known, (begin, last, now), http, keep, progress)
+        source = fetch(engine, prometheus, map_content, (begin, last, now), http, keep, progress)
         period = Period(begin, last, now)
     else:
-        given = readings(engine, paths, known.columns)
+        source = readings(engine, paths, map_content.columns)
         # Without an end, times ahead of our clock are reported apart from those outside of the period.
         ahead = 2**62 if until is None else last
         period = Period(-(2**62) if first is None else first, ahead, now)
     links = cluster.links()
     racks = cluster.rack_table()
-    if not (given.counter or given.speeds):
-        swift = summed(engine, given, links, known, period, spacing, discards)
-        if swift is not None:
-            return Samples(engine, swift.table, links, racks, swift.cadence_ms, discards, swift.sums)
-    found = series(engine, given, links, known, period, spacing, discards)
-    if given.counter:
-        counter = Counter(given.unit, given.width, GAP * found.cadence_ms)
-        made = counters(engine, found, counter, discards, given.name)
+    if not (source.counter or source.speeds):
+        sums = sum_rates(engine, source, links, map_content, period, spacing, discards)
+        if sums is not None:
+            return Samples(engine, sums.table, links, racks, sums.cadence_ms, discards, sums.sums)
+    series_table = series(engine, source, links, map_content, period, spacing, discards)
+    if source.counter:
+        counter = Counter(source.unit, source.width, GAP * series_table.cadence_ms)
+        samples = counters(engine, series_table, counter, discards, source.name)
     else:
-        made = rates(engine, found, discards, given.name)
-    table = of_links(engine, made, found, given.speeds, discards, given.name)
-    return Samples(engine, table, links, racks, found.cadence_ms, discards)
+        samples = rates(engine, series_table, discards, source.name)
+    table = of_links(engine, samples, series_table, source.speeds, discards, source.name)
+    return Samples(engine, table, links, racks, series_table.cadence_ms, discards)
