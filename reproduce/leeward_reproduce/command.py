@@ -96,7 +96,7 @@ def reproduce(
     Every row has the paper's value, ours with its 95 % confidence interval over seeds, and a note where they
     differ. A figure that cannot be simulated says so.
     """
-    from leeward_reproduce import kept, perform, table
+    from leeward_reproduce import perform, results_folder, table
 
     figures = split_list(figure)
     flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
@@ -119,9 +119,14 @@ def reproduce(
     if output is Format.json:
         print_json([asdict(row) for row in rows])
     else:
-        shown, notes = table.cells(rows)
-        print_table(table.HEADERS, table.SIDES, shown)
+        visible, notes = table.cells(rows)
+        print_table(table.HEADERS, table.SIDES, visible)
         print("".join(f"\n{number}. {note}" for number, note in notes), end="\n" if notes else "")
-    drawn = [row for row in rows if (folder / kept.PICTURES / f"{row.figure}.svg").is_file()]
-    files = [kept.ROWS, kept.RESULTS, kept.RUN, *([kept.PICTURES] if drawn else [])]
+    workloads = [row for row in rows if (folder / results_folder.PICTURES / f"{row.figure}.svg").is_file()]
+    files = [
+        results_folder.ROWS,
+        results_folder.RESULTS,
+        results_folder.RUN,
+        *([results_folder.PICTURES] if workloads else []),
+    ]
     print(f"\nwrote {folder}/{', '.join(files[:-1])} and {files[-1]}", file=sys.stderr)

@@ -17,7 +17,7 @@ def write(folder: Path, name: str, draw: "Callable[[], Figure] | None") -> None:
     pictures: dict[str, bytes] = {}
     if draw:
         with settings():
-            pictures = saved(draw())
+            pictures = render(draw())
         folder.mkdir(parents=True, exist_ok=True)
     for kind in ("svg", "png"):
         path = folder / f"{name}.{kind}"
@@ -28,17 +28,17 @@ def write(folder: Path, name: str, draw: "Callable[[], Figure] | None") -> None:
             temporary.write_bytes(pictures[kind])
 
 
-def saved(fig: "Figure") -> dict[str, bytes]:
+def render(fig: "Figure") -> dict[str, bytes]:
     """A picture as SVG and PNG."""
     from matplotlib import pyplot
 
-    made = {}
+    result = {}
     for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
         out = BytesIO()
         fig.savefig(out, format=kind, metadata=metadata, dpi=120)
-        made[kind] = out.getvalue()
+        result[kind] = out.getvalue()
     pyplot.close(fig)
-    return made
+    return result
 
 
 def settings() -> Any:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from leeward import data
 from leeward.demo import TRACES
 from leeward.errors import InputError
-from leeward_reproduce import drawing, kept
+from leeward_reproduce import drawing, results_folder
 from leeward_reproduce.outcomes import outcomes
-from leeward_reproduce.rows import Row, missing
+from leeward_reproduce.rows import Row, missing_row
 from leeward_reproduce.sweeps import Cells, Sweep, perform
 
 if TYPE_CHECKING:
@@ -51,20 +51,20 @@ class Figure:
     experiments: tuple[Experiment, ...] = ()
 
 
-def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
+def runs(selection: Mapping[str, Figure], seeds: int) -> int:
     """Number of runs of the figures."""
-    return sum(sweep.cells(seeds) for sweep in _sweeps(chosen)) + seeds * len(_experiments(chosen))
+    return sum(sweep.cells(seeds) for sweep in _sweeps(selection)) + seeds * len(_experiments(selection))
 
 
-def _sweeps(chosen: Mapping[str, Figure]) -> list[Sweep]:
+def _sweeps(selection: Mapping[str, Figure]) -> list[Sweep]:
     """Sweeps of the figures, each once, if their traces are present."""
-    wanted = dict.fromkeys(sweep for figure in chosen.values() for sweep in figure.sweeps)
-    return [sweep for sweep in wanted if not (sweep.traces and _absent_trace())]
+    needed = dict.fromkeys(sweep for figure in selection.values() for sweep in figure.sweeps)
+    return [sweep for sweep in needed if not (sweep.traces and _absent_trace())]
 
 
-def _experiments(chosen: Mapping[str, Figure]) -> list[Experiment]:
+def _experiments(selection: Mapping[str, Figure]) -> list[Experiment]:
     """Experiments of the figures, each once."""
-    return list(dict.fromkeys(one for figure in chosen.values() for one in figure.experiments))
+    return list(dict.fromkeys(one for figure in selection.values() for one in figure.experiments))
 
 
 def _absent_trace() -> str | None:
@@ -75,16 +75,16 @@ def _absent_trace() -> str | None:
 
 
 def make(
-    chosen: Mapping[str, Figure],
-    by: kept.Inputs,
+    selection: Mapping[str, Figure],
+    by: results_folder.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
-    sweeps, experiments = _sweeps(chosen), {one.name: one for one in _experiments(chosen)}
-    total = runs(chosen, by.seeds)
+    sweeps, experiments = _sweeps(selection), {one.name: one for one in _experiments(selection)}
+    total = runs(selection, by.seeds)
     results = Results()
     done = 0
     for sweep in sweeps:
@@ -97,29 +97,31 @@ def make(
                 progress((before + sum(list(shares.values()))) / total)
 
         with _of_horizon(by.horizon):
-            results[sweep] = perform(sweep, by.seeds, jobs, out / kept.SWEEPS, by.horizon, tell)
+            results[sweep] = perform(sweep, by.seeds, jobs, out / results_folder.SWEEPS, by.horizon, tell)
         done += sweep.cells(by.seeds)
     tasks = [(name, seed) for name in experiments for seed in range(1, by.seeds + 1)]
-    made = outcomes(
+    result = outcomes(
         tasks,
         lambda name, seed: experiments[name].run(seed, by.horizon is not None),
         jobs,
         None if progress is None else lambda share: progress((done + share * len(tasks)) / total),
     )
-    results.outcomes = {one: made[name] for name, one in experiments.items()}
+    results.outcomes = {one: result[name] for name, one in experiments.items()}
     rows: list[Row] = []
-    for name, figure in chosen.items():
+    for name, figure in selection.items():
         if any(sweep not in results for sweep in figure.sweeps):
             why = f"there is no {_absent_trace()} in the folder of traces"
-            rows.append(missing(name, figure.title, "", None, why))
+            rows.append(missing_row(name, figure.title, "", None, why))
             continue
-        found = figure.rows(results)
-        rows += kept.marked(found, by) if figure.sweeps or figure.experiments else found
+        outcome = figure.rows(results)
+        rows += results_folder.mark_rows(outcome, by) if figure.sweeps or figure.experiments else outcome
         if keep and figure.draw:
             draw = (
-                partial(figure.draw, results, found) if any(row.ours is not None for row in found) else None
+                partial(figure.draw, results, outcome)
+                if any(row.ours is not None for row in outcome)
+                else None
             )
-            drawing.write(out / kept.PICTURES, name, draw)
+            drawing.write(out / results_folder.PICTURES, name, draw)
     return rows
 
 

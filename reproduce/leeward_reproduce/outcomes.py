@@ -24,11 +24,11 @@ def outcomes(
     import joblib
 
     parallel = joblib.Parallel(runs_at_once(jobs), backend="threading", return_as="generator", batch_size=1)
-    made: dict[str, list[Any]] = {name: [] for name, _ in tasks}
+    result: dict[str, list[Any]] = {name: [] for name, _ in tasks}
     ran = parallel(joblib.delayed(run)(name, seed) for name, seed in tasks)
     with cancel_at_end(ran):
         for done, ((name, _), outcome) in enumerate(zip(tasks, ran, strict=True), 1):
-            made[name].append(outcome)
+            result[name].append(outcome)
             if progress:
                 progress(done / len(tasks))
-    return made
+    return result

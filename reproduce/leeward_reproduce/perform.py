@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from leeward.errors import InputError, names, whole_number
 from leeward.simulation import runs_at_once
-from leeward_reproduce import kept
+from leeward_reproduce import results_folder
 from leeward_reproduce.choreo import perform as choreo
 from leeward_reproduce.etalon import perform as etalon
 from leeward_reproduce.hotspots import perform as hotspots
@@ -22,7 +22,7 @@ from leeward_reproduce.sinbad import perform as sinbad
 from leeward_reproduce.slo import perform as slo
 
 
-class Titled(Protocol):
+class HasTitle(Protocol):
     """A figure of any paper."""
 
     @property
@@ -44,7 +44,7 @@ def reproduce(
     paper: str,
     figures: Sequence[str] | str | None = None,
     *,
-    seeds: int = kept.SEEDS,
+    seeds: int = results_folder.SEEDS,
     jobs: int | None = None,
     out: str | PathLike[str] | None = None,
     horizon: str | None = None,
@@ -69,12 +69,12 @@ def reproduce(
             it holds something else, or figures of another one. Nothing has run then.
     """
     by = check(paper, figures, seeds, jobs, out, horizon)
-    chosen = _chosen(paper, figures)
+    selection = _select(paper, figures)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         place = Path(folder)
-        rows: list[Row] = PAPERS[paper].make(chosen, by, jobs, place, out is not None, progress)
+        rows: list[Row] = PAPERS[paper].make(selection, by, jobs, place, out is not None, progress)
         if out is not None:
-            kept.write(
+            results_folder.write(
                 place, by, {name: figure.title for name, figure in PAPERS[paper].FIGURES.items()}, rows
             )
     return rows
@@ -87,20 +87,20 @@ def check(
     jobs: int | None,
     out: str | PathLike[str] | None,
     horizon: str | None,
-) -> kept.Inputs:
+) -> results_folder.Inputs:
     """Checks the arguments of `reproduce`, and returns the inputs of its rows.
 
     Raises:
         InputError: An argument is invalid.
     """
-    _chosen(paper, figures)
+    _select(paper, figures)
     whole_number("seeds", seeds, 1)
     runs_at_once(jobs)
     if horizon is not None:
         PAPERS[paper].check_horizon(horizon)
-    by = kept.current_inputs(paper, seeds, horizon)
+    by = results_folder.current_inputs(paper, seeds, horizon)
     if out is not None:
-        kept.earlier(Path(out), by)
+        results_folder.earlier(Path(out), by)
     return by
 
 
@@ -110,8 +110,8 @@ def runs(paper: str, figures: Sequence[str] | str | None, seeds: int) -> int:
     Raises:
         InputError: The paper or a figure is unknown.
     """
-    chosen = _chosen(paper, figures)
-    return int(PAPERS[paper].runs(chosen, seeds))
+    selection = _select(paper, figures)
+    return int(PAPERS[paper].runs(selection, seeds))
 
 
 def figure_names(paper: str) -> list[str]:
@@ -124,19 +124,19 @@ def _within(paper: str) -> Mapping[str, Sequence[str]]:
     return getattr(PAPERS[paper], "WITHIN", {})
 
 
-def _chosen(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, Titled]:
+def _select(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, HasTitle]:
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
         raise InputError("paper", None, None, None, message)
-    known: Mapping[str, Titled] = PAPERS[paper].FIGURES
-    wanted = None if figures is None else names(figures)
-    if wanted == []:
+    paper_value: Mapping[str, HasTitle] = PAPERS[paper].FIGURES
+    needed = None if figures is None else names(figures)
+    if needed == []:
         raise InputError("figures", None, None, None, "expected at least one")
     within = _within(paper)
-    if wanted is not None:
-        for name in wanted:
-            if name not in known and name not in within:
+    if needed is not None:
+        for name in needed:
+            if name not in paper_value and name not in within:
                 message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper))}"
                 raise InputError("figures", None, None, None, message)
-        wanted = [of for name in wanted for of in within.get(name, (name,))]
-    return {name: known[name] for name in known if wanted is None or name in wanted}
+        needed = [of for name in needed for of in within.get(name, (name,))]
+    return {name: paper_value[name] for name in paper_value if needed is None or name in needed}

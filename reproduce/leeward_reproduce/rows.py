@@ -33,7 +33,7 @@ class Row:
     """Differences and their reasons."""
 
 
-def measured(
+def measured_row(
     figure: str,
     quantity: str,
     unit: str,
@@ -43,13 +43,13 @@ def measured(
 ) -> Row:
     """A row of values by seed."""
     if not values:
-        return missing(figure, quantity, unit, paper, "nothing of this kind in these runs")
+        return missing_row(figure, quantity, unit, paper, "nothing of this kind in these runs")
     mean = math.fsum(values) / len(values)
     low, high = interval(values) or (None, None)
     return Row(figure, quantity, unit, paper, mean, low, high, _deviation(mean, paper), note)
 
 
-def reference(
+def reference_row(
     figure: str,
     quantity: str,
     unit: str,
@@ -58,17 +58,17 @@ def reference(
     note: str,
 ) -> Row:
     """A row of values by seed beside one of the paper that it does not repeat, so without a deviation."""
-    return replace(measured(figure, quantity, unit, values, paper, note), deviation_percent=None)
+    return replace(measured_row(figure, quantity, unit, values, paper, note), deviation_percent=None)
 
 
-def computed(
+def computed_row(
     figure: str, quantity: str, unit: str, value: float, paper: float | None = None, note: str = ""
 ) -> Row:
     """A row of a formula alone."""
     return Row(figure, quantity, unit, paper, value, None, None, _deviation(value, paper), note)
 
 
-def missing(figure: str, quantity: str, unit: str, paper: float | None, why: str) -> Row:
+def missing_row(figure: str, quantity: str, unit: str, paper: float | None, why: str) -> Row:
     """A row without a value here."""
     return Row(figure, quantity, unit, paper, None, None, None, None, f"not measured: {why}")
 

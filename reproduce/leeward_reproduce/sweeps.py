@@ -44,14 +44,14 @@ class Sweep:
 
     def settings(self, horizon: str | None) -> dict[str, Sequence[str]]:
         """Settings for `leeward.sweep`."""
-        made: dict[str, Sequence[str]] = {path: [value] for path, value in self.fixed}
+        result: dict[str, Sequence[str]] = {path: [value] for path, value in self.fixed}
         if horizon and not self.whole:
-            made["horizon"] = [horizon]
+            result["horizon"] = [horizon]
             # Intervals of a day may be longer than the rest of it.
-            made.pop("sample", None)
+            result.pop("sample", None)
         if self.axis:
-            made[self.axis] = self.values
-        return made
+            result[self.axis] = self.values
+        return result
 
     def seeds(self, count: int) -> range:
         """Its seeds, of `count`."""
@@ -85,8 +85,8 @@ class Cells:
             policy: Policy, with its settings.
             value: Value of the varied setting.
         """
-        found = {seed: self._row(policy, seed, value).get(quantity) for seed in self.seeds}
-        return {seed: figure for seed, figure in found.items() if figure is not None}
+        results = {seed: self._row(policy, seed, value).get(quantity) for seed in self.seeds}
+        return {seed: figure for seed, figure in results.items() if figure is not None}
 
     def figures(self, quantity: str, policy: str) -> list[float]:
         """The same in the order of the seeds."""
@@ -113,8 +113,8 @@ class Cells:
 
     def table(self, name: str, policy: str, seed: int, value: str | None = None) -> pyarrow.Table:
         """A table of a run."""
-        kept = self.store.read(self._cell(policy, seed, value))[0]["files"]
-        (path,) = (path for path in kept if path.endswith(f"/{name}.parquet"))
+        remaining = self.store.read(self._cell(policy, seed, value))[0]["files"]
+        (path,) = (path for path in remaining if path.endswith(f"/{name}.parquet"))
         return parquet.read_table(self.store.cells / path)
 
     @cached_property
@@ -126,16 +126,16 @@ class Cells:
         return self._by_place[policy, seed, value]
 
     def _cell(self, policy: str, seed: int, value: str | None) -> plan.Cell:
-        wanted = {self.sweep.axis: value} if self.sweep.axis and value is not None else {}
+        needed = {self.sweep.axis: value} if self.sweep.axis and value is not None else {}
         for cell in self.planned:
             here = dict(cell.variant.setting)
-            if (cell.policy, cell.seed) == (policy, seed) and all(here[k] == v for k, v in wanted.items()):
+            if (cell.policy, cell.seed) == (policy, seed) and all(here[k] == v for k, v in needed.items()):
                 return cell
         raise KeyError((policy, seed, value))
 
 
 def perform(
-    wanted: Sweep,
+    needed: Sweep,
     seeds: int,
     jobs: int | None,
     out: Path,
@@ -145,18 +145,18 @@ def perform(
     """Runs a sweep, or returns its finished cells.
 
     Args:
-        wanted: The sweep.
+        needed: The sweep.
         seeds: Number of seeds, from 1 on.
         jobs: Number of runs at once.
         out: Folder of all sweeps.
         horizon: Length of the runs, if another than the full one.
         progress: Called with the number of a cell and the completed share of it, from several threads.
     """
-    store = Store(out / wanted.name)
-    variants = plan.variants(wanted.scenario, data.data_folder(), axes(wanted.settings(horizon)))
-    planned = plan.cells(variants, wanted.policies, wanted.seeds(seeds))
-    left = sweep.remaining_cells(store, planned, wanted.tables)
+    store = Store(out / needed.name)
+    variants = plan.variants(needed.scenario, data.data_folder(), axes(needed.settings(horizon)))
+    planned = plan.cells(variants, needed.policies, needed.seeds(seeds))
+    left = sweep.remaining_cells(store, planned, needed.tables)
     # Sweeps may share a folder, so that a table of all cells belongs to none of them.
     with store.lock():
-        made = sweep.finish(store, planned, left, runs_at_once(jobs), "threading", wanted.tables, progress)
-    return Cells(wanted, made.to_pylist(), store, planned)
+        result = sweep.finish(store, planned, left, runs_at_once(jobs), "threading", needed.tables, progress)
+    return Cells(needed, result.to_pylist(), store, planned)

@@ -11,11 +11,11 @@ SIDES = "<<>>>>"
 def cells(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
     """Cells of rows, and their notes by number; rows with the same note share its number."""
     notes: dict[str, str] = {}
-    made: list[tuple[str, ...]] = []
+    result: list[tuple[str, ...]] = []
     for row in rows:
         number = notes.setdefault(row.note, str(len(notes) + 1)) if row.note else ""
-        made.append((row.figure, row.quantity, *_values(row), number))
-    return made, [(number, note) for note, number in notes.items()]
+        result.append((row.figure, row.quantity, *_values(row), number))
+    return result, [(number, note) for note, number in notes.items()]
 
 
 def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
@@ -28,9 +28,9 @@ def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> s
     parts = [f"{head}\n"]
     for name, (title, rows) in by_figure.items():
         anchor = f"figure_{name}".replace(".", "_")
-        shown, notes = cells(rows)
+        visible, notes = cells(rows)
         lines = [f"| {' | '.join(HEADERS)} |", "| --- | --- | ---: | ---: | ---: | ---: |"]
-        lines += [f"| {' | '.join(row)} |" for row in shown]
+        lines += [f"| {' | '.join(row)} |" for row in visible]
         lines += [""] if notes else []
         lines += [f"{number}. {note}" for number, note in notes]
         marked = [f"<!-- ANCHOR: {anchor} -->", "\n".join(lines), f"<!-- ANCHOR_END: {anchor} -->"]

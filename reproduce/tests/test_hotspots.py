@@ -19,7 +19,7 @@ from leeward_reproduce.hotspots.sweeps import (
     UPLINKS_TOLD,
     check_horizon,
 )
-from leeward_reproduce.hotspots.windows import METRICS, change, half, paired, students, whole
+from leeward_reproduce.hotspots.windows import METRICS, change, half, paired_interval, students, whole
 from leeward_reproduce.perform import reproduce
 from leeward_reproduce.rows import Row
 
@@ -91,9 +91,9 @@ def test_changes_and_significance_tests_match_a_calculation_by_hand() -> None:
     # Pooled variance (1 + 4) / 2: t = 2 / sqrt(2.5 * 2 / 3) = 1.549193 with 4 degrees of freedom.
     assert students(before, after) == pytest.approx(0.196253, abs=1e-5)
     # Differences 1, 2, 3: t = 2 sqrt(3) = 3.464102 with 2 degrees of freedom.
-    assert paired(list(before), list(after)) == pytest.approx(0.074180, abs=1e-5)
-    assert (students(before, before), paired([1.0, 2.0], [1.0, 2.0])) == (1.0, 1.0)
-    assert paired([1.0, 2.0], [2.0, 3.0]) == 0.0
+    assert paired_interval(list(before), list(after)) == pytest.approx(0.074180, abs=1e-5)
+    assert (students(before, before), paired_interval([1.0, 2.0], [1.0, 2.0])) == (1.0, 1.0)
+    assert paired_interval([1.0, 2.0], [2.0, 3.0]) == 0.0
 
 
 def test_a_slice_has_a_row_for_each_claim_of_table_3(rows: list[Row]) -> None:

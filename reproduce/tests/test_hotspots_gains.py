@@ -10,8 +10,8 @@ import pytest
 from leeward.telemetry import windows
 from leeward_reproduce import drawing
 from leeward_reproduce.figures import Experiment, Results, runs
-from leeward_reproduce.hotspots import FIGURES, fleet, gains, plant, prevalence, queries
-from leeward_reproduce.hotspots.plant import CHUNK, Operation
+from leeward_reproduce.hotspots import FIGURES, fleet, gains, prevalence, queries, rack_storage
+from leeward_reproduce.hotspots.rack_storage import CHUNK, Operation
 from leeward_reproduce.links import START_MS, samples
 
 RACKS = "racks: 2\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 20Gbps\n"
@@ -90,7 +90,7 @@ def test_workers_use_the_links_of_their_rack_before_and_after_a_move() -> None:
 
 
 def test_queries_behind_busy_links_take_longer() -> None:
-    served = plant.serve(2, 1, levels=(0.1, 0.8), link_bps=1e9, operations=READS)
+    served = rack_storage.serve(2, 1, levels=(0.1, 0.8), link_bps=1e9, operations=READS)
     worker = queries.Worker(served)
     idle, busy = (numpy.full((2, 400), load) for load in (0.1, 0.8))
     for of in queries.BENCHMARKS:
@@ -109,7 +109,7 @@ def test_experiments_count_as_runs_and_are_shared_by_figures() -> None:
 
 
 def test_hotspots_planted_in_a_synthetic_fleet_are_found_exactly() -> None:
-    truth, samples, tables = fleet.planted(1, 1)
+    truth, samples, tables = fleet.plant_hotspots(1, 1)
     actual = fleet.analyze_fleet(samples, tables)
     assert (actual.hot, actual.owned) == (truth.hot, truth.owned)
     assert actual.storage == pytest.approx(truth.storage)
@@ -117,19 +117,19 @@ def test_hotspots_planted_in_a_synthetic_fleet_are_found_exactly() -> None:
     # There is something of each, and no seed has what another has.
     assert all(hot for hot, _ in truth.hot.values())
     assert all(truth.owned.values())
-    assert fleet.planted(2, 1)[0].owned != truth.owned
+    assert fleet.plant_hotspots(2, 1)[0].owned != truth.owned
 
 
 def test_figures_of_a_synthetic_fleet_are_marked_and_have_no_deviation() -> None:
     results = Results()
-    results.outcomes[fleet.FLEET] = [fleet.planted(1, 1)[0]]
+    results.outcomes[fleet.FLEET] = [fleet.plant_hotspots(1, 1)[0]]
     rows = [row for of in (fleet.section_rows, fleet.split_rows, fleet.job_rows) for row in of(results)]
     assert [row.paper for row in rows] == [10, 2, None, None, None, 45, 10, None]
     assert all("a made-up fleet" in row.note for row in rows)
     assert all(row.ours is not None and row.deviation_percent is None for row in rows)
     for draw in (fleet.owners, fleet.needs):
         with drawing.settings():
-            assert "planted in a made-up fleet" in drawing.saved(draw(results, rows))["svg"].decode()
+            assert "planted in a made-up fleet" in drawing.render(draw(results, rows))["svg"].decode()
 
 
 def test_figure_9_uses_the_cluster_of_chunk_placement() -> None:

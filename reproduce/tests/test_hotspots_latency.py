@@ -5,8 +5,8 @@ import pytest
 
 from leeward.impact import OPERATIONS as KNOWN
 from leeward_reproduce.figures import Results
-from leeward_reproduce.hotspots import FIGURES, latency, plant, queries, racks
-from leeward_reproduce.hotspots.plant import CHUNK, Operation, Served
+from leeward_reproduce.hotspots import FIGURES, latency, queries, rack_storage, racks
+from leeward_reproduce.hotspots.rack_storage import CHUNK, Operation, ServedOperations
 from leeward_reproduce.hotspots.racks import RACK
 
 READS = (Operation("hdd-read", "read", "hdd", CHUNK, 10),)
@@ -18,24 +18,24 @@ ALL = (
 
 
 @pytest.fixture(scope="module")
-def served() -> Served:
+def served() -> ServedOperations:
     """A nearly idle link and a busy one, for half a minute each."""
-    return plant.serve(1, 1, levels=(0.1, 0.8), link_bps=1e9, operations=ALL)
+    return rack_storage.serve(1, 1, levels=(0.1, 0.8), link_bps=1e9, operations=ALL)
 
 
-def test_a_link_has_the_requested_utilization_in_both_directions(served: Served) -> None:
+def test_a_link_has_the_requested_utilization_in_both_directions(served: ServedOperations) -> None:
     for way in ("up", "down"):
         assert racks.utilization(served, way) == pytest.approx([0.1, 0.8], abs=0.12)
 
 
 def test_the_same_seed_gives_the_same_operations() -> None:
-    one, two = (plant.serve(3, 1, levels=(0.3,), link_bps=5e8, operations=READS) for _ in range(2))
+    one, two = (rack_storage.serve(3, 1, levels=(0.3,), link_bps=5e8, operations=READS) for _ in range(2))
     assert numpy.array_equal(one.latency_s, two.latency_s)
     assert numpy.array_equal(one.carried["up"], two.carried["up"])
 
 
 def test_network_time_has_the_link_rate_as_bound_and_grows_with_load(
-    served: Served,
+    served: ServedOperations,
 ) -> None:
     assert (served.network_s >= 8 * served.bytes / served.link_bps - 1e-9).all()
     for name in served.operations:
@@ -45,15 +45,15 @@ def test_network_time_has_the_link_rate_as_bound_and_grows_with_load(
         assert busy > 1.5 * idle
 
 
-def test_device_times_do_not_depend_on_the_link_utilization(served: Served) -> None:
+def test_device_times_do_not_depend_on_the_link_utilization(served: ServedOperations) -> None:
     idle, busy = (served.storage_s[served.of("hdd-read") & (served.interval == at)].mean() for at in (0, 1))
     assert busy == pytest.approx(idle, rel=0.25)
 
 
 def test_the_class_served_first_waits_less() -> None:
-    result = plant.serve(1, 1, levels=(0.8,), link_bps=1e9, operations=READS, classes=True)
+    result = rack_storage.serve(1, 1, levels=(0.8,), link_bps=1e9, operations=READS, classes=True)
     first, second = (
-        numpy.percentile(result.network_s[result.of(f"hdd-read-{name}")], 95) for name in plant.CLASSES
+        numpy.percentile(result.network_s[result.of(f"hdd-read-{name}")], 95) for name in rack_storage.CLASSES
     )
     assert first < second
 
@@ -61,12 +61,12 @@ def test_the_class_served_first_waits_less() -> None:
 def test_gaps_have_the_requested_burstiness() -> None:
     random = numpy.random.default_rng(1)
     for c2 in (1.0, 3.6, 20.0):
-        gaps = numpy.diff(plant._arrivals(random, 1000.0, c2, 400.0))
+        gaps = numpy.diff(rack_storage._arrivals(random, 1000.0, c2, 400.0))
         assert gaps.mean() == pytest.approx(1e-3, rel=0.1)
         assert gaps.var() / gaps.mean() ** 2 == pytest.approx(c2, rel=0.15)
 
 
-def test_impact_finds_the_latencies_at_the_utilization_of_their_link(served: Served) -> None:
+def test_impact_finds_the_latencies_at_the_utilization_of_their_link(served: ServedOperations) -> None:
     rows = racks.logs(served)
     assert set(rows["operation"].to_pylist()) <= set(KNOWN)
     of = racks.inflation(served, rows, ("operation",))
@@ -77,14 +77,14 @@ def test_impact_finds_the_latencies_at_the_utilization_of_their_link(served: Ser
     assert max(above) > 0.6
 
 
-def test_joined_experiments_follow_each_other_in_time(served: Served) -> None:
-    both = racks.joined([served, served])
+def test_joined_experiments_follow_each_other_in_time(served: ServedOperations) -> None:
+    both = racks.join([served, served])
     assert len(both.level) == 2 * len(served.level)
     assert both.end_s.max() == pytest.approx(served.end_s.max() + 60)
     assert racks.utilization(both, "up").tolist() == 2 * racks.utilization(served, "up").tolist()
 
 
-def test_queries_with_more_computation_have_less_inflation(served: Served) -> None:
+def test_queries_with_more_computation_have_less_inflation(served: ServedOperations) -> None:
     worker, random = queries.Worker(served), numpy.random.default_rng(1)
     (of,) = (one for one in queries.BENCHMARKS if one.name == "aggregation")
     grown = []
@@ -112,7 +112,7 @@ def test_every_figure_of_latency_has_its_experiment() -> None:
     assert set(latency.TABLES) == {"aggregation", "queries", "ratios", "files", "sizes", "classes", "media"}
 
 
-def test_rows_with_only_a_bound_in_the_paper_have_no_deviation(served: Served) -> None:
+def test_rows_with_only_a_bound_in_the_paper_have_no_deviation(served: ServedOperations) -> None:
     results = Results()
     results.outcomes[RACK] = [served]
     bounds = [row for row in latency.file_rows(results) if row.note.startswith("the paper: ")]

@@ -36,7 +36,7 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
         limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
         for host, rate in limits.items():
             built.limit(host, rate)
-        answer = built.ask("mesh", "--hosts", built.given(), "--hops", "--bursts", "20")
+        answer = built.ask("mesh", "--hosts", built.host_list(), "--hops", "--bursts", "20")
     assert answer["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
     for one in answer["paths"]:
         limit = next(rate for (r, h), rate in limits.items() if one["from"] == f"h{r}-{h}")
@@ -58,7 +58,7 @@ def test_per_path_limits_are_classified_as_pipe() -> None:
     with built_namespaces((2, 2)) as built:
         for host in built.hosts:
             built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
-        answer = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", "1", "--for", "1500ms")
+        answer = built.ask("bottlenecks", "--hosts", built.host_list(), "--pairs", "1", "--for", "1500ms")
     assert answer["kind"] == "pipe", answer
 
 

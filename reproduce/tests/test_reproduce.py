@@ -17,10 +17,10 @@ from hypothesis import strategies as some
 
 import leeward
 from leeward.errors import InputError
-from leeward_reproduce import command, kept, perform
+from leeward_reproduce import command, perform, results_folder
 from leeward_reproduce.outcomes import outcomes
 from leeward_reproduce.perform import reproduce
-from leeward_reproduce.rows import Row, measured, missing
+from leeward_reproduce.rows import Row, measured_row, missing_row
 from leeward_reproduce.sinbad import FIGURES, analysis, limits, pairs, sweeps
 from leeward_reproduce.table import cells, markdown
 
@@ -101,22 +101,22 @@ def test_every_policy_is_run_with_one_and_with_two_remote_racks() -> None:
 
 def test_intervals_and_deviations_of_rows_match_a_calculation_by_hand() -> None:
     # Mean 2, s = 1, t(2) at 0.975 is 4.30265: half = 4.30265 / sqrt(3) = 2.48414.
-    row = measured("8", "it", "x", [1.0, 2.0, 3.0], paper=1.6)
+    row = measured_row("8", "it", "x", [1.0, 2.0, 3.0], paper=1.6)
     values = [row.ours, row.deviation_percent, row.ci_low, row.ci_high]
     assert values == pytest.approx([2, 25, -0.48414, 4.48414], abs=1e-5)
-    assert measured("8", "it", "x", [2.0]).ci_low is None
+    assert measured_row("8", "it", "x", [2.0]).ci_low is None
 
 
 def test_a_quantity_without_a_measurement_is_marked_not_measured() -> None:
-    row = missing("4", "it", "%", 42.0, "no such thing")
-    (first,), notes = cells([row, measured("4", "that", "%", [1.0])][:1])
+    row = missing_row("4", "it", "%", 42.0, "no such thing")
+    (first,), notes = cells([row, measured_row("4", "that", "%", [1.0])][:1])
     assert first == ("4", "it", "42.0 %", "NOT MEASURED", "", "1")
     assert notes == [("1", "not measured: no such thing")]
-    assert measured("4", "it", "%", []).note.startswith("not measured: ")
+    assert measured_row("4", "it", "%", []).note.startswith("not measured: ")
 
 
 def test_tables_for_the_book_are_between_anchors() -> None:
-    rows = [measured("7.2-sources", "it", "x", [1.0, 1.0], 2.0, "why")]
+    rows = [measured_row("7.2-sources", "it", "x", [1.0, 1.0], 2.0, "why")]
     page = markdown("made so", {"7.2-sources": ("bound", rows)})
     assert page.startswith("made so\n\n## 7.2-sources: bound\n")
     start, end = "<!-- ANCHOR: figure_7_2-sources -->", "<!-- ANCHOR_END: figure_7_2-sources -->"
@@ -274,7 +274,7 @@ def test_the_shortest_runs_give_finite_values_or_none(tmp_path: Path, figures: s
 
 
 def test_a_figure_without_values_has_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = replace(FIGURES["12"], rows=lambda _: [missing("12", "it", "%", None, "nothing")])
+    nothing = replace(FIGURES["12"], rows=lambda _: [missing_row("12", "it", "%", None, "nothing")])
     monkeypatch.setitem(FIGURES, "12", nothing)
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "12.svg").write_text("of an earlier call")
@@ -301,19 +301,22 @@ def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(reproduction: tup
 
 
 def test_a_reproduction_at_full_length_is_not_marked_as_a_first_look() -> None:
-    whole = kept.current_inputs("sinbad", kept.SEEDS, None)
-    row = measured("8", "it", "x", [1.0])
-    assert (whole.look, kept.marked([row], whole)) == ("", [row])
+    whole = results_folder.current_inputs("sinbad", results_folder.SEEDS, None)
+    row = measured_row("8", "it", "x", [1.0])
+    assert (whole.look, results_folder.mark_rows([row], whole)) == ("", [row])
     assert "first look" not in whole.words
 
 
 def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) -> None:
-    by, titles = kept.current_inputs("sinbad", 10, None), {"4": "four", "8": "eight", "12": "twelve"}
-    four, eight = measured("4", "it", "x", [1.0]), measured("8", "it", "x", [1.0])
-    again, twelve = measured("8", "it", "x", [2.0]), measured("12", "it", "x", [3.0])
-    kept.write(tmp_path, by, titles, [eight, twelve])
-    kept.write(tmp_path, by, titles, [again, four])
-    assert kept.earlier(tmp_path, by) == [four, again, twelve]
+    by, titles = (
+        results_folder.current_inputs("sinbad", 10, None),
+        {"4": "four", "8": "eight", "12": "twelve"},
+    )
+    four, eight = measured_row("4", "it", "x", [1.0]), measured_row("8", "it", "x", [1.0])
+    again, twelve = measured_row("8", "it", "x", [2.0]), measured_row("12", "it", "x", [3.0])
+    results_folder.write(tmp_path, by, titles, [eight, twelve])
+    results_folder.write(tmp_path, by, titles, [again, four])
+    assert results_folder.earlier(tmp_path, by) == [four, again, twelve]
     page = (tmp_path / "results.md").read_text()
     assert [line for line in page.splitlines() if line.startswith("## ")] == [
         "## 4: four",
@@ -329,9 +332,9 @@ def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) ->
 def test_figures_of_another_reproduction_are_rejected_before_any_run(
     tmp_path: Path, run: Run, seeds: int, horizon: str | None, version: str | None, what: str
 ) -> None:
-    by = kept.current_inputs("sinbad", seeds, horizon)
+    by = results_folder.current_inputs("sinbad", seeds, horizon)
     by = replace(by, leeward=version or by.leeward)
-    kept.write(tmp_path / "out", by, {"8": "eight"}, [measured("8", "it", "x", [1.0])])
+    results_folder.write(tmp_path / "out", by, {"8": "eight"}, [measured_row("8", "it", "x", [1.0])])
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     result = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
     assert (result.returncode, result.stdout) == (2, "")

@@ -5,26 +5,32 @@ import pytest
 
 from leeward import _native, packets
 from leeward_reproduce.choreo import simulated
-from leeward_reproduce.choreo.plant import Network, Train, Transfer, carried, estimated
+from leeward_reproduce.choreo.packet_network import (
+    Network,
+    Train,
+    Transfer,
+    estimate_rates,
+    measure_transfers,
+)
 
 PATH = ((0, 0), (1, 0))
 
 
 def test_paths_and_trains_follow_the_rate_limit_of_the_source() -> None:
     network = Network(2, 1, {PATH[0]: 300e6})
-    (arrived,) = carried(network, [Transfer(PATH)], [PATH], 0.5, 0.05)
+    (arrived,) = measure_transfers(network, [Transfer(PATH)], [PATH], 0.5, 0.05)
     assert len(arrived) == 10
     assert 8 * arrived[1:].mean() / 0.05 == pytest.approx(300e6 * 1448 / 1500, rel=0.002)
-    (estimate,) = estimated(network, [Train(PATH, 10, 200)])
+    (estimate,) = estimate_rates(network, [Train(PATH, 10, 200)])
     assert estimate == pytest.approx(300e6 * 1472 / 1500, rel=0.01)
     # The content of a large bucket passes at the rate of the wire.
-    (short,) = estimated(Network(2, 1, {PATH[0]: 300e6}, bucket=128_000), [Train(PATH, 10, 50)])
+    (short,) = estimate_rates(Network(2, 1, {PATH[0]: 300e6}, bucket=128_000), [Train(PATH, 10, 50)])
     assert short > 1.1 * estimate
 
 
 def test_a_transfer_that_ends_early_is_counted_once() -> None:
     network = Network(2, 1, {PATH[0]: 100e6})
-    (arrived,) = carried(network, [Transfer(PATH, size=1_000_000)], [PATH], 0.5, 0.05)
+    (arrived,) = measure_transfers(network, [Transfer(PATH, size=1_000_000)], [PATH], 0.5, 0.05)
     assert len(arrived) == 10
     assert arrived.sum() == 1_000_000
     assert not arrived[3:].any()

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.errors import InputError
 from leeward_reproduce.etalon import paper
-from leeward_reproduce.etalon.experiments import Measured, improvement
+from leeward_reproduce.etalon.experiments import LongFlowRun, improvement
 from leeward_reproduce.perform import reproduce
 
 
@@ -49,8 +49,8 @@ def test_ring_figures_have_rows_for_every_system() -> None:
 
 
 def test_improvement_is_measured_at_equal_utilization() -> None:
-    def of(used: float, median: float) -> Measured:
-        return Measured(used, {"all": median}, 0.0)
+    def of(used: float, median: float) -> LongFlowRun:
+        return LongFlowRun(used, {"all": median}, 0.0)
 
     static = [of(20, 100.0), of(60, 200.0), of(100, 400.0)]
     assert improvement(static, of(80, 150.0)) == pytest.approx(50.0)

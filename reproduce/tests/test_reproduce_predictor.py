@@ -14,7 +14,7 @@ from leeward_reproduce.perform import reproduce
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_combination_beats_either_predictor_on_a_daily_cycle(seed: int) -> None:
-    combination, last, daily, _ = predictor.generated(seed).scored
+    combination, last, daily, _ = predictor.score_generated(seed).scored
     for alone in (last, daily):
         assert alone.above_combination.within is not None
         assert alone.above_combination.within[0] > 0

@@ -9,7 +9,7 @@ import pytest
 
 from leeward._native import study_contend
 from leeward.errors import InputError
-from leeward_reproduce import kept
+from leeward_reproduce import results_folder
 from leeward_reproduce.perform import reproduce, runs
 from leeward_reproduce.rows import Row
 from leeward_reproduce.slo import (
@@ -17,14 +17,14 @@ from leeward_reproduce.slo import (
     analyses,
     bottleneck,
     caches,
-    contest,
+    contention,
     misbehaving,
     optimum,
     packing,
     perform,
     schedulers,
     store,
-    world,
+    workloads,
 )
 
 SECONDS = 20
@@ -35,19 +35,19 @@ TRACES = 6
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of traces: bursts of reads and writes, drawn by a seed, and a synthetic SSD."""
     folder = tmp_path_factory.mktemp("data")
-    (folder / world.SET).mkdir()
+    (folder / workloads.SET).mkdir()
     random = numpy.random.default_rng(5)
     for number in range(TRACES):
         times = numpy.sort(random.uniform(0, SECONDS * 1e9, 200 + 40 * number).astype(int))
         kinds = random.choice(["DiskRead", "DiskWrite"], len(times))
         sizes = random.choice([4096, 65536], len(times))
         lines = [f"{at},{size:#010x},{kind}\n" for at, size, kind in zip(times, sizes, kinds, strict=True)]
-        (folder / world.SET / f"trace{number:04}.txt").write_text("".join(lines))
+        (folder / workloads.SET / f"trace{number:04}.txt").write_text("".join(lines))
     table = [
         {"requestSize": 4096, "readBandwidth": 1e6, "writeBandwidth": 5e5},
         {"requestSize": 65536, "readBandwidth": 1.1e7, "writeBandwidth": 7e6},
     ]
-    (folder / world.SET / world.PROFILE).write_text(json.dumps({"bandwidthTable": table}))
+    (folder / workloads.SET / workloads.PROFILE).write_text(json.dumps({"bandwidthTable": table}))
     return folder
 
 
@@ -55,8 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those traces, and few workloads."""
     monkeypatch.setenv("LEEWARD_DATA", str(folder))
-    monkeypatch.setattr(world, "COUNTS", (6, 6, 6, 6, 6))
-    monkeypatch.setattr(world, "RANDOM", 8)
+    monkeypatch.setattr(workloads, "COUNTS", (6, 6, 6, 6, 6))
+    monkeypatch.setattr(workloads, "RANDOM", 8)
     monkeypatch.setattr(packing, "MANY", 12)
     monkeypatch.setattr(packing, "BESIDE", 12)
     monkeypatch.setattr(packing, "WHOLE", 20)
@@ -115,7 +115,7 @@ def test_a_stopped_reproduction_resumes_with_the_same_results(
         raise AssertionError("it was run again")
 
     with monkeypatch.context() as patched:
-        patched.setattr(world, "pack", never)
+        patched.setattr(workloads, "pack", never)
         assert first() == rows
     assert reproduce("slo", ["5.4", "5.10"], seeds=2, out=tmp_path / "two", jobs=2) == rows
 
@@ -128,27 +128,31 @@ def test_outcomes_are_computed_again_for_other_inputs(tmp_path: Path) -> None:
         calls.append(seed)
         return len(calls)
 
-    assert [store.kept(tmp_path, "x", 1, of, make) for of in ([1], [1], [2])] == [1, 1, 2]
+    assert [store.load_or_make(tmp_path, "x", 1, of, make) for of in ([1], [1], [2])] == [1, 1, 2]
     (tmp_path / "x-1.json").write_text('{"of"')
-    assert store.kept(tmp_path, "x", 1, [2], make) == 3
+    assert store.load_or_make(tmp_path, "x", 1, [2], make) == 3
 
 
 @pytest.mark.usefixtures("small")
 def test_packing_methods_get_the_same_workloads_and_refuse_none() -> None:
-    ways = tuple(world.WAYS)
-    drawn = world.draws(1, 8, world.SLOS, ways=ways)
-    assert drawn == world.draws(1, 8, world.SLOS, ways=ways) != world.draws(2, 8, world.SLOS, ways=ways)
-    assert {(trace, slo) for trace, _, slo in drawn} <= set(world.feasible(world.SLOS, ways))
-    for name, way in world.WAYS.items():
-        packed = world.pack(drawn, way)
+    ways = tuple(workloads.WAYS)
+    drawn = workloads.draws(1, 8, workloads.SLOS, ways=ways)
+    assert (
+        drawn
+        == workloads.draws(1, 8, workloads.SLOS, ways=ways)
+        != workloads.draws(2, 8, workloads.SLOS, ways=ways)
+    )
+    assert {(trace, slo) for trace, _, slo in drawn} <= set(workloads.feasible(workloads.SLOS, ways))
+    for name, way in workloads.WAYS.items():
+        packed = workloads.pack(drawn, way)
         assert (packed["refused"], packed["placed"]) == ([], list(range(8))), name
 
 
 @pytest.mark.usefixtures("small")
 def test_thirty_workloads_take_at_most_thirty_servers() -> None:
-    drawn = world.draws(1, 30, (1.0,), ways=tuple(world.WAYS))
-    for way in world.WAYS.values():
-        assert 1 <= world.pack(drawn, way)["servers"] <= 30
+    drawn = workloads.draws(1, 30, (1.0,), ways=tuple(workloads.WAYS))
+    for way in workloads.WAYS.values():
+        assert 1 <= workloads.pack(drawn, way)["servers"] <= 30
 
 
 @pytest.mark.usefixtures("small")
@@ -227,28 +231,32 @@ def test_a_contest_repeats_with_its_seed_and_changes_with_another(
 
 def test_each_workload_of_the_table_has_its_load() -> None:
     seconds = 600.0
-    for letter, (load, gap_c2) in contest.TABLE.items():
-        alone = contest.own_clients([contest.stored(letter, 1.0), contest.copy()])
-        fared = contest.contend(1, alone, seconds, [50.0], schedulers=("pm",), measured=1.0)["pm"]
+    for letter, (load, gap_c2) in contention.TABLE.items():
+        alone = contention.own_clients([contention.storage_member(letter, 1.0), contention.copy()])
+        fared = contention.contend(1, alone, seconds, [50.0], schedulers=("pm",), measured=1.0)["pm"]
         # The rest of the disk serves the copy, with a seek by distance for each MiB.
         copied = fared[1]["requests"] * (0.009 + (1 << 20) / 150e6) / seconds
         assert abs(1 - copied - load) < 0.02 + 3 * (gap_c2 * load * 0.01 / seconds) ** 0.5, letter
 
 
 def test_priorities_by_slo_put_the_tightest_first() -> None:
-    members = contest.own_clients(
-        [contest.stored("A", 0.3), contest.stored("C", 0.1), contest.stored("B", 0.2)]
+    members = contention.own_clients(
+        [
+            contention.storage_member("A", 0.3),
+            contention.storage_member("C", 0.1),
+            contention.storage_member("B", 0.2),
+        ]
     )
-    fared = contest.contend(1, members, 60, [99.0], schedulers=("by-slo",))["by-slo"]
+    fared = contention.contend(1, members, 60, [99.0], schedulers=("by-slo",))["by-slo"]
     assert [one["priorities"]["storage"] for one in fared] == [2, 0, 1]
 
 
 def test_an_invalid_contest_is_an_input_error() -> None:
-    alone = contest.own_clients([contest.stored("A", 0.3)])
+    alone = contention.own_clients([contention.storage_member("A", 0.3)])
     with pytest.raises(InputError, match="`fifo`: expected one of ps, cake, edf, by-slo, pm"):
-        contest.contend(1, alone, 60, [99.0], schedulers=("fifo",))
+        contention.contend(1, alone, 60, [99.0], schedulers=("fifo",))
     with pytest.raises(InputError, match="workload A: SLO -1: must be finite and above 0"):
-        contest.contend(1, contest.own_clients([contest.stored("A", -1.0)]), 60, [99.0])
+        contention.contend(1, contention.own_clients([contention.storage_member("A", -1.0)]), 60, [99.0])
     with pytest.raises(InputError, match="unknown field"):
         study_contend(1, '{"more": 1}')
 
@@ -260,16 +268,16 @@ def test_a_horizon_is_rejected() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_invalid_study_arguments_are_input_errors() -> None:
-    study = world.study()
+    study = workloads.study()
     with pytest.raises(InputError, match="trace 99: there are 6"):
-        world.pack([(99, 0.0, 0.1)], world.WAYS["knee"])
+        workloads.pack([(99, 0.0, 0.1)], workloads.WAYS["knee"])
     with pytest.raises(InputError, match="expected whole, first or second"):
         study.payload(0, "third")
     with pytest.raises(InputError, match="unknown policy"):
-        world.pack([(0, 0.0, 0.1)], ("none", ""))
+        workloads.pack([(0, 0.0, 0.1)], ("none", ""))
     with pytest.raises(InputError):
         study.pack([], "{}")
-    assert kept.SEEDS == 10
+    assert results_folder.SEEDS == 10
 
 
 def test_a_combined_figure_selects_its_parts() -> None:

@@ -8,6 +8,7 @@ import typer
 
 from leeward._quantities import percent_text, size_text
 from leeward.cli import matrix_capture
+from leeward.cli.matrix_files import WRITERS, write_square
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
@@ -109,7 +110,7 @@ def predict(
     from leeward.matrix import predict as decide
 
     if out is not None:
-        if out.suffix not in _WRITERS:
+        if out.suffix not in WRITERS:
             raise InputError("--out", None, None, None, f"`{out}`: expected a name that ends in .npy or .csv")
         check_file(out, "--out")
     series = _read(file, interval, tasks)
@@ -264,27 +265,3 @@ def _figure(figure: "Figure", unit: str = " %") -> str:
         return text
     low, high = (f"{100 * end:z.1f}" for end in figure.within)
     return f"{text} ({low} to {high})"
-
-
-def write_square(out: Path, matrix: Any) -> None:
-    """Writes a matrix as a NumPy file or a square of numbers."""
-    from leeward._files import atomic_file
-
-    with atomic_file(out) as temporary:
-        _WRITERS[out.suffix](temporary, matrix)
-
-
-def _write_npy(path: Path, result: Any) -> None:
-    import numpy
-
-    with path.open("wb") as file:
-        numpy.save(file, result, allow_pickle=False)
-
-
-def _write_csv(path: Path, result: Any) -> None:
-    # The shortest text of a double reads back as the same number.
-    lines = (",".join(map(repr, row)) for row in result.tolist())
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-_WRITERS = {".npy": _write_npy, ".csv": _write_csv}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward._quantities import size_text
+from leeward.cli.matrix_files import write_square
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience, progress
@@ -218,7 +219,6 @@ def _write(out: Path, result: "Capture", total: bool, tasks: str | None) -> None
     import numpy
 
     from leeward._files import atomic_file
-    from leeward.cli.matrix import write_square
 
     if total:
         series = result.series(split_list(tasks))

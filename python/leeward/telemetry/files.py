@@ -72,7 +72,7 @@ def readings(
 
     Args:
         engine: Engine that reads them.
-        paths: Files in CSV or Parquet, or folders (`heads.files`).
+        paths: Files in CSV or Parquet, or folders (`_table_head.files`).
         map_columns: Columns by a map.
 
     Raises:

@@ -212,7 +212,7 @@ def _missing_pieces(
     """Pieces of time that are not cached yet.
 
     Args:
-        asked: The server.
+        prometheus: The server.
         query: The query.
         steps: Whether to query in steps.
         folder: Folder of cached answers.

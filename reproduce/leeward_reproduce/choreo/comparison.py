@@ -11,7 +11,7 @@ import numpy
 
 from leeward_reproduce.choreo import paper
 from leeward_reproduce.choreo.experiments import BASELINES, ERRORS, EXACT, OURS, Outcome, within
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 
 Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 Range = tuple[float, float]
@@ -21,7 +21,7 @@ _SAME = 0.01
 
 def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 10a."""
-    known: dict[str, Range | float] = {
+    paper_value: dict[str, Range | float] = {
         "improved": paper.IMPROVED_AT_ONCE,
         "mean": paper.MEAN_AT_ONCE,
         "median": paper.MEDIAN_AT_ONCE,
@@ -30,12 +30,12 @@ def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
         "best": paper.BEST_AT_ONCE,
         "losers_median": paper.LOSERS_AT_ONCE,
     }
-    return _rows("10a", outcomes, known)
+    return _rows("10a", outcomes, paper_value)
 
 
 def rows_in_sequence(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 10b."""
-    known: dict[str, Range | float] = {
+    paper_value: dict[str, Range | float] = {
         "improved": paper.IMPROVED_IN_SEQUENCE,
         "mean": paper.MEAN_IN_SEQUENCE,
         "median": paper.MEDIAN_IN_SEQUENCE,
@@ -44,7 +44,7 @@ def rows_in_sequence(outcomes: Sequence[Outcome]) -> list[Row]:
         "best": paper.BEST_IN_SEQUENCE,
         "losers_median": paper.LOSERS_IN_SEQUENCE,
     }
-    return _rows("10b", outcomes, known)
+    return _rows("10b", outcomes, paper_value)
 
 
 _QUANTITIES: dict[str, tuple[str, Callable[[Floats], float]]] = {
@@ -72,25 +72,27 @@ def _of(mask: Any, values: Floats, reduce: Callable[[Floats], Any]) -> float:
     return 100 * float(reduce(values[mask])) if mask.any() else float("nan")
 
 
-def _rows(figure: str, outcomes: Sequence[Outcome], known: dict[str, Range | float]) -> list[Row]:
+def _rows(figure: str, outcomes: Sequence[Outcome], paper_value: dict[str, Range | float]) -> list[Row]:
     redrawn = sum(outcome.redrawn for outcome in outcomes)
-    made: list[Row] = []
+    result: list[Row] = []
     for ours in OURS:
         for key, (words, quantity) in _QUANTITIES.items():
             for baseline in BASELINES:
                 values = [quantity(gains(outcome, ours, baseline)) for outcome in outcomes]
                 values = [value for value in values if not numpy.isnan(value)]
-                said = known.get(key) if ours == "choreo" else None
+                label = paper_value.get(key) if ours == "choreo" else None
                 note = ""
-                if isinstance(said, tuple):
-                    note = f"the paper: {said[0]:g} to {said[1]:g} % over its three baselines"
-                elif key == "best" and said is not None:
+                if isinstance(label, tuple):
+                    note = f"the paper: {label[0]:g} to {label[1]:g} % over its three baselines"
+                elif key == "best" and label is not None:
                     note = "the paper's is the best of all its apps, ours the mean over seeds of the best"
                 if key == "improved" and ours == "choreo":
                     note = f"apps are generated; {redrawn} were drawn again since they did not fit everywhere"
-                value = said if isinstance(said, float) else None
-                made.append(measured(figure, f"{words}: {ours} against {baseline}", "%", values, value, note))
-    return made
+                value = label if isinstance(label, float) else None
+                result.append(
+                    measured_row(figure, f"{words}: {ours} against {baseline}", "%", values, value, note)
+                )
+    return result
 
 
 def gains(outcome: Outcome, ours: str, baseline: str) -> Floats:
@@ -105,15 +107,15 @@ def gains(outcome: Outcome, ours: str, baseline: str) -> Floats:
 
 def rows_accuracy(outcomes: Sequence[Outcome]) -> list[Row]:
     """Section 7.2: value of accurate rates, which the paper leaves open."""
-    made: list[Row] = []
+    result: list[Row] = []
     for ours in OURS:
         for error in ERRORS:
             values = [
                 100 * float(gains(outcome, within(ours, error), "random").mean()) for outcome in outcomes
             ]
-            said = f"speed-up, mean: {within(ours, error)} of what they are, against random"
-            made.append(measured("accuracy", said, "%", values))
-    return made
+            label = f"speed-up, mean: {within(ours, error)} of what they are, against random"
+            result.append(measured_row("accuracy", label, "%", values))
+    return result
 
 
 def rows_exact(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -121,18 +123,18 @@ def rows_exact(outcomes: Sequence[Outcome]) -> list[Row]:
     count = sum(len(outcome.times) for outcome in outcomes)
     proven = sum(outcome.proven for outcome in outcomes)
     note = f"{count} apps, {proven} of them proven best; apps that no link carries anything of count as 0"
-    made: list[Row] = []
+    result: list[Row] = []
     for ours in OURS:
         extra = [_extra(outcome, ours) for outcome in outcomes]
-        known = paper.GREEDY_OVER_EXACT if ours == "choreo" else None
+        paper_value = paper.GREEDY_OVER_EXACT if ours == "choreo" else None
         for words, reduce in (("median", numpy.median), ("mean", numpy.mean)):
             values = [100 * float(reduce(one)) for one in extra]
-            reported = known if words == "median" else None
-            said = f"completion time over the best placement's, {words}: {ours}"
-            made.append(measured("exact", said, "% more", values, reported, note if reported else ""))
+            reported = paper_value if words == "median" else None
+            label = f"completion time over the best placement's, {words}: {ours}"
+            result.append(measured_row("exact", label, "% more", values, reported, note if reported else ""))
         best = [100 * float((one < 1e-6).mean()) for one in extra]
-        made.append(measured("exact", f"apps placed as well as can be: {ours}", "%", best))
-    return made
+        result.append(measured_row("exact", f"apps placed as well as can be: {ours}", "%", best))
+    return result
 
 
 def _extra(outcome: Outcome, ours: str) -> Floats:

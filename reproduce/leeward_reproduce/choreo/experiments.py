@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 
 from leeward import Cluster, _native
-from leeward_reproduce.choreo import world
-from leeward_reproduce.choreo.world import App
+from leeward_reproduce.choreo import workload
+from leeward_reproduce.choreo.workload import App
 
 BASELINES = ("random", "round-robin", "minimum-machines")
 OURS = ("choreo", "leeward")
@@ -64,36 +64,36 @@ def _outcome(
     for number in range(MOST_DRAWS):
         if len(times) == APPS:
             break
-        made = experiment(random, world.ec2(random), seed * MOST_DRAWS + number)
-        if made is None:
+        result = experiment(random, workload.ec2(random), seed * MOST_DRAWS + number)
+        if result is None:
             redrawn += 1
             continue
-        proven += int(made.pop("proven", 0))
-        times.append(made)
+        proven += int(result.pop("proven", 0))
+        times.append(result)
     return Outcome(times, redrawn, proven)
 
 
 def _once(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
-    app = world.joined([world.app(random) for _ in range(random.integers(1, 4))])
-    network = world.hose(rates)
+    app = workload.join([workload.app(random) for _ in range(random.integers(1, 4))])
+    network = workload.hose(rates)
     return _sums({policy: _run(network, policy, [(0.0, app)], seed) for policy in (*BASELINES, *OURS)})
 
 
 def _sequence(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
-    apps = [world.app(random) for _ in range(random.integers(2, 5))]
+    apps = [workload.app(random) for _ in range(random.integers(2, 5))]
     # Close enough to overlap mostly: a transfer of the usual size takes 8 s.
     starts = numpy.concatenate([[0.0], random.exponential(8.0, len(apps) - 1)]).cumsum()
     arrivals = [(float(start), app) for start, app in zip(starts, apps, strict=True)]
-    network = world.hose(rates)
+    network = workload.hose(rates)
     return _sums({policy: _run(network, policy, arrivals, seed) for policy in (*BASELINES, *OURS)})
 
 
 def _accuracy(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
-    app = world.joined([world.app(random) for _ in range(random.integers(1, 4))])
-    network, arrivals = world.hose(rates), [(0.0, app)]
+    app = workload.join([workload.app(random) for _ in range(random.integers(1, 4))])
+    network, arrivals = workload.hose(rates), [(0.0, app)]
     runs = {"random": _run(network, "random", arrivals, seed)}
     for error in ERRORS:
-        believed = world.hose(world.measured(random, rates, error))
+        believed = workload.hose(workload.with_error(random, rates, error))
         for policy in OURS:
             runs[within(policy, error)] = _run(network, policy, arrivals, seed, believed)
     return _sums(runs)
@@ -105,8 +105,8 @@ def within(policy: str, error: float) -> str:
 
 
 def _exact(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
-    app = world.joined([world.app(random) for _ in range(random.integers(1, 4))])
-    network = world.hose(rates)
+    app = workload.join([workload.app(random) for _ in range(random.integers(1, 4))])
+    network = workload.hose(rates)
     runs = {policy: _run(network, policy, [(0.0, app)], seed) for policy in (*OURS, EXACT)}
     if any(run["forecast_s"] is None or run["refused"] for all_of in runs.values() for run in all_of):
         return None

@@ -59,7 +59,7 @@ class Network:
             match = ("u32", "match", "ip", "dst", f"{address(other)}/32", "flowid", kind)
             _run(*on, "filter", "add", *to, "protocol", "ip", "prio", "1", *match)
 
-    def given(self, hosts: Sequence[Place] | None = None) -> str:
+    def host_list(self, hosts: Sequence[Place] | None = None) -> str:
         """Hosts in the form of `--hosts`."""
         return ",".join(f"h{host[0]}-{host[1]}={address(host)}" for host in hosts or self.hosts)
 
@@ -70,11 +70,11 @@ class Network:
             UnableError: The command fails.
         """
         command = ("ip", "netns", "exec", f"{self.prefix}-core", *COMMAND, "probe", *arguments, "-o", "json")
-        made = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
-        if made.returncode:
-            *_, told = ["it ended", *made.stderr.strip().splitlines()]
-            raise UnableError(told.removeprefix("error: "))
-        return json.loads(made.stdout)
+        result = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
+        if result.returncode:
+            *_, note = ["it ended", *result.stderr.strip().splitlines()]
+            raise UnableError(note.removeprefix("error: "))
+        return json.loads(result.stdout)
 
     def _name(self, host: Place) -> str:
         return f"{self.prefix}-h{host[0]}-{host[1]}"
@@ -96,11 +96,11 @@ def _environment() -> dict[str, str]:
 
 def _run(*command: str) -> None:
     try:
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UnableError(f"{command[0]}: {error.strerror}") from None
-    if made.returncode:
-        raise UnableError(f"{' '.join(command)}: {made.stderr.strip()}")
+    if result.returncode:
+        raise UnableError(f"{' '.join(command)}: {result.stderr.strip()}")
 
 
 @contextmanager
@@ -115,13 +115,13 @@ def network(*pods: Sequence[int]) -> Iterator[Network]:
     """
     if os.geteuid() != 0:
         raise UnableError("namespaces need root")
-    with _ALONE, ExitStack() as made:
+    with _ALONE, ExitStack() as result:
         prefix = f"lwchoreo-{os.getpid()}-{next(_NUMBERS)}"
 
         def add(name: str) -> str:
             full = f"{prefix}-{name}"
             _run("ip", "netns", "add", full)
-            made.callback(subprocess.run, ["ip", "netns", "del", full], check=False, capture_output=True)
+            result.callback(subprocess.run, ["ip", "netns", "del", full], check=False, capture_output=True)
             _run("ip", "-n", full, "link", "set", "lo", "up")
             forward = "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv4/icmp_ratelimit"
             _run("ip", "netns", "exec", full, "sh", "-c", forward)
@@ -144,7 +144,7 @@ def network(*pods: Sequence[int]) -> Iterator[Network]:
                     name, gateway = add(f"h{rack}-{host}"), f"10.{rack}.{host}.1"
                     _cable((name, "eth0", address((rack, host))), (tor, f"h{host}", gateway))
                     _route(name, "default", gateway)
-                    made.enter_context(_listening(name))
+                    result.enter_context(_listening(name))
         yield Network(prefix, pods)
 
 
@@ -166,9 +166,9 @@ def _listening(namespace: str) -> Iterator[None]:
     command = ("ip", "netns", "exec", namespace, *COMMAND, "probe", "listen", "--listen", "0.0.0.0:7601")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment()) as process:
         try:
-            said = process.stderr.readline() if process.stderr else ""
-            if not said.startswith("listening"):
-                raise UnableError(said.strip() or "nothing listens in a namespace")
+            label = process.stderr.readline() if process.stderr else ""
+            if not label.startswith("listening"):
+                raise UnableError(label.strip() or "nothing listens in a namespace")
             yield
         finally:
             process.terminate()

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import InputError
-from leeward_reproduce import drawing, kept
+from leeward_reproduce import drawing, results_folder
 from leeward_reproduce.choreo import (
-    between,
     comparison,
-    crossing,
+    cross_traffic,
     experiments,
+    namespace_figures,
     pictures,
     predictor,
     simulated,
@@ -44,34 +44,39 @@ def _both(
     ran: Callable[[Any], list[Row]], there: Callable[[Any], list[Row]]
 ) -> Callable[[Any, Any], list[Row]]:
     """Rows of measurements between namespaces, and then of runs under seeds."""
-    return lambda outcomes, found: [*there(found), *ran(outcomes)]
+    return lambda outcomes, results: [*there(results), *ran(outcomes)]
 
 
 FIGURES = {
     "2": Figure("rates of paths, by trains", trains.rows_rates, trains.rates, trains.mesh, trains.draw_rates),
-    "4": Figure("competing connections over time", crossing.rows, crossing.counted, draw=crossing.draw),
+    "4": Figure(
+        "competing connections over time",
+        cross_traffic.rows,
+        cross_traffic.count_connections,
+        draw=cross_traffic.draw,
+    ),
     "6": Figure(
-        "which trains are exact", trains.rows_errors, trains.errors, trains.calibrated, trains.draw_errors
+        "which trains are exact", trains.rows_errors, trains.errors, trains.calibrate, trains.draw_errors
     ),
     "7": Figure(
         "how long a rate holds",
-        _both(simulated.rows_stability, between.rows_stability),
+        _both(simulated.rows_stability, namespace_figures.rows_stability),
         simulated.stability,
-        between.stability,
+        namespace_figures.stability,
         simulated.draw_stability,
     ),
     "8": Figure(
         "hops and rates",
-        _both(simulated.rows_lengths, between.rows_lengths),
+        _both(simulated.rows_lengths, namespace_figures.rows_lengths),
         simulated.lengths,
-        between.lengths,
+        namespace_figures.lengths,
         simulated.draw_lengths,
     ),
     "4.3": Figure(
         "is it a hose?",
-        _both(simulated.rows_protocol, between.rows_protocol),
+        _both(simulated.rows_protocol, namespace_figures.rows_protocol),
         simulated.protocol,
-        between.protocol,
+        namespace_figures.protocol,
     ),
     "10a": Figure(
         "apps placed at once", comparison.rows_at_once, experiments.at_once, draw=pictures.speed_ups
@@ -85,15 +90,15 @@ FIGURES = {
     "exact": Figure("greedy and the best placement", comparison.rows_exact, experiments.exact),
     "accuracy": Figure("how well rates are measured", comparison.rows_accuracy, experiments.accuracy),
     "predictor": Figure(
-        "bytes of the next hour, predicted", predictor.rows, predictor.generated, draw=predictor.draw
+        "bytes of the next hour, predicted", predictor.rows, predictor.score_generated, draw=predictor.draw
     ),
 }
 """Figures by the names of `--figure`."""
 
 
-def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
+def runs(selection: Mapping[str, Figure], seeds: int) -> int:
     """Number of runs of the figures."""
-    return sum(seeds * bool(figure.experiment) + bool(figure.between) for figure in chosen.values())
+    return sum(seeds * bool(figure.experiment) + bool(figure.between) for figure in selection.values())
 
 
 def check_horizon(horizon: str) -> None:
@@ -106,38 +111,42 @@ def check_horizon(horizon: str) -> None:
 
 
 def make(
-    chosen: Mapping[str, Figure],
-    by: kept.Inputs,
+    selection: Mapping[str, Figure],
+    by: results_folder.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
-    total = runs(chosen, by.seeds)
-    by_seed = {name: figure.experiment for name, figure in chosen.items() if figure.experiment}
+    total = runs(selection, by.seeds)
+    by_seed = {name: figure.experiment for name, figure in selection.items() if figure.experiment}
     tasks = [(name, seed) for name in by_seed for seed in range(1, by.seeds + 1)]
 
     def tell(done: float) -> None:
         if progress:
             progress(done / total)
 
-    made = outcomes(
+    result = outcomes(
         tasks, lambda name, seed: by_seed[name](seed), jobs, lambda share: tell(share * len(tasks))
     )
-    found: dict[str, list[Any]] = {name: [made[name]] if name in made else [] for name in chosen}
+    results: dict[str, list[Any]] = {name: [result[name]] if name in result else [] for name in selection}
     # One after the other at the end: they measure this machine.
-    there = [(name, figure.between) for name, figure in chosen.items() if figure.between]
+    there = [(name, figure.between) for name, figure in selection.items() if figure.between]
     for number, (name, between_namespaces) in enumerate(there, 1):
-        found[name].append(_measured(between_namespaces))
+        results[name].append(_measure(between_namespaces))
         tell(len(tasks) + number)
-    for name, figure in chosen.items():
+    for name, figure in selection.items():
         if keep and figure.draw:
-            drawing.write(out / kept.PICTURES, name, partial(figure.draw, *found[name]))
-    return [row for name, figure in chosen.items() for row in kept.marked(figure.rows(*found[name]), by)]
+            drawing.write(out / results_folder.PICTURES, name, partial(figure.draw, *results[name]))
+    return [
+        row
+        for name, figure in selection.items()
+        for row in results_folder.mark_rows(figure.rows(*results[name]), by)
+    ]
 
 
-def _measured(between_namespaces: Callable[[], Any]) -> Any:
+def _measure(between_namespaces: Callable[[], Any]) -> Any:
     """Result of a measurement, or the reason without one."""
     try:
         return between_namespaces()

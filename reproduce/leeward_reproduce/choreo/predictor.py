@@ -20,7 +20,7 @@ from leeward._arrays import Floats
 from leeward.errors import InputError
 from leeward.matrix import PREDICTORS, Figure, Score, Series, score
 from leeward.report.style import COLOURS
-from leeward_reproduce.rows import Row, computed, measured, missing
+from leeward_reproduce.rows import Row, computed_row, measured_row, missing_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -45,7 +45,7 @@ _ABOVE = "wrong bytes above the combination's"
 _GENERATED, _PUBLIC = "generated", "Abilene"
 
 
-def generated(seed: int) -> Score:
+def score_generated(seed: int) -> Score:
     """Scores the predictors on matrices drawn by a seed."""
     return score(Series.of(matrices(numpy.random.default_rng([seed, 5]))))
 
@@ -61,9 +61,9 @@ def matrices(random: numpy.random.Generator) -> Floats:
     lasting[0] = fresh[0]
     for hour in range(1, len(hours)):
         lasting[hour] = STAYS * lasting[hour - 1] + numpy.sqrt(1 - STAYS**2) * fresh[hour]
-    made: Floats = size * cycle * numpy.exp(DEVIATION * lasting + random.normal(0, NOISE, fresh.shape))
-    made[:, numpy.arange(TASKS), numpy.arange(TASKS)] = 0
-    return made
+    result: Floats = size * cycle * numpy.exp(DEVIATION * lasting + random.normal(0, NOISE, fresh.shape))
+    result[:, numpy.arange(TASKS), numpy.arange(TASKS)] = 0
+    return result
 
 
 def abilene() -> Score | None:
@@ -89,41 +89,41 @@ def rows(scores: Sequence[Score]) -> list[Row]:
     """Section 2.1, on both."""
     hours = scores[0].intervals - scores[0].learnt
     note = f"{hours} hours scored; matrices with a cycle of a day and deviations that last, drawn by a seed"
-    made: list[Row] = []
+    result: list[Row] = []
     for field, words in _ERRORS.items():
         for at, name in enumerate(PREDICTORS):
             values = [100 * float(getattr(one.scored[at], field).value) for one in scores]
-            said = f"{_GENERATED}: {words}: {name}"
-            made.append(measured(FIGURE, said, "%", values, None, note if not made else ""))
+            label = f"{_GENERATED}: {words}: {name}"
+            result.append(measured_row(FIGURE, label, "%", values, None, note if not result else ""))
     for at, name in enumerate(PREDICTORS[1:], 1):
         values = [100 * one.scored[at].above_combination.value for one in scores]
-        made.append(measured(FIGURE, f"{_GENERATED}: {_ABOVE}: {name}", "points", values))
-    return made + _public_rows()
+        result.append(measured_row(FIGURE, f"{_GENERATED}: {_ABOVE}: {name}", "points", values))
+    return result + _public_rows()
 
 
 def _public_rows() -> list[Row]:
-    found = abilene()
-    if found is None:
+    results = abilene()
+    if results is None:
         why = f"there is no {ABILENE} in the folder of traces"
-        return [missing(FIGURE, f"{_PUBLIC}: wrong bytes", "%", None, why)]
-    held = found.intervals - found.learnt
+        return [missing_row(FIGURE, f"{_PUBLIC}: wrong bytes", "%", None, why)]
+    held = results.intervals - results.learnt
     note = (
         f"{held} hours scored, once and not by seed; a network between universities and no cloud's tenant;"
         " intervals by bootstrap over runs of six hours"
     )
-    made: list[Row] = []
+    result: list[Row] = []
     for field, words in _ERRORS.items():
-        for one in found.scored:
-            said = f"{_PUBLIC}: {words}: {one.predictor}"
-            made.append(_row(said, getattr(one, field), note if not made else ""))
-    for one in found.scored[1:]:
-        said = f"{_PUBLIC}: {_ABOVE}: {one.predictor}"
-        made.append(_row(said, one.above_combination, unit="points"))
-    return made
+        for one in results.scored:
+            label = f"{_PUBLIC}: {words}: {one.predictor}"
+            result.append(_row(label, getattr(one, field), note if not result else ""))
+    for one in results.scored[1:]:
+        label = f"{_PUBLIC}: {_ABOVE}: {one.predictor}"
+        result.append(_row(label, one.above_combination, unit="points"))
+    return result
 
 
 def _row(quantity: str, figure: Figure, note: str = "", unit: str = "%") -> Row:
-    row = computed(FIGURE, quantity, unit, 100 * figure.value, None, note)
+    row = computed_row(FIGURE, quantity, unit, 100 * figure.value, None, note)
     low, high = figure.within or (None, None)
     if low is None or high is None:
         return row
@@ -134,18 +134,18 @@ def draw(scores: Sequence[Score]) -> "Picture":
     """A panel for each kind of matrices: wrong bytes of each predictor."""
     from matplotlib import pyplot
 
-    made = {row.quantity: row for row in rows(scores)}
-    kinds = [kind for kind in (_GENERATED, _PUBLIC) if f"{kind}: wrong bytes: {PREDICTORS[0]}" in made]
+    result = {row.quantity: row for row in rows(scores)}
+    kinds = [kind for kind in (_GENERATED, _PUBLIC) if f"{kind}: wrong bytes: {PREDICTORS[0]}" in result]
     figure, panels = pyplot.subplots(
         1, len(kinds), figsize=(4.3 * len(kinds), 2.6), sharey=True, squeeze=False, layout="constrained"
     )
     for axes, kind in zip(panels[0], kinds, strict=True):
-        shown = [made[f"{kind}: wrong bytes: {name}"] for name in PREDICTORS]
-        values = [row.ours or 0.0 for row in shown]
+        visible = [result[f"{kind}: wrong bytes: {name}"] for name in PREDICTORS]
+        values = [row.ours or 0.0 for row in visible]
         # An interval by bootstrap is not even about its value.
-        low = [value - (row.ci_low or value) for value, row in zip(values, shown, strict=True)]
-        high = [(row.ci_high or value) - value for value, row in zip(values, shown, strict=True)]
-        colours = [COLOURS["choreo"], *[COLOURS["uniform"]] * (len(shown) - 1)]
+        low = [value - (row.ci_low or value) for value, row in zip(values, visible, strict=True)]
+        high = [(row.ci_high or value) - value for value, row in zip(values, visible, strict=True)]
+        colours = [COLOURS["choreo"], *[COLOURS["uniform"]] * (len(visible) - 1)]
         axes.barh(PREDICTORS, values, xerr=[low, high], color=colours, ecolor="#111111", capsize=3)
         axes.set_xlim(0)
         axes.set_xlabel(f"{kind}: wrong bytes, %")

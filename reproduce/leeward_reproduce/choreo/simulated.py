@@ -14,8 +14,8 @@ import numpy
 
 from leeward import _native
 from leeward._arrays import Floats
-from leeward_reproduce.choreo import paper, plant, world
-from leeward_reproduce.choreo.between import (
+from leeward_reproduce.choreo import packet_network, paper, workload
+from leeward_reproduce.choreo.namespace_figures import (
     EVERY_S,
     LAGS_S,
     LASTS,
@@ -23,15 +23,23 @@ from leeward_reproduce.choreo.between import (
     MOST,
     PAIRS,
     TIMES,
-    Lengths,
-    Protocol,
-    Steady,
+    InterferenceResult,
+    PathLengths,
+    PathStability,
 )
-from leeward_reproduce.choreo.between import draw_lengths as draw_paths
-from leeward_reproduce.choreo.between import draw_stability as draw_steady
+from leeward_reproduce.choreo.namespace_figures import draw_lengths as draw_paths
+from leeward_reproduce.choreo.namespace_figures import draw_stability as draw_steady
 from leeward_reproduce.choreo.namespaces import UnableError
-from leeward_reproduce.choreo.plant import Network, Path, Place, Train, Transfer, carried, estimated
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.choreo.packet_network import (
+    Network,
+    Path,
+    Place,
+    Train,
+    Transfer,
+    estimate_rates,
+    measure_transfers,
+)
+from leeward_reproduce.rows import Row, measured_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,44 +86,44 @@ class Mesh:
 def mesh(seed: int) -> Mesh:
     """Figures 2 and 8: each path alone by TCP, and by trains from all machines at once to a machine each."""
     random = numpy.random.default_rng([seed, 9])
-    machines = [1e6 * rate for rate in world.ec2(random)]
-    racks = [int(rack) for rack in random.integers(RACKS, size=world.MACHINES)]
+    machines = [1e6 * rate for rate in workload.ec2(random)]
+    racks = [int(rack) for rack in random.integers(RACKS, size=workload.MACHINES)]
     places = [(rack, number) for number, rack in enumerate(racks)]
-    network = Network(RACKS, world.MACHINES, dict(zip(places, machines, strict=True)))
+    network = Network(RACKS, workload.MACHINES, dict(zip(places, machines, strict=True)))
     trains = [
-        Train((places[at], places[(at + step) % world.MACHINES]), 10, 200, APART_S * (step - 1))
-        for step in range(1, world.MACHINES)
-        for at in range(world.MACHINES)
+        Train((places[at], places[(at + step) % workload.MACHINES]), 10, 200, APART_S * (step - 1))
+        for step in range(1, workload.MACHINES)
+        for at in range(workload.MACHINES)
     ]
     hops = [2.0 if one.path[0][0] == one.path[1][0] else 4.0 for one in trains]
     tcp = [_tcp(network, one.path) for one in trains]
-    return Mesh(numpy.array(hops), numpy.array(tcp) / 1e6, estimated(network, trains) / 1e6)
+    return Mesh(numpy.array(hops), numpy.array(tcp) / 1e6, estimate_rates(network, trains) / 1e6)
 
 
 def _tcp(network: Network, path: Path) -> float:
     """Rate of TCP on a path, in bits per second."""
     tenth = TRANSFER_S / 10
-    (arrived,) = carried(network, [Transfer(path)], [path], TRANSFER_S, tenth)
-    return float(8 * arrived[1:].mean() / tenth)
+    (arrivals,) = measure_transfers(network, [Transfer(path)], [path], TRANSFER_S, tenth)
+    return float(8 * arrivals[1:].mean() / tenth)
 
 
 def errors(seed: int, bucket: int, rate: float | None) -> Grid:
     """Figure 6: trains against TCP, on paths of one rate in Mb/s or of those of EC2."""
-    machines = world.ec2(numpy.random.default_rng([seed, 10]))[:PATHS] if rate is None else [rate]
+    machines = workload.ec2(numpy.random.default_rng([seed, 10]))[:PATHS] if rate is None else [rate]
     path = ((0, 0), (1, 0))
     networks = [Network(2, 1, {path[0]: 1e6 * machine}, bucket) for machine in machines]
     tcp = [_tcp(network, path) for network in networks]
     return {
         (bursts, count): [
-            100 * abs(float(estimated(network, [Train(path, bursts, count)])[0]) / got - 1)
-            for network, got in zip(networks, tcp, strict=True)
+            100 * abs(float(estimate_rates(network, [Train(path, bursts, count)])[0]) / actual - 1)
+            for network, actual in zip(networks, tcp, strict=True)
         ]
         for bursts in BURSTS
         for count in PACKETS
     }
 
 
-def stability(seed: int) -> dict[str, list[Steady]]:
+def stability(seed: int) -> dict[str, list[PathStability]]:
     """Figure 7: hosts of a rack, three that always send and six at times, under links of two rates."""
     random = numpy.random.default_rng([seed, 11])
     rates = [float(rate) for rate in numpy.linspace(LEAST, MOST, SEEN)]
@@ -126,38 +134,38 @@ def stability(seed: int) -> dict[str, list[Steady]]:
     transfers = [Transfer(path) for path in paths[:SEEN]]
     for path in paths[SEEN:]:
         transfers += _now_and_then(random, path, limits[path[0]], seconds)
-    made = {}
+    result = {}
     for name, link in LINKS.items():
         network = Network(len(paths) + 1, len(paths), limits, link=link)
         # TCP searches for its rate in the first interval.
-        arrived = carried(network, transfers, paths[:SEEN], seconds + EVERY_S, EVERY_S)[:, 1:]
-        made[name] = [_steady(8 * path / EVERY_S) for path in arrived]
-    return made
+        arrivals = measure_transfers(network, transfers, paths[:SEEN], seconds + EVERY_S, EVERY_S)[:, 1:]
+        result[name] = [_steady(8 * path / EVERY_S) for path in arrivals]
+    return result
 
 
 def _now_and_then(random: numpy.random.Generator, path: Path, rate: float, seconds: float) -> list[Transfer]:
     """Transfers of a host that is on and off: each as large as its limit allows while it is on."""
-    made = []
+    result = []
     now, is_on = 0.0, bool(random.random() < 0.5)
     while now < seconds:
         lasts = float(random.exponential(MEAN_S))
         if is_on:
-            made.append(Transfer(path, now, max(1, round(rate * lasts / 8))))
+            result.append(Transfer(path, now, max(1, round(rate * lasts / 8))))
         now, is_on = now + lasts, not is_on
-    return made
+    return result
 
 
-def _steady(rates: Floats) -> Steady:
-    return Steady(rates, _native.probe_stability(list(rates), EVERY_S, [float(lag) for lag in LAGS_S]))
+def _steady(rates: Floats) -> PathStability:
+    return PathStability(rates, _native.probe_stability(list(rates), EVERY_S, [float(lag) for lag in LAGS_S]))
 
 
-def lengths(seed: int) -> Lengths:
+def lengths(seed: int) -> PathLengths:
     """Figure 8: hops and TCP's rates of all paths between ten machines."""
-    found = mesh(seed)
-    return Lengths(found.hops, found.tcp)
+    results = mesh(seed)
+    return PathLengths(results.hops, results.tcp)
 
 
-def protocol(seed: int) -> dict[str, Protocol]:
+def protocol(seed: int) -> dict[str, InterferenceResult]:
     """Section 4.3, on a hose and on pipes: the probe's own draws of pairs and its own judgement.
 
     On pipes a host has an interface for each other host, so that each path has a limit of its own.
@@ -168,66 +176,68 @@ def protocol(seed: int) -> dict[str, Protocol]:
         (host, other): float(rates[host]) for host in range(HOSTS) for other in range(HOSTS) if host != other
     }
     return {
-        "hose": _recognised(seed, Network(HOSTS, 1, hose), lambda a, b: ((a, 0), (b, 0))),
-        "pipes": _recognised(seed, Network(HOSTS, HOSTS, pipes), lambda a, b: ((a, b), (b, a))),
+        "hose": _recognise(seed, Network(HOSTS, 1, hose), lambda a, b: ((a, 0), (b, 0))),
+        "pipes": _recognise(seed, Network(HOSTS, HOSTS, pipes), lambda a, b: ((a, b), (b, a))),
     }
 
 
-def _recognised(seed: int, network: Network, path_of: Any) -> Protocol:
+def _recognise(seed: int, network: Network, path_of: Any) -> InterferenceResult:
     lasts, earlier = _native.seconds(LASTS), _native.probe_earlier()
 
     @cache
     def alone(ends: tuple[int, int]) -> list[int]:
         path = path_of(*ends)
-        (arrived,) = carried(network, [Transfer(path)], [path], lasts, SLOT_S)
-        return _slots(arrived)
+        (arrivals,) = measure_transfers(network, [Transfer(path)], [path], lasts, SLOT_S)
+        return _slots(arrivals)
 
-    def tried(question: tuple[tuple[int, int], tuple[int, int]]) -> Any:
+    def try_pair(question: tuple[tuple[int, int], tuple[int, int]]) -> Any:
         one, other = (path_of(*ends) for ends in question)
         transfers = [Transfer(one, earlier), Transfer(other)]
-        beside, second = carried(network, transfers, [one, other], lasts + earlier, SLOT_S)
+        beside, second = measure_transfers(network, transfers, [one, other], lasts + earlier, SLOT_S)
         return question, alone(question[0]), _slots(beside[round(earlier / SLOT_S) :]), _slots(second)
 
     pairs = _native.probe_questions(HOSTS, PAIRS, seed)
-    said = _native.probe_recognised(LASTS, *([tried(each) for each in kind] for kind in pairs))
-    four, one = (100 * said[f"{key}_share"] / said[key] for key in ("between_four", "from_one"))
-    return Protocol(four, one, 100 * said["sum"], said["kind"])
+    result = _native.probe_recognised(LASTS, *([try_pair(each) for each in kind] for kind in pairs))
+    four, one = (100 * result[f"{key}_share"] / result[key] for key in ("between_four", "from_one"))
+    return InterferenceResult(four, one, 100 * result["sum"], result["kind"])
 
 
-def _slots(arrived: Floats) -> list[int]:
-    return [int(size) for size in arrived]
+def _slots(arrivals: Floats) -> list[int]:
+    return [int(size) for size in arrivals]
 
 
-def rows_rates(found: Sequence[Mesh]) -> list[Row]:
+def rows_rates(results: Sequence[Mesh]) -> list[Row]:
     """Rows of figure 2."""
     note = (
         f"TCP for {TRANSFER_S:g} s on each of 90 paths between ten machines, whose limits are drawn by what"
-        f" the paper reports, with buckets of {plant.BUCKET // 1000} kB; trains of 10 x 200"
+        f" the paper reports, with buckets of {packet_network.BUCKET // 1000} kB; trains of 10 x 200"
     )
 
     def typical(rates: Floats) -> float:
         return 100 * float(((rates >= 900) & (rates <= 1100)).mean())
 
-    def row(words: str, unit: str, values: Sequence[float], known: float | None) -> Row:
-        return measured("2", f"{SIMULATED}: {words}", unit, values, known, note)
+    def row(words: str, unit: str, values: Sequence[float], paper_value: float | None) -> Row:
+        return measured_row("2", f"{SIMULATED}: {words}", unit, values, paper_value, note)
 
-    wrong = [float(100 * numpy.abs(one.trains / one.tcp - 1).mean()) for one in found]
+    deviations = [float(100 * numpy.abs(one.trains / one.tcp - 1).mean()) for one in results]
     return [
         row(
             "paths on which TCP gets 900 to 1,100 Mb/s",
             "%",
-            [typical(one.tcp) for one in found],
+            [typical(one.tcp) for one in results],
             paper.EC2_TYPICAL,
         ),
-        row("rate of TCP, mean", "Mb/s", [float(one.tcp.mean()) for one in found], paper.EC2_MEAN),
-        row("rate of TCP, median", "Mb/s", [float(numpy.median(one.tcp)) for one in found], paper.EC2_MEDIAN),
-        row("rate that trains say, mean", "Mb/s", [float(one.trains.mean()) for one in found], None),
-        row("error of trains against TCP, mean", "%", wrong, None),
+        row("rate of TCP, mean", "Mb/s", [float(one.tcp.mean()) for one in results], paper.EC2_MEAN),
+        row(
+            "rate of TCP, median", "Mb/s", [float(numpy.median(one.tcp)) for one in results], paper.EC2_MEDIAN
+        ),
+        row("rate that trains say, mean", "Mb/s", [float(one.trains.mean()) for one in results], None),
+        row("error of trains against TCP, mean", "%", deviations, None),
     ]
 
 
 def rows_errors(
-    found: Sequence[Grid], cloud: str, bucket: int, train: tuple[int, int], error: float
+    results: Sequence[Grid], cloud: str, bucket: int, train: tuple[int, int], error: float
 ) -> list[Row]:
     """Rows of figure 6, beside the paper's error of one train."""
     note = (
@@ -236,81 +246,84 @@ def rows_errors(
     )
     words = f"{SIMULATED}, bucket of {bucket // 1000} kB: error of trains of {{}} x {{}}"
     return [
-        measured(
+        measured_row(
             "6",
             words.format(*one),
             "%",
-            [float(numpy.mean(grid[one])) for grid in found],
+            [float(numpy.mean(grid[one])) for grid in results],
             error if one == train else None,
             note,
         )
-        for one in found[0]
+        for one in results[0]
     ]
 
 
-def rows_stability(found: Sequence[dict[str, list[Steady]]]) -> list[Row]:
+def rows_stability(results: Sequence[dict[str, list[PathStability]]]) -> list[Row]:
     """Rows of figure 7."""
     note = (
         f"{SEEN} hosts that always send and {OTHERS} that are on and off for {MEAN_S:g} s on average, behind"
         f" one link of {{}} Mbit/s; TCP in {TIMES} windows of {EVERY_S} s, which stand for the paper's"
         " transfers of 10 s and seconds for its minutes; means over paths"
     )
-    made = []
+    result = []
     for name, link in LINKS.items():
         for lag in LAGS_S:
-            for key, (called, known) in paper.STABILITY.items():
+            for key, (name_text, paper_value) in paper.STABILITY.items():
                 values = [
-                    float(numpy.mean([100 * _lag(path, lag)[key] for path in one[name]])) for one in found
+                    float(numpy.mean([100 * _lag(path, lag)[key] for path in one[name]])) for one in results
                 ]
-                words = f"{SIMULATED}, {name}: error of a rate {lag} s earlier, {called}"
+                words = f"{SIMULATED}, {name}: error of a rate {lag} s earlier, {name_text}"
                 # No path of the paper was as crowded.
-                beside = known if name == next(iter(LINKS)) else None
-                made.append(measured("7", words, "%", values, beside, note.format(round(link / 1e6))))
-    return made
+                beside = paper_value if name == next(iter(LINKS)) else None
+                result.append(measured_row("7", words, "%", values, beside, note.format(round(link / 1e6))))
+    return result
 
 
-def _lag(path: Steady, seconds: float) -> dict[str, Any]:
+def _lag(path: PathStability, seconds: float) -> dict[str, Any]:
     return next(lag for lag in path.lags if lag["lag_s"] == seconds)
 
 
 def draw_stability(
-    outcomes: Sequence[dict[str, list[Steady]]], found: list[Steady] | UnableError
+    outcomes: Sequence[dict[str, list[PathStability]]], results: list[PathStability] | UnableError
 ) -> "Figure":
     """Figure 7: between namespaces, or without them, with room above."""
-    if isinstance(found, UnableError):
+    if isinstance(results, UnableError):
         return draw_steady([path for one in outcomes for path in one[next(iter(LINKS))]])
-    return draw_steady(found)
+    return draw_steady(results)
 
 
-def rows_lengths(found: Sequence[Lengths]) -> list[Row]:
+def rows_lengths(results: Sequence[PathLengths]) -> list[Row]:
     """Rows of figure 8."""
     note = f"TCP on the 90 paths of figure 2, whose ten machines are in {RACKS} racks as it comes"
-    made = [
-        measured(
+    result = [
+        measured_row(
             "8",
             f"{SIMULATED}: rate of paths of {hops} hops, mean",
             "Mb/s",
-            [float(one.rates[one.hops == hops].mean()) for one in found],
+            [float(one.rates[one.hops == hops].mean()) for one in results],
             None,
             note,
         )
         for hops in (2, 4)
     ]
-    said = f"the paper shows a picture and says that there is little correlation; {note}"
-    values = [float(numpy.corrcoef(one.hops, one.rates)[0, 1]) for one in found]
-    return [*made, measured("8", f"{SIMULATED}: correlation of hops and rates", "", values, None, said)]
+    label = f"the paper shows a picture and says that there is little correlation; {note}"
+    values = [float(numpy.corrcoef(one.hops, one.rates)[0, 1]) for one in results]
+    return [
+        *result,
+        measured_row("8", f"{SIMULATED}: correlation of hops and rates", "", values, None, label),
+    ]
 
 
-def draw_lengths(outcomes: Sequence[Lengths], found: Lengths | UnableError) -> "Figure":
+def draw_lengths(outcomes: Sequence[PathLengths], results: PathLengths | UnableError) -> "Figure":
     """Figure 8: between namespaces, or without them, of the first seed."""
-    return draw_paths(outcomes[0] if isinstance(found, UnableError) else found)
+    return draw_paths(outcomes[0] if isinstance(results, UnableError) else results)
 
 
-def rows_protocol(found: Sequence[dict[str, Protocol]]) -> list[Row]:
+def rows_protocol(results: Sequence[dict[str, InterferenceResult]]) -> list[Row]:
     """Rows of section 4.3."""
-    made = []
-    for name in found[0]:
-        kinds = sorted({one[name].kind for one in found})
+    result = []
+    for name in results[0]:
+        kinds = sorted({one[name].kind for one in results})
         note = (
             f"recognised as: {', '.join(kinds)}; {PAIRS} pairs of each kind, transfers of {LASTS}, six hosts"
         )
@@ -321,7 +334,9 @@ def rows_protocol(found: Sequence[dict[str, Protocol]]) -> list[Row]:
             ("pairs of paths from one source that take from each other", "one", every),
             ("two paths from one source, of one alone", "sum", every),
         )
-        for words, key, known in rows:
-            values = [float(getattr(one[name], key)) for one in found]
-            made.append(measured("4.3", f"{SIMULATED}, {name}: {words}", "%", values, known, note))
-    return made
+        for words, key, paper_value in rows:
+            values = [float(getattr(one[name], key)) for one in results]
+            result.append(
+                measured_row("4.3", f"{SIMULATED}, {name}: {words}", "%", values, paper_value, note)
+            )
+    return result

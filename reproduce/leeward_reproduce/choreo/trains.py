@@ -15,10 +15,10 @@ import numpy
 from leeward import _native
 from leeward._arrays import Floats
 from leeward.report.style import COLOURS, OTHER, plain
-from leeward_reproduce.choreo import paper, simulated, world
+from leeward_reproduce.choreo import paper, simulated, workload
 from leeward_reproduce.choreo.namespaces import UnableError, network
 from leeward_reproduce.choreo.simulated import Grid, Mesh
-from leeward_reproduce.rows import Row, measured, missing
+from leeward_reproduce.rows import Row, measured_row, missing_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ class Paths:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrainErrors:
     """Figure 6 under a seed."""
 
     known: dict[str, Grid]
@@ -90,7 +90,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class Calibration:
     """Result of `leeward probe calibrate` on a kind of network."""
 
     errors: dict[tuple[int, int], float]
@@ -101,13 +101,13 @@ class Calibrated:
 def rates(seed: int) -> Paths:
     """Figure 2: all 90 paths between ten machines, on known links and in the packet simulator."""
     random = numpy.random.default_rng([seed, 6])
-    made = {}
+    result = {}
     for name, kind in KINDS.items():
-        machines = world.ec2(random) if kind.rate is None else [kind.rate] * world.MACHINES
-        links = numpy.repeat(machines, world.MACHINES - 1)
+        machines = workload.ec2(random) if kind.rate is None else [kind.rate] * workload.MACHINES
+        links = numpy.repeat(machines, workload.MACHINES - 1)
         trains = [_train(10, kind.packets, rate * MB, kind.bucket) / MB for rate in links]
-        made[name] = Rates(numpy.array(trains), _tcp(links))
-    return Paths(made, simulated.mesh(seed))
+        result[name] = Rates(numpy.array(trains), _tcp(links))
+    return Paths(result, simulated.mesh(seed))
 
 
 def mesh() -> Rates:
@@ -116,53 +116,53 @@ def mesh() -> Rates:
     Raises:
         UnableError: Namespaces are unavailable.
     """
-    with network((len(MACHINES) // 2, len(MACHINES) // 2)) as built:
-        limits = dict(zip(built.hosts, MACHINES, strict=True))
+    with network((len(MACHINES) // 2, len(MACHINES) // 2)) as testbed:
+        limits = dict(zip(testbed.hosts, MACHINES, strict=True))
         for host, rate in limits.items():
-            built.limit(host, TENTH * rate * MB)
-        begun = time.monotonic()
-        paths = built.ask("mesh", "--hosts", built.given())["paths"]
-        seconds = time.monotonic() - begun
+            testbed.limit(host, TENTH * rate * MB)
+        start = time.monotonic()
+        paths = testbed.ask("mesh", "--hosts", testbed.host_list())["paths"]
+        seconds = time.monotonic() - start
     by_name = {f"h{rack}-{number}": TENTH * rate for (rack, number), rate in limits.items()}
     links = numpy.array([by_name[one["from"]] for one in paths])
     return Rates(numpy.array([one["rate_bps"] / MB for one in paths]), _tcp(links), seconds)
 
 
-def errors(seed: int) -> Tried:
+def errors(seed: int) -> TrainErrors:
     """Figure 6, on known links and in the packet simulator."""
     random = numpy.random.default_rng([seed, 7])
-    made = {}
+    result = {}
     for name, kind in KINDS.items():
-        machines = world.ec2(random) if kind.rate is None else [kind.rate]
-        made[name] = {
+        machines = workload.ec2(random) if kind.rate is None else [kind.rate]
+        result[name] = {
             (bursts, packets): [_error(bursts, packets, rate * MB, kind.bucket) for rate in machines]
             for bursts in BURSTS
             for packets in PACKETS
         }
     ours = {name: simulated.errors(seed, kind.bucket, kind.rate) for name, kind in KINDS.items()}
-    return Tried(made, ours)
+    return TrainErrors(result, ours)
 
 
-def calibrated() -> dict[str, Calibrated]:
+def calibrate() -> dict[str, Calibration]:
     """Figure 6 between namespaces, by `leeward probe calibrate`.
 
     Raises:
         UnableError: Namespaces are unavailable.
     """
-    made = {}
-    with network((3,)) as built:
+    result = {}
+    with network((3,)) as testbed:
         for name, kind in KINDS.items():
-            for host in built.hosts:
-                built.limit(host, REAL_RATE, f"{kind.bucket}b")
-            grid = ("--bursts", _listed(BURSTS), "--packets", _listed(REAL_PACKETS))
-            say = ("--hosts", built.given(), *grid, "--paths", str(REAL_PATHS), "--for", "5s")
-            said = built.ask("calibrate", *say)
-            means = {_numbers(one["train"]): 100 * one["error"] for one in said["trains"]}
-            made[name] = Calibrated(means, _numbers(said["best"]))
-    return made
+            for host in testbed.hosts:
+                testbed.limit(host, REAL_RATE, f"{kind.bucket}b")
+            grid = ("--bursts", _comma_list(BURSTS), "--packets", _comma_list(REAL_PACKETS))
+            say = ("--hosts", testbed.host_list(), *grid, "--paths", str(REAL_PATHS), "--for", "5s")
+            label = testbed.ask("calibrate", *say)
+            means = {_numbers(one["train"]): 100 * one["error"] for one in label["trains"]}
+            result[name] = Calibration(means, _numbers(label["best"]))
+    return result
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _comma_list(numbers: Sequence[int]) -> str:
     return ",".join(map(str, numbers))
 
 
@@ -196,13 +196,13 @@ _REAL = f"{REAL_PATHS} paths of 100 Mbit/s against 5 s of TCP each"
 def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row]:
     """Rows of figure 2."""
 
-    def rows_of(name: str, words: str, unit: str, value: Any, known: float | None, note: str) -> Row:
+    def rows_of(name: str, words: str, unit: str, value: Any, paper_value: float | None, note: str) -> Row:
         values = [float(value(one.known[name].trains)) for one in outcomes]
-        return measured("2", f"{name}: {words}", unit, values, known, note)
+        return measured_row("2", f"{name}: {words}", unit, values, paper_value, note)
 
     note = f"{_DRAWN}; {_FAST}"
     typical = "paths that trains put at {} Mb/s"
-    made = [
+    result = [
         rows_of("EC2", typical.format("900 to 1,100"), "%", _within(900, 1100), paper.EC2_TYPICAL, note),
         rows_of("EC2", "rate that trains say, mean", "Mb/s", numpy.mean, paper.EC2_MEAN, note),
         rows_of("EC2", "rate that trains say, median", "Mb/s", numpy.median, paper.EC2_MEDIAN, note),
@@ -210,25 +210,29 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
         rows_of("Rackspace", typical.format("285 to 315"), "%", _within(285, 315), 100.0, note),
     ]
     for name in KINDS:
-        wrong = [float(_wrong(one.known[name]).mean()) for one in outcomes]
-        made.append(measured("2", f"{name}: error of trains against TCP, mean", "%", wrong, None, note))
-    made += simulated.rows_rates([one.simulated for one in outcomes])
+        deviations = [float(_deviation(one.known[name]).mean()) for one in outcomes]
+        result.append(
+            measured_row("2", f"{name}: error of trains against TCP, mean", "%", deviations, None, note)
+        )
+    result += simulated.rows_rates([one.simulated for one in outcomes])
     if isinstance(real, UnableError):
-        return [*made, missing("2", "between namespaces: error of trains", "%", None, str(real))]
+        return [*result, missing_row("2", "between namespaces: error of trains", "%", None, str(real))]
     count = len(real.trains)
     near = _within(90, 110)(real.trains)
     return [
-        *made,
-        measured("2", "between namespaces: paths at 90 to 110 Mb/s", "%", [near], paper.EC2_TYPICAL, _TENTH),
-        measured(
+        *result,
+        measured_row(
+            "2", "between namespaces: paths at 90 to 110 Mb/s", "%", [near], paper.EC2_TYPICAL, _TENTH
+        ),
+        measured_row(
             "2",
             "between namespaces: error of trains against TCP, mean",
             "%",
-            [_wrong(real).mean()],
+            [_deviation(real).mean()],
             None,
             _TENTH,
         ),
-        measured(
+        measured_row(
             "2",
             f"between namespaces: time of {count} paths",
             "s",
@@ -243,13 +247,13 @@ def _within(least: float, most: float) -> Any:
     return lambda rates: 100 * float(((least <= rates) & (rates <= most)).mean())
 
 
-def _wrong(found: Rates) -> Floats:
-    return 100 * numpy.abs(found.trains / found.tcp - 1)
+def _deviation(results: Rates) -> Floats:
+    return 100 * numpy.abs(results.trains / results.tcp - 1)
 
 
-def rows_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableError) -> list[Row]:
+def rows_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | UnableError) -> list[Row]:
     """Rows of figure 6: the trains that the paper names, and the gain of longer bursts."""
-    made: list[Row] = []
+    result: list[Row] = []
     for name, kind in KINDS.items():
         note = (
             f"links that are known, with buckets of {kind.bucket // 1000} kB and nobody else there; the"
@@ -257,27 +261,35 @@ def rows_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableE
         )
         for train in dict.fromkeys([(10, 200), (10, kind.packets), (50, 4000)]):
             values = [float(numpy.mean(one.known[name][train])) for one in outcomes]
-            known = kind.error if train == (10, kind.packets) else None
-            made.append(
-                measured("6", f"{name}: error of trains of {_words(train)}", "%", values, known, note)
+            paper_value = kind.error if train == (10, kind.packets) else None
+            result.append(
+                measured_row(
+                    "6", f"{name}: error of trains of {_words(train)}", "%", values, paper_value, note
+                )
             )
     for name, kind in KINDS.items():
         grids = [one.simulated[name] for one in outcomes]
-        made += simulated.rows_errors(grids, name, kind.bucket, (10, kind.packets), kind.error)
+        result += simulated.rows_errors(grids, name, kind.bucket, (10, kind.packets), kind.error)
     if isinstance(real, UnableError):
-        return [*made, missing("6", "between namespaces: error of trains", "%", None, str(real))]
+        return [*result, missing_row("6", "between namespaces: error of trains", "%", None, str(real))]
     for name, one in real.items():
-        kind, said = KINDS[name], f"between namespaces, bucket of {KINDS[name].bucket // 1000} kB"
+        kind, label = KINDS[name], f"between namespaces, bucket of {KINDS[name].bucket // 1000} kB"
         note = f"{_REAL}; beside the paper's of {name}, whose limiters and other users are not known"
         for train, error in one.errors.items():
-            known = kind.error if train == (10, kind.packets) else None
-            made.append(
-                measured("6", f"{said}: error of trains of {_words(train)}", "%", [error], known, note)
+            paper_value = kind.error if train == (10, kind.packets) else None
+            result.append(
+                measured_row(
+                    "6", f"{label}: error of trains of {_words(train)}", "%", [error], paper_value, note
+                )
             )
         why = f"{note}; chosen is the cheapest within two points of the best"
-        chosen, known = one.chosen[0] * one.chosen[1], 10 * kind.packets
-        made.append(measured("6", f"{said}: packets of the train to use", "packets", [chosen], known, why))
-    return made
+        selection, paper_value = one.chosen[0] * one.chosen[1], 10 * kind.packets
+        result.append(
+            measured_row(
+                "6", f"{label}: packets of the train to use", "packets", [selection], paper_value, why
+            )
+        )
+    return result
 
 
 def _words(train: tuple[int, int]) -> str:
@@ -288,7 +300,7 @@ def draw_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> "Figure"
     """Figure 2: the distribution of rates over paths."""
     from matplotlib import pyplot
 
-    shown = {
+    visible = {
         name: (
             numpy.concatenate([one.known[name].trains for one in outcomes]),
             numpy.concatenate([one.known[name].tcp for one in outcomes]),
@@ -296,14 +308,14 @@ def draw_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> "Figure"
         for name in KINDS
     }
     if isinstance(real, Rates):
-        shown["between namespaces"] = real.trains, real.tcp
+        visible["between namespaces"] = real.trains, real.tcp
     else:
-        shown[simulated.SIMULATED] = (
+        visible[simulated.SIMULATED] = (
             numpy.concatenate([one.simulated.trains for one in outcomes]),
             numpy.concatenate([one.simulated.tcp for one in outcomes]),
         )
-    figure, panels = pyplot.subplots(1, len(shown), figsize=(9.6, 3.2), sharey=True, layout="constrained")
-    for axes, (name, (trains, tcp)) in zip(panels, shown.items(), strict=True):
+    figure, panels = pyplot.subplots(1, len(visible), figsize=(9.6, 3.2), sharey=True, layout="constrained")
+    for axes, (name, (trains, tcp)) in zip(panels, visible.items(), strict=True):
         _distribution(axes, tcp, "TCP", {"color": OTHER, "linestyle": "--"})
         _distribution(axes, trains, "trains", {"color": COLOURS["choreo"]})
         axes.set_xlim(0, 1.15 * max(trains.max(), tcp.max()))
@@ -318,7 +330,7 @@ def _distribution(axes: "Axes", values: Floats, label: str, style: dict[str, Any
     axes.step(numpy.sort(values), share, where="post", label=label, **style)
 
 
-def draw_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableError) -> "Figure":
+def draw_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | UnableError) -> "Figure":
     """Figure 6: the error of trains by the packets of a burst."""
     from matplotlib import pyplot
 
@@ -332,12 +344,12 @@ def draw_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableE
             axes.plot(PACKETS, means, line, color=COLOURS["choreo"], label=f"{bursts} bursts")
         if isinstance(real, UnableError):
             grids = [one.simulated[name] for one in outcomes]
-            said = {train: float(numpy.mean([grid[train] for grid in grids])) for train in grids[0]}
+            label = {train: float(numpy.mean([grid[train] for grid in grids])) for train in grids[0]}
             where = simulated.SIMULATED
         else:
-            said, where = real[name].errors, "between namespaces"
-        across, wrong = [packets for _, packets in said], list(said.values())
-        axes.plot(across, wrong, "o", color=OTHER, markersize=4, label=f"{where}, the same")
+            label, where = real[name].errors, "between namespaces"
+        across, deviations = [packets for _, packets in label], list(label.values())
+        axes.plot(across, deviations, "o", color=OTHER, markersize=4, label=f"{where}, the same")
         axes.plot([kind.packets], [kind.error], "x", color="#111111", label="the paper, 10 bursts")
         axes.set_xscale("log")
         plain(axes.xaxis, PACKETS)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy
 
 from leeward_reproduce.etalon import experiments, paper
-from leeward_reproduce.etalon.experiments import AT, EARLY, Check, Improvement, Measured, Rings
-from leeward_reproduce.rows import Row, measured, missing, reference
+from leeward_reproduce.etalon.experiments import AT, EARLY, Check, Improvement, LongFlowRun, Rings
+from leeward_reproduce.rows import Row, measured_row, missing_row, reference_row
 
-Series = Sequence[Sequence[Measured]]
+Series = Sequence[Sequence[LongFlowRun]]
 """For each seed, a run of each point."""
 
 FAR = 15.0
@@ -64,11 +64,11 @@ def row(
     figure: str, quantity: str, unit: str, values: Sequence[float | None], at: float | None, why: str
 ) -> Row:
     """A row with a reason where it is far from the paper's value."""
-    known = [value for value in values if value is not None]
-    made = measured(figure, quantity, unit, known, at)
-    if made.deviation_percent is not None and abs(made.deviation_percent) > FAR:
-        return measured(figure, quantity, unit, known, at, why)
-    return made
+    present = [value for value in values if value is not None]
+    result = measured_row(figure, quantity, unit, present, at)
+    if result.deviation_percent is not None and abs(result.deviation_percent) > FAR:
+        return measured_row(figure, quantity, unit, present, at, why)
+    return result
 
 
 def checks(outcomes: Sequence[Check]) -> list[Row]:
@@ -88,7 +88,7 @@ def sequences(figure: str, points: Sequence[int], what: str) -> Callable[[Series
     def rows(outcomes: Series) -> list[Row]:
         best = experiments.optimum()[-1]
         return [
-            measured(
+            measured_row(
                 figure,
                 f"share of the optimum in three weeks: {what.format(point)}",
                 "%",
@@ -100,7 +100,7 @@ def sequences(figure: str, points: Sequence[int], what: str) -> Callable[[Series
     return rows
 
 
-def used(
+def utilization(
     figure: str, points: Sequence[int], what: str, papers: Sequence[float]
 ) -> Callable[[Series], list[Row]]:
     """Utilization of circuits by the points of a figure."""
@@ -137,11 +137,11 @@ def medians(
     return rows
 
 
-def told(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> list[Row]:
+def retcp(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> list[Row]:
     """Figure 8: reTCP, notified early as in the paper's code, and at the circuit as in its text."""
     rows = []
     names = ["queues of 16", *(f"{tau} us early" for tau in paper.TAU[1:])]
-    papers: tuple[tuple[str, str, Sequence[float], Callable[[Measured], float | None]], ...] = (
+    papers: tuple[tuple[str, str, Sequence[float], Callable[[LongFlowRun], float | None]], ...] = (
         ("utilization", "%", (paper.TOLD_STATIC[0], *paper.TOLD_USED), lambda one: one.used),
         (
             "median latency",
@@ -159,11 +159,11 @@ def told(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> list[Row]:
                     rows.append(row("8", label, unit, ours, values[at], _TOLD))
                 else:
                     why = "the paper's text; its numbers are of its code, which tells hosts tau before"
-                    rows.append(reference("8", label, unit, ours, values[at], why))
+                    rows.append(reference_row("8", label, unit, ours, values[at], why))
     return rows
 
 
-def tails(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> list[Row]:
+def tails(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> list[Row]:
     """Figure 9: 99th percentiles."""
     kinds = (
         ("static", [f"queues of {voq}" for voq in paper.VOQ], paper.STATIC_TAILS),
@@ -189,7 +189,7 @@ def tails(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> list[Row]:
     ]
 
 
-def improved(outcomes: Sequence[Sequence[Improvement]]) -> list[Row]:
+def improvement(outcomes: Sequence[Sequence[Improvement]]) -> list[Row]:
     """Figure 10."""
     rows = []
     for at, trips in enumerate(paper.TRIPS):
@@ -197,7 +197,7 @@ def improved(outcomes: Sequence[Sequence[Improvement]]) -> list[Row]:
         label = f"lower median at equal utilization: {trips:g} round trips a day"
         if not values:
             why = "no static queue of 4 to 128 packets uses circuits as much as the resized one"
-            rows.append(missing("10", label, "%", paper.IMPROVED[at], why))
+            rows.append(missing_row("10", label, "%", paper.IMPROVED[at], why))
         else:
             rows.append(row("10", label, "%", values, paper.IMPROVED[at], _ENDS))
     return rows

@@ -26,7 +26,7 @@ SINCE_US = numpy.arange(0, WEEKS_US + 1, STEP_US)
 
 
 @dataclass(frozen=True)
-class Measured:
+class LongFlowRun:
     """A run of section 4. Latencies are in microseconds, by path."""
 
     used: float
@@ -46,7 +46,7 @@ def long(
     tau: int | None = None,
     ece: str | None = None,
     delay_us: float = 30.0,
-) -> Measured:
+) -> LongFlowRun:
     """Sixteen flows from a rack to another under the strobe schedule (section 4).
 
     Args:
@@ -73,15 +73,15 @@ def long(
     tail = run.latency("all", 0.99)
     medians = {path: _us(run.latency(path, 0.5)) for path in packets.PATHS}
     used = 100 * (run.utilization(0, 1) or 0.0)
-    return Measured(used, medians, 1e6 * (tail or 0.0), _sequence(run))
+    return LongFlowRun(used, medians, 1e6 * (tail or 0.0), _sequence(run))
 
 
 def _sequence(run: Any) -> tuple[float, ...]:
     """Arrivals in three weeks from the end of a day on, as in the paper's sequence plots."""
-    found = packets.sequence(run, 0, 1, span_s=1e-6 * WEEKS_US, step_s=1e-6 * STEP_US)
-    if found is None or found.over == 0:
+    results = packets.sequence(run, 0, 1, span_s=1e-6 * WEEKS_US, step_s=1e-6 * STEP_US)
+    if results is None or results.over == 0:
         return ()
-    return tuple(float(value) for value in found.arrived_bytes / (1000 * FLOWS))
+    return tuple(float(value) for value in results.arrived_bytes / (1000 * FLOWS))
 
 
 def optimum() -> list[float]:
@@ -154,16 +154,16 @@ class Improvement:
 
 def improvements(seed: int, horizon: str) -> list[Improvement]:
     """Queues that grow 1 ms early against static ones of the same utilization, by round trips in a day."""
-    made = []
+    result = []
     for trips in paper.TRIPS:
         delay = 180 / (2 * trips)
         static = [long(seed, horizon, voq, delay_us=delay) for voq in paper.VOQ]
         grown = long(seed, horizon, 16, 1000, delay_us=delay)
-        made.append(Improvement(trips, improvement(static, grown)))
-    return made
+        result.append(Improvement(trips, improvement(static, grown)))
+    return result
 
 
-def improvement(static: list[Measured], grown: Measured) -> float | None:
+def improvement(static: list[LongFlowRun], grown: LongFlowRun) -> float | None:
     """Percent by which the median is lower than that of static queues, interpolated by utilization.
 
     As the authors' script does: between the six queues of figure 6a, and the nearest beyond them.
@@ -227,14 +227,14 @@ def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) ->
             scenario["tcp"] |= {"control": "retcp", "ece": ece}
     run = packets.simulate(scenario)
     flows, totals = columns(run.flows()), run.totals()
-    asked = numpy.flatnonzero(flows["class"] < ANSWERS)
-    took = flows["finished_s"][asked + 1] - flows["began_s"][asked]
-    done, is_big = ~numpy.isnan(took), flows["class"][asked] == 1
-    gbps = 8e-9 * flows["written_bytes"][asked] / took
+    request = numpy.flatnonzero(flows["class"] < ANSWERS)
+    times = flows["finished_s"][request + 1] - flows["began_s"][request]
+    done, is_big = ~numpy.isnan(times), flows["class"][request] == 1
+    gbps = 8e-9 * flows["written_bytes"][request] / times
     small, big = done & ~is_big, done & is_big
     return Rings(
-        1e3 * took[small],
-        1e3 * took[big],
+        1e3 * times[small],
+        1e3 * times[big],
         gbps[small],
         gbps[big],
         totals["uplink_bytes"] / GIB,

@@ -95,7 +95,7 @@ def systems(seed: int, horizon: str) -> dict[str, WriteRun]:
     }
 
 
-def beside(seed: int, horizon: str) -> dict[str, dict[str, WriteRun]]:
+def compare_leeward(seed: int, horizon: str) -> dict[str, dict[str, WriteRun]]:
     """Leeward beside reHDFS: the paper's job, the same with a turn in it, and one of several turns."""
 
     def of(policies: dict[str, str], most: int, size: str = "400MiB") -> dict[str, WriteRun]:

@@ -8,7 +8,7 @@ import numpy
 from leeward_reproduce.etalon import paper
 from leeward_reproduce.etalon.comparison import row
 from leeward_reproduce.etalon.files import BESIDE_SEEDS, KINDS, LONG_SEEDS, WriteRun
-from leeward_reproduce.rows import Row, measured, reference
+from leeward_reproduce.rows import Row, measured_row, reference_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def files(outcomes: Systems) -> list[Row]:
         for name, at, get in gains
     ]
     shorter = [100 * (1 - one["reHDFS"].job / one["HDFS"].job) for one in outcomes]
-    rows.append(reference("19", "job shorter under reHDFS", "%", shorter, paper.FILES_JOB, _JOB))
+    rows.append(reference_row("19", "job shorter under reHDFS", "%", shorter, paper.FILES_JOB, _JOB))
     quantities: tuple[tuple[str, str, Sequence[float], str, Callable[[WriteRun], float]], ...] = (
         ("figure 20, p99 of writes", "ms", paper.FILES_TAILS, _EVEN, lambda one: _share(one, 99)),
         ("figure 21, aggregate throughput", "Gb/s", paper.FILES_GBPS, _RATE, lambda one: one.gbps),
@@ -65,13 +65,13 @@ def files(outcomes: Systems) -> list[Row]:
     )
     for name, unit, papers, why, value in quantities:
         for system, at in zip(paper.FILES_SYSTEMS, papers, strict=True):
-            said = {"ms": _TAIL, "Gb/s": _ALL}.get(unit, why) if system.startswith("HDFS") else why
+            label = {"ms": _TAIL, "Gb/s": _ALL}.get(unit, why) if system.startswith("HDFS") else why
             ours = [value(one[system]) for one in outcomes]
-            rows.append(row("19", f"{name}: {system}", unit, ours, at, said))
+            rows.append(row("19", f"{name}: {system}", unit, ours, at, label))
     return rows
 
 
-def beside(outcomes: Beside) -> list[Row]:
+def leeward_rows(outcomes: Beside) -> list[Row]:
     """`leeward` with circuits beside reHDFS, and the number of racks with copies."""
     rows = []
     words = {
@@ -96,7 +96,7 @@ def beside(outcomes: Beside) -> list[Row]:
         for name, unit, get in quantities:
             for system in dict.fromkeys(system for one in runs for system in one):
                 values = [get(one[system]) for one in runs]
-                rows.append(measured("leeward", f"{name}, {where}: {system}", unit, values, None, note))
+                rows.append(measured_row("leeward", f"{name}, {where}: {system}", unit, values, None, note))
         for kind in KINDS:
             for name, _, get in quantities[:2]:
                 base = [one[part if part == "several" else "job"] for one in outcomes if one[part]]
@@ -105,7 +105,7 @@ def beside(outcomes: Beside) -> list[Row]:
                     for one, of in zip(runs, base, strict=True)
                 ]
                 label = f"{name} against reHDFS, {where}: leeward{kind}"
-                rows.append(measured("leeward", label, "%", ratios, None, note))
+                rows.append(measured_row("leeward", label, "%", ratios, None, note))
     return rows
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from leeward import _native
 from leeward.errors import InputError
-from leeward_reproduce import drawing, kept
+from leeward_reproduce import drawing, results_folder
 from leeward_reproduce.etalon import (
-    beyond,
     comparison,
     experiments,
+    extensions,
     files,
     files_rows,
     paper,
@@ -42,34 +42,34 @@ class Figure:
         return seeds if self.most_seeds is None else min(seeds, self.most_seeds)
 
 
-def _static(seed: int, horizon: str) -> list[experiments.Measured]:
+def _static(seed: int, horizon: str) -> list[experiments.LongFlowRun]:
     return [experiments.long(seed, horizon, voq) for voq in paper.VOQ]
 
 
-def _sequences(seed: int, horizon: str) -> list[experiments.Measured]:
+def _sequences(seed: int, horizon: str) -> list[experiments.LongFlowRun]:
     """Static queues, as in figure 5b beside those that grow."""
     return [experiments.long(seed, horizon, 16), *_resized(seed, horizon)[1:]]
 
 
-def _resized(seed: int, horizon: str) -> list[experiments.Measured]:
+def _resized(seed: int, horizon: str) -> list[experiments.LongFlowRun]:
     return [experiments.long(seed, horizon, 16, tau) for tau in paper.TAU]
 
 
-def _told(seed: int, horizon: str, ece: str = experiments.EARLY) -> list[experiments.Measured]:
+def _retcp(seed: int, horizon: str, ece: str = experiments.EARLY) -> list[experiments.LongFlowRun]:
     """reTCP: first with static queues."""
     first = experiments.long(seed, horizon, 16, None, ece)
     return [first, *(experiments.long(seed, horizon, 16, tau, ece) for tau in paper.TAU[1:])]
 
 
-def _both(seed: int, horizon: str) -> dict[str, list[experiments.Measured]]:
-    return {ece: _told(seed, horizon, ece) for ece in (experiments.EARLY, experiments.AT)}
+def _both(seed: int, horizon: str) -> dict[str, list[experiments.LongFlowRun]]:
+    return {ece: _retcp(seed, horizon, ece) for ece in (experiments.EARLY, experiments.AT)}
 
 
-def _tails(seed: int, horizon: str) -> dict[str, list[experiments.Measured]]:
+def _tails(seed: int, horizon: str) -> dict[str, list[experiments.LongFlowRun]]:
     return {
         "static": _static(seed, horizon),
         "resized": _resized(seed, horizon)[1:],
-        "told": _told(seed, horizon),
+        "told": _retcp(seed, horizon),
     }
 
 
@@ -100,14 +100,14 @@ FIGURES = {
     "6a": Figure(
         "circuit utilization by queues that stay",
         _static,
-        comparison.used("6a", paper.VOQ, _VOQ, paper.STATIC_USED),
-        pictures.used(paper.VOQ, _X_VOQ, paper.STATIC_USED),
+        comparison.utilization("6a", paper.VOQ, _VOQ, paper.STATIC_USED),
+        pictures.utilization(paper.VOQ, _X_VOQ, paper.STATIC_USED),
     ),
     "6b": Figure(
         "circuit utilization by queues that grow",
         _resized,
-        comparison.used("6b", paper.TAU, _EARLY, paper.RESIZED_USED),
-        pictures.used(paper.TAU, _X_EARLY, paper.RESIZED_USED),
+        comparison.utilization("6b", paper.TAU, _EARLY, paper.RESIZED_USED),
+        pictures.utilization(paper.TAU, _X_EARLY, paper.RESIZED_USED),
     ),
     "7a": Figure(
         "median latency by queues that stay",
@@ -121,13 +121,13 @@ FIGURES = {
         comparison.medians("7b", paper.TAU, _EARLY, paper.RESIZED_MEDIANS),
         pictures.medians(paper.TAU, _X_EARLY, paper.RESIZED_MEDIANS),
     ),
-    "8": Figure("reTCP: utilization and median latency", _both, comparison.told, pictures.told),
+    "8": Figure("reTCP: utilization and median latency", _both, comparison.retcp, pictures.retcp),
     "9": Figure("99th percentiles of latency", _tails, comparison.tails, pictures.tails),
     "10": Figure(
         "improvement by round trips in a day",
         experiments.improvements,
-        comparison.improved,
-        pictures.improved,
+        comparison.improvement,
+        pictures.improvement,
     ),
     "12": Figure("a ring: demand of ADUs and of queues", _ring, comparison.ring, pictures.completion),
     "16": Figure(
@@ -140,28 +140,31 @@ FIGURES = {
         files_rows.picture,
     ),
     "leeward": Figure(
-        "reHDFS and leeward with circuits", files.beside, files_rows.beside, files_rows.picture_beside
+        "reHDFS and leeward with circuits",
+        files.compare_leeward,
+        files_rows.leeward_rows,
+        files_rows.picture_beside,
     ),
     "scale": Figure(
         "beyond the paper, under three seeds: schedulers at up to 128 racks",
-        beyond.scale,
-        beyond.scale_rows,
-        beyond.scale_picture,
-        beyond.SEEDS,
+        extensions.scale,
+        extensions.scale_rows,
+        extensions.scale_picture,
+        extensions.SEEDS,
     ),
     "rotor": Figure(
         "beyond the paper, under three seeds: rotors and their routing",
-        beyond.rotors,
-        beyond.rotor_rows,
-        beyond.rotor_picture,
-        beyond.SEEDS,
+        extensions.rotors,
+        extensions.rotor_rows,
+        extensions.rotor_picture,
+        extensions.SEEDS,
     ),
     "transport": Figure(
         "beyond the paper, under three seeds: transports on section 4's flows",
-        beyond.transports,
-        beyond.transport_rows,
-        beyond.transport_picture,
-        beyond.SEEDS,
+        extensions.transports,
+        extensions.transport_rows,
+        extensions.transport_picture,
+        extensions.SEEDS,
     ),
 }
 """Figures by the names of `--figure`, besides those of `WITHIN`.
@@ -177,9 +180,9 @@ WITHIN = {
 }
 
 
-def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
+def runs(selection: Mapping[str, Figure], seeds: int) -> int:
     """Number of runs of the figures."""
-    return sum(figure.seeds(seeds) for figure in chosen.values())
+    return sum(figure.seeds(seeds) for figure in selection.values())
 
 
 def check_horizon(horizon: str) -> None:
@@ -197,8 +200,8 @@ def check_horizon(horizon: str) -> None:
 
 
 def make(
-    chosen: Mapping[str, Figure],
-    by: kept.Inputs,
+    selection: Mapping[str, Figure],
+    by: results_folder.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,
@@ -209,11 +212,13 @@ def make(
     tasks = [
         (name, seed)
         for seed in range(1, by.seeds + 1)
-        for name, figure in chosen.items()
+        for name, figure in selection.items()
         if seed <= figure.seeds(by.seeds)
     ]
-    made = outcomes(tasks, lambda name, seed: chosen[name].experiment(seed, horizon), jobs, progress)
-    for name, figure in chosen.items():
+    result = outcomes(tasks, lambda name, seed: selection[name].experiment(seed, horizon), jobs, progress)
+    for name, figure in selection.items():
         if keep and figure.draw:
-            drawing.write(out / kept.PICTURES, name, partial(figure.draw, made[name]))
-    return [row for name in chosen for row in kept.marked(chosen[name].rows(made[name]), by)]
+            drawing.write(out / results_folder.PICTURES, name, partial(figure.draw, result[name]))
+    return [
+        row for name in selection for row in results_folder.mark_rows(selection[name].rows(result[name]), by)
+    ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from leeward_reproduce.etalon import experiments, paper
-from leeward_reproduce.etalon.experiments import AT, EARLY, Improvement, Measured, Rings
+from leeward_reproduce.etalon.experiments import AT, EARLY, Improvement, LongFlowRun, Rings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,10 +33,12 @@ def _plot(lines: Sequence[Line], x: str, y: str, log: bool = False) -> "Figure":
     return figure
 
 
-def _mean(outcomes: Sequence[Sequence[Measured]], get: Callable[[Measured], float | None]) -> list[float]:
+def _mean(
+    outcomes: Sequence[Sequence[LongFlowRun]], get: Callable[[LongFlowRun], float | None]
+) -> list[float]:
     points = range(len(outcomes[0]))
     return [
-        float(numpy.mean([numpy.nan if (found := get(one[at])) is None else found for one in outcomes]))
+        float(numpy.mean([numpy.nan if (value := get(one[at])) is None else value for one in outcomes]))
         for at in points
     ]
 
@@ -52,10 +54,10 @@ def sequences(points: Sequence[int], what: str) -> Callable[[Any], "Figure"]:
             began = 1400 * (week + 1) - 180
             axes.axvspan(began, began + 180, color="#1f5fa8", alpha=0.1, linewidth=0)
         for at, point in enumerate(points):
-            known = [one[at].sequence for one in outcomes if one[at].sequence]
-            if known:
+            sequences_seen = [one[at].sequence for one in outcomes if one[at].sequence]
+            if sequences_seen:
                 colour = colormaps["viridis"](0.9 * at / (len(points) - 1))
-                line = numpy.mean(known, axis=0)
+                line = numpy.mean(sequences_seen, axis=0)
                 axes.plot(experiments.SINCE_US, line, color=colour, label=what.format(point))
         axes.plot(experiments.SINCE_US, experiments.optimum(), "--", color="#111111", label="optimum")
         axes.set_xlabel("time, us; circuits are up where it is shaded")
@@ -68,7 +70,7 @@ def sequences(points: Sequence[int], what: str) -> Callable[[Any], "Figure"]:
     return draw
 
 
-def used(points: Sequence[int], x: str, papers: Sequence[float]) -> Callable[[Any], "Figure"]:
+def utilization(points: Sequence[int], x: str, papers: Sequence[float]) -> Callable[[Any], "Figure"]:
     """Figures 6a and 6b."""
 
     def draw(outcomes: Any) -> "Figure":
@@ -93,7 +95,7 @@ def medians(
     return draw
 
 
-def told(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> "Figure":
+def retcp(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> "Figure":
     """Figure 8: utilization by lead time, for both times of notification."""
     points = list(paper.TAU)
     papers = [paper.TOLD_STATIC[0], *paper.TOLD_USED]
@@ -104,7 +106,7 @@ def told(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> "Figure":
     return _plot(lines, "queues grow this early, us", "circuit utilization, %")
 
 
-def tails(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> "Figure":
+def tails(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> "Figure":
     """Figure 9: 99th percentiles against utilization."""
     from matplotlib import pyplot
 
@@ -125,12 +127,12 @@ def tails(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> "Figure":
     return figure
 
 
-def improved(outcomes: Sequence[Sequence[Improvement]]) -> "Figure":
+def improvement(outcomes: Sequence[Sequence[Improvement]]) -> "Figure":
     """Figure 10."""
     ours = []
     for at in range(len(paper.TRIPS)):
-        known = [found for one in outcomes if (found := one[at].percent) is not None]
-        ours.append(float(numpy.mean(known)) if known else float("nan"))
+        values = [value for one in outcomes if (value := one[at].percent) is not None]
+        ours.append(float(numpy.mean(values)) if values else float("nan"))
     return _plot(
         [("improvement", paper.TRIPS, ours, paper.IMPROVED)],
         "round trips on the circuit in a day",
@@ -192,8 +194,8 @@ def lines(
     """
     from matplotlib import pyplot
 
-    figure, found = pyplot.subplots(1, len(panels), figsize=(8.6, 3.6), layout="constrained")
-    for axes, (y, named) in zip(found, panels.items(), strict=True):
+    figure, axes_of_panels = pyplot.subplots(1, len(panels), figsize=(8.6, 3.6), layout="constrained")
+    for axes, (y, named) in zip(axes_of_panels, panels.items(), strict=True):
         for colour, (name, at, values) in zip(_COLOURS, named, strict=False):
             axes.plot(at, values, "o-", color=colour, label=name)
         axes.set_xscale("log", base=2)
@@ -203,11 +205,11 @@ def lines(
             axes.set_yscale("log")
         else:
             axes.set_ylim(bottom=0)
-    found[0].legend(fontsize=8)
+    axes_of_panels[0].legend(fontsize=8)
     return figure
 
 
-def grouped(names: Sequence[str], values: Mapping[str, Sequence[float]], y: str) -> "Figure":
+def grouped_bars(names: Sequence[str], values: Mapping[str, Sequence[float]], y: str) -> "Figure":
     """Groups of bars by name, a bar for each kind."""
     from matplotlib import pyplot
 

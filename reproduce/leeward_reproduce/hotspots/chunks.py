@@ -9,7 +9,7 @@ from leeward._arrays import Floats
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots.requests import CLASSES, Requests, reads, writes
 from leeward_reproduce.hotspots.sweeps import CHUNKS, CHUNKS_LOADS, STORAGE
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sweeps import Cells
 
 SWEEPS = (CHUNKS,)
@@ -30,17 +30,17 @@ def shares(cells: Cells, policy: str, kind: str) -> Floats:
     counts = numpy.zeros((BUCKETS, len(CLASSES)))
     for seed in cells.seeds:
         for load in CHUNKS_LOADS:
-            found = KINDS[kind](cells, STORAGE, policy, seed, load)
-            bucket = numpy.minimum((found.utilization / BUCKET).astype(int), BUCKETS - 1)
-            numpy.add.at(counts, (bucket, found.kind), 1)
+            results = KINDS[kind](cells, STORAGE, policy, seed, load)
+            bucket = numpy.minimum((results.utilization / BUCKET).astype(int), BUCKETS - 1)
+            numpy.add.at(counts, (bucket, results.kind), 1)
     with numpy.errstate(divide="ignore", invalid="ignore"):
-        made: Floats = 100 * counts / counts.sum(axis=1, keepdims=True)
-    return made
+        result: Floats = 100 * counts / counts.sum(axis=1, keepdims=True)
+    return result
 
 
 def rows(results: Results) -> list[Row]:
     """Figure 14, before and after CCP, and the effect of CCP on hot ToRs and on stored bytes."""
-    cells, made = results[CHUNKS], []
+    cells, result = results[CHUNKS], []
     for policy in ("uniform", "ccp", "leeward"):
         for kind, find in KINDS.items():
             by_seed = [_pooled(cells, policy, seed, find) for seed in cells.seeds]
@@ -48,22 +48,24 @@ def rows(results: Results) -> list[Row]:
                 (f"at ToRs below {LOW:.0%} that went to High", 0.0, LOW, 0),
                 (f"at ToRs over {HOT:.0%} that went to Low", HOT, math.inf, 2),
             ):
-                chosen = [one.kind[(one.utilization >= least) & (one.utilization < most)] for one in by_seed]
-                values = [100 * float((one == at).mean()) for one in chosen if len(one)]
+                selection = [
+                    one.kind[(one.utilization >= least) & (one.utilization < most)] for one in by_seed
+                ]
+                values = [100 * float((one == at).mean()) for one in selection if len(one)]
                 note = _QUIET if policy == "uniform" else ""
-                made.append(measured("14", f"{kind} {words}, {policy}", "%", values, None, note))
+                result.append(measured_row("14", f"{kind} {words}, {policy}", "%", values, None, note))
             values = [100 * float((one.utilization > HOT).mean()) for one in by_seed if len(one.kind)]
-            made.append(measured("14", f"{kind} at ToRs over {HOT:.0%}, {policy}", "%", values))
+            result.append(measured_row("14", f"{kind} at ToRs over {HOT:.0%}, {policy}", "%", values))
     for policy in ("uniform", "ccp", "leeward"):
         values = [cells.by_seed("rack_storage_cv", policy, CHUNKS_LOADS[-1])[seed] for seed in cells.seeds]
         note = "what a rule of capacity alone costs in balance" if policy == "ccp" else ""
-        said = f"Cv of bytes stored over racks at the end, all racks, {policy}"
-        made.append(measured("14", said, "", values, None, note))
-    return made
+        label = f"Cv of bytes stored over racks at the end, all racks, {policy}"
+        result.append(measured_row("14", label, "", values, None, note))
+    return result
 
 
 def _pooled(cells: Cells, policy: str, seed: int, find: Callable[..., Requests]) -> Requests:
     """The requests under all loads."""
-    found = [find(cells, STORAGE, policy, seed, load) for load in CHUNKS_LOADS]
-    columns = [(one.utilization, one.kind) for one in found]
+    results = [find(cells, STORAGE, policy, seed, load) for load in CHUNKS_LOADS]
+    columns = [(one.utilization, one.kind) for one in results]
     return Requests(*(numpy.concatenate(several) for several in zip(*columns, strict=True)))

@@ -23,7 +23,7 @@ from leeward_reproduce.figures import Experiment, Results
 from leeward_reproduce.hotspots import paper
 from leeward_reproduce.hotspots.sweeps import HERE
 from leeward_reproduce.links import START_MS
-from leeward_reproduce.rows import Row, reference
+from leeward_reproduce.rows import Row, reference_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +66,7 @@ class Fleet:
     jobs: Floats
 
 
-def planted(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
+def plant_hotspots(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
     """A fleet's telemetry and tables, and what is planted in them."""
     random = numpy.random.default_rng([seed, 0])
     of, engine = Cluster(CLUSTER), Engine.duckdb(threads=1)
@@ -77,7 +77,7 @@ def planted(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
     split: list[dict[str, Any]] = []
     owned = dict.fromkeys(OWNED, 0)
     for link in links.to_pylist():
-        marked = _marked(random, days * DAY, HOT[link["cross_section"]])
+        marked = _hot_intervals(random, days * DAY, HOT[link["cross_section"]])
         count = counts[link["cross_section"]]
         count[0] += int(marked.sum())
         count[1] += len(marked)
@@ -109,24 +109,24 @@ def planted(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
 
 def analyze_fleet(samples: Samples, tables: Tables) -> Fleet:
     """Results of `leeward.hotspots`."""
-    made = analyze(samples, Settings(), tables)
+    result = analyze(samples, Settings(), tables)
     counts = dict.fromkeys(HOT, (0, 0))
-    for row in made.cross_sections.to_pylist():
+    for row in result.cross_sections.to_pylist():
         before = counts[row["cross_section"]]
         counts[row["cross_section"]] = before[0] + row["hot"], before[1] + row["intervals"]
-    rows = made.causes.split.to_pylist()
+    rows = result.causes.split.to_pylist()
     storage, compute = (sum(row[f"{name}_kbits"] for row in rows) for name in ("storage", "compute"))
-    assert made.causes.tasks is not None, "they were given"
+    assert result.causes.tasks is not None, "they were given"
     return Fleet(
         counts,
         {name: sum(row[name] for row in rows) for name in OWNED},
         storage / (storage + compute) if storage + compute else 0.0,
-        numpy.sort(made.causes.tasks.jobs["normalized"].to_numpy()),
+        numpy.sort(result.causes.tasks.jobs["normalized"].to_numpy()),
     )
 
 
 def _run(seed: int, short: bool) -> Fleet:
-    _, samples, tables = planted(seed, SHORT_DAYS if short else DAYS)
+    _, samples, tables = plant_hotspots(seed, SHORT_DAYS if short else DAYS)
     return analyze_fleet(samples, tables)
 
 
@@ -140,15 +140,15 @@ def section_rows(results: Results) -> list[Row]:
     stated = ", ".join(f"{name} {100 * rate:g} %" for name, rate in HOT.items())
     note = f"{_MADE_UP}; hot in about: {stated}"
     return [
-        reference(
+        reference_row(
             "3",
             f"rate of ToRs over that of {words}, planted",
             "x",
             [of[hot.TOR] / of[name] for of in rates if of[name]],
-            known,
+            paper_value,
             note,
         )
-        for name, words, known in (
+        for name, words, paper_value in (
             ("host-ToR", "hosts' links", paper.TIMES_HOSTS),
             ("pod-core", "the core's links", paper.TIMES_CORE),
         )
@@ -158,14 +158,16 @@ def section_rows(results: Results) -> list[Row]:
 def split_rows(results: Results) -> list[Row]:
     """Figure 6: owners of the hotspots of mixed racks."""
     fleets = [of for of in results.outcomes[FLEET] if sum(of.owned.values())]
-    made = []
+    result = []
     for name, words in (("storage", "storage's"), ("compute", "compute's"), ("both", "both's")):
         shares = [100 * of.owned[name] / sum(of.owned.values()) for of in fleets]
         note = f"{_MADE_UP}; drawn at {100 * OWNED[name][0]:g} %"
-        made.append(reference("6", f"hot intervals of mixed racks that are {words}", "%", shares, None, note))
+        result.append(
+            reference_row("6", f"hot intervals of mixed racks that are {words}", "%", shares, None, note)
+        )
     traffic = [100 * of.storage for of in fleets]
-    said = "traffic of mixed racks in hot intervals that is storage's"
-    return [*made, reference("6", said, "%", traffic, paper.STORAGES, _MADE_UP)]
+    label = "traffic of mixed racks in hot intervals that is storage's"
+    return [*result, reference_row("6", label, "%", traffic, paper.STORAGES, _MADE_UP)]
 
 
 def job_rows(results: Results) -> list[Row]:
@@ -174,8 +176,10 @@ def job_rows(results: Results) -> list[Row]:
     wide = [100 * float((of.jobs > Settings().intensive).mean()) for of in results.outcomes[FLEET]]
     note = f"{_MADE_UP}; {JOBS} jobs, log-normal, of a standard deviation of {SPREAD:g}"
     return [
-        reference("7", "bandwidth per compute unit, most over median job", "x", most, paper.WIDEST_JOB, note),
-        reference("7", "jobs of more than twice the median's", "%", wide, None, note),
+        reference_row(
+            "7", "bandwidth per compute unit, most over median job", "x", most, paper.WIDEST_JOB, note
+        ),
+        reference_row("7", "jobs of more than twice the median's", "%", wide, None, note),
     ]
 
 
@@ -210,7 +214,7 @@ def needs(results: Results, _: Sequence[Row]) -> "Figure":
     return fig
 
 
-def _marked(random: numpy.random.Generator, intervals: int, rate: float) -> Any:
+def _hot_intervals(random: numpy.random.Generator, intervals: int, rate: float) -> Any:
     """Hot intervals of a link."""
     marked = numpy.zeros(intervals, dtype=bool)
     for _ in range(random.poisson(rate * intervals / LENGTH)):

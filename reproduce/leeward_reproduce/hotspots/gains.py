@@ -1,7 +1,7 @@
 """Effect of placement on latency: queries before and after UTP (figure 19), HDD reads with CCP (figure 20).
 
 The fluid simulator gives the loads of links under each policy, and the request simulator the times of
-operations on links with these loads (`plant`). The two meet in buckets of 5 % of utilization, as latencies
+operations on links with these loads (`rack_storage`). The two meet in buckets of 5 % of utilization, as latencies
 and telemetry do in the paper. The paper's own curves of inflation are not used.
 """
 
@@ -18,7 +18,7 @@ from leeward_reproduce.hotspots.queries import BASE_S, BENCHMARKS, READ, Benchma
 from leeward_reproduce.hotspots.racks import CAPACITIES_BPS, RACK, UNEVEN
 from leeward_reproduce.hotspots.requests import reads
 from leeward_reproduce.hotspots.sweeps import CHUNKS_LOADS, CHUNKS_PAIR, PILOT_PAIR, STORAGE
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sweeps import Cells
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _FULL = (
 
 def query_rows(results: Results) -> list[Row]:
     """Figure 19: change of the p95 of queries."""
-    made: list[Row] = []
+    result: list[Row] = []
     hot: dict[tuple[str, float], list[float]] = {
         (name, of): [] for name in ("borg", "utp") for of in (HOT, FULL)
     }
@@ -56,17 +56,17 @@ def query_rows(results: Results) -> list[Row]:
             loads = same if policy == "borg" else after
             values.append(100 * float((loads.max(axis=0) > of_all).mean()))
     for of in BENCHMARKS:
-        known = paper.QUERY_GAINS.get(of.name)
-        said = f"p95 of queries: change, borg to utp, {of.name}"
-        note = "the paper: not significant" if known == 0 else of.note
-        made.append(measured("19", said, "%", changes[of.name, ""], known, note))
+        paper_value = paper.QUERY_GAINS.get(of.name)
+        label = f"p95 of queries: change, borg to utp, {of.name}"
+        note = "the paper: not significant" if paper_value == 0 else of.note
+        result.append(measured_row("19", label, "%", changes[of.name, ""], paper_value, note))
         note = "one window, with the same tasks under both; ours"
-        made.append(measured("19", f"{said}, same tasks", "%", changes[of.name, "same"], None, note))
+        result.append(measured_row("19", f"{label}, same tasks", "%", changes[of.name, "same"], None, note))
     for (policy, of_all), values in hot.items():
-        said = f"time of network-intensive tasks behind a link over {of_all:.0%}, {policy}"
+        label = f"time of network-intensive tasks behind a link over {of_all:.0%}, {policy}"
         note = _FULL if of_all == FULL and policy == "borg" else ""
-        made.append(measured("19", said, "%", values, None, note))
-    return made
+        result.append(measured_row("19", label, "%", values, None, note))
+    return result
 
 
 def _windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
@@ -110,19 +110,19 @@ def _workers(cells: Cells, policy: str, seed: int, half: int) -> Floats:
     end = numpy.where(numpy.isnan(finished), last, end)
     there = tasks["intensive"].to_numpy(zero_copy_only=False) & (end > begin)
     spent = numpy.where(there, end - begin, 0.0)
-    drawn = random.choice(len(spent), DRAWN, p=spent / spent.sum())
-    at = begin[drawn] + random.random(DRAWN) * (end[drawn] - begin[drawn])
-    hosts = tasks["host"].take(drawn).to_pylist()
+    workloads = random.choice(len(spent), DRAWN, p=spent / spent.sum())
+    at = begin[workloads] + random.random(DRAWN) * (end[workloads] - begin[workloads])
+    hosts = tasks["host"].take(workloads).to_pylist()
     moved = _moves(cells, policy, seed)
     racks = []
-    for task, time, host in zip(drawn.tolist(), at.tolist(), hosts, strict=True):
+    for task, time, host in zip(workloads.tolist(), at.tolist(), hosts, strict=True):
         # Before a move a task is on the move's source.
         later = next((source for when, source in moved.get(task, ()) if when > time), host)
         racks.append(int(later.partition("h")[0][1:]))
     interval = numpy.searchsorted(start, at, side="right") - 1
     by_way = _loads(cells, policy, seed)
-    made: Floats = numpy.array([by_way[way][interval, racks] for way in ("downlink", "uplink")])
-    return made
+    result: Floats = numpy.array([by_way[way][interval, racks] for way in ("downlink", "uplink")])
+    return result
 
 
 @lru_cache(maxsize=4)
@@ -135,24 +135,24 @@ def _loads(cells: Cells, policy: str, seed: int) -> dict[str, Floats]:
     rack, way = zip(*(name[1:].split(":") for name in coded.dictionary.to_pylist()), strict=True)
     of = coded.indices.to_numpy()
     column, ways = numpy.array(rack, dtype=int)[of], numpy.array(way)[of]
-    made = {name: numpy.zeros((row.max() + 1, column.max() + 1)) for name in ("uplink", "downlink")}
-    for name, table in made.items():
+    result = {name: numpy.zeros((row.max() + 1, column.max() + 1)) for name in ("uplink", "downlink")}
+    for name, table in result.items():
         mine = ways == name
         table[row[mine], column[mine]] = links["utilization"].to_numpy()[mine]
-    return made
+    return result
 
 
 def _moves(cells: Cells, policy: str, seed: int) -> dict[int, list[tuple[float, str]]]:
     """Time and source of each moved task, in order."""
-    made: dict[int, list[tuple[float, str]]] = defaultdict(list)
+    result: dict[int, list[tuple[float, str]]] = defaultdict(list)
     for row in cells.table("moves", policy, seed).select(["time_s", "task", "from"]).to_pylist():
-        made[row["task"]].append((row["time_s"], row["from"]))
-    return made
+        result[row["task"]].append((row["time_s"], row["from"]))
+    return result
 
 
 def read_rows(results: Results) -> list[Row]:
     """Figure 20: change of the p95 of HDD reads, at the same throughput of reads."""
-    cells, made = results[CHUNKS_PAIR], []
+    cells, result = results[CHUNKS_PAIR], []
     for load in CHUNKS_LOADS:
         changes: dict[str, list[float]] = {"network": [], "total": []}
         for seed in cells.seeds:
@@ -161,10 +161,10 @@ def read_rows(results: Results) -> list[Row]:
                 values.append(100 * (after[part] - before[part]) / before[part])
         for part, values in changes.items():
             low, high = paper.READ_GAINS[part]
-            said = f"p95 of HDD reads, {part}: change, uniform to ccp, {load} of reads"
+            label = f"p95 of HDD reads, {part}: change, uniform to ccp, {load} of reads"
             note = f"the paper: {low:g} to {high:g} %; {_STRICT}"
-            made.append(measured("20", said, "%", values, high, note))
-    return made
+            result.append(measured_row("20", label, "%", values, high, note))
+    return result
 
 
 _STRICT = "uplinks spread 2.25-fold here and are seldom hot, and most of a read's time is the disk's"
@@ -173,14 +173,14 @@ _STRICT = "uplinks spread 2.25-fold here and are seldom hot, and most of a read'
 def _read_times(results: Results, policy: str, seed: int, load: str) -> dict[str, float]:
     """p95 of reads, in seconds: total, and on the network."""
     random = numpy.random.default_rng([seed, 20])
-    asked = reads(results[CHUNKS_PAIR], STORAGE, policy, seed, load)
-    drawn: Ints = random.integers(0, len(asked.kind), READS)
+    request = reads(results[CHUNKS_PAIR], STORAGE, policy, seed, load)
+    workloads: Ints = random.integers(0, len(request.kind), READS)
     total, network = numpy.zeros(READS), numpy.zeros(READS)
     for kind, bps in enumerate(CAPACITIES_BPS):
-        mine = numpy.flatnonzero(asked.kind[drawn] == kind)
+        mine = numpy.flatnonzero(request.kind[workloads] == kind)
         if len(mine):
             worker = Worker(results.outcomes[UNEVEN][seed - 1][bps])
-            intervals = worker.at(asked.utilization[drawn][mine], "up", random)
+            intervals = worker.at(request.utilization[workloads][mine], "up", random)
             total[mine], network[mine] = worker.operations_s(READ, intervals, 1, random)
     return {name: float(numpy.percentile(of, 95)) for name, of in (("total", total), ("network", network))}
 
@@ -189,9 +189,9 @@ def changes(_: Results, rows: list[Row]) -> "Figure":
     """Figures 19 and 20: ours with intervals, and the paper's values."""
     from matplotlib import pyplot
 
-    shown = [row for row in rows if row.unit == "%" and "change" in row.quantity and row.ours is not None]
-    fig, axes = pyplot.subplots(figsize=(7.4, 0.8 + 0.3 * len(shown)), layout="constrained")
-    for at, row in enumerate(reversed(shown)):
+    visible = [row for row in rows if row.unit == "%" and "change" in row.quantity and row.ours is not None]
+    fig, axes = pyplot.subplots(figsize=(7.4, 0.8 + 0.3 * len(visible)), layout="constrained")
+    for at, row in enumerate(reversed(visible)):
         assert row.ours is not None
         ours = "#c4411d" if "same tasks" not in row.quantity else "#b9b9b9"
         axes.plot([row.ours], [at], "o", color=ours, markersize=5)
@@ -202,12 +202,14 @@ def changes(_: Results, rows: list[Row]) -> "Figure":
                 [row.paper], [at], "D", markerfacecolor="white", markeredgecolor="#111111", markersize=6
             )
     axes.axvline(0, color="#111111", linewidth=0.8)
-    names = [row.quantity.partition(": change, ")[2].replace("borg to utp, ", "") for row in reversed(shown)]
-    if shown[0].figure == "20":
+    names = [
+        row.quantity.partition(": change, ")[2].replace("borg to utp, ", "") for row in reversed(visible)
+    ]
+    if visible[0].figure == "20":
         names = [
             row.quantity.removeprefix("p95 of HDD reads, ").replace(": change, uniform to ccp", "")
-            for row in reversed(shown)
+            for row in reversed(visible)
         ]
-    axes.set_yticks(range(len(shown)), names, fontsize=8)
+    axes.set_yticks(range(len(visible)), names, fontsize=8)
     axes.set_xlabel("change of the p95, %; diamonds: the paper")
     return fig

@@ -27,7 +27,7 @@ from leeward_reproduce.hotspots.sweeps import (
     UPLINKS_WHOLE,
 )
 from leeward_reproduce.hotspots.windows import run
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sweeps import Cells
 
 SWEEPS = (
@@ -50,57 +50,59 @@ Wanted = Callable[[Cells, str, int], Mask]
 
 def rows(results: Results) -> list[Row]:
     """Incidents in the order of the paper."""
-    return _uplinks(results) + _herding(results) + _degraded(results) + _replication(results)
+    return _uplinks(results) + _herding(results) + _degraded_rows(results) + _replication(results)
 
 
 def _uplinks(results: Results) -> list[Row]:
-    made = []
+    result = []
     events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
     racks = sorted({event["link"].partition(":")[0] for event in events})
     for policy in IN_CELL:
         for sweep, words in ((UPLINKS, "untold"), (UPLINKS_TOLD, "told")):
             is_paper = policy == "borg" and sweep is UPLINKS
             values = _factors(results[sweep], results[UPLINKS_WHOLE], policy, partial(_on, racks))
-            known = paper.CAPACITY_STRETCH[0] if is_paper else None
+            paper_value = paper.CAPACITY_STRETCH[0] if is_paper else None
             note = f"the paper: 2 to 3 times; {_FLUID}" if is_paper else ""
             if policy == "utp" and sweep is UPLINKS:
                 note = "goes by capacities that it believes in: half a link looks half empty"
-            said = (
+            label = (
                 f"uplinks halved, {words}: time of batch tasks on those racks, {policy}, over whole uplinks"
             )
-            made.append(measured("incidents", said, "x", values, known, note))
-    return made
+            result.append(measured_row("incidents", label, "x", values, paper_value, note))
+    return result
 
 
 def _herding(results: Results) -> list[Row]:
-    made = []
+    result = []
     herding, none = results[HERDING], results[HERDING_NONE]
     for policy in IN_CELL:
         values = _factors(herding, none, policy, _intensive)
         is_paper = policy == "borg"
-        known = paper.CONSTRAINT_LATENCY if is_paper else None
+        paper_value = paper.CONSTRAINT_LATENCY if is_paper else None
         note = f"the paper: read latency; {_FLUID}" if is_paper else ""
-        said = f"constraint: time of network-intensive batch tasks, {policy}, over no constraint"
-        made.append(measured("incidents", said, "x", values, known, note))
+        label = f"constraint: time of network-intensive batch tasks, {policy}, over no constraint"
+        result.append(measured_row("incidents", label, "x", values, paper_value, note))
         for cells, words in ((none, "without the constraint"), (herding, "with it")):
             values = [run(cells, policy, seed).mean("hot") for seed in cells.seeds]
             note = "the paper: persistent hotspots" if is_paper and cells is herding else ""
-            said = f"constraint: ToRs hot outbound {words}, {policy}"
-            made.append(measured("incidents", said, "%", values, None, note))
-    return made
+            label = f"constraint: ToRs hot outbound {words}, {policy}"
+            result.append(measured_row("incidents", label, "%", values, None, note))
+    return result
 
 
-def _degraded(results: Results) -> list[Row]:
-    made = []
+def _degraded_rows(results: Results) -> list[Row]:
+    result = []
     for sweep, words in ((DEGRADED_NONE, "clients wait"), (DEGRADED, "clients degrade reads after 1 s")):
         cells = results[sweep]
         note = "the paper: significantly worse, without numbers" if sweep is DEGRADED else ""
         times = [_read_time(cells, seed, _INCAST_S[0], math.inf) for seed in cells.seeds]
-        said = f"an incast of a minute, {words}: mean read time from then on"
-        made.append(measured("incidents", said, "s", times, None, note))
+        label = f"an incast of a minute, {words}: mean read time from then on"
+        result.append(measured_row("incidents", label, "s", times, None, note))
         hot = [_hot_seconds(cells, seed, "clients:downlink") for seed in cells.seeds]
-        made.append(measured("incidents", f"an incast of a minute, {words}: downlink hot for", "s", hot))
-    return made
+        result.append(
+            measured_row("incidents", f"an incast of a minute, {words}: downlink hot for", "s", hot)
+        )
+    return result
 
 
 def _replication(results: Results) -> list[Row]:
@@ -109,17 +111,17 @@ def _replication(results: Results) -> list[Row]:
         _read_time(cells, seed, start, end) / _read_time(cells, seed, 0.0, start) for seed in cells.seeds
     ]
     note = "four fifths of the uplink are taken; what is left over what an SSD reads decides"
-    said = "hot storage ToR: time to read what is to be copied, over that before"
-    return [measured("incidents", said, "x", values, paper.REPLICATION_LATENCY, note)]
+    label = "hot storage ToR: time to read what is to be copied, over that before"
+    return [measured_row("incidents", label, "x", values, paper.REPLICATION_LATENCY, note)]
 
 
 def _read_time(cells: Cells, seed: int, start: float, end: float) -> float:
     """Mean time of reads requested between two times, in seconds; zero without any."""
     reads = cells.table("reads", "uniform", seed)
-    asked = reads["asked_s"].to_numpy()
-    times = reads["finished_s"].to_numpy(zero_copy_only=False) - asked
-    found = times[(asked >= start) & (asked < end) & numpy.isfinite(times)]
-    return float(found.mean()) if len(found) else 0.0
+    request = reads["asked_s"].to_numpy()
+    times = reads["finished_s"].to_numpy(zero_copy_only=False) - request
+    results = times[(request >= start) & (request < end) & numpy.isfinite(times)]
+    return float(results.mean()) if len(results) else 0.0
 
 
 def _hot_seconds(cells: Cells, seed: int, link: str) -> float:
@@ -128,30 +130,30 @@ def _hot_seconds(cells: Cells, seed: int, link: str) -> float:
     return math.fsum(spot["end_s"] - spot["start_s"] for spot in spots if spot["link"] == link)
 
 
-def _factors(cells: Cells, base: Cells, policy: str, wanted: Wanted) -> list[float]:
+def _factors(cells: Cells, base: Cells, policy: str, needed: Wanted) -> list[float]:
     """Slow-down of batch tasks, by seed."""
-    made = []
+    result = []
     for seed in cells.seeds:
-        ours, before = (_stretch(of, policy, seed, wanted) for of in (cells, base))
-        made += [ours / before] if ours is not None and before is not None else []
-    return made
+        ours, before = (_stretch(of, policy, seed, needed) for of in (cells, base))
+        result += [ours / before] if ours is not None and before is not None else []
+    return result
 
 
-def _stretch(cells: Cells, policy: str, seed: int, wanted: Wanted) -> float | None:
+def _stretch(cells: Cells, policy: str, seed: int, needed: Wanted) -> float | None:
     """Mean time of batch tasks over their work alone."""
     names = ("placed_s", "finished_s", "duration_s", "tolerant")
     tasks = cells.table("tasks", policy, seed)
     placed, finished, duration, tolerant = (tasks[name].to_numpy(zero_copy_only=False) for name in names)
     times = (finished - placed) / duration
-    found = times[wanted(cells, policy, seed) & tolerant & numpy.isfinite(times)]
-    return float(found.mean()) if len(found) else None
+    results = times[needed(cells, policy, seed) & tolerant & numpy.isfinite(times)]
+    return float(results.mean()) if len(results) else None
 
 
 def _intensive(cells: Cells, policy: str, seed: int) -> Mask:
     """Network-intensive tasks that arrived after the warm-up."""
     tasks = cells.table("tasks", policy, seed)
-    arrived = tasks["arrived_s"].to_numpy() >= _DAY_S
-    return numpy.asarray(arrived & tasks["intensive"].to_numpy(zero_copy_only=False))
+    arrivals = tasks["arrived_s"].to_numpy() >= _DAY_S
+    return numpy.asarray(arrivals & tasks["intensive"].to_numpy(zero_copy_only=False))
 
 
 def _on(racks: Sequence[str], cells: Cells, policy: str, seed: int) -> Mask:

@@ -1,6 +1,6 @@
 """Latency by utilization: figures 11 to 13 and 21 to 23, and table 1.
 
-Operations wait in the request simulator (`plant`), telemetry has the load of their link, and `leeward.impact`
+Operations wait in the request simulator (`rack_storage`), telemetry has the load of their link, and `leeward.impact`
 joins the two, as for an operator. None of the paper's curves is an input.
 """
 
@@ -12,12 +12,12 @@ import pyarrow
 from pyarrow import compute
 
 from leeward_reproduce.figures import Results
-from leeward_reproduce.hotspots import forms, paper, plant, racks
-from leeward_reproduce.hotspots.plant import Served
+from leeward_reproduce.hotspots import impact_figures, paper, rack_storage, racks
 from leeward_reproduce.hotspots.queries import BASE_S, BENCHMARKS, Worker
+from leeward_reproduce.hotspots.rack_storage import ServedOperations
 from leeward_reproduce.hotspots.racks import BY_CLASS, RACK
 from leeward_reproduce.links import START_MS
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,99 +35,99 @@ _BURSTS = "bursts of C^2 3.6 and no congestion control: queues are longer than T
 
 def file_rows(results: Results) -> list[Row]:
     """Figure 13: HDD reads and writes."""
-    found = [_files(served) for served in results.outcomes[RACK]]
-    made = []
+    outcome = [_files(served) for served in results.outcomes[RACK]]
+    result = []
     for name, (tolerance, hotspot) in paper.FILES.items():
-        made += _tolerance("13", found, (name,), 2.0, tolerance, _BURSTS)
+        result += _tolerance("13", outcome, (name,), 2.0, tolerance, _BURSTS)
         note = "a write is the network and memory here, no server's time" if name == "file-write" else _BURSTS
-        made.append(_hotspot("13", found, (name,), hotspot, note))
-        known = paper.FILES_NETWORK if name == "file-read" else None
-        made.append(_hotspot("13", found, (name,), known, _BURSTS, "network"))
+        result.append(_hotspot("13", outcome, (name,), hotspot, note))
+        paper_value = paper.FILES_NETWORK if name == "file-read" else None
+        result.append(_hotspot("13", outcome, (name,), paper_value, _BURSTS, "network"))
     for name in paper.FILES:
         for low, high, words in (
             (0.0, 0.25, "below 25 %"),
             (0.75, 0.95, "75 to 95 %"),
             (0.95, 1.0, "over 95 %"),
         ):
-            values = [share for of in found for share in _network_share(of, name, low, high)]
+            values = [share for of in outcome for share in _network_share(of, name, low, high)]
             bound = paper.NETWORK_SHARES.get((name, words))
             note = f"the paper: {bound}" if bound else ""
             note += "; no server's time is simulated" if bound and name == "file-write" else ""
-            said = f"network's part of the mean latency, {name}, at {words}"
-            made.append(measured("13", said, "%", values, None, note))
-    return made
+            label = f"network's part of the mean latency, {name}, at {words}"
+            result.append(measured_row("13", label, "%", values, None, note))
+    return result
 
 
 def size_rows(results: Results) -> list[Row]:
     """Figure 21: load-tolerance by size."""
-    found, made = [_sizes(served) for served in results.outcomes[RACK]], []
+    outcome, result = [_sizes(served) for served in results.outcomes[RACK]], []
     for name in paper.FILES:
         for size in ("10kB to 100kB", "100kB to 1MB", "1MB to 10MB"):
             of_paper = name == "file-read" and size in paper.SIZES
-            known = paper.SIZES[size] if of_paper else None
-            note = (_FIFO if known else f"the paper: not reached; {_FIFO}") if of_paper else ""
-            made += _tolerance("21", found, (name, size), 2.0, known, note)
-    return made
+            paper_value = paper.SIZES[size] if of_paper else None
+            note = (_FIFO if paper_value else f"the paper: not reached; {_FIFO}") if of_paper else ""
+            result += _tolerance("21", outcome, (name, size), 2.0, paper_value, note)
+    return result
 
 
 def class_rows(results: Results) -> list[Row]:
     """Figure 22: load-tolerance by class of service."""
-    found, made = [_classes(served) for served in results.outcomes[BY_CLASS]], []
+    outcome, result = [_classes(served) for served in results.outcomes[BY_CLASS]], []
     for name in paper.FILES:
-        for of_class in plant.CLASSES:
+        for of_class in rack_storage.CLASSES:
             note = (
                 "the paper: PC above NC, in a figure without numbers; links serve PC first; by weights of 8:4"
             )
             note += f" links are full at {75 if of_class == 'PC' else 150} %"
-            made += _tolerance("22", found, (name, of_class, "100kB to 1MB"), 2.0, None, note)
-    return made
+            result += _tolerance("22", outcome, (name, of_class, "100kB to 1MB"), 2.0, None, note)
+    return result
 
 
 def medium_rows(results: Results) -> list[Row]:
     """Figure 23: reads of SSDs and of memory."""
-    found, made = [_media(served) for served in results.outcomes[RACK]], []
+    outcome, result = [_media(served) for served in results.outcomes[RACK]], []
     for name, (tolerance, hotspot) in paper.MEDIA.items():
-        made += _tolerance("23", found, (name,), 2.0, tolerance, _BURSTS)
-        made.append(_hotspot("23", found, (name,), hotspot, _BURSTS))
-    return made
+        result += _tolerance("23", outcome, (name,), 2.0, tolerance, _BURSTS)
+        result.append(_hotspot("23", outcome, (name,), hotspot, _BURSTS))
+    return result
 
 
 def aggregation_rows(results: Results) -> list[Row]:
     """Figure 11: an aggregation and its parts."""
-    found = [_aggregation(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
-    made = []
-    for name, known in paper.AGGREGATION.items():
-        made += _tolerance("11", found, (name,), 1.5, known, _BURSTS)
-    return made
+    outcome = [_aggregation(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
+    result = []
+    for name, paper_value in paper.AGGREGATION.items():
+        result += _tolerance("11", outcome, (name,), 1.5, paper_value, _BURSTS)
+    return result
 
 
 def table_rows(results: Results) -> list[Row]:
     """Table 1 and figure 12a: queries."""
-    found = [_queries(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
-    made = []
+    outcome = [_queries(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
+    result = []
     for of in BENCHMARKS:
         low, high, hotspot = paper.QUERIES[of.name]
-        made += _tolerance("table-1", found, (of.name,), 1.5, low, of.note)
+        result += _tolerance("table-1", outcome, (of.name,), 1.5, low, of.note)
         note = of.note if high else f"the paper: not reached; {of.note}"
-        made += _tolerance("table-1", found, (of.name,), 2.0, high, note)
-        made.append(_hotspot("table-1", found, (of.name,), hotspot, of.note))
-    return made
+        result += _tolerance("table-1", outcome, (of.name,), 2.0, high, note)
+        result.append(_hotspot("table-1", outcome, (of.name,), hotspot, of.note))
+    return result
 
 
 def ratio_rows(results: Results) -> list[Row]:
     """Figure 12b: hotspot-inflation by compute ratio."""
-    found = [_ratios(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
-    made = []
+    outcome = [_ratios(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
+    result = []
     for of in BENCHMARKS:
         for ratio in RATIOS:
             kind = (of.name, _nominal(ratio))
-            rows = _there([_row(one, "hotspot-inflation", None, kind) for one in found])
-            values = _there([row["value"] for row in rows])
+            rows = _present([_row(one, "hotspot-inflation", None, kind) for one in outcome])
+            values = _present([row["value"] for row in rows])
             is_paper = (of.name, ratio) == ("shuffle-flush", paper.FLUSH_RATIO)
-            known = paper.FLUSH_INFLATION if is_paper else None
-            said = f"hotspot-inflation at 75 %, {of.name}, compute ratio {ratio:g}"
-            made.append(measured("12b", said, "x", values, known, of.note if is_paper else ""))
-    return made
+            paper_value = paper.FLUSH_INFLATION if is_paper else None
+            label = f"hotspot-inflation at 75 %, {of.name}, compute ratio {ratio:g}"
+            result.append(measured_row("12b", label, "x", values, paper_value, of.note if is_paper else ""))
+    return result
 
 
 def picture(name: str, tables: str, results: Results, _: Sequence[Row]) -> "Figure":
@@ -139,51 +139,53 @@ def picture(name: str, tables: str, results: Results, _: Sequence[Row]) -> "Figu
         results: Results of the runs.
     """
     of = BY_CLASS if tables == "classes" else RACK
-    return forms.FORMS[name].draw(TABLES[tables](racks.joined(results.outcomes[of])))
+    return impact_figures.FORMS[name].draw(TABLES[tables](racks.join(results.outcomes[of])))
 
 
 def _tolerance(
     figure: str,
-    found: Sequence[forms.Tables],
+    results: Sequence[impact_figures.Tables],
     kind: tuple[str, ...],
     factor: float,
-    known: float | None,
+    paper_value: float | None,
     note: str,
 ) -> list[Row]:
-    rows = _there([_row(one, "load-tolerance", factor, kind) for one in found])
+    rows = _present([_row(one, "load-tolerance", factor, kind) for one in results])
     never = any(row["value"] is None for row in rows)
     note = "; ".join(filter(None, [note, _NEVER if never else ""]))
-    said = f"load-tolerance at {factor:g}x, {', '.join(kind)}"
+    label = f"load-tolerance at {factor:g}x, {', '.join(kind)}"
     shares = [100 * (row["judged_to"] if row["value"] is None else row["value"]) for row in rows]
-    return [measured(figure, said, "%", shares, known, note)]
+    return [measured_row(figure, label, "%", shares, paper_value, note)]
 
 
 def _hotspot(
     figure: str,
-    found: Sequence[forms.Tables],
+    results: Sequence[impact_figures.Tables],
     kind: tuple[str, ...],
-    known: float | None,
+    paper_value: float | None,
     note: str,
     part: str = "total",
 ) -> Row:
-    rows = _there([_row(one, "hotspot-inflation", None, kind, part) for one in found])
-    values = _there([row["value"] for row in rows])
+    rows = _present([_row(one, "hotspot-inflation", None, kind, part) for one in results])
+    values = _present([row["value"] for row in rows])
     words = ", network's part" if part == "network" else ""
-    return measured(figure, f"hotspot-inflation at 75 %, {', '.join(kind)}{words}", "x", values, known, note)
+    return measured_row(
+        figure, f"hotspot-inflation at 75 %, {', '.join(kind)}{words}", "x", values, paper_value, note
+    )
 
 
 def _row(
-    of: forms.Tables, figure: str, factor: float | None, kind: tuple[str, ...], part: str = "total"
+    of: impact_figures.Tables, figure: str, factor: float | None, kind: tuple[str, ...], part: str = "total"
 ) -> dict[str, Any] | None:
     keys = of.tolerance.column_names[: len(kind)]
     return of.figures(figure, factor, keys, part).get(kind)
 
 
-def _there(values: Sequence[Any]) -> list[Any]:
+def _present(values: Sequence[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def _network_share(of: forms.Tables, name: str, low: float, high: float) -> list[float]:
+def _network_share(of: impact_figures.Tables, name: str, low: float, high: float) -> list[float]:
     """Percent of the latency on the network, between two utilizations."""
     sums = {"network": 0.0, "total": 0.0}
     for row in of.buckets.to_pylist():
@@ -192,27 +194,31 @@ def _network_share(of: forms.Tables, name: str, low: float, high: float) -> list
     return [100 * sums["network"] / sums["total"]] if sums["total"] else []
 
 
-def _files(served: Served) -> forms.Tables:
+def _files(served: ServedOperations) -> impact_figures.Tables:
     rows = racks.logs(served)
-    return racks.inflation(served, _chosen(rows, "hdd", plant.CHUNK), forms.FORMS["13"].by)
-
-
-def _sizes(served: Served) -> forms.Tables:
-    return racks.inflation(served, _chosen(racks.logs(served), "hdd"), forms.FORMS["21"].by)
-
-
-def _classes(served: Served) -> forms.Tables:
-    return racks.inflation(served, racks.logs(served), forms.FORMS["22"].by, WEIGHTS)
-
-
-def _media(served: Served) -> forms.Tables:
-    rows = _chosen(racks.logs(served), None, plant.CHUNK)
     return racks.inflation(
-        served, rows.filter(compute.equal(rows["operation"], "file-read")), forms.FORMS["23"].by
+        served, _matching_rows(rows, "hdd", rack_storage.CHUNK), impact_figures.FORMS["13"].by
     )
 
 
-def _chosen(rows: pyarrow.Table, medium: str | None, sizes: tuple[int, int] | None = None) -> pyarrow.Table:
+def _sizes(served: ServedOperations) -> impact_figures.Tables:
+    return racks.inflation(served, _matching_rows(racks.logs(served), "hdd"), impact_figures.FORMS["21"].by)
+
+
+def _classes(served: ServedOperations) -> impact_figures.Tables:
+    return racks.inflation(served, racks.logs(served), impact_figures.FORMS["22"].by, WEIGHTS)
+
+
+def _media(served: ServedOperations) -> impact_figures.Tables:
+    rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
+    return racks.inflation(
+        served, rows.filter(compute.equal(rows["operation"], "file-read")), impact_figures.FORMS["23"].by
+    )
+
+
+def _matching_rows(
+    rows: pyarrow.Table, medium: str | None, sizes: tuple[int, int] | None = None
+) -> pyarrow.Table:
     if medium:
         rows = rows.filter(compute.equal(rows["medium"], medium))
     if sizes:
@@ -221,9 +227,9 @@ def _chosen(rows: pyarrow.Table, medium: str | None, sizes: tuple[int, int] | No
     return rows
 
 
-def _aggregation(served: Served, seed: int = 0) -> forms.Tables:
+def _aggregation(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
     """Parts by the paper's names: writes of a shuffle end in memory, as those of files do."""
-    rows = _chosen(racks.logs(served), None, plant.CHUNK)
+    rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
     parts = {("file-read", "hdd"): "chunk-read", ("file-read", "ram"): "shuffle-read"}
     parts |= {("file-write", "hdd"): "shuffle-write"}
     kinds = zip(rows["operation"].to_pylist(), rows["medium"].to_pylist(), strict=True)
@@ -231,25 +237,25 @@ def _aggregation(served: Served, seed: int = 0) -> forms.Tables:
     rows = rows.set_column(rows.column_names.index("operation"), "operation", pyarrow.array(names))
     rows = rows.filter(compute.is_valid(rows["operation"])).select(_COLUMNS)
     (benchmark,) = (one for one in BENCHMARKS if one.name == "aggregation")
-    query = _asked(served, seed, {benchmark.name: (benchmark, benchmark.compute)}).select(_COLUMNS)
-    return racks.inflation(served, pyarrow.concat_tables([rows, query]), forms.FORMS["11"].by)
+    query = _request_times(served, seed, {benchmark.name: (benchmark, benchmark.compute)}).select(_COLUMNS)
+    return racks.inflation(served, pyarrow.concat_tables([rows, query]), impact_figures.FORMS["11"].by)
 
 
 _COLUMNS = ["t_ms", "latency_s", "operation", "links"]
 
 
-def _queries(served: Served, seed: int = 0) -> forms.Tables:
-    asked = {one.name: (one, one.compute) for one in BENCHMARKS}
-    return racks.inflation(served, _asked(served, seed, asked), forms.FORMS["12a"].by)
+def _queries(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
+    request = {one.name: (one, one.compute) for one in BENCHMARKS}
+    return racks.inflation(served, _request_times(served, seed, request), impact_figures.FORMS["12a"].by)
 
 
-def _ratios(served: Served, seed: int = 0) -> forms.Tables:
+def _ratios(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
     """Split by the compute ratio on idle links: a hot link lowers that of the same query."""
     parts = []
     for ratio in RATIOS:
-        rows = _asked(served, seed, {one.name: (one, ratio) for one in BENCHMARKS})
+        rows = _request_times(served, seed, {one.name: (one, ratio) for one in BENCHMARKS})
         parts.append(rows.append_column("compute_ratio", pyarrow.array(numpy.full(len(rows), ratio))))
-    return racks.inflation(served, pyarrow.concat_tables(parts), forms.FORMS["12b"].by)
+    return racks.inflation(served, pyarrow.concat_tables(parts), impact_figures.FORMS["12b"].by)
 
 
 def _nominal(ratio: float) -> str:
@@ -257,9 +263,11 @@ def _nominal(ratio: float) -> str:
     return f"{ratio:g} to {ratio + 0.1:g}" if ratio < 0.85 else "0.9 to 1"
 
 
-def _asked(served: Served, seed: int, queries: Mapping[str, tuple[Any, float]]) -> pyarrow.Table:
+def _request_times(
+    served: ServedOperations, seed: int, queries: Mapping[str, tuple[Any, float]]
+) -> pyarrow.Table:
     """Latencies of queries, a number of each in each interval."""
-    worker, length = Worker(served), plant.INTERVAL_S
+    worker, length = Worker(served), rack_storage.INTERVAL_S
     intervals = numpy.repeat(numpy.arange(len(served.level)), QUERIES)
     parts = []
     for number, (name, (benchmark, ratio)) in enumerate(queries.items()):

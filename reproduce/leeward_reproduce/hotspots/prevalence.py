@@ -24,7 +24,7 @@ from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots import fleet, paper
 from leeward_reproduce.hotspots.sweeps import CHUNKS_LOADS, CHUNKS_PAIR, HERE, PILOT_PAIR, STORAGE
 from leeward_reproduce.links import samples
-from leeward_reproduce.rows import Row, measured, reference
+from leeward_reproduce.rows import Row, measured_row, reference_row
 from leeward_reproduce.sweeps import Cells
 
 if TYPE_CHECKING:
@@ -54,15 +54,15 @@ def section_rows(results: Results) -> list[Row]:
     cells, rates, upwards = results[PILOT_PAIR], list[float](), list[float]()
     for seed in cells.seeds:
         every = _cell(cells, seed)
-        found = hot.by_cross_section(every, hot.histogram(every, Settings())).to_pylist()
-        tors = {row["direction"]: row for row in found if row["cross_section"] == hot.TOR}
+        outcome = hot.by_cross_section(every, hot.histogram(every, Settings())).to_pylist()
+        tors = {row["direction"]: row for row in outcome if row["cross_section"] == hot.TOR}
         count = sum(row["hot"] for row in tors.values())
         rates.append(100 * count / sum(row["intervals"] for row in tors.values()))
         upwards += [100 * tors["up"]["hot"] / count] if count else []
-    said = "hot link-intervals of ToRs, borg"
+    label = "hot link-intervals of ToRs, borg"
     return [
-        measured("3", said, "%", rates, None, "the paper's axis has no numbers"),
-        reference("3", "of these upwards", "%", upwards, paper.HALVES, _REFERENCE),
+        measured_row("3", label, "%", rates, None, "the paper's axis has no numbers"),
+        reference_row("3", "of these upwards", "%", upwards, paper.HALVES, _REFERENCE),
         *fleet.section_rows(results),
     ]
 
@@ -71,22 +71,22 @@ def _durations(cells: Cells, seed: int) -> Floats:
     """Duration of each hotspot, in seconds."""
     every = _cell(cells, seed)
     runs = every.samples.engine.arrow(durations.runs(every, durations.hot_intervals(every, Settings())))
-    made: Floats = compute.subtract(runs["end_ms"], runs["start_ms"]).to_numpy() / 1000
-    return made
+    result: Floats = compute.subtract(runs["end_ms"], runs["start_ms"]).to_numpy() / 1000
+    return result
 
 
 def duration_rows(results: Results) -> list[Row]:
     """Figure 4: durations of hot links."""
-    cells, made = results[PILOT_PAIR], []
+    cells, result = results[PILOT_PAIR], []
     lasted = [_durations(cells, seed) for seed in cells.seeds]
     for words, (low, high) in _BOUNDS_S.items():
         values = [100 * float(((one >= low) & (one < high)).mean()) for one in lasted if len(one)]
-        made.append(
-            reference(
+        result.append(
+            reference_row(
                 "4", f"hotspots that last {words}, borg", "%", values, paper.DURATIONS[words], _REFERENCE
             )
         )
-    return made
+    return result
 
 
 def kind_rows(results: Results) -> list[Row]:
@@ -103,7 +103,7 @@ def kind_rows(results: Results) -> list[Row]:
             counts[kind] += [100 * count / total] if total else []
     note = f"intervals of 30 s, storage's traffic alone, as many disk racks as mixed ones; {_REFERENCE}"
     return [
-        reference(
+        reference_row(
             "5",
             f"share of hot link-intervals, {kind} racks, uniform",
             "%",
@@ -151,10 +151,10 @@ def crowding_rows(results: Results) -> list[Row]:
     """Figure 8: network-intensive tasks for each unit of bandwidth, against utilization."""
     cells = results[PILOT_PAIR]
     pairs = [_crowding(cells, seed) for seed in cells.seeds]
-    found = [correlation(x.tolist(), y.tolist()) for x, y in pairs]
-    said = "network-intensive tasks per Gb/s and utilization of ToRs: Pearson's r over racks, borg"
+    outcome = [correlation(x.tolist(), y.tolist()) for x, y in pairs]
+    label = "network-intensive tasks per Gb/s and utilization of ToRs: Pearson's r over racks, borg"
     note = "the paper: a clear correlation, without a number"
-    return [measured("8", said, "", [one[0] for one in found if one], None, note)]
+    return [measured_row("8", label, "", [one[0] for one in outcome if one], None, note)]
 
 
 def provision_rows(_: Results) -> list[Row]:
@@ -169,8 +169,8 @@ def provision_rows(_: Results) -> list[Row]:
         if row["kind"] == "disk" and row["normalized"] is not None
     ]
     note = f"of the cluster that chunks are placed on, made as uneven on purpose; {_REFERENCE}"
-    said = "uplink over disk capacity, largest over smallest, disk racks"
-    return [reference("9", said, "x", [max(shares) / min(shares)], paper.WIDEST_RACK, note)]
+    label = "uplink over disk capacity, largest over smallest, disk racks"
+    return [reference_row("9", label, "x", [max(shares) / min(shares)], paper.WIDEST_RACK, note)]
 
 
 def lasting(results: Results, _: Sequence[Row]) -> "Figure":

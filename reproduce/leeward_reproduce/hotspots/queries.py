@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy
 
 from leeward._arrays import Floats, Ints
-from leeward_reproduce.hotspots.plant import Served
+from leeward_reproduce.hotspots.rack_storage import ServedOperations
 from leeward_reproduce.hotspots.racks import utilization
 
 BASE_S = 1.0
@@ -67,7 +67,7 @@ BENCHMARKS = (
 class Worker:
     """Times of storage operations by the utilization of the link, from one experiment."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: ServedOperations) -> None:
         """Takes the results of the simulator."""
         self._served = served
         self._pools: dict[tuple[str, int], tuple[Floats, Floats]] = {}
@@ -93,15 +93,15 @@ class Worker:
         """For each utilization an interval with the link in the same bucket, or else the nearest."""
         seen = self._utilization[way]
         bucket = (seen / BUCKET).astype(numpy.int64)
-        wanted = (numpy.minimum(loads, 1 - 1e-9) / BUCKET).astype(numpy.int64)
-        made = numpy.zeros(len(loads), dtype=numpy.int64)
-        for one in numpy.unique(wanted):
+        needed = (numpy.minimum(loads, 1 - 1e-9) / BUCKET).astype(numpy.int64)
+        result = numpy.zeros(len(loads), dtype=numpy.int64)
+        for one in numpy.unique(needed):
             there = numpy.flatnonzero(bucket == one)
             if not len(there):
                 there = numpy.array([numpy.argmin(numpy.abs(seen - (one + 0.5) * BUCKET))])
-            mine = wanted == one
-            made[mine] = there[random.integers(0, len(there), int(mine.sum()))]
-        return made
+            mine = needed == one
+            result[mine] = there[random.integers(0, len(there), int(mine.sum()))]
+        return result
 
     def storage_s(
         self, of: Benchmark, ratio: float, reads: Ints, writes: Ints, random: numpy.random.Generator
@@ -134,6 +134,6 @@ class Worker:
             latency, part = self._pool(name, int(interval))
             mine = numpy.flatnonzero(intervals == interval)
             if len(latency):
-                drawn = random.integers(0, len(latency), (len(mine), count))
-                total[mine], network[mine] = latency[drawn].sum(axis=1), part[drawn].sum(axis=1)
+                workloads = random.integers(0, len(latency), (len(mine), count))
+                total[mine], network[mine] = latency[workloads].sum(axis=1), part[workloads].sum(axis=1)
         return total, network

@@ -14,8 +14,8 @@ from leeward._arrays import Floats
 from leeward.impact import Settings, measure, tables
 from leeward.telemetry import Engine, Samples
 from leeward_reproduce.figures import Experiment
-from leeward_reproduce.hotspots import forms, plant
-from leeward_reproduce.hotspots.plant import CHUNK, CLASSES, Operation, Served
+from leeward_reproduce.hotspots import impact_figures, rack_storage
+from leeward_reproduce.hotspots.rack_storage import CHUNK, CLASSES, Operation, ServedOperations
 from leeward_reproduce.links import START_MS
 
 SHORT_LEVELS = (0.025, 0.475, 0.775, 0.975)
@@ -31,23 +31,23 @@ _BY_CLASS = (Operation("hdd-read", "read", "hdd", CHUNK, 5), Operation("hdd-writ
 _READS = (Operation("hdd-read", "read", "hdd", CHUNK, 10),)
 
 
-def _rack(seed: int, short: bool) -> Served:
-    return plant.serve(seed, 1 if short else INTERVALS, levels=_levels(short))
+def _rack(seed: int, short: bool) -> ServedOperations:
+    return rack_storage.serve(seed, 1 if short else INTERVALS, levels=_levels(short))
 
 
-def _classes(seed: int, short: bool) -> Served:
-    return plant.serve(seed, 1, levels=_levels(short), operations=_BY_CLASS, classes=True)
+def _classes(seed: int, short: bool) -> ServedOperations:
+    return rack_storage.serve(seed, 1, levels=_levels(short), operations=_BY_CLASS, classes=True)
 
 
-def _uneven(seed: int, short: bool) -> dict[float, Served]:
+def _uneven(seed: int, short: bool) -> dict[float, ServedOperations]:
     return {
-        bps: plant.serve(seed, 1, levels=_levels(short), link_bps=bps, operations=_READS)
+        bps: rack_storage.serve(seed, 1, levels=_levels(short), link_bps=bps, operations=_READS)
         for bps in CAPACITIES_BPS
     }
 
 
 def _levels(short: bool) -> Sequence[float]:
-    return SHORT_LEVELS if short else plant.LEVELS
+    return SHORT_LEVELS if short else rack_storage.LEVELS
 
 
 RACK = Experiment("rack", _rack)
@@ -58,14 +58,14 @@ UNEVEN = Experiment("uneven", _uneven)
 """HDD reads from racks of each class of uplink."""
 
 
-def utilization(served: Served, way: str) -> Floats:
+def utilization(served: ServedOperations, way: str) -> Floats:
     """Utilization of the link in each interval and direction, 0 to 1; all classes together."""
     carried = sum(bits for name, bits in served.carried.items() if name.split()[-1] == way)
-    made: Floats = numpy.asarray(carried) / plant.INTERVAL_S / served.link_bps
-    return made
+    result: Floats = numpy.asarray(carried) / rack_storage.INTERVAL_S / served.link_bps
+    return result
 
 
-def joined(parts: Sequence[Served]) -> Served:
+def join(parts: Sequence[ServedOperations]) -> ServedOperations:
     """Several experiments, one after the other."""
     intervals = [len(part.level) for part in parts]
     before = [sum(intervals[:at]) for at in range(len(parts))]
@@ -74,7 +74,7 @@ def joined(parts: Sequence[Served]) -> Served:
         return numpy.concatenate([getattr(part, name) for part in parts])
 
     interval = [part.interval + at for part, at in zip(parts, before, strict=True)]
-    end = [part.end_s + plant.INTERVAL_S * at for part, at in zip(parts, before, strict=True)]
+    end = [part.end_s + rack_storage.INTERVAL_S * at for part, at in zip(parts, before, strict=True)]
     columns = ("operation", "bytes", "storage_s", "network_s", "level")
     ways = parts[0].carried
     return replace(
@@ -86,7 +86,7 @@ def joined(parts: Sequence[Served]) -> Served:
     )
 
 
-def logs(served: Served) -> pyarrow.Table:
+def logs(served: ServedOperations) -> pyarrow.Table:
     """Operations in the form of a file of latencies, with the links that each crossed.
 
     `operation` is `file-read` or `file-write`, and `medium` that of the file: writes are of HDDs, though they
@@ -111,11 +111,11 @@ def logs(served: Served) -> pyarrow.Table:
     )
 
 
-def telemetry(served: Served, engine: Engine, of_class: str | None = None) -> Samples:
+def telemetry(served: ServedOperations, engine: Engine, of_class: str | None = None) -> Samples:
     """Load of the rack's link; of one class of service, if one is named."""
-    links = plant.cluster(served.link_bps).links()
+    links = rack_storage.cluster(served.link_bps).links()
     number = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
-    ends = START_MS + 1000 * plant.INTERVAL_S * (1 + numpy.arange(len(served.level)))
+    ends = START_MS + 1000 * rack_storage.INTERVAL_S * (1 + numpy.arange(len(served.level)))
     parts = []
     for way in ("up", "down"):
         name = way if of_class is None else f"{of_class} {way}"
@@ -127,21 +127,21 @@ def telemetry(served: Served, engine: Engine, of_class: str | None = None) -> Sa
         {
             "link": pyarrow.array(numpy.repeat([link for link, _ in parts], count), "int32"),
             "t_ms": numpy.tile(ends, len(parts)),
-            "span_ms": numpy.full(count * len(parts), 1000 * plant.INTERVAL_S),
+            "span_ms": numpy.full(count * len(parts), 1000 * rack_storage.INTERVAL_S),
             "bits": numpy.concatenate([bits for _, bits in parts]),
             "capacity_bps": numpy.full(count * len(parts), int(served.link_bps)),
         }
     )
-    racks = plant.cluster(served.link_bps).rack_table()
-    return Samples(engine, engine.table(table), links, racks, 1000 * plant.INTERVAL_S)
+    racks = rack_storage.cluster(served.link_bps).rack_table()
+    return Samples(engine, engine.table(table), links, racks, 1000 * rack_storage.INTERVAL_S)
 
 
 def inflation(
-    served: Served,
+    served: ServedOperations,
     rows: pyarrow.Table,
     by: Sequence[str],
     weights: Mapping[str, int] | None = None,
-) -> forms.Tables:
+) -> impact_figures.Tables:
     """Latencies joined with the telemetry, as by `leeward impact --by`.
 
     Args:
@@ -157,8 +157,8 @@ def inflation(
         path = Path(folder) / "latencies.parquet"
         parquet.write_table(rows, path)
         if weights is None:
-            made = measure(path, telemetry(served, engine), settings)
+            result = measure(path, telemetry(served, engine), settings)
         else:
             by_class = {name: telemetry(served, engine, name) for name in CLASSES}
-            made = measure(path, by_class, settings, weights=weights)
-    return forms.Tables(tables.buckets(made), tables.tolerance(made))
+            result = measure(path, by_class, settings, weights=weights)
+    return impact_figures.Tables(tables.buckets(result), tables.tolerance(result))

@@ -42,33 +42,33 @@ def classes(path: Path) -> dict[str, int]:
     of_kind = list(zip(table["kind"], table["name"], table["capacity"], strict=True))
     storing = {_rack(name) for kind, name, _ in of_kind if kind == "device"}
     uplinks = {name.removesuffix(":uplink"): bps for kind, name, bps in of_kind if kind == "rack_uplink"}
-    kept = {rack: bps for rack, bps in uplinks.items() if rack in storing}
-    guideline = sum(kept.values()) / len(kept)
-    over = {rack: bps / guideline for rack, bps in kept.items()}
+    remaining = {rack: bps for rack, bps in uplinks.items() if rack in storing}
+    guideline = sum(remaining.values()) / len(remaining)
+    over = {rack: bps / guideline for rack, bps in remaining.items()}
     return {rack: 0 if share > 1 + WITHIN else 2 if share < 1 - WITHIN else 1 for rack, share in over.items()}
 
 
 def reads(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
     """The reads that ended after the warm-up."""
-    table = _ended(cells.table("reads", policy, seed, value))
+    table = _finished_rows(cells.table("reads", policy, seed, value))
     several = compute.list_value_length(table["chunks"]).to_numpy()
     whole, degraded = table.filter(several == 0), table.filter(several > 0)
     links = cells.table("links", policy, seed, value)
     hosts = pyarrow.chunked_array([*whole["holder"].chunks, *compute.list_flatten(degraded["chunks"]).chunks])
     count = numpy.concatenate([numpy.ones(len(whole), dtype=int), several[several > 0]])
-    asked = pyarrow.concat_tables([whole, degraded])
-    return _requests(links, classes(cluster), "uplink", hosts, count, asked, "asked_s")
+    request = pyarrow.concat_tables([whole, degraded])
+    return _requests(links, classes(cluster), "uplink", hosts, count, request, "asked_s")
 
 
 def writes(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
     """The chunks of blocks that were written after the warm-up."""
-    table = _ended(cells.table("blocks", policy, seed, value))
+    table = _finished_rows(cells.table("blocks", policy, seed, value))
     links = cells.table("links", policy, seed, value)
     hosts, count = compute.list_flatten(table["hosts"]), compute.list_value_length(table["hosts"]).to_numpy()
     return _requests(links, classes(cluster), "downlink", hosts, count, table, "placed_s")
 
 
-def _ended(table: pyarrow.Table) -> pyarrow.Table:
+def _finished_rows(table: pyarrow.Table) -> pyarrow.Table:
     return table.filter(compute.is_valid(table["finished_s"]))
 
 
@@ -91,11 +91,11 @@ def _requests(
     ours = position >= 0
     load[position[ours], at[ours]] = links["utilization"].to_numpy()[ours]
     racks = _positions(hosts, lambda host: rack.get(_rack(host), -1))
-    asked, finished = (numpy.repeat(table[name].to_numpy(), count) for name in (since, "finished_s"))
-    begin = numpy.floor((asked - first) / window).astype(int)
+    request, finished = (numpy.repeat(table[name].to_numpy(), count) for name in (since, "finished_s"))
+    begin = numpy.floor((request - first) / window).astype(int)
     end = numpy.minimum(numpy.floor((finished - first) / window).astype(int), load.shape[1] - 1)
-    wanted = (begin >= 0) & (begin < load.shape[1]) & (racks >= 0)
-    racks, begin, end = racks[wanted], begin[wanted], end[wanted]
+    needed = (begin >= 0) & (begin < load.shape[1]) & (racks >= 0)
+    racks, begin, end = racks[needed], begin[needed], end[needed]
     highest = load[racks, begin]
     for more in range(1, min(int((end - begin).max(initial=0)), LONGEST) + 1):
         later = numpy.minimum(begin + more, numpy.maximum(end, begin))
@@ -106,8 +106,8 @@ def _requests(
 def _positions(names: pyarrow.ChunkedArray, of: Callable[[str], int]) -> Ints:
     """A number for each name, looked up once for each name."""
     coded = names.dictionary_encode().combine_chunks()
-    known = numpy.array([of(name) for name in coded.dictionary.to_pylist()], dtype=numpy.int64)
-    return known[coded.indices.to_numpy()] if len(coded) else numpy.empty(0, dtype=numpy.int64)
+    paper_value = numpy.array([of(name) for name in coded.dictionary.to_pylist()], dtype=numpy.int64)
+    return paper_value[coded.indices.to_numpy()] if len(coded) else numpy.empty(0, dtype=numpy.int64)
 
 
 def _rack(host: str) -> str:

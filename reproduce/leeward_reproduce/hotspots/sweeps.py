@@ -43,7 +43,7 @@ INCIDENTS = HERE / "incidents"
 UPLINKS_FILE = INCIDENTS / "halved-uplinks.yaml"
 
 
-def _told() -> str:
+def _notice_periods() -> str:
     """Events of the first incident, as the scheduler sees them."""
     events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
     return str(yaml.safe_dump([event | {"told": True} for event in events], default_flow_style=True))
@@ -52,7 +52,7 @@ def _told() -> str:
 IN_CELL = ("borg", "utp")
 UPLINKS = Sweep("uplinks", UPLINKS_FILE, IN_CELL, tables=True, whole=True)
 UPLINKS_TOLD = Sweep(
-    "uplinks-told", UPLINKS_FILE, IN_CELL, fixed=(("events", _told()),), tables=True, whole=True
+    "uplinks-told", UPLINKS_FILE, IN_CELL, fixed=(("events", _notice_periods()),), tables=True, whole=True
 )
 UPLINKS_WHOLE = Sweep(
     "uplinks-whole", UPLINKS_FILE, IN_CELL, fixed=(("events", "[]"),), tables=True, whole=True

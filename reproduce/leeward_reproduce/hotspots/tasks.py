@@ -13,8 +13,8 @@ from leeward_reproduce.hotspots.sweeps import (
     PILOT_STRICT,
     STRICT,
 )
-from leeward_reproduce.hotspots.windows import Window, change, change_of, half, paired, run, students
-from leeward_reproduce.rows import Row, computed, measured
+from leeward_reproduce.hotspots.windows import Window, change, change_of, half, paired_interval, run, students
+from leeward_reproduce.rows import Row, computed_row, measured_row
 from leeward_reproduce.sweeps import Cells
 
 FLEET_SWEEPS = (FLEET,)
@@ -56,16 +56,16 @@ def _same(cells: Cells, before: str, after: str) -> Pairs:
 
 def fleet_rows(results: Results) -> list[Row]:
     """Figure 15: hot compute ToRs of a fleet."""
-    fleet, made = results[FLEET], []
+    fleet, result = results[FLEET], []
     by_load = {load: windows(fleet, "borg", "utp", value=load) for load in FLEET_LOADS}
     sums = [
         tuple(sum(pair[at].mean("hot") for pair in pairs) for at in (0, 1))
         for pairs in zip(*by_load.values(), strict=True)
     ]
-    said = "ToRs hot outbound, all cells: change of the mean, borg to utp"
+    label = "ToRs hot outbound, all cells: change of the mean, borg to utp"
     note = "the fleet is cells under three loads; the paper does not describe its own"
     values = _flat([change_of(before, after) for before, after in sums])
-    made.append(measured("15", said, "%", values, paper.FLEET_HOT_TORS, note))
+    result.append(measured_row("15", label, "%", values, paper.FLEET_HOT_TORS, note))
     both = [
         [
             sum(run(fleet, policy, seed, load).mean("hot") for load in FLEET_LOADS)
@@ -75,56 +75,60 @@ def fleet_rows(results: Results) -> list[Row]:
     ]
     values = _flat([change_of(before, after) for before, after in both])
     note = "means of whole runs, with the same tasks under both; ours"
-    made.append(measured("15", f"{said}, same tasks", "%", values, None, note))
+    result.append(measured_row("15", f"{label}, same tasks", "%", values, None, note))
     for load, pairs in by_load.items():
         words = f"at a load of {float(load):.0%}"
         values = [before.mean("hot") for before, _ in pairs]
-        made.append(measured("15", f"ToRs hot outbound under borg, {words}", "%", values))
+        result.append(measured_row("15", f"ToRs hot outbound under borg, {words}", "%", values))
         values = _flat([change_of(before.mean("hot"), after.mean("hot")) for before, after in pairs])
         if values:
-            made.append(measured("15", f"ToRs hot outbound: change of the mean, {words}", "%", values))
-    return made
+            result.append(measured_row("15", f"ToRs hot outbound: change of the mean, {words}", "%", values))
+    return result
 
 
 def pilot_rows(results: Results) -> list[Row]:
     """Figure 16 and table 2: one cell before and after UTP."""
-    pilot, made = results[PILOT], []
+    pilot, result = results[PILOT], []
     pairs = windows(pilot, "borg", "utp")
-    made += _changes("table-2", "borg to utp", pairs, _TABLE_2, _TWO_WINDOWS)
-    made += _changes("table-2", "borg to utp, same tasks", _same(pilot, "borg", "utp"), _TABLE_2, _ONE_WINDOW)
-    made += _significance("table-2", tuple(_TABLE_2), pairs, pilot, ("borg", "utp"))
+    result += _changes("table-2", "borg to utp", pairs, _TABLE_2, _TWO_WINDOWS)
+    result += _changes(
+        "table-2", "borg to utp, same tasks", _same(pilot, "borg", "utp"), _TABLE_2, _ONE_WINDOW
+    )
+    result += _significance("table-2", tuple(_TABLE_2), pairs, pilot, ("borg", "utp"))
     grown = windows(pilot, "borg", "utp", results[PILOT_GROWN])
     note = "the growth that the paper's cell saw, put in"
-    made += _changes("table-2", "borg to utp with 10.9 % more traffic", grown, _TABLE_2, note)
+    result += _changes("table-2", "borg to utp with 10.9 % more traffic", grown, _TABLE_2, note)
     for at, policy in ((0, "borg"), (1, "utp")):
         values = [float(pair[at].mean("p98")) for pair in pairs]
         note = f"the paper: below {paper.THRESHOLD:g} %" if policy == "utp" else ""
-        made.append(measured("table-2", f"{_WORDS['p98']} under {policy}, mean", "%", values, None, note))
-    return made
+        result.append(
+            measured_row("table-2", f"{_WORDS['p98']} under {policy}, mean", "%", values, None, note)
+        )
+    return result
 
 
 def moves_rows(results: Results) -> list[Row]:
     """Figures 17 and 18, and table 3: reactive alone, and both parts."""
-    pilot, made = results[PILOT], []
+    pilot, result = results[PILOT], []
     pairs = windows(pilot, "utp-reactive", "utp")
-    made += _changes("table-3", "utp-reactive to utp", pairs, _TABLE_3, _TWO_WINDOWS)
+    result += _changes("table-3", "utp-reactive to utp", pairs, _TABLE_3, _TWO_WINDOWS)
     same = _same(pilot, "utp-reactive", "utp")
-    made += _changes("table-3", "utp-reactive to utp, same tasks", same, _TABLE_3, _ONE_WINDOW)
-    made += _significance("table-3", tuple(_TABLE_3), pairs, pilot, ("utp-reactive", "utp"))
+    result += _changes("table-3", "utp-reactive to utp, same tasks", same, _TABLE_3, _ONE_WINDOW)
+    result += _significance("table-3", tuple(_TABLE_3), pairs, pilot, ("utp-reactive", "utp"))
     factors = {"moves": paper.MOVES_FACTOR, "violations": paper.VIOLATIONS_FACTOR}
     for metric, reported in factors.items():
         values = [
             before.mean(metric) / after.mean(metric) for before, after in pairs if after.mean(metric) > 0
         ]
-        said = f"{_WORDS[metric]}: mean under utp-reactive / utp"
+        label = f"{_WORDS[metric]}: mean under utp-reactive / utp"
         note = "the paper in words, of averages; its medians are those above"
-        made.append(measured("table-3", said, "x", values, reported, note))
-    return made
+        result.append(measured_row("table-3", label, "x", values, reported, note))
+    return result
 
 
 def objectives_rows(results: Results) -> list[Row]:
     """Cost of UTP for other objectives (section 5.1: none), and cost of an objective above it."""
-    pilot, strict, made = results[PILOT], results[PILOT_STRICT], []
+    pilot, strict, result = results[PILOT], results[PILOT_STRICT], []
     for quantity, words, unit in (
         ("tasks.unplaced", "tasks that never had a host", ""),
         ("tasks.wait_s.mean", "mean wait for a host", "s"),
@@ -134,55 +138,59 @@ def objectives_rows(results: Results) -> list[Row]:
         before, after = pilot.by_seed(quantity, "borg"), pilot.by_seed(quantity, "utp")
         values = [after[seed] - before[seed] for seed in before if seed in after]
         note = "the paper: no regression of a key objective, without numbers"
-        made.append(measured("objectives", f"{words}: utp less borg", unit, values, None, note))
+        result.append(measured_row("objectives", f"{words}: utp less borg", unit, values, None, note))
     named = {"utp": "utp", STRICT: "utp, spread task by task (`spread: 0`)"}
     for metric in ("hot", "violations"):
         for policy, cells in (("utp", pilot), (STRICT, strict)):
             values = _means(cells, policy, metric)
-            made.append(measured("objectives", f"{_WORDS[metric]}: {named[policy]}", "%", values))
-    return made
+            result.append(measured_row("objectives", f"{_WORDS[metric]}: {named[policy]}", "%", values))
+    return result
 
 
 def leeward_rows(results: Results) -> list[Row]:
     """`leeward` against `utp`, on the same arrivals."""
-    pilot, leeward, made = results[PILOT], results[PILOT_LEEWARD], []
+    pilot, leeward, result = results[PILOT], results[PILOT_LEEWARD], []
     for metric in ("hot", "p98", "moves", "violations"):
         ours, theirs = _means(leeward, "leeward", metric), _means(pilot, "utp", metric)
         unit = "a day" if metric == "moves" else "%"
         # Windows of the first seeds.
         values = [one - other for one, other in zip(ours, theirs, strict=False)]
         note = "three seeds: single tasks are decided alike" if metric == "hot" else ""
-        made.append(measured("leeward", f"{_WORDS[metric]}: leeward less utp", unit, values, None, note))
-    return made
+        result.append(
+            measured_row("leeward", f"{_WORDS[metric]}: leeward less utp", unit, values, None, note)
+        )
+    return result
 
 
 def _changes(figure: str, words: str, pairs: Pairs, reported: Mapping[str, float], note: str) -> list[Row]:
     """Change of medians over days."""
-    made = []
-    for metric, known in reported.items():
+    result = []
+    for metric, paper_value in reported.items():
         values = _flat([change(before.samples(metric), after.samples(metric)) for before, after in pairs])
-        made.append(measured(figure, f"{_WORDS[metric]}: change, {words}", "%", values, known, note))
-    return made
+        result.append(
+            measured_row(figure, f"{_WORDS[metric]}: change, {words}", "%", values, paper_value, note)
+        )
+    return result
 
 
 def _significance(
     figure: str, metrics: Sequence[str], pairs: Pairs, cells: Cells, policies: tuple[str, str]
 ) -> list[Row]:
     """The paper's test on the samples of two windows, and one in pairs over seeds."""
-    made = []
+    result = []
     for metric in metrics:
-        found = [students(before.samples(metric), after.samples(metric)) for before, after in pairs]
-        share = 100 * sum(p < 0.05 for p in found) / len(found)
-        said = f"{_WORDS[metric]}: seeds with p < 0.05 by Student's t, two windows"
+        results = [students(before.samples(metric), after.samples(metric)) for before, after in pairs]
+        share = 100 * sum(p < 0.05 for p in results) / len(results)
+        label = f"{_WORDS[metric]}: seeds with p < 0.05 by Student's t, two windows"
         note = "the paper's test, on five days and five; it reports a significant change"
-        made.append(computed(figure, said, "%", share, None, note))
+        result.append(computed_row(figure, label, "%", share, None, note))
         if len(cells.seeds) > 1:
-            p = paired(*(_means(cells, policy, metric) for policy in policies))
+            p = paired_interval(*(_means(cells, policy, metric) for policy in policies))
             note = "the same tasks under both policies, means of whole runs; ours, and stronger"
-            made.append(
-                computed(figure, f"{_WORDS[metric]}: p of a paired test over seeds", "", p, None, note)
+            result.append(
+                computed_row(figure, f"{_WORDS[metric]}: p of a paired test over seeds", "", p, None, note)
             )
-    return made
+    return result
 
 
 def _means(cells: Cells, policy: str, metric: str) -> list[float]:

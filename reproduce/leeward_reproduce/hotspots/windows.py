@@ -34,8 +34,8 @@ class Window:
     def samples(self, metric: str) -> Floats:
         """One of `METRICS` in each fifth; those without a value are left out."""
         at = numpy.arange(self._count) * SAMPLES // max(self._count, 1)
-        found = self._binned(metric, at.astype(numpy.int64), SAMPLES)
-        return found[numpy.isfinite(found)]
+        results = self._binned(metric, at.astype(numpy.int64), SAMPLES)
+        return results[numpy.isfinite(results)]
 
     def hourly(self, metric: str) -> Floats:
         """The same in each hour, NaN where there is none; a part of an hour at the end is left out."""
@@ -48,8 +48,8 @@ class Window:
 
     def mean(self, metric: str) -> float:
         """The same over all of it; zero without a value."""
-        found = self._binned(metric, numpy.zeros(self._count, dtype=numpy.int64), 1)
-        return float(found[0]) if len(found) and numpy.isfinite(found[0]) else 0.0
+        results = self._binned(metric, numpy.zeros(self._count, dtype=numpy.int64), 1)
+        return float(results[0]) if len(results) and numpy.isfinite(results[0]) else 0.0
 
     @property
     def _count(self) -> int:
@@ -85,8 +85,8 @@ def whole(table: pyarrow.Table) -> Window:
 def half(of: Window, number: int) -> Window:
     """The first half of a part of a run (0), or the second (1)."""
     count = len(of.intervals["start_s"]) // 2
-    chosen = slice(number * count, (number + 1) * count)
-    return Window({name: values[chosen] for name, values in of.intervals.items()})
+    selection = slice(number * count, (number + 1) * count)
+    return Window({name: values[selection] for name, values in of.intervals.items()})
 
 
 def change(before: Floats, after: Floats) -> list[float]:
@@ -112,7 +112,7 @@ def students(before: Floats, after: Floats) -> float:
     return float(stats.ttest_ind(after, before).pvalue)
 
 
-def paired(before: Sequence[float], after: Sequence[float]) -> float:
+def paired_interval(before: Sequence[float], after: Sequence[float]) -> float:
     """P-value of Student's t of differences in pairs, two-sided; 1 without a difference."""
     from scipy import stats
 

@@ -7,7 +7,7 @@ from its statements, and nothing is tuned to its results.
 from leeward_reproduce.figures import Figure
 from leeward_reproduce.sinbad import (
     analysis,
-    beyond,
+    extensions,
     imbalance,
     limits,
     machines,
@@ -53,14 +53,18 @@ FIGURES = {
     "12": Figure("probability of a slow copy", (), analysis.slowdown_rows, pictures.slowdown),
     "equations": Figure("equations (2) to (5)", analysis.SWEEPS, analysis.rows, pictures.intervals),
     "limits": Figure("what holds blocks back", limits.SWEEPS, limits.rows),
-    "load": Figure("the simulation: arrival rates", beyond.LOAD_SWEEPS, beyond.load_rows, pictures.intervals),
+    "load": Figure(
+        "the simulation: arrival rates", extensions.LOAD_SWEEPS, extensions.load_rows, pictures.intervals
+    ),
     "reports": Figure(
-        "late, lost and wrong reports", beyond.REPORT_SWEEPS, beyond.report_rows, pictures.intervals
+        "late, lost and wrong reports", extensions.REPORT_SWEEPS, extensions.report_rows, pictures.intervals
     ),
-    "large": Figure("ten times the racks", beyond.LARGE_SWEEPS, beyond.large_rows, pictures.intervals),
+    "large": Figure(
+        "ten times the racks", extensions.LARGE_SWEEPS, extensions.large_rows, pictures.intervals
+    ),
     "leeward": Figure(
-        "leeward against the others", beyond.LEEWARD_SWEEPS, beyond.leeward_rows, pictures.intervals
+        "leeward against the others", extensions.LEEWARD_SWEEPS, extensions.leeward_rows, pictures.intervals
     ),
-    "traces": Figure("public traces", beyond.TRACE_SWEEPS, beyond.trace_rows, pictures.intervals),
+    "traces": Figure("public traces", extensions.TRACE_SWEEPS, extensions.trace_rows, pictures.intervals),
 }
 """Figures by the names of `--figure`."""

@@ -19,7 +19,7 @@ import numpy
 from pyarrow import compute
 
 from leeward._arrays import Floats
-from leeward_reproduce.rows import Row, computed, measured
+from leeward_reproduce.rows import Row, computed_row, measured_row
 from leeward_reproduce.sinbad.pairs import compared
 from leeward_reproduce.sinbad.sweeps import DISK_BPS, HOUR, OPT, RACK_LINK_BPS, WARMUP_S, policy, short
 from leeward_reproduce.sweeps import Cells, Sweep
@@ -43,15 +43,15 @@ def approximation(share: float, copies: int) -> float:
 
 def slowdown_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Figure 12, from its formula alone."""
-    made = []
+    result = []
     for share in CONTENDED:
         for copies in (1, 2, 3, 10):
             count = round(share * RACKS)
-            said = f"slowdown under uniform, {copies} off-rack copies, {count} of {RACKS} links contended"
-            made.append(computed("12", said, "%", 100 * slowdown(count, copies)))
-            said = f"the same by 1 - (1 - {count}/{RACKS})^{copies}"
-            made.append(computed("12", said, "%", 100 * approximation(count / RACKS, copies)))
-    return made
+            label = f"slowdown under uniform, {copies} off-rack copies, {count} of {RACKS} links contended"
+            result.append(computed_row("12", label, "%", 100 * slowdown(count, copies)))
+            label = f"the same by 1 - (1 - {count}/{RACKS})^{copies}"
+            result.append(computed_row("12", label, "%", 100 * approximation(count / RACKS, copies)))
+    return result
 
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -83,7 +83,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 
 def _row(quantity: str, unit: str, values: list[float], note: str = "") -> Row:
-    return measured("equations", quantity, unit, values, None, note)
+    return measured_row("equations", quantity, unit, values, None, note)
 
 
 def predict(background: Floats, arrivals: Floats) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from leeward.hotspots.imbalance import imbalance
 from leeward.hotspots.settings import Settings
 from leeward.telemetry import windows
 from leeward_reproduce.links import samples
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.pairs import differences
 from leeward_reproduce.sinbad.sweeps import (
@@ -52,18 +52,18 @@ def cv(cells: Cells, policy: str, seed: int, kind: str) -> Floats:
 
 def input_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Figure 5: share of intervals with uneven links under the default."""
-    hour, made = results[HOUR], []
+    hour, result = results[HOUR], []
     for kind in ("rack_downlink", "rack_uplink"):
         uneven = [cv(hour, policy("uniform", 1), seed, kind) for seed in hour.seeds]
         values = [100 * float((one > 1).mean()) for one in uneven if len(one)]
-        said = f"intervals of 10 s in which Cv > 1, {_TIERS[kind]}, uniform, 1 remote"
+        label = f"intervals of 10 s in which Cv > 1, {_TIERS[kind]}, uniform, 1 remote"
         note = "almost half, in words; the generator is fitted to it"
         if kind == "rack_uplink":
             note = (
                 "some 25 writers at a time on 150 uplinks; without the writes the generator is fitted to it"
             )
-        made.append(measured("5", said, "%", values, paper.UNEVEN_HALF, note))
-    return made
+        result.append(measured_row("5", label, "%", values, paper.UNEVEN_HALF, note))
+    return result
 
 
 def link_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -76,54 +76,54 @@ def link_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     for seed in cells.seeds:
         links = cells.table("links", policy("uniform", 1), seed)
         every = windows(samples(links, HERE / "../../demo/cluster.yaml"))
-        found = imbalance(every, hours(every), Settings())
-        for row in found.unevenness.to_pylist():
+        outcome = imbalance(every, hours(every), Settings())
+        for row in outcome.unevenness.to_pylist():
             if row["cross_section"] == TOR and row["above_one"] is not None:
                 uneven[row["direction"]].append(100 * row["above_one"])
                 busy[row["direction"]].append(100 * row["busy"])
-        for row in found.stability.to_pylist():
+        for row in outcome.stability.to_pylist():
             if row["horizon_ms"] // 1000 in stable and row["worst"] is not None:
                 stable[row["horizon_ms"] // 1000].append(100 * row["worst"])
-    made = []
+    result = []
     for way in ways:
-        said = f"intervals of 10 s in which Cv > 1, racks' {way}links, by `leeward hotspots`"
-        made.append(measured("5-links", said, "%", uneven[way], paper.UNEVEN_HALF))
+        label = f"intervals of 10 s in which Cv > 1, racks' {way}links, by `leeward hotspots`"
+        result.append(measured_row("5-links", label, "%", uneven[way], paper.UNEVEN_HALF))
     for way in ways:
-        said = f"intervals of 10 s in which the 95th percentile of racks' {way}links is above 75 %"
+        label = f"intervals of 10 s in which the 95th percentile of racks' {way}links is above 75 %"
         note = "of bottleneck links in the paper, without saying in which direction"
-        made.append(measured("5-links", said, "%", busy[way], paper.BUSY, note))
+        result.append(measured_row("5-links", label, "%", busy[way], paper.BUSY, note))
     for seconds, values in stable.items():
-        said = f"utilization of the least predictable link moves by at most 5 % in {seconds} s"
+        label = f"utilization of the least predictable link moves by at most 5 % in {seconds} s"
         note = (
             "samples of 10 s; flows here begin and end on links that few share, and a fluid has no smoothing"
         )
-        made.append(measured("5-links", said, "%", values, paper.STABLE[seconds], note))
-    return made
+        result.append(measured_row("5-links", label, "%", values, paper.STABLE[seconds], note))
+    return result
 
 
 def rack_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Figure 8: decrease of the median Cv, over racks."""
-    hour, made = results[HOUR], []
+    hour, result = results[HOUR], []
     for remote in REMOTE_RACKS:
         for name in (OPT, "sinbad", "leeward"):
             for quantity, reported in paper.CV_DECREASE.items():
                 values = differences(hour, quantity, policy(name, remote), policy("uniform", remote))
                 tier = _TIERS[quantity.removesuffix("_cv")]
-                said = f"decrease of the median Cv, {tier}: uniform - {short(name)}, {remote} remote"
+                label = f"decrease of the median Cv, {tier}: uniform - {short(name)}, {remote} remote"
                 note = "background dominates the links' unevenness, and does not move" if name == OPT else ""
-                made.append(measured("8", said, "", values, reported if name == OPT else None, note))
-    return made
+                result.append(measured_row("8", label, "", values, reported if name == OPT else None, note))
+    return result
 
 
 def machine_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Figure 9: the same over machines."""
-    machines, made = results[MACHINES], []
+    machines, result = results[MACHINES], []
     for name in ("sinbad", "leeward"):
         for quantity, reported in paper.MACHINES_CV_DECREASE.items():
             values = differences(machines, quantity, name, "uniform")
             tier = _TIERS[quantity.removesuffix("_cv")]
-            said = f"decrease of the median Cv, {tier}: uniform - {name}"
+            label = f"decrease of the median Cv, {tier}: uniform - {name}"
             is_paper = name == "sinbad"
             note = "shuffles make most of it, and what leaves a machine is not placed" if is_paper else ""
-            made.append(measured("9", said, "", values, reported if is_paper else None, note))
-    return made
+            result.append(measured_row("9", label, "", values, reported if is_paper else None, note))
+    return result

@@ -17,7 +17,7 @@ from pyarrow import compute
 
 from leeward._arrays import Floats, Ints
 from leeward.sweep.cell import SAME_WITHIN
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad.sweeps import (
     DISK_BPS,
     HOUR,
@@ -46,11 +46,11 @@ _TOUCH = 0.05
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Frequency of each limit of a full block."""
-    hour, made = results[HOUR], []
+    hour, result = results[HOUR], []
     for remote in REMOTE_RACKS:
         for name in ("uniform", "sinbad", OPT, "leeward"):
-            found = [held_back(hour, policy(name, remote), seed) for seed in hour.seeds]
-            made += _rows(f"full blocks, {short(name)}, {remote} remote", [one.reason for one in found])
+            outcome = [held_back(hour, policy(name, remote), seed) for seed in hour.seeds]
+            result += _rows(f"full blocks, {short(name)}, {remote} remote", [one.reason for one in outcome])
         for name in (OPT, "leeward"):
             slower, faster = [], []
             for seed in hour.seeds:
@@ -61,20 +61,20 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                 slower.append(ours.reason[at][after_s > before_s * (1 + SAME_WITHIN)])
                 faster.append(base.reason[before][after_s < before_s * (1 - SAME_WITHIN)])
             against = f"{short(name)} against uniform, {remote} remote"
-            made += _rows(f"blocks that are slower, {against}: held back now", slower)
-            made += _rows(f"blocks that are faster, {against}: held back before", faster)
-    return made
+            result += _rows(f"blocks that are slower, {against}: held back now", slower)
+            result += _rows(f"blocks that are faster, {against}: held back before", faster)
+    return result
 
 
 def words(hour: Cells) -> str:
     """Reasons for smaller factors than in the paper, in numbers."""
     uniform = policy("uniform", 1)
-    found = [one for seed in hour.seeds if len((one := held_back(hour, uniform, seed)).reason)]
-    if not found:
+    results = [one for seed in hour.seeds if len((one := held_back(hour, uniform, seed)).reason)]
+    if not results:
         return ""
-    alone = numpy.mean([(one.reason == 0).mean() for one in found])
-    into = numpy.mean([(one.reason == 1).mean() for one in found])
-    most = numpy.mean([one.time.mean() / one.least.mean() for one in found])
+    alone = numpy.mean([(one.reason == 0).mean() for one in results])
+    into = numpy.mean([(one.reason == 1).mean() for one in results])
+    most = numpy.mean([one.time.mean() / one.least.mean() for one in results])
     return (
         f"under uniform {100 * alone:.0f} % of full blocks go at the disk's rate already, and"
         f" {100 * into:.1f} % meet a busy link into a rack; were all as fast as the disk: {most:.2f}x"
@@ -127,10 +127,10 @@ _KEPT: WeakKeyDictionary[Cells, dict[tuple[str, int], HeldBack]] = WeakKeyDictio
 
 def held_back(cells: Cells, policy: str, seed: int) -> HeldBack:
     """Limits of the full blocks of a run; cached as long as the cells are."""
-    kept = _KEPT.setdefault(cells, {})
-    if (policy, seed) not in kept:
-        kept[policy, seed] = HeldBack(cells, policy, seed)
-    return kept[policy, seed]
+    remaining = _KEPT.setdefault(cells, {})
+    if (policy, seed) not in remaining:
+        remaining[policy, seed] = HeldBack(cells, policy, seed)
+    return remaining[policy, seed]
 
 
 class _Links:
@@ -151,28 +151,28 @@ class _Links:
         last = len(self.loads) - 1
         begin = numpy.clip((start - self.first) // self.length, 0, last).astype(numpy.int64)
         stop = numpy.clip((end - self.first) // self.length, 0, last).astype(numpy.int64)
-        found = numpy.zeros(len(column), dtype=bool)
+        results = numpy.zeros(len(column), dtype=bool)
         for step in range(int((stop - begin).max(initial=0)) + 1):
-            found |= self.loads[numpy.minimum(begin + step, stop), column] > _BUSY
-        return found
+            results |= self.loads[numpy.minimum(begin + step, stop), column] > _BUSY
+        return results
 
 
 def shared(host: Ints, start: Floats, end: Floats) -> Floats:
     """For each copy, the seconds in which other copies are written to its host, added up."""
     order = numpy.lexsort((start, host))
-    made = numpy.zeros(len(host))
+    result = numpy.zeros(len(host))
     bounds = numpy.flatnonzero(numpy.diff(host[order])) + 1
     for group in numpy.split(order, bounds):
         begin, stop = start[group], end[group]
         both = numpy.minimum(stop[:, None], stop) - numpy.maximum(begin[:, None], begin)
         numpy.fill_diagonal(both, 0)
-        made[group] = numpy.maximum(both, 0).sum(axis=1)
-    return made
+        result[group] = numpy.maximum(both, 0).sum(axis=1)
+    return result
 
 
 def _rows(what: str, reasons: list[Ints]) -> list[Row]:
     shares = [numpy.bincount(one, minlength=len(REASONS)) / len(one) for one in reasons if len(one)]
     return [
-        measured("limits", f"{what} by {reason}", "%", [100 * float(one[at]) for one in shares])
+        measured_row("limits", f"{what} by {reason}", "%", [100 * float(one[at]) for one in shares])
         for at, reason in enumerate(REASONS)
     ]

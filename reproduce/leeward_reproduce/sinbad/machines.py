@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import numpy
 
 from leeward._arrays import Floats, Mask
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.pairs import Jobs, job_pairs, quotient, quotients, ratios
 from leeward_reproduce.sinbad.sweeps import MACHINES, MACHINES_APART, MACHINES_LOAD, MACHINES_MEMORY
@@ -32,20 +32,20 @@ _Wanted = Callable[[Jobs], Mask]
 _APART = "shuffles apart from jobs, as uneven as in section 4.3"
 
 
-def time_factors(cells: Cells, name: str, what: str, wanted: _Wanted) -> list[float]:
+def time_factors(cells: Cells, name: str, what: str, needed: _Wanted) -> list[float]:
     """Mean time under uniform over mean time under a policy, by seed, over the same jobs.
 
     Args:
         cells: The sweep.
         name: The policy.
         what: `time`, from submission to the last write, or `writing`, from the first write.
-        wanted: Selects the jobs that count.
+        needed: Selects the jobs that count.
     """
-    made = []
+    result = []
     for after, before, both in job_pairs(cells, name, cells, "uniform"):
-        chosen = both & wanted(before)
-        made += quotient(getattr(before, what)[chosen], getattr(after, what)[chosen])
-    return made
+        selection = both & needed(before)
+        result += quotient(getattr(before, what)[selection], getattr(after, what)[selection])
+    return result
 
 
 def of_bin(number: int) -> _Wanted:
@@ -66,39 +66,45 @@ def all_jobs(jobs: Jobs) -> Mask:
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.2 on machines, and figure 6."""
-    machines, made = results[MACHINES], []
+    machines, result = results[MACHINES], []
     for name in ("sinbad", "leeward"):
         is_paper, against = name == "sinbad", f"uniform / {name}"
         for cells, note in ((machines, "shuffles belong to jobs"), (results[MACHINES_APART], _APART)):
             for words, quantity in _BLOCKS.items():
                 values = ratios(cells, quantity, name, "uniform")
-                known = paper.MACHINES_BLOCKS if is_paper and words == "full blocks" else None
-                said = f"section 7.2: {words}, {note}: {against}"
-                made.append(measured("6", said, "x", values, known))
+                paper_value = paper.MACHINES_BLOCKS if is_paper and words == "full blocks" else None
+                label = f"section 7.2: {words}, {note}: {against}"
+                result.append(measured_row("6", label, "x", values, paper_value))
         for words, what, reported in (
             ("a job's writing", "writing", paper.MACHINES_WRITES),
             ("jobs, end to end", "time", paper.MACHINES_JOBS),
         ):
             values = time_factors(machines, name, what, all_jobs)
-            made.append(measured("6", f"{words}: {against}", "x", values, reported if is_paper else None))
+            result.append(
+                measured_row("6", f"{words}: {against}", "x", values, reported if is_paper else None)
+            )
         for number in range(1, 6):
             values = time_factors(machines, name, "time", of_bin(number))
-            known = paper.BEST_BIN if is_paper and number == 5 else None
-            note = "the largest in the paper" if known else ""
-            made.append(
-                measured("6", f"jobs of bin {number}, end to end: {against}", "x", values, known, note)
+            paper_value = paper.BEST_BIN if is_paper and number == 5 else None
+            note = "the largest in the paper" if paper_value else ""
+            result.append(
+                measured_row(
+                    "6", f"jobs of bin {number}, end to end: {against}", "x", values, paper_value, note
+                )
             )
             values = time_factors(machines, name, "writing", of_bin(number))
-            made.append(measured("6", f"jobs of bin {number}, writing: {against}", "x", values))
+            result.append(measured_row("6", f"jobs of bin {number}, writing: {against}", "x", values))
         pairs = job_pairs(machines, name, machines, "uniform")
         gains = [gain for pair in pairs if len(gain := gains_of(pair))]
         values = [100 * float((gain <= 1.01).mean()) for gain in gains]
-        known = paper.MACHINES_NO_GAIN if is_paper else None
-        made.append(measured("6", f"jobs that gain at most 1 %: {against}", "%", values, known))
+        paper_value = paper.MACHINES_NO_GAIN if is_paper else None
+        result.append(measured_row("6", f"jobs that gain at most 1 %: {against}", "%", values, paper_value))
         values = [float(numpy.quantile(gain, 0.85)) for gain in gains]
-        known = paper.MACHINES_BEST if is_paper else None
-        made.append(measured("6", f"least gain of the best 15 % of jobs: {against}", "x", values, known))
-    return made
+        paper_value = paper.MACHINES_BEST if is_paper else None
+        result.append(
+            measured_row("6", f"least gain of the best 15 % of jobs: {against}", "x", values, paper_value)
+        )
+    return result
 
 
 def gains_of(pair: tuple[Jobs, Jobs, Mask]) -> Floats:
@@ -111,7 +117,7 @@ def gains_of(pair: tuple[Jobs, Jobs, Mask]) -> Floats:
 
 def size_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Figure 7."""
-    machines, made = results[MACHINES], []
+    machines, result = results[MACHINES], []
     for name in ("sinbad", "leeward"):
         for at, (_, words) in enumerate(SIZES):
             for what, which in (("time", "end to end"), ("writing", "writing")):
@@ -121,14 +127,14 @@ def size_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                     if name == "sinbad" and not at
                     else ""
                 )
-                said = f"jobs that write {words}, {which}: uniform / {name}"
-                made.append(measured("7", said, "x", values, None, note))
-    return made
+                label = f"jobs that write {words}, {which}: uniform / {name}"
+                result.append(measured_row("7", label, "x", values, None, note))
+    return result
 
 
 def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Figure 11."""
-    cells, made = results[MACHINES_LOAD], []
+    cells, result = results[MACHINES_LOAD], []
     once, twice = MACHINES_LOAD.values[1:]
     for name in ("sinbad", "leeward"):
         for value, load in LOADS.items():
@@ -137,28 +143,38 @@ def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                 note = (
                     "the paper: gains shrink at twice the rate" if name == "sinbad" and load == "2x" else ""
                 )
-                made.append(
-                    measured("11", f"{words}, {load} arrival rate: uniform / {name}", "x", values, None, note)
+                result.append(
+                    measured_row(
+                        "11", f"{words}, {load} arrival rate: uniform / {name}", "x", values, None, note
+                    )
                 )
     for name in cells.sweep.policies:
         values = quotients(*(cells.by_seed("job_s.mean", name, value) for value in (twice, once)))
-        known = paper.TWICE_THE_LOAD if name != "leeward" else None
+        paper_value = paper.TWICE_THE_LOAD if name != "leeward" else None
         note = "the load itself doubles here; the paper's grew by some amount" if name == "uniform" else ""
-        made.append(measured("11", f"jobs, 2x arrival rate / 1x: {name}", "x", values, known, note))
-    return made
+        result.append(
+            measured_row("11", f"jobs, 2x arrival rate / 1x: {name}", "x", values, paper_value, note)
+        )
+    return result
 
 
 def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.6 on machines."""
-    cells, made, figure = results[MACHINES_MEMORY], [], "7.6-machines"
+    cells, result, figure = results[MACHINES_MEMORY], [], "7.6-machines"
     for name in ("sinbad", "leeward"):
-        known = paper.MACHINES_MEMORY if name == "sinbad" else {}
+        paper_value = paper.MACHINES_MEMORY if name == "sinbad" else {}
         against = f"uniform / {name}"
         blocks = ratios(cells, "full_block_write_s.mean", name, "uniform")
-        note = "caches never full: no write waits for what is evicted" if known else ""
-        made.append(measured(figure, f"full blocks: {against}", "x", blocks, known.get("blocks"), note))
+        note = "caches never full: no write waits for what is evicted" if paper_value else ""
+        result.append(
+            measured_row(figure, f"full blocks: {against}", "x", blocks, paper_value.get("blocks"), note)
+        )
         writing = time_factors(cells, name, "writing", all_jobs)
-        made.append(measured(figure, f"a job's writing: {against}", "x", writing, known.get("writes")))
+        result.append(
+            measured_row(figure, f"a job's writing: {against}", "x", writing, paper_value.get("writes"))
+        )
         whole = time_factors(cells, name, "time", all_jobs)
-        made.append(measured(figure, f"jobs, end to end: {against}", "x", whole, known.get("jobs")))
-    return made
+        result.append(
+            measured_row(figure, f"jobs, end to end: {against}", "x", whole, paper_value.get("jobs"))
+        )
+    return result

@@ -97,8 +97,8 @@ class Jobs:
 
 def job_pairs(cells: Cells, ours: str, base_cells: Cells, base: str) -> list[tuple[Jobs, Jobs, Mask]]:
     """Jobs under a policy and under a baseline, and those finished under both, by seed."""
-    made = []
+    result = []
     for seed in cells.seeds:
         after, before = Jobs(cells, ours, seed), Jobs(base_cells, base, seed)
-        made.append((after, before, after.counted & before.counted))
-    return made
+        result.append((after, before, after.counted & before.counted))
+    return result

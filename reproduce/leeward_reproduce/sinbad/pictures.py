@@ -169,8 +169,8 @@ def _imbalance(
     fig, panels = _panels(2, (9.0, 3.6), columns=True)
     for axes, (kind, words), fall in zip(panels, kinds, reported, strict=True):
         medians = {}
-        for name, chosen in names:
-            pooled = _pooled(cells, chosen, kind)
+        for name, selection in names:
+            pooled = _pooled(cells, selection, kind)
             if len(pooled):
                 medians[name] = float(numpy.median(pooled))
             word = short(name)
@@ -192,8 +192,8 @@ def _imbalance(
     return fig
 
 
-def _pooled(cells: Cells, chosen: str, kind: str) -> Any:
-    return numpy.sort(numpy.concatenate([imbalance.cv(cells, chosen, seed, kind) for seed in cells.seeds]))
+def _pooled(cells: Cells, selection: str, kind: str) -> Any:
+    return numpy.sort(numpy.concatenate([imbalance.cv(cells, selection, seed, kind) for seed in cells.seeds]))
 
 
 def _cumulative(axes: "Axes", values: Any, colour: str, line: str, label: str) -> None:

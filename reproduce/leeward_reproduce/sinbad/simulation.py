@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import limits, paper
 from leeward_reproduce.sinbad.pairs import compared, quotient, quotients, writer_times
 from leeward_reproduce.sinbad.sweeps import (
@@ -47,11 +47,11 @@ _SHUFFLE = "shuffles of the jobs are in it, and yield to what is placed; the pap
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.2."""
     hour = results[HOUR]
-    made = _rows("7.2", hour, hour, paper.SIMULATION, limits.words(hour))
+    result = _rows("7.2", hour, hour, paper.SIMULATION, limits.words(hour))
     for remote in REMOTE_RACKS:
-        jobs, known = results[JOBS], paper.SIMULATION["jobs"]
-        made += _job_rows("7.2", jobs, jobs, remote, known, "shuffle and writing", _SHUFFLE)
-    return made + _batching(hour)
+        jobs, paper_value = results[JOBS], paper.SIMULATION["jobs"]
+        result += _job_rows("7.2", jobs, jobs, remote, paper_value, "shuffle and writing", _SHUFFLE)
+    return result + _batching(hour)
 
 
 def source_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -68,67 +68,73 @@ def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float], why: str) -> list[Row]:
     """The rows of one simulation: `cells` against the default in `base`."""
-    made = []
+    result = []
     for remote in REMOTE_RACKS:
         uniform = policy("uniform", remote)
-        for name, known in ((OPT, reported), ("leeward", dict[str, float]())):
+        for name, paper_value in ((OPT, reported), ("leeward", dict[str, float]())):
             ours, against = policy(name, remote), f"uniform / {short(name)}, {remote} remote"
             pairs = compared(cells, ours, base, uniform, "placed")
             factors = [pair["factor"] for pair in pairs]
-            said = f"full blocks from placing: {against}"
-            made.append(measured(figure, said, "x", factors, known.get("factor"), why if known else ""))
+            label = f"full blocks from placing: {against}"
+            result.append(
+                measured_row(
+                    figure, label, "x", factors, paper_value.get("factor"), why if paper_value else ""
+                )
+            )
             for key, words, column in _SHARES:
                 values = [100 * pair[column] for pair in pairs]
-                said = f"{words}: {short(name)} than uniform, {remote} remote"
-                made.append(measured(figure, said, "%", values, known.get(key)))
-            asked = compared(cells, ours, base, uniform, "asked")
-            factors = [pair["factor"] for pair in asked]
-            note = "waiting for decisions counts, half of 10 s on average" if known else ""
-            made.append(measured(figure, f"full blocks from asking: {against}", "x", factors, None, note))
+                label = f"{words}: {short(name)} than uniform, {remote} remote"
+                result.append(measured_row(figure, label, "%", values, paper_value.get(key)))
+            request = compared(cells, ours, base, uniform, "asked")
+            factors = [pair["factor"] for pair in request]
+            note = "waiting for decisions counts, half of 10 s on average" if paper_value else ""
+            result.append(
+                measured_row(figure, f"full blocks from asking: {against}", "x", factors, None, note)
+            )
             factors = _writers(cells, ours, base, uniform)
-            note = "a file's blocks from placing, one after the other" if known else ""
-            said = f"writers of full blocks: {against}"
-            made.append(measured(figure, said, "x", factors, known.get("writers"), note))
-        made += _job_rows(figure, cells, base, remote, reported["jobs"], "writing", _WRITING)
-    return made
+            note = "a file's blocks from placing, one after the other" if paper_value else ""
+            label = f"writers of full blocks: {against}"
+            result.append(measured_row(figure, label, "x", factors, paper_value.get("writers"), note))
+        result += _job_rows(figure, cells, base, remote, reported["jobs"], "writing", _WRITING)
+    return result
 
 
 def _batching(hour: Cells) -> list[Row]:
     """Cost and gain of waiting: q = 0, 10 and 100 s, from placing and from asking."""
-    made = []
+    result = []
     for remote in REMOTE_RACKS:
         uniform = policy("uniform", remote)
         for name, q in (("sinbad", "0 s"), (OPT, "10 s"), (WAITS_LONG, "100 s")):
             for since, counts in (("placed", "waiting does not count"), ("asked", "waiting counts")):
                 pairs = compared(hour, policy(name, remote), hour, uniform, since)
                 factors = [pair["factor"] for pair in pairs]
-                said = f"batching: full blocks, {short(name)}, q = {q}, {counts}"
-                said += f": uniform / this, {remote} remote"
+                label = f"batching: full blocks, {short(name)}, q = {q}, {counts}"
+                label += f": uniform / this, {remote} remote"
                 note = "the paper: no significant gain over q = 10 s" if q == "100 s" else ""
-                made.append(measured("7.2", said, "x", factors, None, note))
-    return made
+                result.append(measured_row("7.2", label, "x", factors, None, note))
+    return result
 
 
 def _job_rows(
-    figure: str, cells: Cells, base: Cells, remote: int, known: float, what: str, note: str
+    figure: str, cells: Cells, base: Cells, remote: int, paper_value: float, what: str, note: str
 ) -> list[Row]:
     """Jobs weighted by size; their times include waiting, so q = 0 is compared with the paper."""
-    made = []
+    result = []
     for name, words, is_paper in _TIMED:
         factors = _jobs(cells, policy(name, remote), base, policy("uniform", remote))
-        said = f"jobs weighted by size, {what}: uniform / {words}, {remote} remote"
-        told = note if is_paper else "waiting for decisions counts" if name == OPT else ""
-        made.append(measured(figure, said, "x", factors, known if is_paper else None, told))
-    return made
+        label = f"jobs weighted by size, {what}: uniform / {words}, {remote} remote"
+        message = note if is_paper else "waiting for decisions counts" if name == OPT else ""
+        result.append(measured_row(figure, label, "x", factors, paper_value if is_paper else None, message))
+    return result
 
 
 def _writers(cells: Cells, ours: str, base: Cells, uniform: str) -> list[float]:
-    made = []
+    result = []
     for seed in cells.seeds:
         after, before = writer_times(cells, ours, seed), writer_times(base, uniform, seed)
         both = numpy.isfinite(after) & numpy.isfinite(before)
-        made += quotient(before[both], after[both])
-    return made
+        result += quotient(before[both], after[both])
+    return result
 
 
 def _jobs(cells: Cells, ours: str, base: Cells, uniform: str) -> list[float]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy
 
 from leeward._arrays import Floats
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.sweeps import (
     DAY,
@@ -39,45 +39,47 @@ def by_rack(cells: Cells, policy: str, seed: int, column: str) -> Floats:
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Figure 10."""
-    day, tables, made = results[DAY], results[DAY_TABLES], []
+    day, tables, result = results[DAY], results[DAY_TABLES], []
     mean = by_rack(tables, policy("uniform", 1), 1, "bytes").mean()
     for remote, name in ((1, "uniform"), (1, OPT), (1, "leeward"), (2, "uniform"), (2, OPT)):
         ours = policy(name, remote)
         cells = day if ours in DAY.policies else results[DAY_FEW]
         cv = cells.figures("rack_storage_cv", ours)
-        said = f"Cv of bytes by rack after a day, {short(name)}, {remote} remote"
+        label = f"Cv of bytes by rack after a day, {short(name)}, {remote} remote"
         note = f"{len(cv)} seed{'s' * (len(cv) != 1)}" if cells is not day else ""
-        made.append(measured("10", said, "", cv, None, note))
+        result.append(measured_row("10", label, "", cv, None, note))
         shares = [100 * one * mean / RACK_BYTES for one in cv]
-        said = f"standard deviation of bytes by rack after a day, {short(name)}, {remote} remote"
+        label = f"standard deviation of bytes by rack after a day, {short(name)}, {remote} remote"
         note = "of a rack's 60 TB, which are ours; bytes a rack as under seed 1"
-        made.append(measured("10", said, "% of capacity", shares, None, note))
+        result.append(measured_row("10", label, "% of capacity", shares, None, note))
     for name in ("uniform", OPT, "leeward"):
         ours = policy(name, 1)
         stored = by_rack(tables, ours, 1, "bytes")
         far = 100 * float((stored > _FAR * stored.mean()).mean())
-        known = paper.FAR_TOO_MUCH if name == OPT else None
+        paper_value = paper.FAR_TOO_MUCH if name == OPT else None
         note = (
-            "at most, in the paper: racks that were down most of the time; none is down here" if known else ""
+            "at most, in the paper: racks that were down most of the time; none is down here"
+            if paper_value
+            else ""
         )
-        said = f"racks with over {_FAR} times the mean after a day, {short(name)}, 1 remote, seed 1"
-        made.append(measured("10", said, "%", [far], known, note))
+        label = f"racks with over {_FAR} times the mean after a day, {short(name)}, 1 remote, seed 1"
+        result.append(measured_row("10", label, "%", [far], paper_value, note))
     hour = results[HOUR]
     for remote in REMOTE_RACKS:
         for name in ("uniform", "sinbad", OPT, "leeward"):
             for quantity, tier in (("rack_storage_cv", "rack"), ("host_storage_cv", "machine")):
                 cv = hour.figures(quantity, policy(name, remote))
-                made.append(
-                    measured(
+                result.append(
+                    measured_row(
                         "10", f"Cv of bytes by {tier} after an hour, {short(name)}, {remote} remote", "", cv
                     )
                 )
-    return made
+    return result
 
 
 def machine_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Section 7.4 on machines."""
-    machines, made = results[MACHINES], []
+    machines, result = results[MACHINES], []
     deviation: dict[str, list[float]] = {}
     for name in machines.sweep.policies:
         stored = [machines.table("hosts", name, seed)["bytes"].to_numpy() for seed in machines.seeds]
@@ -85,19 +87,21 @@ def machine_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         if name == "uniform":
             total = [float(one.sum()) / 1e12 for one in stored]
             note = "set so on average, before the last, long job is cut off"
-            made.append(measured("7.4", "stored in an hour", "TB", total, paper.STORAGE_TB, note))
-        said = f"standard deviation of bytes by machine after an hour, {name}"
+            result.append(measured_row("7.4", "stored in an hour", "TB", total, paper.STORAGE_TB, note))
+        label = f"standard deviation of bytes by machine after an hour, {name}"
         values = [one / 1e9 for one in deviation[name]]
         note = (
             "most of it is where writers are, whose machine keeps the first copy" if name == "uniform" else ""
         )
-        made.append(measured("7.4", said, "GB", values, paper.STORAGE_GB.get(name), note))
+        result.append(measured_row("7.4", label, "GB", values, paper.STORAGE_GB.get(name), note))
     for name in ("sinbad", "leeward"):
         pairs = zip(deviation[name], deviation["uniform"], strict=True)
         grown = [100 * (ours - base) / MACHINE_BYTES for ours, base in pairs]
-        known = paper.STORAGE_SHARE if name == "sinbad" else None
-        said = f"growth of that deviation: {name} - uniform"
-        made.append(
-            measured("7.4", said, "% of capacity", grown, known, "10 % is tolerable" if known else "")
+        paper_value = paper.STORAGE_SHARE if name == "sinbad" else None
+        label = f"growth of that deviation: {name} - uniform"
+        result.append(
+            measured_row(
+                "7.4", label, "% of capacity", grown, paper_value, "10 % is tolerable" if paper_value else ""
+            )
         )
-    return made
+    return result

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy
 
 from leeward._arrays import Floats
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.sweeps import TASKS, WARMUP_S, policy
 from leeward_reproduce.sweeps import Cells, Sweep
@@ -23,14 +23,14 @@ def write_shares(cells: Cells, policy: str, seed: int, reducers: bool) -> Floats
     files = cells.table("files", policy, seed)
     start, finished = (files[name].to_numpy(zero_copy_only=False) for name in ("start_s", "finished_s"))
     writing = finished - files["write_start_s"].to_numpy(zero_copy_only=False)
-    chosen = (files["fetched"].to_numpy() > 0) == reducers
-    chosen &= (start >= WARMUP_S) & (finished > start)
-    return numpy.sort(writing[chosen] / (finished - start)[chosen])
+    selection = (files["fetched"].to_numpy() > 0) == reducers
+    selection &= (start >= WARMUP_S) & (finished > start)
+    return numpy.sort(writing[selection] / (finished - start)[selection])
 
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Figure 4."""
-    made = []
+    result = []
     for reducers, words, reported, note in (
         (
             True,
@@ -43,6 +43,6 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         cells = results[TASKS]
         shares = [write_shares(cells, policy("uniform", 1), seed, reducers) for seed in cells.seeds]
         values = [100 * float((one >= 0.5).mean()) for one in shares if len(one)]
-        said = f"{words} that spend half of their time in writing or more, uniform, 1 remote"
-        made.append(measured("4", said, "%", values, reported, note))
-    return made
+        label = f"{words} that spend half of their time in writing or more, uniform, 1 remote"
+        result.append(measured_row("4", label, "%", values, reported, note))
+    return result

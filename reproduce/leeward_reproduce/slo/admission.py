@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from leeward._native import study_draws, study_links
-from leeward_reproduce.rows import Row, measured
-from leeward_reproduce.slo import caches, paper, world
+from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.slo import caches, paper, workloads
 from leeward_reproduce.slo.caches import DNC, PM, QJUMP, RELEASED, SILO, SNC
 
 STAGES = ["network-in", "storage", "network-out"]
@@ -36,66 +36,66 @@ Outcome = dict[str, Any]
 
 def network(seed: int) -> Outcome:
     """Figures 4.4 and 4.10: networks alone, with released and with drawn traces."""
-    made: Outcome = {}
+    result: Outcome = {}
     for kind in ("released", "drawn"):
-        drawn, on = caches.draws(seed), caches.links(seed)
+        draw_list, on = caches.draws(seed), caches.links(seed)
         if kind == "released":
-            pairs = [(trace, slo) for slo in caches.SLOS for trace in range(len(world.study()))]
-            drawn = study_draws(seed, caches.WORKLOADS, pairs)
-        made[kind] = {}
+            pairs = [(trace, slo) for slo in caches.SLOS for trace in range(len(workloads.study()))]
+            draw_list = study_draws(seed, caches.WORKLOADS, pairs)
+        result[kind] = {}
         for name in POLICIES:
-            of = world.study(name == RELEASED) if kind == "released" else None
-            found = caches.admit(name, drawn, on, of=of)
-            made[kind][name] = {key: found[key] for key in ("admitted", "bytes", "missed")}
+            of = workloads.study(name == RELEASED) if kind == "released" else None
+            results = caches.admit(name, draw_list, on, of=of)
+            result[kind][name] = {key: results[key] for key in ("admitted", "bytes", "missed")}
             if name == DNC:
-                held = caches.admit(name, drawn, on, of=of, limited=True)
-                made[kind][name]["held"] = held["missed"]
-    return made
+                held = caches.admit(name, draw_list, on, of=of, limited=True)
+                result[kind][name]["held"] = held["missed"]
+    return result
 
 
 def storage(seed: int) -> Outcome:
     """Figure 4.16: a server with storage."""
-    drawn = _stored(seed)
-    return {"count": len(drawn), **{name: _admitted(seed, drawn, name) for name in (SNC, DNC, NONE)}}
+    draw_list = _draw_stored(seed)
+    return {"count": len(draw_list), **{name: _admit(seed, draw_list, name) for name in (SNC, DNC, NONE)}}
 
 
 def percentiles(seed: int) -> Outcome:
     """Figures 4.17 and 4.18: the same workloads with SLOs at 99.9 % and at 90 %."""
-    drawn = _stored(seed)
-    made: Outcome = {"count": len(drawn)}
+    draw_list = _draw_stored(seed)
+    result: Outcome = {"count": len(draw_list)}
     for percentile in (99.9, 90.0):
         for name in (SNC, DNC, NONE):
-            made[f"{percentile:g} {name}"] = _admitted(seed, drawn, name, percentile)
-    return made
+            result[f"{percentile:g} {name}"] = _admit(seed, draw_list, name, percentile)
+    return result
 
 
 def mixtures(seed: int) -> Outcome:
     """Figure 4.19: the same workloads with other SLOs."""
-    made: dict[str, list[int]] = {}
-    drawn = _stored(seed)
+    result: dict[str, list[int]] = {}
+    draw_list = _draw_stored(seed)
     for number in range(SETS):
         draw = random.Random(f"{seed} {number}")
-        mixed = [(trace, begin, draw.uniform(*MIXED)) for trace, begin, _ in drawn]
+        mixed = [(trace, begin, draw.uniform(*MIXED)) for trace, begin, _ in draw_list]
         for percentile in (99.9, 90.0):
             for name in (SNC, DNC):
-                found = _admitted(seed, mixed, name, percentile, replayed=False)
-                made.setdefault(f"{percentile:g} {name}", []).append(found["admitted"])
-    return made
+                results = _admit(seed, mixed, name, percentile, replayed=False)
+                result.setdefault(f"{percentile:g} {name}", []).append(results["admitted"])
+    return result
 
 
-def _stored(seed: int) -> world.Draws:
+def _draw_stored(seed: int) -> workloads.Draws:
     """Workloads with storage, as many as fit on the device by their mean load."""
-    pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(world.study()))]
-    drawn, loads, total = study_draws(seed, STORED, pairs), world.loads(), 0.0
-    for at, (trace, _, _) in enumerate(drawn):
+    pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(workloads.study()))]
+    draw_list, loads, total = study_draws(seed, STORED, pairs), workloads.loads(), 0.0
+    for at, (trace, _, _) in enumerate(draw_list):
         total += loads[trace]
         if total > LOAD:
-            return drawn[:at]
-    return drawn
+            return draw_list[:at]
+    return draw_list
 
 
-def _admitted(
-    seed: int, drawn: world.Draws, name: str, percentile: float | None = None, replayed: bool = True
+def _admit(
+    seed: int, drawn: workloads.Draws, name: str, percentile: float | None = None, replayed: bool = True
 ) -> Outcome:
     policy, settings = caches.POLICIES.get(name, (name, {}))
     shape = {
@@ -103,9 +103,9 @@ def _admitted(
         "slots": None,
         "servers": 1,
         "devices": 1,
-        "bytes_per_second": world.GIGABIT,
+        "bytes_per_second": workloads.GIGABIT,
     }
-    asked = {
+    request = {
         "shape": shape,
         "policy": policy,
         "settings": json.dumps(settings) if settings else "",
@@ -116,14 +116,14 @@ def _admitted(
         "over": "enforced" if name in caches.LIMITED else "unlimited",
         "packet": caches.FRAME,
     }
-    found = world.study().admit(drawn, study_links(seed, len(drawn), STORED, 1), json.dumps(asked))
-    made: Outcome = {
-        "admitted": len(found["placed"]),
-        "bytes": sum(world.study().payload(drawn[index][0], "second") for index in found["placed"]),
+    results = workloads.study().admit(drawn, study_links(seed, len(drawn), STORED, 1), json.dumps(request))
+    result: Outcome = {
+        "admitted": len(results["placed"]),
+        "bytes": sum(workloads.study().payload(drawn[index][0], "second") for index in results["placed"]),
     }
     if replayed:
-        made["missed"] = sum(one["met"] < one["windows"] for one in found["replayed"])
-    return made
+        result["missed"] = sum(one["met"] < one["windows"] for one in results["replayed"])
+    return result
 
 
 def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -140,22 +140,24 @@ def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
         for name in POLICIES:
             if name != NONE:
                 admitted = [float(one[name]["admitted"]) for one in of]
-                rows.append(measured("4.10", f"{kind}: {name}: admitted", "workloads", admitted, None, note))
+                rows.append(
+                    measured_row("4.10", f"{kind}: {name}: admitted", "workloads", admitted, None, note)
+                )
             share = [100 * one[name]["missed"] / one[name]["admitted"] for one in of if one[name]["admitted"]]
             theirs = None if name == NONE else 0.0
-            said = f"{kind}: {name}: of these miss an SLO in a window"
-            rows.append(measured("4.10", said, "%", share, theirs))
+            label = f"{kind}: {name}: of these miss an SLO in a window"
+            rows.append(measured_row("4.10", label, "%", share, theirs))
         share = [100 * one[DNC]["held"] / one[DNC]["admitted"] for one in of if one[DNC]["admitted"]]
         why = "held back for good where the second half brings more than the mean of the first"
         rows.append(
-            measured("4.10", f"{kind}: DNC: the same, with its buckets enforced", "%", share, None, why)
+            measured_row("4.10", f"{kind}: DNC: the same, with its buckets enforced", "%", share, None, why)
         )
-        for ours, others, said in (
+        for ours, others, label in (
             (RELEASED, PUBLISHED, "SNC as released over the best as published"),
             (SNC, PUBLISHED, "SNC over the best as published"),
             (SNC, (DNC, *PUBLISHED), "SNC over the best, with ours"),
         ):
-            rows += _over("4.10", f"{kind}: {said}", of, ours, others, (paper.SNC_OVER_DNC, paper.SNC_BYTES))
+            rows += _over("4.10", f"{kind}: {label}", of, ours, others, (paper.SNC_OVER_DNC, paper.SNC_BYTES))
     return rows
 
 
@@ -165,19 +167,21 @@ def rows_storage(outcomes: Sequence[Outcome]) -> list[Row]:
     rows = []
     for name in (SNC, DNC):
         admitted = [float(one[name]["admitted"]) for one in outcomes]
-        rows.append(measured("4.16", f"{name}: admitted", "workloads", admitted, None, note))
+        rows.append(measured_row("4.16", f"{name}: admitted", "workloads", admitted, None, note))
     for name, theirs in ((SNC, 0.0), (DNC, 0.0), (NONE, paper.STORAGE_LATE)):
         share = [
             100 * one[name]["missed"] / one[name]["admitted"] for one in outcomes if one[name]["admitted"]
         ]
-        rows.append(measured("4.16", f"{name}: of these miss an SLO in a window", "%", share, theirs))
+        rows.append(measured_row("4.16", f"{name}: of these miss an SLO in a window", "%", share, theirs))
     rows += _over("4.16", "SNC over DNC", outcomes, SNC, (DNC,), (paper.STORAGE_SNC, None))
     total = [sum(one[name]["admitted"] for one in outcomes) for name in (SNC, DNC)]
     more = [100 * (total[0] / total[1] - 1)] if total[1] else []
     why = "of all sets together, as the thesis counts"
-    rows.append(measured("4.16", "SNC over DNC: workloads of all sets", "%", more, paper.STORAGE_SNC, why))
+    rows.append(
+        measured_row("4.16", "SNC over DNC: workloads of all sets", "%", more, paper.STORAGE_SNC, why)
+    )
     share = [100 * one[DNC]["admitted"] / one["count"] for one in outcomes]
-    rows.append(measured("4.16", "DNC: admitted of all", "%", share, paper.STORAGE_DNC))
+    rows.append(measured_row("4.16", "DNC: admitted of all", "%", share, paper.STORAGE_DNC))
     return rows
 
 
@@ -188,12 +192,12 @@ def rows_percentiles(outcomes: Sequence[Outcome]) -> list[Row]:
     for percentile, stochastic in (("99.9", paper.SNC_999), ("90", paper.SNC_90)):
         for name, theirs in ((DNC, paper.DNC_ALL), (SNC, stochastic)):
             share = [100 * one[f"{percentile} {name}"]["admitted"] / one["count"] for one in outcomes]
-            rows.append(measured("4.17", f"{percentile} %, {name}: admitted", "%", share, theirs, note))
+            rows.append(measured_row("4.17", f"{percentile} %, {name}: admitted", "%", share, theirs, note))
         for name, none in ((DNC, 0.0), (SNC, 0.0), (NONE, None)):
             of = [one[f"{percentile} {name}"] for one in outcomes]
             share = [100 * one["missed"] / one["admitted"] for one in of if one["admitted"]]
-            said = f"{percentile} %, {name}: of these miss an SLO in a window"
-            rows.append(measured("4.17", said, "%", share, none))
+            label = f"{percentile} %, {name}: of these miss an SLO in a window"
+            rows.append(measured_row("4.17", label, "%", share, none))
     return rows
 
 
@@ -208,17 +212,17 @@ def rows_mixtures(outcomes: Sequence[Outcome]) -> list[Row]:
         for at, name in enumerate((SNC, DNC)):
             admitted = [of[at] / SETS for of in sums]
             rows.append(
-                measured("4.19", f"{percentile} %, {name}: admitted", "workloads", admitted, None, note)
+                measured_row("4.19", f"{percentile} %, {name}: admitted", "workloads", admitted, None, note)
             )
         total = [sum(of[at] for of in sums) for at in (0, 1)]
         more = [100 * (total[0] / total[1] - 1)] if total[1] else []
-        rows.append(measured("4.19", f"{percentile} %: SNC over DNC, of all sets", "%", more, theirs))
+        rows.append(measured_row("4.19", f"{percentile} %: SNC over DNC, of all sets", "%", more, theirs))
     return rows
 
 
 def _over(
     figure: str,
-    said: str,
+    label: str,
     outcomes: Sequence[Outcome],
     ours: str,
     others: Sequence[str],
@@ -229,6 +233,8 @@ def _over(
         pairs = [(one[ours][what], max(one[name][what] for name in others)) for one in outcomes]
         percent = [100 * (mine / best - 1) for mine, best in pairs if best]
         rows.append(
-            measured(figure, f"{said}: {words}", "%", percent, value, "mean here; the thesis has medians")
+            measured_row(
+                figure, f"{label}: {words}", "%", percent, value, "mean here; the thesis has medians"
+            )
         )
     return rows

@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from leeward_reproduce.rows import Row, measured
-from leeward_reproduce.slo import caches, paper, world
+from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.slo import caches, paper, workloads
 
 ON_PATH = (2, 4, 6, 8, 10)
 """Workloads from one client to one server (figure 4.7)."""
@@ -25,53 +25,53 @@ KINDS = {"ours": {}, "as published": {"bounds": caches.PUBLISHED}}
 Outcome = dict[str, Any]
 
 
-def _tails(drawn: world.Draws, kind: str, excess: float, dependent: int = 0) -> dict[str, float | None]:
-    asked = {
+def _tails(drawn: workloads.Draws, kind: str, excess: float, dependent: int = 0) -> dict[str, float | None]:
+    request = {
         "part": "first",
-        "bytes_per_second": world.GIGABIT,
+        "bytes_per_second": workloads.GIGABIT,
         "excess": excess,
         "dependent": dependent,
         **KINDS[kind],
     }
-    found: dict[str, float | None] = caches.study(kind != "ours").tails(drawn, json.dumps(asked))
-    return found
+    results: dict[str, float | None] = caches.study(kind != "ours").tails(drawn, json.dumps(request))
+    return results
 
 
 def methods(seed: int) -> Outcome:
     """Figure 4.7: the three analyses and DNC, with more and more workloads on two queues."""
-    drawn = caches.draws(seed, max(ON_PATH))
-    return {kind: {str(n): _tails(drawn[:n], kind, 1e-3) for n in ON_PATH} for kind in KINDS}
+    draw_list = caches.draws(seed, max(ON_PATH))
+    return {kind: {str(n): _tails(draw_list[:n], kind, 1e-3) for n in ON_PATH} for kind in KINDS}
 
 
 def dependence(seed: int) -> Outcome:
     """Figure 4.8: seven equal workloads, with more and more dependent ones."""
-    drawn = caches.draws(seed, 1) * SEVEN
-    return {kind: {str(n): _tails(drawn, kind, 1e-3, n) for n in DEPENDENT} for kind in KINDS}
+    draw_list = caches.draws(seed, 1) * SEVEN
+    return {kind: {str(n): _tails(draw_list, kind, 1e-3, n) for n in DEPENDENT} for kind in KINDS}
 
 
 def nines(seed: int) -> Outcome:
     """Figure 4.13: bounds by nines of the percentile."""
-    drawn = caches.draws(seed, SEVEN)
-    return {kind: {str(n): _tails(drawn, kind, 10.0**-n) for n in NINES} for kind in KINDS}
+    draw_list = caches.draws(seed, SEVEN)
+    return {kind: {str(n): _tails(draw_list, kind, 10.0**-n) for n in NINES} for kind in KINDS}
 
 
 def clock(seed: int) -> Outcome:
     """Figure 4.14: seconds of the processor for the bounds of all workloads of a cluster."""
-    made: Outcome = {}
-    asked = {
+    result: Outcome = {}
+    request = {
         "part": "first",
         "stages": caches.NETWORK,
         "method": "snc",
-        "shape": caches.machines(3) | {"bytes_per_second": 10 * world.GIGABIT},
+        "shape": caches.machines(3) | {"bytes_per_second": 10 * workloads.GIGABIT},
     }
     for size in SIZES:
-        drawn, on = caches.draws(seed, size), caches.links(seed, size, 3)
+        draw_list, on = caches.draws(seed, size), caches.links(seed, size, 3)
         # Models are fitted once, and not counted.
-        caches.study().bounds(drawn, on, json.dumps(asked))
+        caches.study().bounds(draw_list, on, json.dumps(request))
         began = time.thread_time()
-        caches.study().bounds(drawn, on, json.dumps(asked))
-        made[str(size)] = time.thread_time() - began
-    return made
+        caches.study().bounds(draw_list, on, json.dumps(request))
+        result[str(size)] = time.thread_time() - began
+    return result
 
 
 def rows_methods(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -79,13 +79,13 @@ def rows_methods(outcomes: Sequence[Outcome]) -> list[Row]:
     rows, most = [], str(max(ON_PATH))
     note = f"the last of {most} workloads by priority, on drawn traces; the thesis: 2 to 4 times"
     for kind in KINDS:
-        for name, said in (("hop_by_hop", "hop by hop"), ("convolution", "convolution"), ("dnc", "DNC")):
+        for name, label in (("hop_by_hop", "hop by hop"), ("convolution", "convolution"), ("dnc", "DNC")):
             ratio = _ratios([one[kind][most] for one in outcomes], name, "bipartite")
-            rows.append(measured("4.7", f"{kind}: {said} over SNC-Meister's", "x", ratio, None, note))
+            rows.append(measured_row("4.7", f"{kind}: {label} over SNC-Meister's", "x", ratio, None, note))
     first = [_milliseconds(one["as published"][most]["bipartite"]) for one in outcomes]
-    rows.append(measured("4.7", "as published: SNC-Meister's bound", "ms", _known(first)))
+    rows.append(measured_row("4.7", "as published: SNC-Meister's bound", "ms", _finite(first)))
     first = [_milliseconds(one["ours"][most]["bipartite"]) for one in outcomes]
-    rows.append(measured("4.7", "ours: SNC-Meister's bound", "ms", _known(first)))
+    rows.append(measured_row("4.7", "ours: SNC-Meister's bound", "ms", _finite(first)))
     return rows
 
 
@@ -96,8 +96,8 @@ def rows_dependence(outcomes: Sequence[Outcome]) -> list[Row]:
         for n in DEPENDENT:
             ratio = _ratios([one[kind][str(n)] for one in outcomes], "bipartite", "dnc")
             note = "the thesis: below DNC except where nearly all are dependent" if n == DEPENDENT[0] else ""
-            said = f"{kind}: {n} of {SEVEN} dependent, SNC over DNC"
-            rows.append(measured("4.8", said, "x", ratio, None, note))
+            label = f"{kind}: {n} of {SEVEN} dependent, SNC over DNC"
+            rows.append(measured_row("4.8", label, "x", ratio, None, note))
     return rows
 
 
@@ -107,11 +107,11 @@ def rows_nines(outcomes: Sequence[Outcome]) -> list[Row]:
     for kind in KINDS:
         for n in (1, 3, 8, 33):
             ratio = _ratios([one[kind][str(n)] for one in outcomes], "bipartite", "dnc")
-            rows.append(measured("4.13", f"{kind}: SNC over DNC at {n} nines", "x", ratio))
+            rows.append(measured_row("4.13", f"{kind}: SNC over DNC at {n} nines", "x", ratio))
         passes = [float(_passes(one[kind])) for one in outcomes]
         note = f"the last of {SEVEN} workloads on one path; {max(NINES)} where it never does; of drawn traces"
         theirs = paper.NINES
-        rows.append(measured("4.13", f"{kind}: SNC passes DNC at", "nines", passes, theirs, note))
+        rows.append(measured_row("4.13", f"{kind}: SNC passes DNC at", "nines", passes, theirs, note))
     return rows
 
 
@@ -121,11 +121,11 @@ def rows_clock(outcomes: Sequence[Outcome]) -> list[Row]:
     note = "processor time of this machine; links of 10 Gb/s, so that all have a bound; the thesis: linear"
     for size in SIZES:
         seconds = [1000 * one[str(size)] for one in outcomes]
-        rows.append(measured("4.14", f"bounds of {size} workloads", "ms", seconds, None, note))
+        rows.append(measured_row("4.14", f"bounds of {size} workloads", "ms", seconds, None, note))
     for small, large in itertools.pairwise(SIZES):
         ratio = [one[str(large)] / one[str(small)] for one in outcomes]
-        said = f"time of {large} over that of {small}"
-        rows.append(measured("4.14", said, "x", ratio, large / small))
+        label = f"time of {large} over that of {small}"
+        rows.append(measured_row("4.14", label, "x", ratio, large / small))
     return rows
 
 
@@ -147,5 +147,5 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1000 * seconds
 
 
-def _known(values: Sequence[float | None]) -> list[float]:
+def _finite(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]

@@ -8,9 +8,9 @@ receives, each is on a server of its own and all run on one machine.
 from collections.abc import Sequence
 from typing import Any
 
-from leeward_reproduce.rows import Row, measured
-from leeward_reproduce.slo import contest, paper
-from leeward_reproduce.slo.contest import DRAWN, SCHEDULERS
+from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.slo import contention, paper
+from leeward_reproduce.slo.contention import DRAWN, SCHEDULERS
 
 SLOS = {"C": 0.5, "I": 2.0, "J": 0.6, "K": 0.4}
 """Seconds: K has the tightest and I a loose one, as in the thesis (section 3.4.4)."""
@@ -25,37 +25,41 @@ PLACES = ("server egress", "client ingress")
 Outcome = dict[str, Any]
 
 
-def _members(place: str, scale: float) -> list[contest.Member]:
-    made = []
+def _members(place: str, scale: float) -> list[contention.Member]:
+    result = []
     for at, (letter, slo) in enumerate(SLOS.items()):
         here = {"client": at, "server": 0} if place == PLACES[0] else {"client": 0, "server": at}
         # Disks are numbered on their server; K has none.
         device = at if place == PLACES[0] else 0
         if letter == "C":
-            made.append({**contest.stored(letter, scale * slo), **here, "device": device})
+            result.append({**contention.storage_member(letter, scale * slo), **here, "device": device})
         else:
-            made.append(contest.sent(letter, scale * slo, None if letter == "K" else device, **here))
-    return made
+            result.append(
+                contention.network_member(letter, scale * slo, None if letter == "K" else device, **here)
+            )
+    return result
 
 
 def bottleneck(seed: int) -> Outcome:
     """Figure 3.7: both places, with SLOs as they are and tighter."""
-    made: Outcome = {}
+    result: Outcome = {}
     for place in PLACES:
         for scale in SCALES:
-            fared = contest.contend(seed, _members(place, scale), SECONDS, [PERCENTILE], schedulers=COMPARED)
-            made[_words(place, scale)] = {
+            outcome = contention.contend(
+                seed, _members(place, scale), SECONDS, [PERCENTILE], schedulers=COMPARED
+            )
+            result[_words(place, scale)] = {
                 scheduler: [
                     one["tails_s"][0] / (scale * slo) for one, slo in zip(of, SLOS.values(), strict=True)
                 ]
-                for scheduler, of in fared.items()
+                for scheduler, of in outcome.items()
             }
-    return made
+    return result
 
 
 def rows(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 3.7."""
-    made = []
+    result = []
     for place in PLACES:
         for scale in SCALES:
             words = _words(place, scale)
@@ -63,18 +67,18 @@ def rows(outcomes: Sequence[Outcome]) -> list[Row]:
                 over = [one[words][scheduler] for one in outcomes]
                 within = [sum(ratio <= 1 for ratio in ratios) for ratios in over]
                 value = paper.BOTTLENECK if scheduler == "pm" and scale == SCALES[0] else None
-                said = f"{words}: {SCHEDULERS[scheduler]}: of four, within at {PERCENTILE:g} %"
+                label = f"{words}: {SCHEDULERS[scheduler]}: of four, within at {PERCENTILE:g} %"
                 first = scale == SCALES[0]
                 note = DRAWN if scheduler == "pm" or not first else f"{DRAWN}; the thesis: not all"
-                made.append(measured("3.7", said, "workloads", within, value, note))
+                result.append(measured_row("3.7", label, "workloads", within, value, note))
                 late = ", ".join(
                     name for at, name in enumerate(SLOS) if any(ratios[at] > 1 for ratios in over)
                 )
                 worst = [max(ratios) for ratios in over]
-                said = f"{words}: {SCHEDULERS[scheduler]}: latency over SLO, the worst of four"
+                label = f"{words}: {SCHEDULERS[scheduler]}: latency over SLO, the worst of four"
                 note = f"late under some seed: {late or 'none'}; {DRAWN}"
-                made.append(measured("3.7", said, "x", worst, None, note))
-    return made
+                result.append(measured_row("3.7", label, "x", worst, None, note))
+    return result
 
 
 def _words(place: str, scale: float) -> str:
@@ -83,4 +87,4 @@ def _words(place: str, scale: float) -> str:
 
 def constants() -> object:
     """Inputs of the outcomes."""
-    return [contest.constants(), SLOS, SCALES, PERCENTILE, SECONDS]
+    return [contention.constants(), SLOS, SCALES, PERCENTILE, SECONDS]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from leeward._native import Study, study_draws
-from leeward_reproduce.rows import Row, measured
-from leeward_reproduce.slo import caches, paper, world
+from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.slo import caches, paper, workloads
 
 WINDOW = 1.0
 """Seconds of the window of a rate; the thesis does not say."""
@@ -17,34 +17,34 @@ Outcome = dict[str, Any]
 
 def together(seed: int) -> Outcome:
     """Figure 4.2: the peak of three traces together, over the sum of their peaks."""
-    made: Outcome = {}
+    result: Outcome = {}
     for name, traces, first in _kinds():
         pairs = [(trace, 1.0) for trace in range(first, len(traces))]
-        found = traces.peaks(study_draws(seed, TOGETHER, pairs), "whole", WINDOW)
-        made[name] = found["all"]["bytes"] / sum(one["bytes"] for one in found["each"])
-    return made
+        results = traces.peaks(study_draws(seed, TOGETHER, pairs), "whole", WINDOW)
+        result[name] = results["all"]["bytes"] / sum(one["bytes"] for one in results["each"])
+    return result
 
 
 def ratios(_: int) -> Outcome:
     """Figure 4.9: peak rate of requests over mean rate, of every trace."""
-    made: Outcome = {}
+    result: Outcome = {}
     for name, traces, first in _kinds():
-        drawn = [(trace, 0.0, 1.0) for trace in range(first, len(traces))]
-        each = traces.peaks(drawn, "whole", WINDOW)["each"]
-        made[name] = sorted(one["requests"] / one["mean_requests"] for one in each)
-    return made
+        draw_list = [(trace, 0.0, 1.0) for trace in range(first, len(traces))]
+        each = traces.peaks(draw_list, "whole", WINDOW)["each"]
+        result[name] = sorted(one["requests"] / one["mean_requests"] for one in each)
+    return result
 
 
 def _kinds() -> list[tuple[str, Study, int]]:
-    return [("drawn", caches.study(), caches.SMALL), ("released", world.study(), 0)]
+    return [("drawn", caches.study(), caches.SMALL), ("released", workloads.study(), 0)]
 
 
 def rows_together(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 4.2."""
     note = f"{TOGETHER} traces, rates over {WINDOW:g} s; the thesis: much lower than 1, in a picture"
-    said = "traces: peak together over sum of peaks"
+    label = "traces: peak together over sum of peaks"
     return [
-        measured("4.2", f"{name} {said}", "x", [one[name] for one in outcomes], None, note)
+        measured_row("4.2", f"{name} {label}", "x", [one[name] for one in outcomes], None, note)
         for name in outcomes[0]
     ]
 
@@ -52,17 +52,19 @@ def rows_together(outcomes: Sequence[Outcome]) -> list[Row]:
 def rows_ratios(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 4.9."""
     rows = []
-    for name, found in outcomes[0].items():
+    for name, results in outcomes[0].items():
         least, most = paper.PEAKS
-        for said, value, theirs in (
-            ("least", found[0], least),
-            ("median", found[len(found) // 2], None),
-            ("most", found[-1], most),
+        for label, value, theirs in (
+            ("least", results[0], least),
+            ("median", results[len(results) // 2], None),
+            ("most", results[-1], most),
         ):
             note = (
                 f"peaks over {WINDOW:g} s; drawn to be like the thesis'"
                 if name == "drawn"
                 else "traces of block devices, and not those of the thesis"
             )
-            rows.append(measured("4.9", f"{name} traces: peak over mean, {said}", "x", [value], theirs, note))
+            rows.append(
+                measured_row("4.9", f"{name} traces: peak over mean, {label}", "x", [value], theirs, note)
+            )
     return rows

@@ -1,6 +1,6 @@
 """Traces of lookups in a cache, drawn as the thesis describes its own, which are private (section 4.3.2).
 
-The released traces (`world`) are of block devices, and far burstier: their peak over a second is 2 to 130
+The released traces (`workloads`) are of block devices, and far burstier: their peak over a second is 2 to 130
 times the mean, where figure 4.9 has 2 to 6. So chapter 4's experiments on networks use drawn traces too.
 `crates/experiments/src/cache.rs` draws them.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from leeward import data
 from leeward._native import Study, study_draws, study_links
-from leeward_reproduce.slo import world
+from leeward_reproduce.slo import workloads
 
 TRACES, SECONDS, SEED = 24, 600.0, 1
 """Number of traces, their length, and their parameters: the thesis has 180, of half an hour each."""
@@ -52,17 +52,17 @@ def study(released: bool = False) -> Study:
     """Drawn traces; with models as released or Leeward's."""
     folder = data.data_folder()
     if folder is None:
-        raise FileNotFoundError(world.absent())
-    return _study(folder / world.SET / world.PROFILE, TRACES, SMALL, SECONDS, SEED, released)
+        raise FileNotFoundError(workloads.absent())
+    return _study(folder / workloads.SET / workloads.PROFILE, TRACES, SMALL, SECONDS, SEED, released)
 
 
 @cache
 def _study(profile: Path, traces: int, small: int, seconds: float, seed: int, released: bool) -> Study:
-    asked = {"seed": seed, "count": small + traces, "small": small, "size": PACKET, "seconds": seconds}
-    return Study.cache(json.dumps(asked), str(profile), 2, json.dumps({"published": released}))
+    request = {"seed": seed, "count": small + traces, "small": small, "size": PACKET, "seconds": seconds}
+    return Study.cache(json.dumps(request), str(profile), 2, json.dumps({"published": released}))
 
 
-def draws(seed: int, count: int = 0, slos: tuple[float, ...] = SLOS) -> world.Draws:
+def draws(seed: int, count: int = 0, slos: tuple[float, ...] = SLOS) -> workloads.Draws:
     """Workloads of the traces of objects."""
     pairs = [(SMALL + trace, slo) for slo in slos for trace in range(TRACES)]
     return study_draws(seed, count or WORKLOADS, pairs)
@@ -80,13 +80,13 @@ def machines(times: int = 1) -> dict[str, Any]:
         "slots": None,
         "servers": SERVERS * times,
         "devices": 1,
-        "bytes_per_second": world.GIGABIT,
+        "bytes_per_second": workloads.GIGABIT,
     }
 
 
 def admit(
     policy: str,
-    drawn: world.Draws,
+    drawn: workloads.Draws,
     on: list[tuple[int, int]],
     *,
     times: int = 1,
@@ -107,7 +107,7 @@ def admit(
     """
     name, settings = POLICIES.get(policy, (policy, {}))
     traces = of or study(policy == RELEASED)
-    asked = {
+    request = {
         "shape": machines(times),
         "policy": name,
         "settings": json.dumps(settings) if settings else "",
@@ -117,12 +117,12 @@ def admit(
         "over": "enforced" if limited or policy in LIMITED else "unlimited",
         "packet": FRAME,
     }
-    found = traces.admit(drawn, on, json.dumps(asked))
-    made = {
-        "placed": found["placed"],
-        "admitted": len(found["placed"]),
-        "bytes": sum(traces.payload(drawn[index][0], "second") for index in found["placed"]),
+    results = traces.admit(drawn, on, json.dumps(request))
+    result = {
+        "placed": results["placed"],
+        "admitted": len(results["placed"]),
+        "bytes": sum(traces.payload(drawn[index][0], "second") for index in results["placed"]),
     }
     if replayed:
-        made["missed"] = sum(one["met"] < one["windows"] for one in found["replayed"])
-    return made
+        result["missed"] = sum(one["met"] < one["windows"] for one in results["replayed"])
+    return result

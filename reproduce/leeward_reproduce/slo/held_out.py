@@ -7,8 +7,8 @@ the share of windows of three minutes (section 4.3); a half of five minutes has 
 from collections.abc import Sequence
 from typing import Any
 
-from leeward_reproduce.rows import Row, measured
-from leeward_reproduce.slo import paper, world
+from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.slo import paper, workloads
 
 MARGINS = (0.1, 0.0)
 """Safety margins: with and without."""
@@ -21,36 +21,36 @@ Outcome = dict[str, Any]
 
 def same(seed: int) -> Outcome:
     """Figure 5.5: sets of workloads with one SLO."""
-    sets = zip(world.SLOS, world.COUNTS, strict=True)
-    return _replayed([world.draws(seed, count, (slo,), part="first") for slo, count in sets])
+    sets = zip(workloads.SLOS, workloads.COUNTS, strict=True)
+    return _replay([workloads.draws(seed, count, (slo,), part="first") for slo, count in sets])
 
 
 def random(seed: int) -> Outcome:
     """Figure 5.6: workloads with any of five SLOs."""
-    return _replayed([world.draws(seed, world.RANDOM, world.SLOS, part="first")])
+    return _replay([workloads.draws(seed, workloads.RANDOM, workloads.SLOS, part="first")])
 
 
-def _replayed(sets: Sequence[world.Draws]) -> Outcome:
+def _replay(sets: Sequence[workloads.Draws]) -> Outcome:
     """Packs each set by the first halves, and replays the second."""
-    made: Outcome = {}
+    result: Outcome = {}
     for margin in MARGINS:
         for over, words in OVERRUNS.items():
             of, servers = [], 0
-            for drawn in sets:
+            for draw_list in sets:
                 # From the beginning: no curve has the requests around an end.
-                begun = [(trace, 0.0, slo) for trace, _, slo in drawn]
-                way = world.WAYS[world.COMPACTOR]
-                packed = world.pack(begun, way, margin=margin, part="first", replay="second", over=over)
-                of += packed["replayed"]
-                servers += packed["servers"]
-            made[_name(margin, words)] = {
+                start = [(trace, 0.0, slo) for trace, _, slo in draw_list]
+                way = workloads.WAYS[workloads.COMPACTOR]
+                packing = workloads.pack(start, way, margin=margin, part="first", replay="second", over=over)
+                of += packing["replayed"]
+                servers += packing["servers"]
+            result[_name(margin, words)] = {
                 "servers": servers,
                 "kept": sum(one["tail_s"] <= one["slo_s"] for one in of) / len(of),
                 "met": sum(one["met"] for one in of) / sum(one["windows"] for one in of),
                 "late": sum(one["late"] for one in of) / sum(one["requests"] for one in of),
                 "largest": max(one["tail_s"] / one["slo_s"] for one in of),
             }
-    return made
+    return result
 
 
 def rows_same(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -64,7 +64,7 @@ def rows_random(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def _rows(figure: str, outcomes: Sequence[Outcome]) -> list[Row]:
-    made = []
+    result = []
     for margin in MARGINS:
         for words in OVERRUNS.values():
             name = _name(margin, words)
@@ -72,15 +72,15 @@ def _rows(figure: str, outcomes: Sequence[Outcome]) -> list[Row]:
             value = paper.HELD_OUT if margin else None
             note = "" if margin else 'the thesis: "a few" miss'
             share = [100 * one["kept"] for one in of]
-            made += [
-                measured(figure, f"{name}: workloads within their SLO", "%", share, value, note),
-                measured(
+            result += [
+                measured_row(figure, f"{name}: workloads within their SLO", "%", share, value, note),
+                measured_row(
                     figure, f"{name}: windows of 3 min within the SLO", "%", [100 * one["met"] for one in of]
                 ),
-                measured(
+                measured_row(
                     figure, f"{name}: late requests, of a thousand", "", [1000 * one["late"] for one in of]
                 ),
-                measured(
+                measured_row(
                     figure,
                     f"{name}: largest 99.9 % latency over its SLO",
                     "x",
@@ -88,8 +88,8 @@ def _rows(figure: str, outcomes: Sequence[Outcome]) -> list[Row]:
                 ),
             ]
         servers = [one[name]["servers"] for one in outcomes]
-        made.append(measured(figure, f"{_margin(margin)}: servers", "servers", servers))
-    return made
+        result.append(measured_row(figure, f"{_margin(margin)}: servers", "servers", servers))
+    return result
 
 
 def _margin(margin: float) -> str:

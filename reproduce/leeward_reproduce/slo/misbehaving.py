@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import Any
 
-from leeward_reproduce.rows import Row, measured
-from leeward_reproduce.slo import contest, paper
-from leeward_reproduce.slo.contest import DRAWN, SCHEDULERS
+from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.slo import contention, paper
+from leeward_reproduce.slo.contention import DRAWN, SCHEDULERS
 
 PERCENTILE = 99.9
 SECONDS = 600
@@ -37,19 +37,19 @@ Outcome = dict[str, Any]
 
 def limited(seed: int) -> Outcome:
     """Figure 3.2: B floods the disk for a while, before A and C."""
-    load, gap_c2 = contest.FLOOD[0], contest.TABLE["B"][1]
+    load, gap_c2 = contention.FLOOD[0], contention.TABLE["B"][1]
     flood = {"from": BEGINS, "seconds": LASTS, "load": {"storage": load}, "gap_c2": gap_c2}
-    made: Outcome = {}
+    result: Outcome = {}
     for name, rates in RATES.items():
         first, medium, low = (
-            contest.stored(letter, slo) for letter, slo in zip("BAC", RANKED_SLOS, strict=True)
+            contention.storage_member(letter, slo) for letter, slo in zip("BAC", RANKED_SLOS, strict=True)
         )
-        members = contest.own_clients([{**first, "rates": rates, "instead": flood}, medium, low])
-        fared = contest.contend(seed, members, SECONDS, [PERCENTILE], schedulers=("by-slo",), measured=1.0)[
-            "by-slo"
-        ]
-        made[name] = [of["tails_s"][0] for of in fared[1:]]
-    return made
+        members = contention.own_clients([{**first, "rates": rates, "instead": flood}, medium, low])
+        outcome = contention.contend(
+            seed, members, SECONDS, [PERCENTILE], schedulers=("by-slo",), measured=1.0
+        )["by-slo"]
+        result[name] = [of["tails_s"][0] for of in outcome[1:]]
+    return result
 
 
 def rows_limited(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -63,30 +63,32 @@ def rows_limited(outcomes: Sequence[Outcome]) -> list[Row]:
     for name in RATES:
         for at, which in enumerate(("M", "L")):
             tails = [1000 * one[name][at] for one in outcomes]
-            said = f"{name}: {which}, latency at {PERCENTILE:g} %"
-            rows.append(measured("3.2", said, "ms", tails, None, note))
+            label = f"{name}: {which}, latency at {PERCENTILE:g} %"
+            rows.append(measured_row("3.2", label, "ms", tails, None, note))
         both = [
             100.0 * all(tail <= slo for tail, slo in zip(one[name], slos, strict=True)) for one in outcomes
         ]
         value = paper.LIMITED["all" if name == "all three" else "one"]
-        rows.append(measured("3.2", f"{name}: seeds with both within", "%", both, value, note))
+        rows.append(measured_row("3.2", f"{name}: seeds with both within", "%", both, value, note))
     return rows
 
 
 def isolated(seed: int) -> Outcome:
     """Figure 3.6: C beside D as declared, and beside D misbehaving, which is E."""
-    load, gap_c2 = contest.FLOOD
+    load, gap_c2 = contention.FLOOD
     flood = {"from": 0, "seconds": ISOLATED, "load": {"storage": load}, "gap_c2": gap_c2}
-    made: Outcome = {}
+    result: Outcome = {}
     for name, instead in (("beside D", None), ("beside E", flood)):
-        first, other = (contest.stored(letter, slo) for letter, slo in zip("CD", ISOLATED_SLOS, strict=True))
-        members = contest.own_clients([first, {**other, "instead": instead}])
-        fared = contest.contend(seed, members, ISOLATED, [PERCENTILE])
-        made[name] = {
+        first, other = (
+            contention.storage_member(letter, slo) for letter, slo in zip("CD", ISOLATED_SLOS, strict=True)
+        )
+        members = contention.own_clients([first, {**other, "instead": instead}])
+        outcome = contention.contend(seed, members, ISOLATED, [PERCENTILE])
+        result[name] = {
             scheduler: [of[0]["tails_s"][0], of[1]["priorities"]["storage"] < of[0]["priorities"]["storage"]]
-            for scheduler, of in fared.items()
+            for scheduler, of in outcome.items()
         }
-    return made
+    return result
 
 
 def rows_isolated(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -95,22 +97,24 @@ def rows_isolated(outcomes: Sequence[Outcome]) -> list[Row]:
     slo = ISOLATED_SLOS[0]
     note = (
         f"SLOs of {1000 * slo:.0f} ms, and {1000 * ISOLATED_SLOS[1]:.0f} ms of D;"
-        f" E asks for {contest.FLOOD[0]:g} disks; {DRAWN}"
+        f" E asks for {contention.FLOOD[0]:g} disks; {DRAWN}"
     )
     for name in outcomes[0]:
-        for scheduler, called in SCHEDULERS.items():
+        for scheduler, name_text in SCHEDULERS.items():
             tails = [one[name][scheduler][0] for one in outcomes]
             latency = [1000 * tail for tail in tails]
-            said = f"C {name}: {called}"
-            rows.append(measured("3.6", f"{said}: latency at {PERCENTILE:g} %", "ms", latency, None, note))
+            label = f"C {name}: {name_text}"
+            rows.append(
+                measured_row("3.6", f"{label}: latency at {PERCENTILE:g} %", "ms", latency, None, note)
+            )
             within = [100.0 * (tail <= slo) for tail in tails]
             case = "calm" if name == "beside D" else "pm" if scheduler == "pm" else "others"
             value = paper.ISOLATED[case]
-            rows.append(measured("3.6", f"{said}: seeds within the SLO", "%", within, value, note))
+            rows.append(measured_row("3.6", f"{label}: seeds within the SLO", "%", within, value, note))
     return rows
 
 
 def constants() -> object:
     """Inputs of the outcomes."""
     rates = [RATES, RANKED_SLOS, BEGINS, LASTS, SECONDS]
-    return [contest.constants(), PERCENTILE, *rates, ISOLATED, ISOLATED_SLOS]
+    return [contention.constants(), PERCENTILE, *rates, ISOLATED, ISOLATED_SLOS]

@@ -6,7 +6,7 @@ Everything here is of drawn traces (`caches`).
 from collections.abc import Sequence
 from typing import Any
 
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper
 
 SMALL, LARGE = 11, 21
@@ -24,58 +24,60 @@ Outcome = dict[str, Any]
 
 def optimum(seed: int) -> Outcome:
     """Figure 4.11: the most workloads, in order, that meet their SLOs when replayed without any bound."""
-    drawn, on = caches.draws(seed), caches.links(seed)
-    made: Outcome = {
-        name: caches.admit(name, drawn, on, replayed=False)
+    workloads, on = caches.draws(seed), caches.links(seed)
+    result: Outcome = {
+        name: caches.admit(name, workloads, on, replayed=False)
         for name in (caches.SNC, caches.RELEASED, caches.DNC, *RIVALS)
     }
 
     def kept(count: int) -> Outcome | None:
-        found = caches.admit("none", drawn[:count], on[:count])
-        return None if found["missed"] else found
+        results = caches.admit("none", workloads[:count], on[:count])
+        return None if results["missed"] else results
 
-    least, most = 0, len(drawn)
+    least, most = 0, len(workloads)
     best: Outcome = {"admitted": 0, "bytes": 0.0}
     # One more workload seldom helps the present ones: a binary search, as in a sorted list.
     while least < most:
         middle = (least + most + 1) // 2
-        found = kept(middle)
-        if found is None:
+        results = kept(middle)
+        if results is None:
             most = middle - 1
         else:
-            least, best = middle, found
-    made[OPT] = best
-    return {name: {key: of[key] for key in ("admitted", "bytes")} for name, of in made.items()}
+            least, best = middle, results
+    result[OPT] = best
+    return {name: {key: of[key] for key in ("admitted", "bytes")} for name, of in result.items()}
 
 
 def small(seed: int) -> Outcome:
     """Figure 4.12: workloads of one packet with tight SLOs beside large ones."""
     tight = [(trace % caches.SMALL, (trace + 1) / (SMALL + 1), SMALL_SLO) for trace in range(SMALL)]
-    drawn = tight + caches.draws(seed, LARGE, (LARGE_SLO,))
-    on = [(client, 0) for client, _ in caches.links(seed, len(drawn))]
-    made: Outcome = {}
+    workloads = tight + caches.draws(seed, LARGE, (LARGE_SLO,))
+    on = [(client, 0) for client, _ in caches.links(seed, len(workloads))]
+    result: Outcome = {}
     for name in (caches.SNC, caches.DNC, *RIVALS):
-        found = caches.admit(name, drawn, on)
-        made[name] = {key: found[key] for key in ("admitted", "bytes", "missed")}
-        made[name]["small"] = sum(index < SMALL for index in found["placed"])
-    return made
+        results = caches.admit(name, workloads, on)
+        result[name] = {key: results[key] for key in ("admitted", "bytes", "missed")}
+        result[name]["small"] = sum(index < SMALL for index in results["placed"])
+    return result
 
 
 def scale(seed: int) -> Outcome:
     """Figure 4.15: admission on larger clusters, with workloads in proportion."""
-    made: Outcome = {}
+    result: Outcome = {}
     for times in SCALES:
         count = times * caches.WORKLOADS
-        drawn, on = caches.draws(seed, count), caches.links(seed, count, times)
-        found = caches.admit(caches.SNC, drawn, on, times=times, replayed=False)
-        made[str(times)] = found["admitted"]
-    return made
+        workloads, on = caches.draws(seed, count), caches.links(seed, count, times)
+        results = caches.admit(caches.SNC, workloads, on, times=times, replayed=False)
+        result[str(times)] = results["admitted"]
+    return result
 
 
 def rows_optimum(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 4.11."""
     rows = [
-        measured("4.11", f"{name}: admitted", "workloads", [float(one[name]["admitted"]) for one in outcomes])
+        measured_row(
+            "4.11", f"{name}: admitted", "workloads", [float(one[name]["admitted"]) for one in outcomes]
+        )
         for name in outcomes[0]
     ]
     theirs = {caches.SNC: paper.OPT_SNC, caches.RELEASED: paper.OPT_SNC} | dict.fromkeys(
@@ -87,7 +89,7 @@ def rows_optimum(outcomes: Sequence[Outcome]) -> list[Row]:
             share = [
                 100 * one[name]["admitted"] / one[OPT]["admitted"] for one in outcomes if one[OPT]["admitted"]
             ]
-            rows.append(measured("4.11", f"{name} of OPT: workloads", "%", share, theirs.get(name), note))
+            rows.append(measured_row("4.11", f"{name} of OPT: workloads", "%", share, theirs.get(name), note))
     return rows
 
 
@@ -97,16 +99,16 @@ def rows_small(outcomes: Sequence[Outcome]) -> list[Row]:
     slos = f"{SMALL_SLO * 1000:.0f} ms, {LARGE} at {LARGE_SLO * 1000:.0f} ms"
     note = f"{SMALL} of one packet at {slos}, one server"
     for name in outcomes[0]:
-        for key, said in (("admitted", "admitted"), ("small", "of these of one packet")):
+        for key, label in (("admitted", "admitted"), ("small", "of these of one packet")):
             values = [float(one[name][key]) for one in outcomes]
-            rows.append(measured("4.12", f"{name}: {said}", "workloads", values, None, note))
-    for others, said in ((RIVALS, "the best as published"), ((*RIVALS, caches.DNC), "the best, with ours")):
+            rows.append(measured_row("4.12", f"{name}: {label}", "workloads", values, None, note))
+    for others, label in ((RIVALS, "the best as published"), ((*RIVALS, caches.DNC), "the best, with ours")):
         pairs = [(one[caches.SNC]["bytes"], max(one[name]["bytes"] for name in others)) for one in outcomes]
         ratio = [ours / theirs for ours, theirs in pairs if theirs]
         why = "the thesis: over 3 times"
-        rows.append(measured("4.12", f"SNC over {said}: bytes", "x", ratio, paper.SMALL_BYTES, why))
+        rows.append(measured_row("4.12", f"SNC over {label}: bytes", "x", ratio, paper.SMALL_BYTES, why))
     missed = [float(one[caches.SNC]["missed"]) for one in outcomes]
-    rows.append(measured("4.12", "SNC: admitted that miss an SLO in a window", "workloads", missed, 0.0))
+    rows.append(measured_row("4.12", "SNC: admitted that miss an SLO in a window", "workloads", missed, 0.0))
     return rows
 
 
@@ -117,9 +119,9 @@ def rows_scale(outcomes: Sequence[Outcome]) -> list[Row]:
     note = f"of {count} workloads on {clients} clients and {servers} servers each time; the thesis: linear"
     for times in SCALES:
         values = [float(one[str(times)]) for one in outcomes]
-        rows.append(measured("4.15", f"cluster of {times}x: admitted", "workloads", values, None, note))
+        rows.append(measured_row("4.15", f"cluster of {times}x: admitted", "workloads", values, None, note))
     for times in SCALES[1:]:
         pairs = [(one[str(times)], one[str(SCALES[0])]) for one in outcomes]
         ratio = [large / small for large, small in pairs if small]
-        rows.append(measured("4.15", f"{times}x over {SCALES[0]}x", "x", ratio, times / SCALES[0]))
+        rows.append(measured_row("4.15", f"{times}x over {SCALES[0]}x", "x", ratio, times / SCALES[0]))
     return rows

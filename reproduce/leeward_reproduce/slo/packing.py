@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from leeward._native import study_visits
-from leeward_reproduce.rows import Row, measured
-from leeward_reproduce.slo import paper, pictures, world
+from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.slo import paper, pictures, workloads
 
 MANY = 300
 """Number of workloads of figure 5.8, with each SLO; the thesis has as many as there are, drawn once."""
@@ -27,7 +27,7 @@ TIMED = (50, 200, 1000)
 """Workloads of the measurement of packing time (figure 5.7)."""
 
 Outcome = dict[str, Any]
-_RIVALS = [way for way in world.WAYS if way != world.COMPACTOR]
+_RIVALS = [way for way in workloads.WAYS if way != workloads.COMPACTOR]
 _FEASIBLE = (
     "traces of ten minutes, drawn with replacement from those that fit alone under every way;"
     " the thesis' are of half an hour"
@@ -36,10 +36,10 @@ _FEASIBLE = (
 
 def same_and_random(seed: int) -> Outcome:
     """Figure 5.4: servers under each method, with one SLO and with any of five."""
-    sets = [((slo,), count) for slo, count in zip(world.SLOS, world.COUNTS, strict=True)]
+    sets = [((slo,), count) for slo, count in zip(workloads.SLOS, workloads.COUNTS, strict=True)]
     return {
-        name: _servers(world.draws(seed, count, slos, ways=tuple(world.WAYS)))
-        for slos, count in [*sets, (world.SLOS, world.RANDOM)]
+        name: _servers(workloads.draws(seed, count, slos, ways=tuple(workloads.WAYS)))
+        for slos, count in [*sets, (workloads.SLOS, workloads.RANDOM)]
         for name in [_name(slos)]
     }
 
@@ -47,71 +47,75 @@ def same_and_random(seed: int) -> Outcome:
 def same(seed: int) -> Outcome:
     """Figure 5.8: many workloads with one SLO."""
     return {
-        _name(slos): _servers(world.draws(seed, MANY, slos, ways=tuple(world.WAYS)), fast=True)
-        for slos in [(slo,) for slo in world.SLOS]
+        _name(slos): _servers(workloads.draws(seed, MANY, slos, ways=tuple(workloads.WAYS)), fast=True)
+        for slos in [(slo,) for slo in workloads.SLOS]
     }
 
 
 def random(seed: int) -> Outcome:
     """Figures 5.1 and 5.9: many workloads with any of five SLOs."""
-    drawn = world.draws(seed, WHOLE, world.SLOS, ways=tuple(world.WAYS))
-    return {_name(world.SLOS): _servers(drawn, fast=True)}
+    draw_list = workloads.draws(seed, WHOLE, workloads.SLOS, ways=tuple(workloads.WAYS))
+    return {_name(workloads.SLOS): _servers(draw_list, fast=True)}
 
 
 def visits(seed: int) -> Outcome:
     """Figure 5.10: the most servers in use while workloads come and go."""
-    drawn = world.draws(seed, WHOLE, world.SLOS, ways=tuple(world.WAYS))
+    draw_list = workloads.draws(seed, WHOLE, workloads.SLOS, ways=tuple(workloads.WAYS))
     steps = study_visits(seed, WHOLE, STAY)
-    return {name: world.pack(drawn, way, steps, fast=True)["most"] for name, way in world.WAYS.items()}
+    return {
+        name: workloads.pack(draw_list, way, steps, fast=True)["most"] for name, way in workloads.WAYS.items()
+    }
 
 
 def devices(seed: int) -> Outcome:
     """Figure 5.11: servers with more and more SSDs each."""
-    drawn = world.draws(seed, BESIDE, world.SLOS)
-    way = world.WAYS[world.COMPACTOR]
-    return {str(count): world.pack(drawn, way, devices=count, fast=True)["servers"] for count in DEVICES}
+    draw_list = workloads.draws(seed, BESIDE, workloads.SLOS)
+    way = workloads.WAYS[workloads.COMPACTOR]
+    return {
+        str(count): workloads.pack(draw_list, way, devices=count, fast=True)["servers"] for count in DEVICES
+    }
 
 
 def fast(seed: int) -> Outcome:
     """Figure 5.7: first fit against fast first fit, servers and seconds of the processor."""
-    drawn = world.draws(seed, max(TIMED), world.SLOS)
-    way = world.WAYS[world.COMPACTOR]
-    made: Outcome = {}
+    draw_list = workloads.draws(seed, max(TIMED), workloads.SLOS)
+    way = workloads.WAYS[workloads.COMPACTOR]
+    result: Outcome = {}
     for count in TIMED:
         for name, is_fast in (("first fit", False), ("fast first fit", True)):
-            packed, seconds = _timed(partial(world.pack, drawn[:count], way, fast=is_fast))
-            made[f"{count} {name}"] = {"servers": packed["servers"], "seconds": seconds}
-    return made
+            packing, seconds = _time(partial(workloads.pack, draw_list[:count], way, fast=is_fast))
+            result[f"{count} {name}"] = {"servers": packing["servers"], "seconds": seconds}
+    return result
 
 
 def several(seed: int) -> Outcome:
     """Figure 5.12: one limiter a stage against several."""
-    drawn = world.draws(seed, world.RANDOM, world.SLOS)
+    draw_list = workloads.draws(seed, workloads.RANDOM, workloads.SLOS)
     ways: dict[str, Callable[[], Outcome]] = {
-        "one": lambda: world.pack(drawn, world.WAYS[world.COMPACTOR]),
-        "several": lambda: world.pack(drawn, world.SEVERAL),
-        "published": lambda: world.first_fit(drawn, world.MEISTER),
+        "one": lambda: workloads.pack(draw_list, workloads.WAYS[workloads.COMPACTOR]),
+        "several": lambda: workloads.pack(draw_list, workloads.SEVERAL),
+        "published": lambda: workloads.first_fit(draw_list, workloads.MEISTER),
     }
-    made: Outcome = {}
+    result: Outcome = {}
     for name, pack in ways.items():
-        packed, seconds = _timed(pack)
-        made[name] = {
-            "servers": packed["servers"],
+        packing, seconds = _time(pack)
+        result[name] = {
+            "servers": packing["servers"],
             "seconds": seconds,
-            "refused": len(packed["refused"]),
+            "refused": len(packing["refused"]),
         }
-    return made
+    return result
 
 
-def _timed(pack: Callable[[], Outcome]) -> tuple[Outcome, float]:
+def _time(pack: Callable[[], Outcome]) -> tuple[Outcome, float]:
     began = time.thread_time()
-    packed = pack()
-    return packed, time.thread_time() - began
+    packing = pack()
+    return packing, time.thread_time() - began
 
 
-def _servers(drawn: world.Draws, **settings: Any) -> Outcome:
-    made = {name: world.pack(drawn, way, **settings) for name, way in world.WAYS.items()}
-    return {name: {"servers": of["servers"], "refused": len(of["refused"])} for name, of in made.items()}
+def _servers(drawn: workloads.Draws, **settings: Any) -> Outcome:
+    result = {name: workloads.pack(drawn, way, **settings) for name, way in workloads.WAYS.items()}
+    return {name: {"servers": of["servers"], "refused": len(of["refused"])} for name, of in result.items()}
 
 
 def _name(slos: tuple[float, ...]) -> str:
@@ -121,7 +125,7 @@ def _name(slos: tuple[float, ...]) -> str:
 def rows_same_and_random(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 5.4."""
     rows = _ratios("5.4", outcomes, _FEASIBLE)
-    random = _name(world.SLOS)
+    random = _name(workloads.SLOS)
     same = [name for name in outcomes[0] if name != random]
     for names, words, way, value in (
         ([random], "random SLOs", "knee", paper.RANDOM_BEST),
@@ -130,7 +134,7 @@ def rows_same_and_random(outcomes: Sequence[Outcome]) -> list[Row]:
     ):
         mean = [sum(_ratio(one[name], way) for name in names) / len(names) for one in outcomes]
         note = f"the best rival of the thesis there; {_best(outcomes, names)} here"
-        rows.append(measured("5.4", f"{words}: {way}", "x", mean, value, note))
+        rows.append(measured_row("5.4", f"{words}: {way}", "x", mean, value, note))
     return rows
 
 
@@ -149,13 +153,16 @@ def rows_visits(outcomes: Sequence[Outcome]) -> list[Row]:
     rivals = f"the thesis: above {paper.VISITS:.1f}x for all rivals, for stays not told"
     note = f"{WHOLE} workloads, by fast first fit; {rivals}"
     rows = [
-        measured(
-            "5.10", "compactor: most servers in use", "servers", [one[world.COMPACTOR] for one in outcomes]
+        measured_row(
+            "5.10",
+            "compactor: most servers in use",
+            "servers",
+            [one[workloads.COMPACTOR] for one in outcomes],
         )
     ]
     for way in _RIVALS:
-        ratios = [one[way] / one[world.COMPACTOR] for one in outcomes]
-        rows.append(measured("5.10", f"{way}{pictures.OVER}", "x", ratios, None, note))
+        ratios = [one[way] / one[workloads.COMPACTOR] for one in outcomes]
+        rows.append(measured_row("5.10", f"{way}{pictures.OVER}", "x", ratios, None, note))
     return rows
 
 
@@ -163,7 +170,7 @@ def rows_devices(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 5.11."""
     note = f"{BESIDE} workloads; the thesis: flat from two SSDs on, at {paper.SSDS:.0f} servers for 1000"
     return [
-        measured(
+        measured_row(
             "5.11", f"{count} SSDs a server", "servers", [one[str(count)] for one in outcomes], None, note
         )
         for count in DEVICES
@@ -181,9 +188,9 @@ def rows_fast(outcomes: Sequence[Outcome]) -> list[Row]:
         more = [100 * (b["servers"] / a["servers"] - 1) for a, b in zip(plain, quick, strict=True)]
         times = [a["seconds"] / b["seconds"] for a, b in zip(plain, quick, strict=True)]
         note = f"the thesis: {low:.0f} to {high:.0f} %"
-        rows.append(measured("5.7", f"{count} workloads: servers more", "%", more, None, note))
+        rows.append(measured_row("5.7", f"{count} workloads: servers more", "%", more, None, note))
         note = f"processor time of this machine; the thesis: more than {paper.FAST_SPEED:.0f} times"
-        rows.append(measured("5.7", f"{count} workloads: times faster", "x", times, None, note))
+        rows.append(measured_row("5.7", f"{count} workloads: times faster", "x", times, None, note))
     return rows
 
 
@@ -204,9 +211,9 @@ def rows_several(outcomes: Sequence[Outcome]) -> list[Row]:
         }
         refused = [float(one[name]["refused"]) for one in outcomes]
         rows += [
-            measured("5.12", f"{words}: servers over one's", "x", over["servers"], None, note),
-            measured("5.12", f"{words}: time over one's", "x", over["seconds"], value),
-            measured("5.12", f"{words}: refused", "workloads", refused),
+            measured_row("5.12", f"{words}: servers over one's", "x", over["servers"], None, note),
+            measured_row("5.12", f"{words}: time over one's", "x", over["seconds"], value),
+            measured_row("5.12", f"{words}: refused", "workloads", refused),
         ]
     return rows
 
@@ -214,16 +221,16 @@ def rows_several(outcomes: Sequence[Outcome]) -> list[Row]:
 def _ratios(figure: str, outcomes: Sequence[Outcome], note: str) -> list[Row]:
     rows = []
     for name in outcomes[0]:
-        servers = [float(one[name][world.COMPACTOR]["servers"]) for one in outcomes]
-        rows.append(measured(figure, f"{name}: compactor", "servers", servers))
+        servers = [float(one[name][workloads.COMPACTOR]["servers"]) for one in outcomes]
+        rows.append(measured_row(figure, f"{name}: compactor", "servers", servers))
         for way in _RIVALS:
             ratios = [_ratio(one[name], way) for one in outcomes]
-            rows.append(measured(figure, f"{name}: {way}{pictures.OVER}", "x", ratios, None, note))
+            rows.append(measured_row(figure, f"{name}: {way}{pictures.OVER}", "x", ratios, None, note))
     return rows
 
 
 def _ratio(one: Outcome, way: str) -> float:
-    return float(one[way]["servers"] / one[world.COMPACTOR]["servers"])
+    return float(one[way]["servers"] / one[workloads.COMPACTOR]["servers"])
 
 
 def _rivals() -> str:

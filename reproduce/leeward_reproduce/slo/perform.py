@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import InputError
-from leeward_reproduce import drawing, kept
+from leeward_reproduce import drawing, results_folder
 from leeward_reproduce.outcomes import outcomes
-from leeward_reproduce.rows import Row, missing
+from leeward_reproduce.rows import Row, missing_row
 from leeward_reproduce.slo import (
     admission,
     analyses,
@@ -24,7 +24,7 @@ from leeward_reproduce.slo import (
     profile,
     schedulers,
     store,
-    world,
+    workloads,
 )
 
 __all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
@@ -54,7 +54,7 @@ class Figure:
 
 def _many() -> object:
     return [
-        list(world.WAYS),
+        list(workloads.WAYS),
         packing.MANY,
         packing.WHOLE,
         packing.STAY,
@@ -65,7 +65,7 @@ def _many() -> object:
 
 
 def _one() -> object:
-    return [world.COUNTS, world.RANDOM, list(world.WAYS)]
+    return [workloads.COUNTS, workloads.RANDOM, list(workloads.WAYS)]
 
 
 def _drawn() -> object:
@@ -268,9 +268,9 @@ WITHIN = {"3.4": ("3.3",), "4.4": ("4.10",), "4.18": ("4.17",), "5.1": ("5.8", "
 """Figures of the thesis that are made with others: of the same runs, or a summary of theirs."""
 
 
-def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
+def runs(selection: Mapping[str, Figure], seeds: int) -> int:
     """Number of runs of the figures."""
-    return sum(len(figure.seeds(seeds)) for figure in chosen.values())
+    return sum(len(figure.seeds(seeds)) for figure in selection.values())
 
 
 def check_horizon(horizon: str) -> None:
@@ -283,38 +283,38 @@ def check_horizon(horizon: str) -> None:
 
 
 def make(
-    chosen: Mapping[str, Figure],
-    by: kept.Inputs,
+    selection: Mapping[str, Figure],
+    by: results_folder.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
-    released = any(figure.released for figure in chosen.values())
-    absent = world.absent() if released else None
-    made_of = {name: figure for name, figure in chosen.items() if not (figure.released and absent)}
+    released = any(figure.released for figure in selection.values())
+    absent = workloads.absent() if released else None
+    made_of = {name: figure for name, figure in selection.items() if not (figure.released and absent)}
     inputs: list[tuple[str, int]] = []
     if released and not absent:
         # Once, and not by several runs at once.
-        world.feasible(world.SLOS, tuple(world.WAYS))
-        inputs = world.inputs()
+        workloads.feasible(workloads.SLOS, tuple(workloads.WAYS))
+        inputs = workloads.inputs()
     tasks = [(name, seed) for name in made_of for seed in made_of[name].seeds(by.seeds)]
 
     def outcome(name: str, seed: int) -> Any:
-        figure = chosen[name]
+        figure = selection[name]
         of = [inputs if figure.released else [], figure.constants()]
-        return store.kept(out / kept.SWEEPS, name, seed, of, figure.experiment)
+        return store.load_or_make(out / results_folder.SWEEPS, name, seed, of, figure.experiment)
 
-    made = outcomes(tasks, outcome, jobs, progress)
+    result = outcomes(tasks, outcome, jobs, progress)
     rows: list[Row] = []
-    for name, figure in chosen.items():
+    for name, figure in selection.items():
         if name not in made_of:
             why = f"there is no {absent} in the folder of traces"
-            rows.append(missing(name, figure.title, "", None, why))
+            rows.append(missing_row(name, figure.title, "", None, why))
             continue
-        found = kept.marked(figure.rows(made[name]), by)
-        rows += found
+        results = results_folder.mark_rows(figure.rows(result[name]), by)
+        rows += results
         if keep and figure.draw:
-            drawing.write(out / kept.PICTURES, name, partial(figure.draw, found))
+            drawing.write(out / results_folder.PICTURES, name, partial(figure.draw, results))
     return rows

@@ -38,12 +38,12 @@ def ways(rows: Sequence[Row]) -> "Figure":
     height = 0.8 / len(WAYS)
     figure, axes = pyplot.subplots(figsize=(7.6, 1.2 + 0.75 * len(groups)), layout="constrained")
     for at, (way, colour) in enumerate(WAYS.items()):
-        shown = [(place, of[way]) for place, of in enumerate(groups.values()) if way in of]
+        visible = [(place, of[way]) for place, of in enumerate(groups.values()) if way in of]
         axes.barh(
-            [place + (at - (len(WAYS) - 1) / 2) * height for place, _ in shown],
-            [row.ours or 0.0 for _, row in shown],
+            [place + (at - (len(WAYS) - 1) / 2) * height for place, _ in visible],
+            [row.ours or 0.0 for _, row in visible],
             height,
-            xerr=[((row.ci_high or 0.0) - (row.ci_low or 0.0)) / 2 for _, row in shown],
+            xerr=[((row.ci_high or 0.0) - (row.ci_low or 0.0)) / 2 for _, row in visible],
             color=colour,
             ecolor="#111111",
             capsize=1.5,
@@ -71,22 +71,22 @@ def bars(rows: Sequence[Row], unit: str, label: str, line: float | None = None, 
     """
     from matplotlib import pyplot
 
-    shown = [row for row in rows if row.unit == unit and row.ours is not None]
-    values = [row.ours or 0.0 for row in shown]
-    errors = [((row.ci_high or 0.0) - (row.ci_low or 0.0)) / 2 for row in shown]
-    figure, axes = pyplot.subplots(figsize=(7.6, 0.9 + 0.26 * len(shown)), layout="constrained")
+    visible = [row for row in rows if row.unit == unit and row.ours is not None]
+    values = [row.ours or 0.0 for row in visible]
+    errors = [((row.ci_high or 0.0) - (row.ci_low or 0.0)) / 2 for row in visible]
+    figure, axes = pyplot.subplots(figsize=(7.6, 0.9 + 0.26 * len(visible)), layout="constrained")
     axes.barh(
-        [row.quantity for row in shown],
+        [row.quantity for row in visible],
         values,
         xerr=errors,
         color=OTHER,
         ecolor="#111111",
         capsize=2,
     )
-    for at, row in enumerate(shown):
+    for at, row in enumerate(visible):
         if row.paper is not None:
             axes.plot([row.paper], [at], "D", color="#111111", markersize=5)
-    if any(row.paper is not None for row in shown):
+    if any(row.paper is not None for row in visible):
         axes.plot([], [], "D", color="#111111", markersize=5, label="the thesis")
     if line is not None:
         axes.axvline(line, color="#111111", linewidth=0.8, linestyle="--", label=words)

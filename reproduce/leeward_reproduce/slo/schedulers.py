@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
-from leeward_reproduce.rows import Row, measured
-from leeward_reproduce.slo import contest, paper
-from leeward_reproduce.slo.contest import DRAWN, SCHEDULERS
+from leeward_reproduce.rows import Row, measured_row
+from leeward_reproduce.slo import contention, paper
+from leeward_reproduce.slo.contention import DRAWN, SCHEDULERS
 
 LETTERS = ("A", "B", "C")
 SLOS = (0.7, 0.8, 0.6)
@@ -35,9 +35,9 @@ PERCENTILE = 99.0
 Outcome = dict[str, Any]
 
 
-def _shared(slos: Sequence[float]) -> list[contest.Member]:
-    stored = [contest.stored(letter, slo) for letter, slo in zip(LETTERS, slos, strict=True)]
-    return contest.own_clients([*stored, contest.copy()])
+def _shared(slos: Sequence[float]) -> list[contention.Member]:
+    stored = [contention.storage_member(letter, slo) for letter, slo in zip(LETTERS, slos, strict=True)]
+    return contention.own_clients([*stored, contention.copy()])
 
 
 def _scaled(scale: float, slos: Sequence[float] = SLOS) -> list[float]:
@@ -50,22 +50,22 @@ def _words(slos: Sequence[float]) -> str:
 
 def shared(seed: int) -> Outcome:
     """Figures 3.3 and 3.4: A, B, C and a copy on one disk."""
-    made: Outcome = {}
+    result: Outcome = {}
     for scale in SCALES:
         slos = _scaled(scale)
-        fared = contest.contend(seed, _shared(slos), SECONDS, PERCENTILES)
-        made[_words(slos)] = {
+        outcome = contention.contend(seed, _shared(slos), SECONDS, PERCENTILES)
+        result[_words(slos)] = {
             scheduler: {
                 "over": [[tail / slo for tail in one["tails_s"]] for one, slo in zip(of, slos, strict=False)],
                 "promised": sum(
                     one["bound_s"] is not None and one["bound_s"] <= slo
                     for one, slo in zip(of, slos, strict=False)
                 ),
-                "copied": of[-1]["requests"] / (SECONDS / 2) * contest.LARGE[0][0] / 1e6,
+                "copied": of[-1]["requests"] / (SECONDS / 2) * contention.LARGE[0][0] / 1e6,
             }
-            for scheduler, of in fared.items()
+            for scheduler, of in outcome.items()
         }
-    return made
+    return result
 
 
 def rows_shared(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -77,20 +77,20 @@ def rows_shared(outcomes: Sequence[Outcome]) -> list[Row]:
             # The thesis has one set of values: tighter ones are compared with nothing.
             value = paper.SHARED if scheduler == "pm" and place == 0 else None
             note = DRAWN if scheduler == "pm" or place else f"{DRAWN}; the thesis: not all three"
-            said = f"{words}: {name}: of three, within at {PERCENTILES[-1]:g} %"
-            rows.append(measured("3.3", said, "workloads", within, value, note))
+            label = f"{words}: {name}: of three, within at {PERCENTILES[-1]:g} %"
+            rows.append(measured_row("3.3", label, "workloads", within, value, note))
         promised = [one[words]["pm"]["promised"] for one in outcomes]
-        said = f"{words}: PM: of three, bounds within"
-        rows.append(measured("3.3", said, "promised", promised, None, DRAWN))
+        label = f"{words}: PM: of three, bounds within"
+        rows.append(measured_row("3.3", label, "promised", promised, None, DRAWN))
     words = next(iter(outcomes[0]))
     for scheduler, name in SCHEDULERS.items():
         for at, percent in enumerate(PERCENTILES):
             worst = [max(over[at] for over in one[words][scheduler]["over"]) for one in outcomes]
-            said = f"{name}: latency over SLO at {percent:g} %, the worst of three"
-            rows.append(measured("3.3", said, "x", worst, None, f"figure 3.4; {words}; {DRAWN}"))
+            label = f"{name}: latency over SLO at {percent:g} %, the worst of three"
+            rows.append(measured_row("3.3", label, "x", worst, None, f"figure 3.4; {words}; {DRAWN}"))
     for scheduler, name in SCHEDULERS.items():
         copied = [one[words][scheduler]["copied"] for one in outcomes]
-        rows.append(measured("3.3", f"{name}: copied", "MB/s", copied, None, f"{words}; {DRAWN}"))
+        rows.append(measured_row("3.3", f"{name}: copied", "MB/s", copied, None, f"{words}; {DRAWN}"))
     return rows
 
 
@@ -108,10 +108,12 @@ def over_time(seed: int) -> Outcome:
     }
 
 
-def _bursty(seed: int, letter: str) -> contest.Fared:
-    members = contest.own_clients([contest.stored(letter, BURSTY_SLO), contest.copy()])
+def _bursty(seed: int, letter: str) -> contention.Fared:
+    members = contention.own_clients([contention.storage_member(letter, BURSTY_SLO), contention.copy()])
     both = ("cake", "pm")
-    return contest.contend(seed, members, SHORT, BURSTY_PERCENTILES, schedulers=both, percentile=PERCENTILE)
+    return contention.contend(
+        seed, members, SHORT, BURSTY_PERCENTILES, schedulers=both, percentile=PERCENTILE
+    )
 
 
 def rows_over_time(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -120,15 +122,17 @@ def rows_over_time(outcomes: Sequence[Outcome]) -> list[Row]:
     note = f"an SLO of {1000 * BURSTY_SLO:.0f} ms at {PERCENTILE:g} %; {DRAWN}"
     for letter in outcomes[0]:
         for scheduler in ("cake", "pm"):
-            said = f"{letter}, C^2 {contest.TABLE[letter][1]:g}: {SCHEDULERS[scheduler]}"
+            label = f"{letter}, C^2 {contention.TABLE[letter][1]:g}: {SCHEDULERS[scheduler]}"
             of = [one[letter][scheduler] for one in outcomes]
             late = [one["late"] for one in of]
-            told = f"{note}; the thesis: almost none" if scheduler == "pm" else note
-            rows.append(measured("3.1", f"{said}: late requests, of a thousand", "", late, None, told))
+            message = f"{note}; the thesis: almost none" if scheduler == "pm" else note
+            rows.append(
+                measured_row("3.1", f"{label}: late requests, of a thousand", "", late, None, message)
+            )
             share = [100 * sum(late > 0 for late in one["intervals"]) / len(one["intervals"]) for one in of]
-            rows.append(measured("3.1", f"{said}: intervals of 10 s with one", "%", share, None, note))
+            rows.append(measured_row("3.1", f"{label}: intervals of 10 s with one", "%", share, None, note))
             most = [float(max(one["intervals"])) for one in of]
-            rows.append(measured("3.1", f"{said}: most in one interval", "requests", most, None, note))
+            rows.append(measured_row("3.1", f"{label}: most in one interval", "requests", most, None, note))
     return rows
 
 
@@ -146,22 +150,24 @@ def rows_bursts(outcomes: Sequence[Outcome]) -> list[Row]:
     note = f"an SLO of {1000 * BURSTY_SLO:.0f} ms; {DRAWN}"
     for letter in BURSTY:
         for scheduler in ("cake", "pm"):
-            said = f"{letter}, C^2 {contest.TABLE[letter][1]:g}: {SCHEDULERS[scheduler]}"
+            label = f"{letter}, C^2 {contention.TABLE[letter][1]:g}: {SCHEDULERS[scheduler]}"
             for at, percent in enumerate(BURSTY_PERCENTILES):
                 tails = [1000 * one[letter][scheduler][at] for one in outcomes]
-                rows.append(measured("3.5", f"{said}: latency at {percent:g} %", "ms", tails, None, note))
+                rows.append(
+                    measured_row("3.5", f"{label}: latency at {percent:g} %", "ms", tails, None, note)
+                )
                 value = paper.BURSTS.get((letter, scheduler, percent))
                 if value is not None:
                     within = [100.0 * (tail <= 1000 * BURSTY_SLO) for tail in tails]
-                    said_within = f"{said}: seeds within the SLO at {percent:g} %"
-                    rows.append(measured("3.5", said_within, "%", within, value, note))
+                    said_within = f"{label}: seeds within the SLO at {percent:g} %"
+                    rows.append(measured_row("3.5", said_within, "%", within, value, note))
     return rows
 
 
 def poor_model(seed: int) -> Outcome:
     """Figure 3.8: PM by a model of the disk with equal seeks."""
     good, poor = (
-        contest.contend(seed, _shared(SLOS), SECONDS, PERCENTILES, schedulers=("pm",), poor=poor)["pm"]
+        contention.contend(seed, _shared(SLOS), SECONDS, PERCENTILES, schedulers=("pm",), poor=poor)["pm"]
         for poor in (False, True)
     )
     stored = range(len(LETTERS))
@@ -177,45 +183,49 @@ def poor_model(seed: int) -> Outcome:
     }
 
 
-def _order(fared: Sequence[dict[str, Any]]) -> list[str]:
+def _order(outcome: Sequence[dict[str, Any]]) -> list[str]:
     """Order of service at the disk."""
-    named = zip(fared, LETTERS, strict=False)
+    named = zip(outcome, LETTERS, strict=False)
     return [name for _, name in sorted((of["priorities"]["storage"], name) for of, name in named)]
 
 
 def rows_poor_model(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 3.8."""
     note = (
-        f"{1000 * contest.POOR_SEEK:.0f} ms for every seek; limits count the disk's own work,"
+        f"{1000 * contention.POOR_SEEK:.0f} ms for every seek; limits count the disk's own work,"
         f" those of the thesis the model's; {DRAWN}"
     )
     same = [100.0 * one["same"] for one in outcomes]
-    rows = [measured("3.8", "seeds with the same order at the disk", "%", same, paper.SAME_ORDER, note)]
+    rows = [measured_row("3.8", "seeds with the same order at the disk", "%", same, paper.SAME_ORDER, note)]
     within = [one["within"] for one in outcomes]
-    said = f"PM by the poor model: of three, within at {PERCENTILES[-1]:g} %"
-    rows.append(measured("3.8", said, "workloads", within, paper.SHARED, note))
+    label = f"PM by the poor model: of three, within at {PERCENTILES[-1]:g} %"
+    rows.append(measured_row("3.8", label, "workloads", within, paper.SHARED, note))
     for at, letter in enumerate(LETTERS):
         slower = [one["slower"][at] for one in outcomes]
-        said = f"{letter}: latency at {PERCENTILES[2]:g} % over that by the good model"
-        rows.append(measured("3.8", said, "x", slower, None, note))
+        label = f"{letter}: latency at {PERCENTILES[2]:g} % over that by the good model"
+        rows.append(measured_row("3.8", label, "x", slower, None, note))
         raised = [one["bound"][at] for one in outcomes]
-        rows.append(measured("3.8", f"{letter}: bound over that by the good model", "x", raised, None, note))
+        rows.append(
+            measured_row("3.8", f"{letter}: bound over that by the good model", "x", raised, None, note)
+        )
     demoted = [one["demoted"] for one in outcomes]
-    rows.append(measured("3.8", "requests over their limits, of a thousand", "", demoted, None, note))
+    rows.append(measured_row("3.8", "requests over their limits, of a thousand", "", demoted, None, note))
     return rows
 
 
 def orders(seed: int) -> Outcome:
     """Figure 3.9: all orders of three SLOs."""
-    made: Outcome = {}
+    result: Outcome = {}
     for scale in SCALES:
-        kept = dict.fromkeys(SCHEDULERS, 0)
+        remaining = dict.fromkeys(SCHEDULERS, 0)
         for slos in permutations(_scaled(scale)):
-            fared = contest.contend(seed, _shared(slos), ORDERED, PERCENTILES[2:3])
-            for scheduler, of in fared.items():
-                kept[scheduler] += all(one["tails_s"][0] <= slo for one, slo in zip(of, slos, strict=False))
-        made[_words(_scaled(scale))] = kept
-    return made
+            outcome = contention.contend(seed, _shared(slos), ORDERED, PERCENTILES[2:3])
+            for scheduler, of in outcome.items():
+                remaining[scheduler] += all(
+                    one["tails_s"][0] <= slo for one, slo in zip(of, slos, strict=False)
+                )
+        result[_words(_scaled(scale))] = remaining
+    return result
 
 
 def rows_orders(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -223,15 +233,15 @@ def rows_orders(outcomes: Sequence[Outcome]) -> list[Row]:
     rows = []
     for at, words in enumerate(outcomes[0]):
         for scheduler, name in SCHEDULERS.items():
-            kept = [one[words][scheduler] for one in outcomes]
+            remaining = [one[words][scheduler] for one in outcomes]
             value = paper.ORDERS.get(scheduler) if at == 0 else None
-            said = f"{words}: {name}: of six orders, all within"
+            label = f"{words}: {name}: of six orders, all within"
             note = f"at {PERCENTILES[2]:g} %; {DRAWN}"
-            rows.append(measured("3.9", said, "orders", kept, value, note))
+            rows.append(measured_row("3.9", label, "orders", remaining, value, note))
     return rows
 
 
 def constants() -> object:
     """Inputs of the outcomes."""
     bursty = [BURSTY, BURSTY_SLO, BURSTY_PERCENTILES, PERCENTILE]
-    return [contest.constants(), SLOS, SCALES, PERCENTILES, SECONDS, SHORT, ORDERED, bursty]
+    return [contention.constants(), SLOS, SCALES, PERCENTILES, SECONDS, SHORT, ORDERED, bursty]

@@ -9,7 +9,7 @@ from leeward._files import atomic_file
 from leeward._native import __version__
 
 
-def kept(folder: Path, figure: str, seed: int, of: object, make: Callable[[int], Any]) -> Any:
+def load_or_make(folder: Path, figure: str, seed: int, of: object, make: Callable[[int], Any]) -> Any:
     """Outcome of a figure under a seed, from its file if that has the same inputs.
 
     Args:
@@ -22,9 +22,9 @@ def kept(folder: Path, figure: str, seed: int, of: object, make: Callable[[int],
     path = folder / f"{figure}-{seed}.json"
     rests = json.loads(json.dumps([__version__, of]))
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["of"] == rests:
-            return found["outcome"]
+        results = json.loads(path.read_text(encoding="utf-8"))
+        if results["of"] == rests:
+            return results["outcome"]
     except (OSError, ValueError, KeyError, TypeError):
         pass  # Not there, or cut off: it is made again.
     # In the form in which it will be read.

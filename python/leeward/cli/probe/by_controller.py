@@ -51,7 +51,7 @@ def run_survey(
     token_file: Path | None,
     ca: Path | None,
     secret: Path | None,
-    name: str,
+    title: str,
     kind: Literal["path", "mesh", "bottlenecks"],
     hosts: list[str],
     **fields: Any,
@@ -65,7 +65,7 @@ def run_survey(
     if secret is not None:
         message = "with --controller it is the controller's: `probes.secret` of its settings"
         raise InputError("--secret", None, None, None, message)
-    with controller_errors(), survey_progress(name) as tell:
+    with controller_errors(), survey_progress(title) as tell:
         service = client(controller, token_file, ca, PATIENCE_S)
         survey = service.measure(kind, hosts, progress=tell, **fields)
     if survey["state"] == "cancelled":

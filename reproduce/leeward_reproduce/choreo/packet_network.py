@@ -70,15 +70,19 @@ class Train:
     """Start in seconds."""
 
 
-def carried(
-    network: Network, transfers: Sequence[Transfer], seen: Sequence[Path], seconds: float, every: float
+def measure_transfers(
+    network: Network,
+    transfers: Sequence[Transfer],
+    observed_paths: Sequence[Path],
+    seconds: float,
+    every: float,
 ) -> Floats:
     """Arrivals of transfers that are alone between their racks.
 
     Args:
         network: Network of the transfers.
         transfers: The transfers.
-        seen: Observed paths.
+        observed_paths: Observed paths.
         seconds: Length of the run.
         every: Time between observations, in seconds.
 
@@ -95,10 +99,10 @@ def carried(
         }
         for one in transfers
     ]
-    pairs = [(one[0], other[0]) for one, other in seen]
+    pairs = [(one[0], other[0]) for one, other in observed_paths]
     run = packets.simulate(
         {
-            "network": _described(network),
+            "network": _network_fields(network),
             "tcp": _TCP,
             "workload": {"flows": flows},
             "horizon": _time(seconds),
@@ -106,19 +110,19 @@ def carried(
         }
     )
     samples = run.samples()
-    arrived = samples["delivered_bytes"].to_numpy().reshape(-1, len(pairs))
+    arrivals = samples["delivered_bytes"].to_numpy().reshape(-1, len(pairs))
     # After the end of a run no more bytes arrive.
     moments = round(seconds / every) + 1
-    last = numpy.repeat(arrived[-1:], max(0, moments - len(arrived)), axis=0)
-    whole = numpy.concatenate([arrived[:moments], last]).astype(float)
+    last = numpy.repeat(arrivals[-1:], max(0, moments - len(arrivals)), axis=0)
+    whole = numpy.concatenate([arrivals[:moments], last]).astype(float)
     return numpy.diff(whole, axis=0).T
 
 
-def estimated(network: Network, trains: Sequence[Train]) -> Floats:
+def estimate_rates(network: Network, trains: Sequence[Train]) -> Floats:
     """Estimates of trains, in bits per second, one after the other or at once by their starts."""
     run = packets.simulate(
         {
-            "network": _described(network),
+            "network": _network_fields(network),
             "trains": [
                 {
                     "from": one.path[0],
@@ -135,7 +139,7 @@ def estimated(network: Network, trains: Sequence[Train]) -> Floats:
     return numpy.array(run.trains()["rate_bps"], dtype=float)
 
 
-def _described(network: Network) -> dict[str, Any]:
+def _network_fields(network: Network) -> dict[str, Any]:
     return {
         "racks": network.racks,
         "hosts_per_rack": network.hosts_per_rack,

@@ -11,20 +11,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward._native import study_contend, study_described
-from leeward_reproduce.slo import world
+from leeward_reproduce.slo import workloads
 
 
-def _described(letters: str, load: str) -> dict[str, tuple[float, float]]:
+def _table_rows(letters: str, load: str) -> dict[str, tuple[float, float]]:
     """Load and C^2 of gaps of some workloads of table 3.1."""
     rows = ((letter, study_described()[letter]) for letter in letters)
     return {letter: (row[load], row["gap_c2"]) for letter, row in rows}
 
 
-TABLE = _described("ABCDFGH", "storage_load")
+TABLE = _table_rows("ABCDFGH", "storage_load")
 """Load of the disk, and C^2 of gaps (table 3.1)."""
-FLOOD = (1.5, _described("E", "storage_load")["E"][1])
+FLOOD = (1.5, _table_rows("E", "storage_load")["E"][1])
 """The same of E, which is D misbehaving; the thesis says of its load that it exceeds the capacity."""
-LINKS = _described("IJK", "network_load")
+LINKS = _table_rows("IJK", "network_load")
 """Load of the network, and C^2 of gaps (table 3.1)."""
 SIZES = ((4096, 4.0), (16384, 3.0), (65536, 2.0))
 """Bytes of a request, and their rate. Of I and J the table has two loads, which a request of 1 MiB has."""
@@ -58,13 +58,13 @@ Member = dict[str, Any]
 Fared = dict[str, list[dict[str, Any]]]
 
 
-def stored(letter: str, slo: float, **settings: Any) -> Member:
+def storage_member(letter: str, slo: float, **settings: Any) -> Member:
     """A workload on the disk."""
     load, gap_c2 = TABLE[letter]
     return _member(letter, slo, {"storage": load}, gap_c2, SIZES, device=0, **settings)
 
 
-def sent(letter: str, slo: float, device: int | None, **settings: Any) -> Member:
+def network_member(letter: str, slo: float, device: int | None, **settings: Any) -> Member:
     """A workload by its load of the network: reads, as they load that direction."""
     load, gap_c2 = LINKS[letter]
     sizes = LARGE if device is not None else MEMORY
@@ -126,14 +126,14 @@ def contend(
         percentile: Percentile of SLOs, in percent.
         poor: Whether curves take every seek to be the same.
     """
-    asked = {
+    request = {
         "members": members,
         "shape": {
             "clients": 1 + max(member["client"] for member in members),
             "slots": None,
             "servers": 1 + max(member.get("server", 0) for member in members),
             "devices": 1 + max(member["device"] or 0 for member in members),
-            "bytes_per_second": world.GIGABIT,
+            "bytes_per_second": workloads.GIGABIT,
         },
         "device": json.dumps({"disk": DISK}),
         "model": json.dumps({"disk": {**_rates(), "seek_seconds": POOR_SEEK}}) if poor else None,
@@ -144,7 +144,7 @@ def contend(
         "percentiles": percentiles,
         "schedulers": schedulers,
     }
-    return study_contend(seed, json.dumps(asked))
+    return study_contend(seed, json.dumps(request))
 
 
 def _rates() -> dict[str, Any]:

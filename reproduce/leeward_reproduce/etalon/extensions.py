@@ -14,8 +14,8 @@ import numpy
 from leeward import _native, packets
 from leeward.circuits import Network, schedule
 from leeward_reproduce.etalon.experiments import AT, BIG, EARLY, JITTER, columns
-from leeward_reproduce.etalon.pictures import grouped, lines
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.etalon.pictures import grouped_bars, lines
+from leeward_reproduce.rows import Row, measured_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,16 +55,16 @@ def demand(racks: int, seed: int) -> Any:
     ahead = numpy.full(racks, 0.25 / len(others))
     ahead[0] = 0.0
     ahead[steps] += 0.75 * shares
-    wanted = numpy.zeros((racks, racks))
+    needed = numpy.zeros((racks, racks))
     names = draw.permutation(racks)
     for source in range(racks):
         for step in others:
-            wanted[names[source], names[(source + step) % racks]] = ahead[step] * WEEK_BYTES
-    return numpy.floor(wanted).astype(numpy.int64)
+            needed[names[source], names[(source + step) % racks]] = ahead[step] * WEEK_BYTES
+    return numpy.floor(needed).astype(numpy.int64)
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedDemand:
     """A schedule: percent of the demand on circuits, and the time to make it, in ms.
 
     The time is the least of several, on the core, with serving the demand and the way to Python and back.
@@ -74,23 +74,23 @@ class Served:
     took_ms: float
 
 
-def schedules(seed: int) -> dict[tuple[str, int], Served]:
+def schedules(seed: int) -> dict[tuple[str, int], ServedDemand]:
     """Every scheduler on the same demand of a number of racks."""
-    made = {}
+    results = {}
     for racks in RACKS:
-        wanted = demand(racks, seed)
+        matrix = demand(racks, seed)
         for name in SCHEDULERS:
-            took = []
+            times = []
             for _ in range(REPEATS):
                 began = time.thread_time()
-                found = schedule(wanted, name, Network())
-                took.append(time.thread_time() - began)
-            made[name, racks] = Served(100 * found.served, 1e3 * min(took))
-    return made
+                result = schedule(matrix, name, Network())
+                times.append(time.thread_time() - began)
+            results[name, racks] = ServedDemand(100 * result.served, 1e3 * min(times))
+    return results
 
 
 @dataclass(frozen=True)
-class Sent:
+class FlowRun:
     """A run: completion of flows in ms, of those that ended within a limit; and the complete run."""
 
     small: Any
@@ -108,17 +108,17 @@ class Sent:
     ended_ms: float
 
 
-def sent(scenario: Mapping[str, Any]) -> Sent:
+def run_scenario(scenario: Mapping[str, Any]) -> FlowRun:
     """Runs a scenario."""
     run = packets.simulate(scenario)
     flows, totals = columns(run.flows()), run.totals()
-    begun = ~numpy.isnan(flows["began_s"])
-    flows = {name: column[begun] for name, column in flows.items()}
+    start = ~numpy.isnan(flows["began_s"])
+    flows = {name: column[start] for name, column in flows.items()}
     is_open = numpy.isnan(flows["finished_s"])
     over = numpy.where(is_open, totals["ended_s"], flows["finished_s"])
     times, big = 1e3 * (over - flows["began_s"]), flows["class"] == 1
     hops = totals["hops_packets"]
-    return Sent(
+    return FlowRun(
         times[~big],
         times[big],
         100 * float(is_open.mean()),
@@ -138,19 +138,19 @@ def _gbps(run: packets.PacketRun) -> float:
         all_of_it = float(columns(run.flows())["delivered_bytes"].sum())
         return 8e-9 * all_of_it / float(run.totals()["ended_s"])
     first = float(after.min())
-    arrived = float(samples["delivered_bytes"][samples["time_s"] == first].sum())
-    return 8e-9 * arrived / first
+    arrivals = float(samples["delivered_bytes"][samples["time_s"] == first].sum())
+    return 8e-9 * arrivals / first
 
 
-def plants(seed: int, horizon: str) -> dict[tuple[str, int], Sent]:
+def plants(seed: int, horizon: str) -> dict[tuple[str, int], FlowRun]:
     """Two rings of big flows, and small flows between all, under schedules by ADUs."""
-    made = {}
+    result = {}
     for racks in RACKS:
         for name in SCHEDULERS:
             scenario = _rings(seed, shorter(horizon, FEW), racks)
             scenario["scheduler"] = {"name": name, "demand": "adu"}
-            made[name, racks] = sent(scenario)
-    return made
+            result[name, racks] = run_scenario(scenario)
+    return result
 
 
 def _rings(seed: int, until: str, racks: int) -> dict[str, Any]:
@@ -163,51 +163,61 @@ def _rings(seed: int, until: str, racks: int) -> dict[str, Any]:
     }
 
 
-def scale(seed: int, horizon: str) -> tuple[dict[tuple[str, int], Served], dict[tuple[str, int], Sent]]:
+def scale(
+    seed: int, horizon: str
+) -> tuple[dict[tuple[str, int], ServedDemand], dict[tuple[str, int], FlowRun]]:
     """Schedules at up to 128 racks, and the completion of flows under them."""
     return schedules(seed), plants(seed, horizon)
 
 
-Scale = Sequence[tuple[Mapping[tuple[str, int], Served], Mapping[tuple[str, int], Sent]]]
+Scale = Sequence[tuple[Mapping[tuple[str, int], ServedDemand], Mapping[tuple[str, int], FlowRun]]]
 
 
 def scale_rows(outcomes: Scale) -> list[Row]:
     """Rows of `scale`."""
-    made = []
+    result = []
     for racks in RACKS:
         for name in SCHEDULERS:
             served = [of[name, racks] for of, _ in outcomes]
             label = f"{racks} racks, {name}"
-            made.append(measured("scale", f"{label}: demand served", "%", [one.percent for one in served]))
-            made.append(measured("scale", f"{label}: time to make", "ms", [one.took_ms for one in served]))
+            result.append(
+                measured_row("scale", f"{label}: demand served", "%", [one.percent for one in served])
+            )
+            result.append(
+                measured_row("scale", f"{label}: time to make", "ms", [one.took_ms for one in served])
+            )
     for racks in RACKS:
         for name in SCHEDULERS:
             runs = [of[name, racks] for _, of in outcomes]
             label = f"{racks} racks, {name}, two rings"
-            made += _completion("scale", label, runs)
-            made.append(measured("scale", f"{label}: flows not over", "%", [one.unfinished for one in runs]))
-    return made
+            result += _completion("scale", label, runs)
+            result.append(
+                measured_row("scale", f"{label}: flows not over", "%", [one.unfinished for one in runs])
+            )
+    return result
 
 
-def _completion(figure: str, label: str, runs: Sequence[Sent]) -> list[Row]:
+def _completion(figure: str, label: str, runs: Sequence[FlowRun]) -> list[Row]:
     of: tuple[tuple[str, str, int], ...] = (
         ("small flows, median", "small", 50),
         ("small flows, p99", "small", 99),
         ("big flows, median", "big", 50),
     )
-    made = []
+    result = []
     for name, kind, share in of:
-        known = [float(numpy.percentile(times, share)) for one in runs if len(times := getattr(one, kind))]
-        made.append(measured(figure, f"{label}: {name}", "ms", known))
-    return made
+        percentiles = [
+            float(numpy.percentile(times, share)) for one in runs if len(times := getattr(one, kind))
+        ]
+        result.append(measured_row(figure, f"{label}: {name}", "ms", percentiles))
+    return result
 
 
-def rotors(seed: int, horizon: str) -> dict[tuple[str, str], Sent]:
+def rotors(seed: int, horizon: str) -> dict[tuple[str, str], FlowRun]:
     """Section 5's ring and all to all, on rotors without a packet switch, and on networks with one.
 
     All queues are equally long, since rotors without a packet switch need them.
     """
-    made = {}
+    result = {}
     until = shorter(horizon, STARTS)
     pairs = [[source, destination] for source in range(8) for destination in range(8)]
     loads: dict[str, dict[str, Any]] = {
@@ -222,7 +232,7 @@ def rotors(seed: int, horizon: str) -> dict[tuple[str, str], Sent]:
     for load, of_load in loads.items():
         base: dict[str, Any] = of_load | {"horizon": ENDS, "seed": seed}
         for routing in ROTORS:
-            made[f"rotor alone, {routing}", load] = sent(
+            result[f"rotor alone, {routing}", load] = run_scenario(
                 base
                 | {
                     "network": {"packet_switch": False, "voq_capacity": LONG_QUEUE, "jitter": JITTER},
@@ -231,33 +241,34 @@ def rotors(seed: int, horizon: str) -> dict[tuple[str, str], Sent]:
                 }
             )
         hybrid = base | {"network": {"voq_capacity": LONG_QUEUE, "jitter": JITTER}}
-        made["rotor and packets, direct", load] = sent(hybrid | {"scheduler": {"name": "rotor"}})
+        result["rotor and packets, direct", load] = run_scenario(hybrid | {"scheduler": {"name": "rotor"}})
         demanded = {"name": "solstice", "demand": "adu"}
-        made["solstice of ADUs and packets", load] = sent(hybrid | {"scheduler": demanded})
-    return made
+        result["solstice of ADUs and packets", load] = run_scenario(hybrid | {"scheduler": demanded})
+    return result
 
 
-def rotor_rows(outcomes: Sequence[Mapping[tuple[str, str], Sent]]) -> list[Row]:
+def rotor_rows(outcomes: Sequence[Mapping[tuple[str, str], FlowRun]]) -> list[Row]:
     """Rows of `rotors`."""
-    made = []
+    result = []
     for system, load in outcomes[0]:
         runs, label = [one[system, load] for one in outcomes], f"{load}, {system}"
         while_starting = " while flows start" if load == "ring" else ""
         if load == "ring":
-            made += _completion("rotor", label, runs)
+            result += _completion("rotor", label, runs)
         else:
-            made.append(measured("rotor", f"{label}: all over", "ms", [one.ended_ms for one in runs]))
-        of: tuple[tuple[str, str, Callable[[Sent], float]], ...] = (
+            result.append(measured_row("rotor", f"{label}: all over", "ms", [one.ended_ms for one in runs]))
+        of: tuple[tuple[str, str, Callable[[FlowRun], float]], ...] = (
             (f"throughput{while_starting}", "Gb/s", lambda one: one.gbps),
             ("flows not over", "%", lambda one: one.unfinished),
             ("segments sent again", "%", lambda one: one.again),
             ("packets lost", "%", lambda one: one.lost),
             ("packets passed on", "%", lambda one: one.passed),
         )
-        made += [
-            measured("rotor", f"{label}: {what}", unit, [get(one) for one in runs]) for what, unit, get in of
+        result += [
+            measured_row("rotor", f"{label}: {what}", unit, [get(one) for one in runs])
+            for what, unit, get in of
         ]
-    return made
+    return result
 
 
 TRANSPORTS: Mapping[str, Mapping[str, Any]] = {
@@ -286,7 +297,7 @@ class Long:
 
 def transports(seed: int, horizon: str) -> dict[tuple[str, str], Long]:
     """Section 4's flows under the strobe schedule, by transport, with static and resized queues."""
-    made = {}
+    result = {}
     for name, tcp in TRANSPORTS.items():
         for queues in QUEUES:
             scenario: dict[str, Any] = {
@@ -303,14 +314,14 @@ def transports(seed: int, horizon: str) -> dict[tuple[str, str], Long]:
                 scenario["resize"] = {"small": 16, "big": BIG, "tau": TAU}
             run = packets.simulate(scenario)
             flows = columns(run.flows())
-            made[name, queues] = Long(
+            result[name, queues] = Long(
                 100 * (run.utilization(0, 1) or 0.0),
                 1e6 * (run.latency("all", 0.5) or 0.0),
                 1e6 * (run.latency("all", 0.99) or 0.0),
                 100 * float(flows["again"].sum() / max(1, flows["segments"].sum())),
                 8e-9 * float(flows["delivered_bytes"].sum()) / run.totals()["ended_s"],
             )
-    return made
+    return result
 
 
 def transport_rows(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> list[Row]:
@@ -323,7 +334,9 @@ def transport_rows(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> list[R
         ("segments sent again", "%", lambda one: one.again),
     )
     return [
-        measured("transport", f"{name}, {queues}: {what}", unit, [get(one[name, queues]) for one in outcomes])
+        measured_row(
+            "transport", f"{name}, {queues}: {what}", unit, [get(one[name, queues]) for one in outcomes]
+        )
         for queues in QUEUES
         for name in TRANSPORTS
         for what, unit, get in of
@@ -332,7 +345,7 @@ def transport_rows(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> list[R
 
 def scale_picture(outcomes: Scale) -> "Figure":
     """Share of the demand served by schedulers, and their time, by racks."""
-    of: tuple[tuple[str, Callable[[Served], float]], ...] = (
+    of: tuple[tuple[str, Callable[[ServedDemand], float]], ...] = (
         ("demand served, %", lambda one: one.percent),
         ("time to make, ms", lambda one: one.took_ms),
     )
@@ -350,7 +363,7 @@ def scale_picture(outcomes: Scale) -> "Figure":
     return lines(panels, "racks", {"time to make, ms"})
 
 
-def rotor_picture(outcomes: Sequence[Mapping[tuple[str, str], Sent]]) -> "Figure":
+def rotor_picture(outcomes: Sequence[Mapping[tuple[str, str], FlowRun]]) -> "Figure":
     """Throughput by system and load."""
     systems = list(dict.fromkeys(system for system, _ in outcomes[0]))
     loads = list(dict.fromkeys(load for _, load in outcomes[0]))
@@ -358,7 +371,7 @@ def rotor_picture(outcomes: Sequence[Mapping[tuple[str, str], Sent]]) -> "Figure
         load: [float(numpy.mean([one[system, load].gbps for one in outcomes])) for system in systems]
         for load in loads
     }
-    return grouped(systems, values, "throughput (of the ring while flows start), Gb/s")
+    return grouped_bars(systems, values, "throughput (of the ring while flows start), Gb/s")
 
 
 def transport_picture(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> "Figure":
@@ -368,4 +381,4 @@ def transport_picture(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> "Fi
         queues: [float(numpy.mean([one[name, queues].used for one in outcomes])) for name in names]
         for queues in QUEUES
     }
-    return grouped(names, values, "circuit used, %")
+    return grouped_bars(names, values, "circuit used, %")

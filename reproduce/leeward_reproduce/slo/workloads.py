@@ -79,11 +79,11 @@ def _files(folder: Path) -> list[Path]:
 
 @cache
 def _loads(folder: Path) -> list[float]:
-    made = []
+    result = []
     for path in _files(folder):
         stages = Trace(str(path), device=str(folder / PROFILE)).statistics()["stages"]
-        made.append(next(of["rate"] or 0.0 for of in stages if of["stage"] == "storage"))
-    return made
+        result.append(next(of["rate"] or 0.0 for of in stages if of["stage"] == "storage"))
+    return result
 
 
 def loads() -> list[float]:
@@ -109,7 +109,7 @@ def machines(workloads: int, devices: int = 1) -> dict[str, Any]:
     }
 
 
-def asked(
+def request_fields(
     way: tuple[str, str],
     workloads: int,
     *,
@@ -143,7 +143,7 @@ def asked(
 
 @cache
 def _fits(folder: Path | None, slo: float, way: str, part: str) -> list[bool]:
-    return study().fits_alone(slo, json.dumps(asked(WAYS[way], 1, part=part)))
+    return study().fits_alone(slo, json.dumps(request_fields(WAYS[way], 1, part=part)))
 
 
 def feasible(slos: tuple[float, ...], ways: tuple[str, ...] = (COMPACTOR,), part: str = "whole") -> Pairs:
@@ -171,18 +171,20 @@ def pack(
     drawn: Draws, way: tuple[str, str], steps: list[tuple[int, bool]] | None = None, **settings: Any
 ) -> dict[str, Any]:
     """Packs draws; see `asked` for settings."""
-    made: dict[str, Any] = study().pack(drawn, json.dumps(asked(way, len(drawn), **settings)), steps)
-    return made
+    result: dict[str, Any] = study().pack(
+        drawn, json.dumps(request_fields(way, len(drawn), **settings)), steps
+    )
+    return result
 
 
 def first_fit(drawn: Draws, settings: dict[str, Any]) -> dict[str, Any]:
     """Puts draws on the first server where deterministic admission with these settings grants all SLOs."""
-    asked = {
+    request = {
         "shape": machines(len(drawn)),
         "policy": "dnc",
         "settings": json.dumps(settings),
         "margin": MARGIN,
         "part": "whole",
     }
-    made: dict[str, Any] = study().first_fit(drawn, json.dumps(asked))
-    return made
+    result: dict[str, Any] = study().first_fit(drawn, json.dumps(request))
+    return result

@@ -13,7 +13,7 @@ from leeward._arrays import Floats
 from leeward.report.style import COLOURS, LINES
 from leeward_reproduce.choreo import paper
 from leeward_reproduce.choreo.namespaces import Network, Place, UnableError, address, network
-from leeward_reproduce.rows import Row, measured, missing
+from leeward_reproduce.rows import Row, measured_row, missing_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ _ALONE = "limits by `tc tbf`, and nobody else there"
 
 
 @dataclass(frozen=True)
-class Steady:
+class PathStability:
     """Repeated measurements of a path."""
 
     rates: Floats
@@ -43,7 +43,7 @@ class Steady:
 
 
 @dataclass(frozen=True)
-class Lengths:
+class PathLengths:
     """All paths of a network."""
 
     hops: Floats
@@ -52,7 +52,7 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class InterferenceResult:
     """Result of `leeward probe bottlenecks` on a network."""
 
     four: float
@@ -64,41 +64,44 @@ class Protocol:
     kind: str
 
 
-def stability() -> list[Steady]:
+def stability() -> list[PathStability]:
     """Figure 7: several paths, one after the other.
 
     Raises:
         UnableError: Namespaces are unavailable; or trains failed, so that rates are not at equal intervals.
     """
-    with network((2, 2)) as built:
-        _hose(built)
+    with network((2, 2)) as testbed:
+        _hose(testbed)
         lags = ",".join(f"{lag}s" for lag in LAGS_S)
         times = ("--every", f"{round(1000 * EVERY_S)}ms", "--times", str(TIMES), "--lags", lags)
-        pairs = [(built.hosts[at], built.hosts[(at + 2) % 4]) for at in range(PATHS)]
-        said = [built.ask("steady", *map(address, pair), *times) for pair in pairs]
-    return [Steady(numpy.array([one["rate_bps"] for one in path["samples"]]), path["lags"]) for path in said]
+        pairs = [(testbed.hosts[at], testbed.hosts[(at + 2) % 4]) for at in range(PATHS)]
+        label = [testbed.ask("steady", *map(address, pair), *times) for pair in pairs]
+    return [
+        PathStability(numpy.array([one["rate_bps"] for one in path["samples"]]), path["lags"])
+        for path in label
+    ]
 
 
-def lengths() -> Lengths:
+def lengths() -> PathLengths:
     """Figure 8: hops and rates of all paths of a hose, in four racks under two pods.
 
     Raises:
         UnableError: Namespaces are unavailable.
     """
-    with network((2, 2), (2, 2)) as built:
-        _hose(built)
-        said = built.ask("mesh", "--hosts", built.given(), "--hops")
-    names = [host["name"] for host in said["hosts"]]
-    hops = said["topology"]["hops"]
+    with network((2, 2), (2, 2)) as testbed:
+        _hose(testbed)
+        label = testbed.ask("mesh", "--hosts", testbed.host_list(), "--hops")
+    names = [host["name"] for host in label["hosts"]]
+    hops = label["topology"]["hops"]
     of = [
         (hops[names.index(one["from"])][names.index(one["to"])], one["rate_bps"] / 1e6)
-        for one in said["paths"]
+        for one in label["paths"]
     ]
     counted = numpy.array([one for one in of if one[0] is not None], dtype=float)
-    return Lengths(counted[:, 0], counted[:, 1])
+    return PathLengths(counted[:, 0], counted[:, 1])
 
 
-def protocol() -> dict[str, Protocol]:
+def protocol() -> dict[str, InterferenceResult]:
     """Section 4.3: interference between paths of four hosts, and between paths from one source.
 
     The networks are a hose, as the paper's clouds are, and pipes, which none of them is.
@@ -106,20 +109,20 @@ def protocol() -> dict[str, Protocol]:
     Raises:
         UnableError: Namespaces are unavailable.
     """
-    made = {}
-    with network((3, 3)) as built:
-        _hose(built)
-        made["hose"] = _recognised(built)
-        for host, rate in _rates(built.hosts).items():
-            built.limit_paths(host, {other: rate for other in built.hosts if other != host})
-        made["pipes"] = _recognised(built)
-    return made
+    result = {}
+    with network((3, 3)) as testbed:
+        _hose(testbed)
+        result["hose"] = _recognise(testbed)
+        for host, rate in _rates(testbed.hosts).items():
+            testbed.limit_paths(host, {other: rate for other in testbed.hosts if other != host})
+        result["pipes"] = _recognise(testbed)
+    return result
 
 
-def _recognised(built: Network) -> Protocol:
-    said = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", str(PAIRS), "--for", LASTS)
-    four, one = (100 * said[f"{key}_share"] / len(said[key]) for key in ("between_four", "from_one"))
-    return Protocol(four, one, 100 * said["sum"], said["kind"])
+def _recognise(testbed: Network) -> InterferenceResult:
+    label = testbed.ask("bottlenecks", "--hosts", testbed.host_list(), "--pairs", str(PAIRS), "--for", LASTS)
+    four, one = (100 * label[f"{key}_share"] / len(label[key]) for key in ("between_four", "from_one"))
+    return InterferenceResult(four, one, 100 * label["sum"], label["kind"])
 
 
 def _rates(hosts: Sequence[Place]) -> dict[Place, float]:
@@ -128,96 +131,99 @@ def _rates(hosts: Sequence[Place]) -> dict[Place, float]:
     }
 
 
-def _hose(built: Network) -> None:
-    for host, rate in _rates(built.hosts).items():
-        built.limit(host, rate)
+def _hose(testbed: Network) -> None:
+    for host, rate in _rates(testbed.hosts).items():
+        testbed.limit(host, rate)
 
 
-def rows_stability(found: list[Steady] | UnableError) -> list[Row]:
+def rows_stability(results: list[PathStability] | UnableError) -> list[Row]:
     """Rows of figure 7."""
     words = "error of a rate {} s earlier, {}"
-    if isinstance(found, UnableError):
-        called, known = paper.STABILITY["median"]
-        return [missing("7", words.format(LAGS_S[0], called), "%", known, str(found))]
+    if isinstance(results, UnableError):
+        name, paper_value = paper.STABILITY["median"]
+        return [missing_row("7", words.format(LAGS_S[0], name), "%", paper_value, str(results))]
     note = (
         f"{PATHS} paths of a hose, {TIMES} trains each, one every {EVERY_S} s; means over paths: seconds"
         f" stand for the paper's minutes and trains for its transfers of 10 s; {_ALONE}, so that what"
         " differs is this machine's"
     )
     return [
-        measured(
+        measured_row(
             "7",
-            words.format(lag, called),
+            words.format(lag, name),
             "%",
-            [100 * _lag(path, lag)[key] for path in found],
-            known,
+            [100 * _lag(path, lag)[key] for path in results],
+            paper_value,
             note,
         )
         for lag in LAGS_S
-        for key, (called, known) in paper.STABILITY.items()
+        for key, (name, paper_value) in paper.STABILITY.items()
     ]
 
 
-def _lag(path: Steady, seconds: float) -> dict[str, Any]:
+def _lag(path: PathStability, seconds: float) -> dict[str, Any]:
     return next(lag for lag in path.lags if lag["lag_s"] == seconds)
 
 
-def rows_lengths(found: Lengths | UnableError) -> list[Row]:
+def rows_lengths(results: PathLengths | UnableError) -> list[Row]:
     """Rows of figure 8."""
     words = "correlation of hops and rates"
-    if isinstance(found, UnableError):
-        return [missing("8", words, "", None, str(found))]
+    if isinstance(results, UnableError):
+        return [missing_row("8", words, "", None, str(results))]
     note = f"a hose of 60 to 110 Mbit/s, four racks in two pods; {_ALONE}"
-    made = [
-        measured(
+    result = [
+        measured_row(
             "8",
             f"rate of paths of {count:.0f} hops, mean",
             "Mb/s",
-            [float(found.rates[found.hops == count].mean())],
+            [float(results.rates[results.hops == count].mean())],
             None,
             note,
         )
-        for count in numpy.unique(found.hops)
+        for count in numpy.unique(results.hops)
     ]
-    said = f"the paper shows a picture and says that there is little correlation; {note}"
-    value = float(numpy.corrcoef(found.hops, found.rates)[0, 1])
-    return [*made, measured("8", words, "", [value], None, said)]
+    label = f"the paper shows a picture and says that there is little correlation; {note}"
+    value = float(numpy.corrcoef(results.hops, results.rates)[0, 1])
+    return [*result, measured_row("8", words, "", [value], None, label)]
 
 
-def rows_protocol(found: dict[str, Protocol] | UnableError) -> list[Row]:
+def rows_protocol(results: dict[str, InterferenceResult] | UnableError) -> list[Row]:
     """Rows of section 4.3."""
     four = "pairs of paths between four hosts that take from each other"
     one = "pairs of paths from one source that take from each other"
-    if isinstance(found, UnableError):
-        return [missing("4.3", words, "%", known, str(found)) for words, known in ((four, 0.0), (one, 100.0))]
-    made = []
-    for name, said in found.items():
+    if isinstance(results, UnableError):
+        return [
+            missing_row("4.3", words, "%", paper_value, str(results))
+            for words, paper_value in ((four, 0.0), (one, 100.0))
+        ]
+    result = []
+    for name, label in results.items():
         # The paper's clouds are hoses.
         paper_four, paper_one = (0.0, 100.0) if name == "hose" else (None, None)
-        note = f"recognised as: {said.kind}; {PAIRS} pairs of each kind, transfers of {LASTS}, six hosts"
-        made += [
-            measured("4.3", f"{name}: {four}", "%", [said.four], paper_four, note),
-            measured("4.3", f"{name}: {one}", "%", [said.one], paper_one, note),
-            measured(
-                "4.3", f"{name}: two paths from one source, of one alone", "%", [said.sum], paper_one, note
+        note = f"recognised as: {label.kind}; {PAIRS} pairs of each kind, transfers of {LASTS}, six hosts"
+        result += [
+            measured_row("4.3", f"{name}: {four}", "%", [label.four], paper_four, note),
+            measured_row("4.3", f"{name}: {one}", "%", [label.one], paper_one, note),
+            measured_row(
+                "4.3", f"{name}: two paths from one source, of one alone", "%", [label.sum], paper_one, note
             ),
         ]
-    return made
+    return result
 
 
-def draw_stability(found: list[Steady]) -> "Figure":
+def draw_stability(results: list[PathStability]) -> "Figure":
     """Figure 7: the distribution of errors, for each lag."""
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(6.4, 3.4), layout="constrained")
     for lag, line in zip(LAGS_S, LINES, strict=False):
         steps = round(lag / EVERY_S)
-        wrong = [100 * numpy.abs(1 - path.rates[:-steps] / path.rates[steps:]) for path in found]
-        values = numpy.sort(numpy.concatenate(wrong))
+        deviations = [100 * numpy.abs(1 - path.rates[:-steps] / path.rates[steps:]) for path in results]
+        values = numpy.sort(numpy.concatenate(deviations))
         share = 100 * numpy.arange(1, len(values) + 1) / len(values)
         axes.plot(values, share, linestyle=line, color=COLOURS["choreo"], label=f"{lag} s earlier")
-    known = [paper.STABILITY[key][1] for key in ("median", "p95")]
-    axes.plot(known, [50, 95], "x", color="#111111", label="the paper, minutes on EC2")
+    paper_value = [paper.STABILITY[key][1] for key in ("median", "p95")]
+    axes.plot(paper_value, [50, 95], "x", color="#111111", label="the paper, minutes on EC2")
     axes.set_xlim(0, 10)
     axes.set_ylim(0, 101)
     axes.set_xlabel("error of the earlier rate, %")
@@ -226,15 +232,15 @@ def draw_stability(found: list[Steady]) -> "Figure":
     return figure
 
 
-def draw_lengths(found: Lengths) -> "Figure":
+def draw_lengths(results: PathLengths) -> "Figure":
     """Figure 8: the rate of each path by its hops."""
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(6.4, 3.2), layout="constrained")
-    axes.plot(found.hops, found.rates, "o", color=COLOURS["choreo"], alpha=0.5)
+    axes.plot(results.hops, results.rates, "o", color=COLOURS["choreo"], alpha=0.5)
     axes.set_xlim(0, 9)
     axes.set_xticks([1, 2, 4, 6, 8])
-    axes.set_ylim(0, 1.1 * found.rates.max())
+    axes.set_ylim(0, 1.1 * results.rates.max())
     axes.set_xlabel("hops of the path")
     axes.set_ylabel("rate, Mb/s")
     return figure

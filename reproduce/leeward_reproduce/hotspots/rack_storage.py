@@ -100,7 +100,7 @@ def burstiness() -> float:
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedOperations:
     """Operations at all levels, and the load of the link. Arrays have a value for each operation."""
 
     operation: Ints
@@ -152,7 +152,7 @@ def serve(
     link_bps: float = MEDIUM_BPS,
     operations: Sequence[Operation] = OPERATIONS,
     classes: bool = False,
-) -> Served:
+) -> ServedOperations:
     """Serves operations at each level of utilization.
 
     Args:
@@ -171,7 +171,7 @@ def serve(
     carried = {
         name: numpy.concatenate([part["carried"][name] for part in parts]) for name in parts[0]["carried"]
     }
-    return Served(
+    return ServedOperations(
         **whole,
         level=numpy.repeat(numpy.arange(len(levels)), intervals),
         carried=carried,
@@ -205,7 +205,7 @@ def _names(operations: Sequence[Operation], classes: bool) -> list[str]:
 def _senders(level: float, link_bps: float, operations: Sequence[Operation], classes: bool) -> list[_Sender]:
     """Operations in the order of `_names`, then all other traffic."""
     groups: Sequence[str | None] = CLASSES if classes else (None,)
-    made = [
+    result = [
         _Sender(name, one.kind, at % HOSTS, one.medium, one.sizes, one.rate, 1.0, group)
         for (at, (group, one)), name in zip(
             enumerate((group, one) for group in groups for one in operations),
@@ -214,13 +214,13 @@ def _senders(level: float, link_bps: float, operations: Sequence[Operation], cla
         )
     ]
     for kind in dict.fromkeys(one.kind for one in operations):
-        own = sum(one.rate * _mean(one.sizes) * 8 for one in made if one.kind == kind and one.medium)
+        own = sum(one.rate * _mean(one.sizes) * 8 for one in result if one.kind == kind and one.medium)
         rate = max(level * link_bps - own, 0.0) / 8 / _mean(CHUNK) / HOSTS / len(groups)
         for group in groups:
             for host in range(HOSTS):
                 name = "-".join(filter(None, [f"other-{kind}-{host}", group]))
-                made.append(_Sender(name, kind, host, None, CHUNK, rate, burstiness(), group))
-    return made
+                result.append(_Sender(name, kind, host, None, CHUNK, rate, burstiness(), group))
+    return result
 
 
 def _mean(sizes: tuple[int, int]) -> float:
@@ -263,7 +263,7 @@ def _level(
             [f"{one} {way}" for one in CLASSES for way in ("up", "down")] if classes else ("up", "down")
         )
     }
-    kept: dict[str, list[Any]] = {
+    remaining: dict[str, list[Any]] = {
         name: [] for name in ("operation", "interval", "end_s", "bytes", "storage_s", "network_s")
     }
     position = {name: number for number, name in enumerate(_names(operations, classes))}
@@ -287,9 +287,9 @@ def _level(
             column["storage_s"][mine],
             network,
         )
-        for name, value in zip(kept, values, strict=True):
-            kept[name].append(value)
-    return {name: numpy.concatenate(values) for name, values in kept.items()} | {"carried": carried}
+        for name, value in zip(remaining, values, strict=True):
+            remaining[name].append(value)
+    return {name: numpy.concatenate(values) for name, values in remaining.items()} | {"carried": carried}
 
 
 def _arrivals(random: numpy.random.Generator, rate: float, c2: float, length: float) -> Floats:
@@ -302,8 +302,8 @@ def _arrivals(random: numpy.random.Generator, rate: float, c2: float, length: fl
     gaps = random.exponential(1 / rate, count) * numpy.where(first, 1 / (2 * share), 1 / (2 * (1 - share)))
     # Rounded to nanoseconds, the resolution of the simulator.
     times = numpy.unique(numpy.rint(numpy.cumsum(gaps) * 1e9)) / 1e9
-    made: Floats = times[times < length]
-    return made
+    result: Floats = times[times < length]
+    return result
 
 
 def _write(folder: Path, sent: Mapping[_Sender, tuple[Floats, Ints, Ints]], classes: bool) -> Path:
@@ -316,13 +316,13 @@ def _write(folder: Path, sent: Mapping[_Sender, tuple[Floats, Ints, Ints]], clas
         parquet.write_table(pyarrow.table(trace), folder / f"{one.name}.parquet")
         server = f"r0h{one.place}" + (f":{one.medium}" if one.medium else "")
         stages = [stage for stage in STAGES[one.kind] if one.medium or stage != "storage"]
-        made: dict[str, Any] = {"name": one.name, "client": f"r1h{client}", "server": server}
-        made |= {"trace": f"{one.name}.parquet", "stages": stages, "limits": {}}
+        result: dict[str, Any] = {"name": one.name, "client": f"r1h{client}", "server": server}
+        result |= {"trace": f"{one.name}.parquet", "stages": stages, "limits": {}}
         if one.medium:
             devices[server] = f"{one.medium}.yaml"
         if classes and one.of_class == CLASSES[0]:
-            made |= {"slo": {"percentile": 99, "latency": "1h"}, "priority": 0}
-        workloads.append(made)
+            result |= {"slo": {"percentile": 99, "latency": "1h"}, "priority": 0}
+        workloads.append(result)
     content = {
         "name": "a rack's link",
         "devices": devices,

@@ -15,7 +15,7 @@ from leeward.impact import Settings, measure, tables
 from leeward.impact.synthetic import Kind, plant
 from leeward.telemetry import Engine, Samples
 from leeward_reproduce import drawing
-from leeward_reproduce.hotspots import forms, paper
+from leeward_reproduce.hotspots import impact_figures, paper
 
 GROWTH = [1 + 4 * (at / 19) ** 2 for at in range(20)]
 
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parquet.write_table(latencies, folder / "l.parquet")
     engine = Engine.duckdb(threads=1)
     samples = Samples(engine, engine.table(planted.samples), cluster.links(), cluster.rack_table(), 30_000)
-    for by in {form.by for form in forms.FORMS.values()}:
+    for by in {form.by for form in impact_figures.FORMS.values()}:
         options = Settings(by=by, least=10, resamples=0)
         of = folder / ",".join(by)
         of.mkdir()
@@ -44,13 +44,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", forms.FORMS)
+@pytest.mark.parametrize("name", impact_figures.FORMS)
 def test_every_form_draws_its_tables_and_names_the_source_of_the_marks(folder: Path, name: str) -> None:
-    form = forms.FORMS[name]
-    of = forms.read(folder / ",".join(form.by))
+    form = impact_figures.FORMS[name]
+    of = impact_figures.read(folder / ",".join(form.by))
     with drawing.settings():
-        svg = drawing.saved(form.draw(of))["svg"].decode()
-    assert forms.PRIVATE in svg
+        svg = drawing.render(form.draw(of))["svg"].decode()
+    assert impact_figures.PRIVATE in svg
     for kind in {kind for row in of.buckets.select(form.by[:1]).to_pylist() for kind in row.values()}:
         assert kind in svg
     assert ("paper: " in svg) == (name != "22")
@@ -58,7 +58,7 @@ def test_every_form_draws_its_tables_and_names_the_source_of_the_marks(folder: P
 
 
 def test_curves_match_the_planted_growth(folder: Path) -> None:
-    of = forms.read(folder / "operation")
+    of = impact_figures.read(folder / "operation")
     curves = of.curves("network", ("operation",))
     for points in curves.values():
         assert [round(across, 3) for across, _ in points] == [2.5 + 5 * at for at in range(20)]
@@ -66,8 +66,8 @@ def test_curves_match_the_planted_growth(folder: Path) -> None:
 
 
 def test_table_1_has_the_columns_of_the_paper_and_our_values(folder: Path) -> None:
-    of = forms.read(folder / "operation")
-    rows = {row.quantity: row for row in forms.table_1(of)}
+    of = impact_figures.read(folder / "operation")
+    rows = {row.quantity: row for row in impact_figures.table_1(of)}
     assert len(rows) == 6
     # 1 - 0.9 + 0.9 x growth is 1.5 first in [40, 45), and 2 in [55, 60); at 75 % it is 3.24.
     assert rows["load-tolerance at 1.5x, file-write"].ours == pytest.approx(40)
@@ -76,9 +76,11 @@ def test_table_1_has_the_columns_of_the_paper_and_our_values(folder: Path) -> No
     assert all(row.paper is None for row in rows.values())
     renamed = of.tolerance.set_column(0, "operation", pyarrow.array(["streaming"] * of.tolerance.num_rows))
     (row,) = [
-        row for row in forms.table_1(forms.Tables(of.buckets, renamed)) if row.quantity.startswith("hotspot")
+        row
+        for row in impact_figures.table_1(impact_figures.Tables(of.buckets, renamed))
+        if row.quantity.startswith("hotspot")
     ]
-    assert (row.paper, row.note) == (paper.QUERIES["streaming"][2], forms.PRIVATE)
+    assert (row.paper, row.note) == (paper.QUERIES["streaming"][2], impact_figures.PRIVATE)
 
 
 def test_tolerance_bars_are_filled_or_hatched_up_to_the_judged_range() -> None:
@@ -88,8 +90,8 @@ def test_tolerance_bars_are_filled_or_hatched_up_to_the_judged_range() -> None:
         | {"figure": "load-tolerance", "factor": 2.0, "value": value, "judged_to": judged}
         for of, value, judged in kinds
     ]
-    of = forms.Tables(pyarrow.table({}), pyarrow.Table.from_pylist(rows))
-    (axes,) = forms.classes(of).axes
+    of = impact_figures.Tables(pyarrow.table({}), pyarrow.Table.from_pylist(rows))
+    (axes,) = impact_figures.classes(of).axes
     drawn = [bar for bar in axes.patches if isinstance(bar, Rectangle)]
     bars = [(round(bar.get_height(), 3), bar.get_fill(), bar.get_hatch()) for bar in drawn]
     pyplot.close("all")

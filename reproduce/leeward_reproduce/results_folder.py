@@ -59,7 +59,7 @@ def current_inputs(paper: str, seeds: int, horizon: str | None) -> Inputs:
     return Inputs(paper, __version__, seeds, None if horizon is None else horizon.strip())
 
 
-def marked(rows: Sequence[Row], by: Inputs) -> list[Row]:
+def mark_rows(rows: Sequence[Row], by: Inputs) -> list[Row]:
     """Rows of runs, whose notes mark a first look."""
     if not by.look:
         return list(rows)
@@ -80,20 +80,22 @@ def earlier(out: Path, by: Inputs) -> list[Row]:
     check_folder(out, "out")
     here = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
     texts = (RUN, ROWS, RESULTS)
-    known = (*texts, PICTURES, SWEEPS)
-    strange = [name for name in here if name not in known and not is_temporary(name, texts)]
+    paper_value = (*texts, PICTURES, SWEEPS)
+    strange = [name for name in here if name not in paper_value and not is_temporary(name, texts)]
     if strange:
-        raise _wrong(out, f"holds `{strange[0]}`; expected an empty folder or an earlier reproduction")
+        raise _input_error(out, f"holds `{strange[0]}`; expected an empty folder or an earlier reproduction")
     if not {ROWS, RESULTS} & set(here):
         return []
     try:
         before = Inputs(**json.loads((out / RUN).read_text(encoding="utf-8")))
         rows = [Row(**row) for row in json.loads((out / ROWS).read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):
-        raise _wrong(out, f"holds figures of which `{RUN}` does not say how they were made") from None
+        raise _input_error(out, f"holds figures of which `{RUN}` does not say how they were made") from None
     if before != by:
         name = next(one.name for one in fields(Inputs) if getattr(before, one.name) != getattr(by, one.name))
-        raise _wrong(out, f"holds figures of {before.words}; expected the same {name}, or another folder")
+        raise _input_error(
+            out, f"holds figures of {before.words}; expected the same {name}, or another folder"
+        )
     return rows
 
 
@@ -109,8 +111,8 @@ def write(out: Path, by: Inputs, titles: Mapping[str, str], rows: Sequence[Row])
     new = {row.figure for row in rows}
     every = [*rows, *(row for row in earlier(out, by) if row.figure not in new)]
     of_figure = {name: [row for row in every if row.figure == name] for name in titles}
-    by_figure = {name: (titles[name], found) for name, found in of_figure.items() if found}
-    whole = [asdict(row) for _, found in by_figure.values() for row in found]
+    by_figure = {name: (titles[name], results) for name, results in of_figure.items() if results}
+    whole = [asdict(row) for _, results in by_figure.values() for row in results]
     out.mkdir(parents=True, exist_ok=True)
     _write(out / RUN, json.dumps(asdict(by), indent=1) + "\n")
     _write(out / ROWS, json.dumps(whole, indent=1, allow_nan=False) + "\n")
@@ -122,5 +124,5 @@ def _write(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _wrong(out: Path, message: str) -> InputError:
+def _input_error(out: Path, message: str) -> InputError:
     return InputError("out", None, None, None, f"`{out}`: {message}")

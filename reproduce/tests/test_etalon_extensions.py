@@ -3,24 +3,24 @@
 import numpy
 import pytest
 
-from leeward_reproduce.etalon import beyond
+from leeward_reproduce.etalon import extensions
 from leeward_reproduce.etalon.perform import FIGURES, WITHIN, runs
 
 
-@pytest.mark.parametrize("racks", beyond.RACKS)
+@pytest.mark.parametrize("racks", extensions.RACKS)
 def test_each_rack_sends_and_receives_a_full_circuit_week(racks: int) -> None:
-    wanted = beyond.demand(racks, seed=1)
+    wanted = extensions.demand(racks, seed=1)
     for axis in (0, 1):
         sums = wanted.sum(axis=axis)
-        assert (sums <= beyond.WEEK_BYTES).all()
-        assert (sums > beyond.WEEK_BYTES - racks).all()
+        assert (sums <= extensions.WEEK_BYTES).all()
+        assert (sums > extensions.WEEK_BYTES - racks).all()
     assert not numpy.diag(wanted).any()
-    assert (wanted == beyond.demand(racks, seed=1)).all()
-    assert (wanted != beyond.demand(racks, seed=2)).any()
+    assert (wanted == extensions.demand(racks, seed=1)).all()
+    assert (wanted != extensions.demand(racks, seed=2)).any()
 
 
 def test_a_small_ring_is_sent_completely() -> None:
-    actual = beyond.sent(
+    actual = extensions.run_scenario(
         {
             "network": {"racks": 4, "hosts_per_rack": 2, "packet_switch": False, "voq_capacity": 256},
             "scheduler": {"name": "rotor"},
@@ -39,14 +39,14 @@ def test_a_small_ring_is_sent_completely() -> None:
 
 def test_figures_beyond_the_paper_run_at_most_three_seeds() -> None:
     chosen = {name: FIGURES[name] for name in ("12", *WITHIN["beyond"])}
-    assert runs(chosen, 10) == 10 + 3 * beyond.SEEDS
+    assert runs(chosen, 10) == 10 + 3 * extensions.SEEDS
     assert runs(chosen, 2) == 8
 
 
 def test_flows_of_a_ring_finish_after_the_arrivals_end() -> None:
-    result = beyond.rotors(1, "3ms")
+    result = extensions.rotors(1, "3ms")
     ring = [one for (_, load), one in result.items() if load == "ring"]
-    assert len(ring) == len(beyond.ROTORS) + 2
+    assert len(ring) == len(extensions.ROTORS) + 2
     assert all(one.unfinished == 0 for one in ring), ring
     assert any(one.ended_ms > 3 for one in ring)
     # No more arrives than the circuits and the packet switch of eight racks, and hosts within racks, carry.
@@ -54,5 +54,5 @@ def test_flows_of_a_ring_finish_after_the_arrivals_end() -> None:
 
 
 def test_runs_are_no_longer_than_the_given_horizon() -> None:
-    assert beyond.shorter("20ms", "1s") == "20ms"
-    assert beyond.shorter("2s", "1s") == "1s"
+    assert extensions.shorter("20ms", "1s") == "20ms"
+    assert extensions.shorter("2s", "1s") == "1s"

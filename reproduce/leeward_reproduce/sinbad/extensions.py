@@ -6,7 +6,7 @@ public traces of the same cluster in place of the generator.
 
 from collections.abc import Mapping
 
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad.pairs import differences, quotients, ratios
 from leeward_reproduce.sinbad.sweeps import (
     DELAYS,
@@ -38,13 +38,13 @@ _ALL = (*_TIMES, ("all blocks, mean", "block_write_s.mean"), ("all blocks, p95",
 
 def report_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Reports that are late, lost or wrong, against `uniform`, which reads none."""
-    right, made = results[LOAD], []
+    right, result = results[LOAD], []
     for remote in REMOTE_RACKS:
         base = right.by_seed(_MEAN, policy("uniform", remote), "1")
         for name in ("sinbad", "leeward"):
             values = ratios(right, _MEAN, policy(name, remote), policy("uniform", remote), "1")
-            said = f"full blocks, mean, as they should be: uniform / {name}, {remote} remote"
-            made.append(measured("reports", said, "x", values))
+            label = f"full blocks, mean, as they should be: uniform / {name}, {remote} remote"
+            result.append(measured_row("reports", label, "x", values))
         for sweep, words in (
             (DELAYS, "{} late"),
             (LOSSES, "a share of {} lost"),
@@ -56,9 +56,9 @@ def report_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
                 for ours in (one for one in sweep.policies if f"remote_racks={remote}" in one):
                     factors = quotients(base, cells.by_seed(_MEAN, ours, value))
                     name = ours.partition(":")[0]
-                    said = f"full blocks, mean, {words.format(value)}: uniform / {name}, {remote} remote"
-                    made.append(measured("reports", said, "x", factors))
-    return made
+                    label = f"full blocks, mean, {words.format(value)}: uniform / {name}, {remote} remote"
+                    result.append(measured_row("reports", label, "x", factors))
+    return result
 
 
 def large_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -68,33 +68,33 @@ def large_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Half, once and twice the arrivals on the racks of the simulation."""
-    cells, made = results[LOAD], []
+    cells, result = results[LOAD], []
     for load in LOAD.values:
-        made += _by_remote("load", cells, ("sinbad", "leeward"), "uniform", _TIMES, load)
-    return made
+        result += _by_remote("load", cells, ("sinbad", "leeward"), "uniform", _TIMES, load)
+    return result
 
 
 def leeward_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """`leeward` against the others, on even and on uneven uplinks."""
-    hour, uneven, made = results[HOUR], results[UNEVEN], []
+    hour, uneven, result = results[HOUR], results[UNEVEN], []
     for base in ("uniform", "sinbad", OPT):
-        made += _by_remote("leeward", hour, ("leeward",), base, _ALL)
+        result += _by_remote("leeward", hour, ("leeward",), base, _ALL)
     for remote in REMOTE_RACKS:
         for quantity, tier in (("rack_storage_cv", "rack"), ("host_storage_cv", "machine")):
             for base in ("uniform", "sinbad"):
                 values = differences(hour, quantity, policy("leeward", remote), policy(base, remote))
-                said = f"Cv of stored bytes by {tier}: {base} - leeward, {remote} remote"
-                made.append(measured("leeward", said, "", values, None, _wins(values, 0.0)))
+                label = f"Cv of stored bytes by {tier}: {base} - leeward, {remote} remote"
+                result.append(measured_row("leeward", label, "", values, None, _wins(values, 0.0)))
     for base in ("uniform", "sinbad", "ccp"):
-        made += _by_remote("leeward", uneven, ("leeward",), base, _ALL)
-    return made
+        result += _by_remote("leeward", uneven, ("leeward",), base, _ALL)
+    return result
 
 
 def trace_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     """Public traces of the same cluster."""
     cells = results[TRACES]
-    made = _by_remote("traces", cells, ("sinbad", OPT, "leeward"), "uniform", _TIMES)
-    return made + _by_remote("traces", cells, ("leeward",), "sinbad", _TIMES)
+    result = _by_remote("traces", cells, ("sinbad", OPT, "leeward"), "uniform", _TIMES)
+    return result + _by_remote("traces", cells, ("leeward",), "sinbad", _TIMES)
 
 
 def _by_remote(
@@ -105,19 +105,19 @@ def _by_remote(
     quantities: tuple[tuple[str, str], ...],
     value: str | None = None,
 ) -> list[Row]:
-    made = []
+    result = []
     for remote in REMOTE_RACKS:
         for name in names:
             for words, quantity in quantities:
                 factors = ratios(cells, quantity, policy(name, remote), policy(base, remote), value)
                 where = ", uneven uplinks" if cells.sweep == UNEVEN else ""
                 where += f", {value}x the arrivals" if value else ""
-                said = f"{words}{where}: {short(base)} / {short(name)}, {remote} remote"
+                label = f"{words}{where}: {short(base)} / {short(name)}, {remote} remote"
                 note = _wins(factors, 1.0) if name == "leeward" else ""
                 if OPT in (name, base):
                     note = "; ".join(filter(None, [note, "sinbad-file's waiting counts, 5 s on average"]))
-                made.append(measured(figure, said, "x", factors, None, note))
-    return made
+                result.append(measured_row(figure, label, "x", factors, None, note))
+    return result
 
 
 def _wins(values: list[float], even: float) -> str:

@@ -5,7 +5,7 @@ are marks to compare with, and the curves are those of the tables. Planted laten
 curves.
 
     leeward impact ... --by operation,compute --out impact
-    forms.FORMS["12b"].draw(forms.read("impact"))
+    impact_figures.FORMS["12b"].draw(impact_figures.read("impact"))
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from pyarrow import parquet
 from leeward.impact.pictures import COLOURS
 from leeward.report.style import LINES, decades, name_curves, plain
 from leeward_reproduce.hotspots import paper
-from leeward_reproduce.rows import Row, computed, missing
+from leeward_reproduce.rows import Row, computed_row, missing_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,12 +44,12 @@ class Tables:
 
     def curves(self, part: str, keys: Sequence[str]) -> dict[tuple[str, ...], list[tuple[float, float]]]:
         """For each kind the middles of buckets in percent, and the inflation of p95; judged ones only."""
-        found: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+        results: dict[tuple[str, ...], list[tuple[float, float]]] = {}
         for row in self.buckets.to_pylist():
             if row["part"] == part and row["enough"]:
                 middle = 50 * (row["from_utilization"] + row["to_utilization"])
-                found.setdefault(_kind(row, keys), []).append((middle, row["p95_inflation"]))
-        return found
+                results.setdefault(_kind(row, keys), []).append((middle, row["p95_inflation"]))
+        return results
 
     def figures(
         self, figure: str, factor: float | None, keys: Sequence[str], part: str = "total"
@@ -86,7 +86,7 @@ def read(folder: str | PathLike[str]) -> Tables:
 
 def table_1(tables: Tables) -> list[Row]:
     """Table 1's columns for each operation: load-tolerance at 1.5x and 2x, hotspot-inflation."""
-    made = []
+    result = []
     columns = (
         ("load-tolerance", 1.5, "load-tolerance at 1.5x", "%", 100.0),
         ("load-tolerance", 2.0, "load-tolerance at 2x", "%", 100.0),
@@ -94,15 +94,15 @@ def table_1(tables: Tables) -> list[Row]:
     )
     for at, (figure, factor, words, unit, scale) in enumerate(columns):
         for (name,), row in tables.figures(figure, factor, ("operation",)).items():
-            said, reported = f"{words}, {name}", paper.QUERIES.get(name, (None,) * 3)[at]
+            label, reported = f"{words}, {name}", paper.QUERIES.get(name, (None,) * 3)[at]
             note = PRIVATE if name in paper.QUERIES else "not of the paper's"
             if row["value"] is None:
                 never = row["judged_to"] is not None
                 why = f"not reached up to {100 * row['judged_to']:g} %" if never else "too few latencies"
-                made.append(missing("table-1", said, unit, reported, why))
+                result.append(missing_row("table-1", label, unit, reported, why))
                 continue
-            made.append(computed("table-1", said, unit, scale * row["value"], reported, note))
-    return made
+            result.append(computed_row("table-1", label, unit, scale * row["value"], reported, note))
+    return result
 
 
 def aggregation(tables: Tables) -> "Figure":
@@ -111,7 +111,7 @@ def aggregation(tables: Tables) -> "Figure":
     _curves(axes, tables.curves("total", ("operation",)))
     marks = {name: (value, 1.5) for name, value in paper.AGGREGATION.items()}
     _marks(axes, marks)
-    return _done(figure, axes)
+    return _finish(figure, axes)
 
 
 def queries(tables: Tables) -> "Figure":
@@ -119,7 +119,7 @@ def queries(tables: Tables) -> "Figure":
     figure, (axes,) = _panels(1)
     _curves(axes, tables.curves("total", ("operation",)))
     _marks(axes, {name: (77.5, values[2]) for name, values in paper.QUERIES.items()})
-    return _done(figure, axes)
+    return _finish(figure, axes)
 
 
 def compute_ratios(tables: Tables) -> "Figure":
@@ -135,24 +135,24 @@ def compute_ratios(tables: Tables) -> "Figure":
     axes.set_xlim(0, 1)
     axes.set_xlabel("compute ratio of a query")
     axes.set_ylabel("hotspot-inflation of p95")
-    return _done(figure, axes)
+    return _finish(figure, axes)
 
 
 def file_access(tables: Tables) -> "Figure":
     """Figure 13: file reads and writes, their total latency and its part on the network."""
     figure, panels = _panels(2)
     for axes, (operation, (tolerance, hotspot)) in zip(panels, paper.FILES.items(), strict=True):
-        found: dict[tuple[str, ...], list[tuple[float, float]]] = {
+        results: dict[tuple[str, ...], list[tuple[float, float]]] = {
             (part,): points
             for part in ("total", "network")
             for (name,), points in tables.curves(part, ("operation",)).items()
             if name == operation
         }
-        _curves(axes, found)
+        _curves(axes, results)
         marks = {"total": (77.5, hotspot), "2x": (tolerance, 2.0)}
         _marks(axes, marks | ({"network": (77.5, paper.FILES_NETWORK)} if operation == "file-read" else {}))
         axes.set_title(operation, fontsize=9, loc="left")
-    return _done(figure, *panels)
+    return _finish(figure, *panels)
 
 
 def sizes(tables: Tables) -> "Figure":
@@ -181,7 +181,7 @@ def media(tables: Tables) -> "Figure":
     _curves(axes, tables.curves("total", ("medium",)))
     _marks(axes, {name: (77.5, hotspot) for name, (_, hotspot) in paper.MEDIA.items()})
     _marks(axes, {f"{name}, 2x": (tolerance, 2.0) for name, (tolerance, _) in paper.MEDIA.items()})
-    return _done(figure, axes)
+    return _finish(figure, axes)
 
 
 FORMS = {
@@ -209,8 +209,8 @@ def _panels(count: int) -> "tuple[Figure, Sequence[Axes]]":
     return figure, list(panels[0])
 
 
-def _curves(axes: "Axes", found: Mapping[tuple[str, ...], Sequence[tuple[float, float]]]) -> None:
-    for at, (kind, points) in enumerate(found.items()):
+def _curves(axes: "Axes", results: Mapping[tuple[str, ...], Sequence[tuple[float, float]]]) -> None:
+    for at, (kind, points) in enumerate(results.items()):
         across, up = zip(*sorted(points), strict=True)
         style: dict[str, Any] = {
             "color": COLOURS[at % len(COLOURS)],
@@ -221,7 +221,7 @@ def _curves(axes: "Axes", found: Mapping[tuple[str, ...], Sequence[tuple[float, 
         axes.plot(across, up, marker=".", **style)
     for factor in (1.5, 2.0):
         axes.axhline(factor, color="#444444", linewidth=0.8, linestyle=":")
-    most = max((up for points in found.values() for _, up in points), default=1.0)
+    most = max((up for points in results.values() for _, up in points), default=1.0)
     if most > _LOG:
         axes.set_yscale("log")
         axes.set_ylim(0.8, 1.5 * most)
@@ -256,16 +256,16 @@ def _by_size(
     from matplotlib.patches import Patch
 
     figure, (axes,) = _panels(1)
-    found = tables.figures("load-tolerance", 2.0, keys)
-    order = list(dict.fromkeys(kind[-1] for kind in found))
-    kinds = list(dict.fromkeys(kind[:-1] for kind in found))
+    results = tables.figures("load-tolerance", 2.0, keys)
+    order = list(dict.fromkeys(kind[-1] for kind in results))
+    kinds = list(dict.fromkeys(kind[:-1] for kind in results))
     width = 0.8 / max(len(kinds), 1)
     keys_drawn, beyond, most = [], False, FULL
     for at, kind in enumerate(kinds):
         colour = COLOURS[at % len(COLOURS)]
         keys_drawn.append(Patch(color=colour, label=" ".join(kind)))
         for place, size in enumerate(order):
-            row = found.get((*kind, size))
+            row = results.get((*kind, size))
             if row is None:
                 continue
             reached = row["value"] is not None
@@ -297,7 +297,7 @@ def _note(axes: "Axes") -> None:
     axes.annotate(PRIVATE, (1, 1.01), xycoords="axes fraction", ha="right", fontsize=7, color="#555555")
 
 
-def _done(figure: "Figure", *panels: "Axes") -> "Figure":
+def _finish(figure: "Figure", *panels: "Axes") -> "Figure":
     for axes in panels:
         if axes.get_lines():
             name_curves(figure, axes)

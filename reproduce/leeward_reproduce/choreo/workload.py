@@ -33,7 +33,7 @@ def ec2(random: numpy.random.Generator) -> list[float]:
     return [float(rate) for rate in rates]
 
 
-def measured(random: numpy.random.Generator, rates: list[float], error: float) -> list[float]:
+def with_error(random: numpy.random.Generator, rates: list[float], error: float) -> list[float]:
     """Measured rates, each wrong by up to a share of it."""
     return [float(rate * random.uniform(1 - error, 1 + error)) for rate in rates]
 
@@ -81,7 +81,7 @@ def _all(count: int) -> list[tuple[int, int]]:
 _SHAPES = (_star, _scatter, _chain, _shuffle, _all)
 
 
-def joined(apps: list[App]) -> App:
+def join(apps: list[App]) -> App:
     """Apps as one: their matrices on the diagonal (section 6.2)."""
     tasks: Tasks = []
     transfers: Transfers = []

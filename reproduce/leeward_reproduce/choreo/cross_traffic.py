@@ -18,7 +18,7 @@ from leeward import packets
 from leeward._arrays import Floats
 from leeward.report.style import COLOURS, OTHER
 from leeward_reproduce.choreo import paper
-from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.rows import Row, measured_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,14 +52,14 @@ _LEAST = {
 
 
 @dataclass(frozen=True)
-class Counted:
+class ConnectionCounts:
     """True and counted connections, in windows of time."""
 
     actual: Floats
     estimated: Floats
 
 
-def counted(seed: int) -> dict[str, Counted]:
+def count_connections(seed: int) -> dict[str, ConnectionCounts]:
     """Runs both topologies under a seed."""
     return {
         name: _count(kind, numpy.random.default_rng([seed, 8, at]))
@@ -67,7 +67,7 @@ def counted(seed: int) -> dict[str, Counted]:
     }
 
 
-def _count(kind: Kind, random: numpy.random.Generator) -> Counted:
+def _count(kind: Kind, random: numpy.random.Generator) -> ConnectionCounts:
     on = [_periods(random) for _ in range(kind.others)]
     everything = [(k, start, end) for k, spans in enumerate(on) for start, end in spans]
     flows: list[dict[str, Any]] = [
@@ -94,13 +94,13 @@ def _count(kind: Kind, random: numpy.random.Generator) -> Counted:
             "sample": {"every": f"{int(1e3 * WINDOW)}ms", "pairs": [[0, 1]]},
         }
     )
-    made = packets.tables(run)
-    delivered = numpy.array(made["samples"]["delivered_bytes"], dtype=float)
-    times = numpy.array(made["samples"]["time_s"], dtype=float)
+    result = packets.tables(run)
+    delivered = numpy.array(result["samples"]["delivered_bytes"], dtype=float)
+    times = numpy.array(result["samples"]["time_s"], dtype=float)
     seen = 8 * numpy.diff(delivered) / numpy.diff(times)
-    began = numpy.array(made["flows"]["began_s"].to_pylist(), dtype=float)[1:]
+    began = numpy.array(result["flows"]["began_s"].to_pylist(), dtype=float)[1:]
     finished = numpy.array(
-        [numpy.inf if one is None else one for one in made["flows"]["finished_s"].to_pylist()]
+        [numpy.inf if one is None else one for one in result["flows"]["finished_s"].to_pylist()]
     )[1:]
     edges = list(pairwise(times))
     actual = [
@@ -108,19 +108,19 @@ def _count(kind: Kind, random: numpy.random.Generator) -> Counted:
         for start, end in edges
     ]
     there = seen > 0
-    return Counted(numpy.array(actual)[there], numpy.maximum(kind.link / seen[there] - 1, 0))
+    return ConnectionCounts(numpy.array(actual)[there], numpy.maximum(kind.link / seen[there] - 1, 0))
 
 
 def _periods(random: numpy.random.Generator) -> list[tuple[float, float]]:
     """Times at which a connection is on."""
     now, is_on = 0.0, bool(random.random() < 0.5)
-    made = []
+    result = []
     while now < SECONDS:
         end = now + float(random.exponential(MEAN))
         if is_on:
-            made.append((now, min(end, SECONDS)))
+            result.append((now, min(end, SECONDS)))
         now, is_on = end, not is_on
-    return made
+    return result
 
 
 def _share(kind: Kind, everything: Sequence[tuple[int, float, float]], start: float, end: float) -> float:
@@ -134,29 +134,29 @@ def _share(kind: Kind, everything: Sequence[tuple[int, float, float]], start: fl
     return total
 
 
-def rows(outcomes: Sequence[dict[str, Counted]]) -> list[Row]:
+def rows(outcomes: Sequence[dict[str, ConnectionCounts]]) -> list[Row]:
     """Error of the estimate."""
-    made = []
+    result = []
     for name, kind in KINDS.items():
-        told = kind.link / NIC - 1
+        message = kind.link / NIC - 1
         errors = []
         for one in outcomes:
             # The probe cannot see fewer connections than fit on the link.
-            actual = numpy.maximum(one[name].actual, told)
+            actual = numpy.maximum(one[name].actual, message)
             errors.append(float(numpy.median(numpy.abs(one[name].estimated - actual))))
         note = f"{kind.title}, {kind.others} others on and off; windows of 100 ms; the paper shows pictures"
-        made.append(
-            measured(
+        result.append(
+            measured_row(
                 "4", f"({name}) error of the count of connections, median", "connections", errors, None, note
             )
         )
         least = [float(one[name].estimated.min()) for one in outcomes]
-        known, why = _LEAST.get(name, (None, ""))
-        made.append(measured("4", f"({name}) least count", "connections", least, known, why))
-    return made
+        paper_value, why = _LEAST.get(name, (None, ""))
+        result.append(measured_row("4", f"({name}) least count", "connections", least, paper_value, why))
+    return result
 
 
-def draw(outcomes: Sequence[dict[str, Counted]]) -> "Figure":
+def draw(outcomes: Sequence[dict[str, ConnectionCounts]]) -> "Figure":
     """Figure 4, of the first seed."""
     from matplotlib import pyplot
 
