@@ -93,7 +93,7 @@ def check_replaced(path: Path, flag: str, kind: str, find_foreign: Callable[[Pat
 
 
 def is_temporary(name: str, outputs: Iterable[str]) -> bool:
-    """True for a temporary file that a killed process left while writing one of these with `whole_file`."""
+    """True for a temporary file that a killed process left while writing a file with `atomic_file`."""
     return any(
         re.fullmatch(rf"\.{re.escape(Path(output).stem)}\.\d+{re.escape(Path(output).suffix)}", name)
         for output in outputs

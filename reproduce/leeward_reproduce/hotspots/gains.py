@@ -1,8 +1,8 @@
 """Effect of placement on latency: queries before and after UTP (figure 19), HDD reads with CCP (figure 20).
 
 The fluid simulator gives the loads of links under each policy, and the request simulator the times of
-operations on links with these loads (`rack_storage`). The two meet in buckets of 5 % of utilization, as latencies
-and telemetry do in the paper. The paper's own curves of inflation are not used.
+operations on links with these loads (`rack_storage`). The two meet in buckets of 5 % of utilization, as
+latencies and telemetry do in the paper. The paper's own curves of inflation are not used.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """Latency by utilization: figures 11 to 13 and 21 to 23, and table 1.
 
-Operations wait in the request simulator (`rack_storage`), telemetry has the load of their link, and `leeward.impact`
-joins the two, as for an operator. None of the paper's curves is an input.
+Operations wait in the request simulator (`rack_storage`), telemetry has the load of their link, and
+`leeward.impact` joins the two, as for an operator. None of the paper's curves is an input.
 """
 
 from collections.abc import Mapping, Sequence
