@@ -51,7 +51,7 @@ impl Queues {
 }
 
 /// Processes one datagram of a reply; returns true if it was the last. Messages that cannot be parsed are skipped,
-/// because a discipline may have options that the library does not know.
+/// because some disciplines have options that the library does not know.
 fn take(mut part: &[u8], queues: &mut BTreeMap<u32, u64>) -> io::Result<bool> {
     while let Some((length, _)) = part.split_first_chunk() {
         let length = (u32::from_ne_bytes(*length) as usize).clamp(4, part.len());

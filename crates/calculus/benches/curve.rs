@@ -1,5 +1,5 @@
-//! Time for the exact r-b curve of a trace, beside the literal sweep of SLO algorithm 2.1 over 985 rates, as in the
-//! thesis' released code. Here the compiler vectorizes the loop over rates.
+//! Time for the exact r-b curve of a trace. For comparison, the literal sweep of SLO algorithm 2.1 over 985 rates, as
+//! in the thesis' released code. Here the compiler vectorizes the loop over rates.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

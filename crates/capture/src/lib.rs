@@ -11,9 +11,9 @@
 //! one exported record: addresses, bytes, packets, sampling rate. [`Places`] map addresses to hosts, racks or
 //! services. Traffic without a place is counted and listed, as is everything that cannot be read.
 //!
-//! Sampled traffic is scaled by its sampling rate, with the error that follows: from `n` sampled packets the number of
-//! packets is known within 196 √(1/n) % at 95 % confidence (Phaal and Panchen, "Packet Sampling Basics", which
-//! sFlow.org publishes). The error of bytes is larger, because packets differ in size: [`Cell::standard_error`].
+//! Sampled traffic is scaled by its sampling rate, which causes an error. From `n` sampled packets the number of
+//! packets is known within 196 √(1/n) % at 95 % confidence (Phaal and Panchen, "Packet Sampling Basics", published by
+//! sFlow.org). The error of bytes is larger, because packets differ in size: [`Cell::standard_error`].
 //!
 //! The input is parsed by etherparse (headers), pcap-parser (files) and netflow_parser (NetFlow, IPFIX). This crate
 //! parses sFlow itself, for the reasons in `exports/sflow.rs`.

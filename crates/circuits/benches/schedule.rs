@@ -9,8 +9,8 @@ use std::time::Instant;
 use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{DemandMatrix, Network, evaluate};
 
-/// Microseconds that the solver released with Etalon takes for a skewed demand, by number of racks: its C code at gcc -O2 on a
-/// quiet server core, minimum of many calls.
+/// Microseconds that the solver released with Etalon takes for a skewed demand, by number of racks. It is C code
+/// compiled by gcc -O2; times are the minimum of many calls on a quiet server core.
 const RELEASED: [(usize, f64); 6] =
     [(4, 1.58), (8, 16.09), (16, 97.37), (32, 540.48), (64, 3166.72), (128, 17_403.73)];
 

@@ -46,8 +46,8 @@
 //! (`clocks`). All flows of one class, on the same path, are one entry (`flow_class`). So an event costs at most the
 //! logarithm of the number of flows, besides its cascade.
 //!
-//! Finished flows leave no state. Sums that are updated by differences are recomputed periodically, so that rounding
-//! errors do not grow with time.
+//! Finished flows leave no state. Sums that are updated by differences are recomputed periodically, to limit rounding
+//! errors.
 
 mod attach;
 mod cascade;

@@ -243,9 +243,9 @@ impl Network {
         Some(network.left(flow, entry))
     }
 
-    /// Returns the work that flows have brought to a resource until time `at`, in native units: the integral
-    /// of its load over time, without the background. Zero unless the network is
-    /// [`observed`](Network::observed). Future and past times are as for [`remaining`](Network::remaining).
+    /// Returns the work that flows have brought to a resource until time `at`, in native units. It is the integral of
+    /// the load over time, without the background. Zero unless the network is [`observed`](Network::observed). Future
+    /// and past times are as for [`remaining`](Network::remaining).
     ///
     /// The work is counted by flow, from its transferred bytes, instead of by integrating loads. So bytes are
     /// conserved. Counting costs little while flows run; a query visits the active entries.

@@ -107,7 +107,7 @@ impl Sums {
 }
 
 /// C - min(C, M + pressure): the capacity that Sinbad expects to remain on a link (Sinbad pseudocode 2, line 30). The
-/// result is clamped here, not where pressure is added, so that any order of leaving entries gives the right value.
+/// result is clamped here and not where pressure is added. Entries may therefore leave in any order.
 pub(crate) fn expected_capacity(capacity: f64, measured: f64, pressure: i64) -> f64 {
     (capacity - (measured + pressure as f64)).clamp(0.0, capacity)
 }

@@ -1,8 +1,8 @@
 //! Speed of the packet simulator on one core, in the setting of the Etalon paper's figure 6: 16 flows from one rack to
 //! another under strobe, by queue size. A packet here is a data packet that reached its host. Each packet also passes
 //! the host's NIC and the switch (uplink, inner queue, downlink; or a circuit). For every second packet, an
-//! acknowledgement takes the same path back. Seconds are on-core seconds if Linux reports them, so that other load on
-//! the machine has less effect.
+//! acknowledgement takes the same path back. If Linux reports on-core seconds, the results are in these, because other
+//! load on the machine affects them less.
 //!
 //! Run by `cargo bench -p leeward-packets --bench packets [-- SECONDS]`. SECONDS is simulated time; the default is 2,
 //! as in the paper.

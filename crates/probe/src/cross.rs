@@ -27,7 +27,7 @@ impl Cross {
 
     /// Computes the equivalent for an unknown path rate: one connection alone gets `one_bps`, and each of two gets
     /// `each_bps`. With these as x and y, `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`. Returns `None` if the second
-    /// connection reduced the first by no more than noise, so that no shared link limits the two.
+    /// connection did not reduce the first by more than noise; then no shared link limits the two.
     pub fn from_two_rates(one_bps: f64, each_bps: f64) -> Option<Cross> {
         let (x, y) = (one_bps, each_bps);
         let valid = x > 0.0 && y > 0.0 && x - y > TELLING * x;

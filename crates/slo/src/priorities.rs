@@ -83,9 +83,9 @@ fn on_network(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
 /// under the enforced priorities.
 ///
 /// The search is optimal under two conditions. A workload's bound depends on the set of higher priorities but not on
-/// their order, and it never rises when this set shrinks. Then the search finds an order that keeps all SLOs, if a
-/// strict order that is the same at all stages does. Reason: the lowest open workload of that order keeps its SLO with
-/// all other open workloads before it, so each level has a candidate.
+/// their order, and it never rises when this set shrinks. Then the search finds an order that keeps all SLOs, if such a
+/// strict order exists that is the same at all stages. Reason: the lowest open workload of that order keeps its SLO
+/// with all other open workloads before it, so each level has a candidate.
 ///
 /// Both conditions hold for [`super::bound::Method::PriorityMeister`] with fluid service. Both also hold for
 /// [`super::bound::Method::Dnc`] if each stage is one queue, for fluid and other service. Whole requests over several

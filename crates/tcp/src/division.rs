@@ -136,8 +136,8 @@ impl Division {
         false
     }
 
-    /// Applies reTCP's factors. The authors' module scales only where a window may grow, not during the repair of
-    /// losses; a change in that time takes effect after the repair.
+    /// Applies reTCP's factors. The authors' module scales only where a window may grow, and not during the repair of
+    /// losses. A change during the repair takes effect afterwards.
     fn rescale(&mut self, acked: &Acked) {
         if self.state == State::Recovery || acked.bytes == 0 {
             return;

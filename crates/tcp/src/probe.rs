@@ -1,5 +1,5 @@
-//! Tail loss probe (RFC 8985, section 7): a segment sent after a silence, which finds a loss at the end of a
-//! flow without the retransmission timer.
+//! Tail loss probe (RFC 8985, section 7): a segment sent after a silence. It detects a loss at the end of a flow
+//! without the retransmission timer.
 
 use leeward_fabric::Nanos;
 

@@ -52,9 +52,9 @@ impl Rack {
         overtaken.then(|| sent.plus(self.trip).plus(window))
     }
 
-    /// Returns true if a segment last sent at `sent` is lost by the rule of Linux 4.4: a segment sent more than `least`
-    /// later has arrived. After segments have come out of order, the later segment must also have been sent more than a
-    /// quarter of a round trip later.
+    /// Returns true if a segment last sent at `sent` is lost by the rule of Linux 4.4: it is lost if a segment sent
+    /// more than `least` later has arrived. After segments have come out of order, the later segment must also have
+    /// been sent more than a quarter of a round trip later.
     pub(super) fn is_late(&self, sent: Nanos, least: Nanos, trips: &RoundTrip) -> bool {
         let window = match trips.least() {
             Some(trip) if self.reordered => least.max(Nanos(trip.0 / 4)),

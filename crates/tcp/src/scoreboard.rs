@@ -1,8 +1,8 @@
 //! Scoreboard of a sender's outstanding segments, which decides on losses (RFC 6675, section 4).
 //!
-//! The scoreboard is a ring in the order of sequence numbers. Segments are numbered from the first ever sent,
-//! so that a number stays valid while the front of the ring moves. Sums by division are updated as segments
-//! change, so nothing is recomputed.
+//! The scoreboard is a ring in the order of sequence numbers. Segments have numbers from the first segment ever sent,
+//! so that a number stays valid while the front of the ring moves. Sums by division are updated as segments change, so
+//! nothing is recomputed.
 
 use std::collections::VecDeque;
 

@@ -1,6 +1,7 @@
 //! Support for the tests of all crates; a dev-dependency only.
 //!
-//! * [`require`] skips a test whose environment is missing; under CI it fails instead, so that no test is lost unnoticed.
+//! * [`require`] skips a test whose environment is missing. Under CI it fails instead, so that no test is lost
+//!   unnoticed.
 //! * [`golden`] finds and reads reference results of released code, [`trace_folder`] public traces. Neither is part of the
 //!   repository, so their tests are skipped without them, under CI too.
 //! * [`postgres`] runs a PostgreSQL for the tests of the store and the service.

@@ -1,6 +1,6 @@
-//! Arrivals at each queue if flows of one priority are served in order of arrival, over links: total flow analysis
-//! with shaping (TFA++; Mifdaoui and Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses
-//! using network calculus", RTSS 2017), for strict priorities.
+//! Arrivals at each queue over links, for strict priorities, if flows of one priority are served in order of arrival.
+//! The method is total flow analysis with shaping (TFA++; Mifdaoui and Leydier, "Beyond the accuracy-complexity
+//! tradeoffs of compositional analyses using network calculus", RTSS 2017).
 //!
 //! At a queue, all flows of a priority share the service that higher priorities leave, and have one delay. The rate of
 //! a link, plus a packet, limits all flows that arrive over it together. The output of a flow is its arrivals, delayed

@@ -25,7 +25,8 @@ pub enum StageError {
 /// A request's work is part of its bucket. For several stages with their own buckets, the bounds add up.
 ///
 /// # Errors
-/// An invalid capacity; rates of `priority` and higher ones above the capacity; no rate left by higher priorities.
+/// Fails for an invalid capacity, for rates of `priority` and higher priorities above the capacity, and if higher
+/// priorities leave no rate.
 pub fn stage_delay(
     capacity: f64,
     workloads: &[(u32, TokenBucket)],

@@ -56,8 +56,8 @@ pub struct FitSettings {
 }
 
 impl FitSettings {
-    /// The constants of the released code, for comparison: intervals of 1 s, steps of 10 us, up to 10 states of two
-    /// deviations (the thesis says 5), exponential sizes, sigma zero.
+    /// The constants of the released code, for comparison. Intervals have 1 s, steps have 10 us, and there are up to 10
+    /// states of two deviations (the thesis says 5). Sizes are exponential, and sigma is zero.
     pub fn published() -> FitSettings {
         FitSettings {
             interval: 1.0,

@@ -17,8 +17,8 @@ const KNOWN: f64 = 1e-10;
 pub enum Sigma {
     /// Zero where that is safe: the chain is stochastically monotone and its states are in order of their work. The
     /// log-MGF from a stationary start is then superadditive. Otherwise, for a reversible chain, the excess of one step
-    /// over rho, `log(pi E 1 / sp(E Q)) / theta`, if positive. Otherwise `log(pi h / min h) / theta` with the
-    /// stationary distribution pi and the right Perron vector h of Q E(theta), which is safe for every chain.
+    /// over rho, `log(pi E 1 / sp(E Q)) / theta`, if positive. Otherwise sigma is `log(pi h / min h) / theta`, which is
+    /// safe for every chain. Here pi is the stationary distribution, and h is the right Perron vector of Q E(theta).
     ///
     /// The second case uses E exp(theta A(n)) = v' M^(n-1) v with M = E^1/2 Q E^1/2 and v = E^1/2 1, in the inner
     /// product weighted by pi. There M is symmetric if Q is reversible. Its norm then equals its spectral radius, which
@@ -64,8 +64,8 @@ impl Mmpp {
     ///
     /// # Errors
     ///
-    /// Fails if a number is out of range, if the matrix does not match the states or is not stochastic, or if the
-    /// chain has no unique stationary distribution although `sigma` needs one.
+    /// Fails if a number is out of range, and if the matrix does not match the states or is not stochastic. Also fails
+    /// if `sigma` needs a unique stationary distribution and the chain has none.
     pub fn new(
         step: f64,
         states: Vec<State>,

@@ -82,15 +82,15 @@ fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
 /// the flow, to the flows that share the path there, and to Ck. A flow that shares the path up to a queue has sent no
 /// more through this queue than it brought to the first.
 ///
-/// If requests are served whole, each queue may first serve a request of a lower priority. Of the service to flows that
-/// continue, one packet may not have left yet, if the busy period at the next queue began before that packet arrived.
-/// The servers here therefore start after this amount of work. The last queue has no such packet: a request is late
-/// until its last bit is served, and then it leaves.
+/// If requests are served whole, each queue may first serve a request of a lower priority. If the busy period at the
+/// next queue began before a packet arrived there, that packet may still be missing from the service to flows that
+/// continue. The servers here therefore start after this amount of work. The last queue has no such packet: a request
+/// is late until its last bit is served, and then it leaves.
 ///
 /// If busy periods begin within steps ([`super::Network::set_within_steps`]), all arrivals in the first step count, and
-/// up to one step of the service is lost. At a queue before another one, the next busy period also begins within a
-/// step, so up to one more step is lost at that end. That step then belongs to both queues; one more step of service
-/// cannot make the bound invalid.
+/// up to one step of the service is lost. At a queue before another queue, the next busy period also begins within a
+/// step. Up to one more step is therefore lost at that end. That step then belongs to both queues; one more step of
+/// service cannot make the bound invalid.
 fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
     let own = &plan.flows[flow];
     let first = own.queues[0];

@@ -202,8 +202,8 @@ impl Evaluator {
         Some(self.tape.len() as u32 - 1)
     }
 
-    /// The derivatives of the last latency that was evaluated on a tape: by theta (returned), and by the parameters
-    /// (added to `gradient`, one entry per parameter of the arena).
+    /// The derivatives of the last latency that was evaluated on a tape. Returns the derivative by theta; adds the
+    /// derivatives by the parameters to `gradient`, one entry per parameter of the arena.
     pub(super) fn gradient(
         &mut self,
         of: &mut Expressions,

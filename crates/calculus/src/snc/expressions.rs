@@ -63,7 +63,7 @@ struct Fact {
 }
 
 /// An arena of expressions. Each expression has the set of its workload groups. Workloads that may be dependent share a
-/// group, so two expressions are independent if their sets are disjoint.
+/// group. Two expressions are therefore independent if their sets of groups are disjoint.
 #[derive(Clone, Debug)]
 pub struct Expressions {
     pub(super) step: f64,

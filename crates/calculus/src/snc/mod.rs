@@ -15,9 +15,9 @@
 //!
 //! Deviations from the thesis:
 //!
-//! * A convolution of two services of nearly the same rate gives up as much rate as pays for itself, instead of a
-//!   hundredth if they are exactly the same (theorem 5 requires different rates).
-//! * Two servers in sequence are exactly one.
+//! * A convolution of two services needs different rates (theorem 5). If the rates are nearly the same, it gives up as
+//!   much rate as improves the bound most. The thesis gives up a hundredth if the rates are exactly the same.
+//! * Two servers in sequence are treated as one server, which is exact.
 //! * Hoelder exponents are found by descent along the gradient instead of at random.
 //! * Work may be served whole ([`Stage::packet`], [`Queue::in_service`]), while the thesis has a fluid.
 //! * Lyapunov's inequality may tighten nodes with a sigma of their own ([`Expressions::set_lyapunov`]).

@@ -61,8 +61,8 @@ impl Moments {
 
 /// The bound of an operator's result; `None` if none exists.
 ///
-/// A convolution at its best moment is the minimum of sums over all moments. Moments of a block are taken together:
-/// each service gets the block and the time before or after it, minus its possible work in the block.
+/// A convolution at its best moment is the minimum of sums over all moments. All moments of a block are treated
+/// together: each service gets the block and the time before or after it, minus its possible work in the block.
 ///
 /// A service with initial work is a service that starts some steps later. Its output by a moment is at least its
 /// service that number of steps earlier, and never negative. The sigma of an output therefore does not contain all of

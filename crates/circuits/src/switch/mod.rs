@@ -226,8 +226,8 @@ impl<P: Copy> Switch<P> {
         &self.settings
     }
 
-    /// Time of the next required call to [`Switch::step`], so that outputs are in time; `None` if nothing happens
-    /// before the next input.
+    /// Time of the next required call to [`Switch::step`], so that no output is late; `None` if nothing happens before
+    /// the next input.
     #[inline]
     pub fn wake_at(&self) -> Option<Nanos> {
         let at = self.timers.earliest();

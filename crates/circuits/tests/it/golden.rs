@@ -1,8 +1,8 @@
 //! `solstice-etalon` against results of the solver released with Etalon (`golden/circuits`).
 //!
-//! The files hold 27 demands each for 4, 8 and 16 racks. For each demand the tests compare three things: the cut demand
-//! and its units (in the crate's own tests), the days if no shuffle has an effect, and the bytes that the days of a
-//! plain and of a shuffled run carry. They also check that our result lies within the range of a thousand shuffled
+//! The files hold 27 demands each for 4, 8 and 16 racks. For each demand the tests compare the bytes that the days of a
+//! plain and of a shuffled run carry. They also compare the days, if no shuffle has an effect, and the cut demand with
+//! its units (in the crate's own tests). They also check that our result lies within the range of a thousand shuffled
 //! runs. The tests do not imitate shuffles, so they do not compare shuffled days one by one.
 
 use leeward_circuits::schedulers::REGISTRY;

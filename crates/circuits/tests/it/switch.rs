@@ -81,7 +81,7 @@ fn days_weeks_and_rates_are_those_of_table_1_exactly() {
         let expected: Vec<u64> = (1..=200).map(|sent| began + sent * 900 + 30_000).collect();
         assert_eq!(day, expected);
     }
-    // The packet switch serves the pair for the other 1200 us, with packets of 7.2 us back to back; the last packet
+    // The packet switch serves the pair for the other 1200 us, with consecutive packets of 7.2 us; the last packet
     // begins in this time.
     let packets: Vec<u64> = out
         .iter()
@@ -106,8 +106,8 @@ fn days_weeks_and_rates_are_those_of_table_1_exactly() {
 
 #[test]
 fn a_full_queue_drains_in_its_length_over_the_packet_rate() {
-    // Delay of a packet at the end of a full queue. It includes the packet that started on the uplink at its arrival,
-    // the packets before it, its own time on two links, and the delays of both links. Etalon's queues are nearly always
+    // Delay of a packet at the end of a full queue. It includes the packet that was on the uplink at its arrival, the
+    // packets before it, its own time on two links, and the delays of both links. Etalon's queues are nearly always
     // full at the 99th percentile (figure 9), and one to four packets shorter at the median (figure 7a).
     for (capacity, p99, median) in [(16_u32, 140_800_u64, 128_100_u64), (64, 485_000, 453_100)] {
         let mut switch =

@@ -1,7 +1,7 @@
-//! Capacity of the service: 10,000 agents report once per second over 1,000 persistent connections, beside
-//! 1,000 placements per second, on a cluster of 10,000 hosts in 500 racks. The load runs on one core and
-//! `leewardd` on another. Arrivals are random and do not wait for responses (an open loop). A latency starts
-//! at the request's due time, so it includes stalls of the service.
+//! Capacity of the service on a cluster of 10,000 hosts in 500 racks. 10,000 agents report once per second over 1,000
+//! persistent connections, beside 1,000 placements per second. The load runs on one core and `leewardd` on another.
+//! Arrivals are random and do not wait for responses (an open loop). A latency starts at the request's due time, so it
+//! includes stalls of the service.
 //!
 //! There are two baselines. A service that only parses JSON and answers with the same number of bytes gives the cost of
 //! HTTP. The rate of synced disk writes gives the cost of durability across power loss. `--seconds N` sets the length

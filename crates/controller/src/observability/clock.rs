@@ -27,9 +27,9 @@ struct EventRecord {
 }
 
 impl EventRecord {
-    /// Compares two values with the last state: the lead of the service's time over the monotonic clock, and the lag of
-    /// the wall clock behind the service's time. Changes within an interval are not reported, because reports may
-    /// differ by the same amount.
+    /// Compares two values with the last state. The first is the lead of the service's time over the monotonic clock;
+    /// the second is the lag of the wall clock behind the service's time. Changes within an interval are not reported,
+    /// because reports may differ by the same amount.
     fn look(&mut self, ahead: Nanos, behind: Nanos, interval: Nanos) -> Option<Updates> {
         let forward = ahead.since(std::mem::replace(&mut self.ahead, ahead));
         let known = self.behind;

@@ -93,7 +93,7 @@ fn misbehave(process: &Process, kind: usize, ends: &AtomicBool) {
     let body = format!("{HEAD}content-length: 1000\r\n\r\n");
     while !ends.load(Ordering::Relaxed) {
         match kind % 8 {
-            // Silence; an endless head; an endless body; a body that stops.
+            // The four attacks: silence, an endless head, an endless body, and a body that stops.
             0 => drip(process, "", b"", ends),
             1 => drip(process, "GET /v1/status HTTP/1.1\r\nx: ", b"x", ends),
             2 => drip(process, &body, b" ", ends),

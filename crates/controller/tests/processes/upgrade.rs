@@ -7,7 +7,7 @@ use crate::support::leewardd::{Process, command};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-/// Drops everything that later schema steps added, so that the store is as after the first step.
+/// Drops everything that later schema steps added, so that the store is in the state after the first step.
 const FIRST_STEP: &str = "DROP INDEX decisions_by_key; DROP TABLE leadership; DROP TABLE commits;";
 
 /// Ends a service as systemd does.

@@ -144,8 +144,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// An app decided on a snapshot and committed has the same hosts and ledger entries as one decided at once, unless
-    /// one of its hosts closes meanwhile.
+    /// An app that was decided on a snapshot has the same hosts and ledger entries as an app that was decided at once,
+    /// unless one of its hosts closes meanwhile.
     #[test]
     fn an_app_decided_on_a_snapshot_gets_the_same_hosts(
         shares in prop::collection::vec(0_u8..95, 7..40), tasks in 2_usize..6, bytes in 1_u64..1 << 30, closed in any::<bool>(),

@@ -51,8 +51,8 @@ impl Collective {
     /// bytes, one part in each of 2 (n - 1) steps.
     ///
     /// # Errors
-    /// Returns an error for fewer than two ranks, an unknown host, a rank on the same host as the next one, or fewer
-    /// bytes than ranks.
+    /// Returns an error for fewer than two ranks, an unknown host, two consecutive ranks on one host, or fewer bytes
+    /// than ranks.
     pub fn ring_all_reduce(&self) -> Result<Workload, WorkloadError> {
         let mut workload = self.start()?;
         let ranks = self.ranks.len();

@@ -15,8 +15,8 @@
 //! On a network of circuits (`circuit_turn`), the partner rack of a group's source comes before all others;
 //! see [`Turns`].
 //!
-//! Deviations from the papers: Sinbad ranks only links into racks, forgets its placements at the next report,
-//! and handles full blocks only; CCP uses no load.
+//! Deviations from the papers: Sinbad ranks only links into racks, forgets its placements at the next report, and
+//! handles full blocks only. CCP uses no load.
 
 use leeward_fabric::Nanos;
 use leeward_ledger::Fade;

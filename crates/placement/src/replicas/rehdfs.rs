@@ -1,6 +1,7 @@
-//! Policy `rehdfs`: all copies of a writer go to the same next rack, so that few pairs of racks communicate and a
-//! circuit can serve them (Etalon section 6). The first copy stays with the writer. The other copies go from rack i to
-//! rack (i + k) mod N. k may follow a schedule, so that not all blocks of a rack depend on one other rack.
+//! Policy `rehdfs`: all copies of a writer go to the same next rack (Etalon section 6). Few pairs of racks then
+//! communicate, and a circuit can serve them. The first copy stays with the writer. The other copies go from rack i to
+//! rack (i + k) mod N. By default k is constant; with a schedule of several k, the blocks of a rack do not all depend
+//! on one other rack.
 
 use leeward_fabric::{DomainId, HostId, Nanos};
 use leeward_registry::{Registration, schema, setting_error, settings};

@@ -1,9 +1,9 @@
 //! Policy `leeward` for tasks: one policy for a scheduler's single tasks and for apps with a traffic matrix.
 //!
 //! An app with transfers starts at the placement of `choreo`. Local search then shortens the time of its slowest link
-//! ([`super::completion()`]): a task whose transfers cross that link moves to another host or swaps with another task.
-//! If no change helps, the search moves a few tasks at random and continues from there; the best placement wins. The
-//! search ends after a number of tries or lookups, never by a clock.
+//! ([`super::completion()`]). It moves a task whose transfers cross that link to another host, or swaps it with another
+//! task. If no change helps, the search moves a few tasks at random and continues from there; the best placement wins.
+//! The search ends after a number of tries or lookups, never by a clock.
 //!
 //! Requests without transfers are placed as by `utp`. On a mesh, which has no racks to compare, they are
 //! placed on any host.

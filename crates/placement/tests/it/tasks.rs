@@ -223,8 +223,8 @@ fn figure_9_traps_greedy_and_not_leeward() {
     let (world, app) = figure_9();
     let greedy = world.assign("choreo", "", &app).expect("enough room");
     let ours = world.assign("leeward", "", &app).expect("enough room");
-    // Bytes are in MB and rates in Mb/s, so the figure's unit of time is 8 s here, and a rate of 1 in the figure is
-    // 1000.
+    // Bytes are in MB and rates in Mb/s. The figure's unit of time is therefore 8 s here, and a rate of 1 in the figure
+    // is 1000.
     let units = |hosts: &[HostId]| world.seconds(&app, hosts) * 1000.0 / 8.0;
     assert!((units(&greedy) - 50.0).abs() < 1e-9, "greedy must use the link of 1 then");
     assert!((units(&ours) - 100.0 / 9.0).abs() < 1e-9);

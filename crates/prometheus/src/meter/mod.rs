@@ -1,9 +1,9 @@
 //! Conversion of port readings to link loads, without I/O and without a clock.
 //!
-//! A link can consist of several ports; their bits add up. Each port has its own reading times. So a link's window is
-//! the common interval of its ports: from the end of the last window to the earliest of the ports' last readings. A
-//! silent port delays the windows of its link, so the link's load becomes unknown. After five minutes the meter drops
-//! the port, and the link continues without it.
+//! A link can consist of several ports; their bits add up. Each port has its own reading times. A link's window is
+//! therefore the common interval of its ports, from the end of the last window to the earliest of the ports' last
+//! readings. A silent port delays the windows of its link, so the link's load becomes unknown. After five minutes the
+//! meter drops the port, and the link continues without it.
 
 #[cfg(test)]
 mod tests;

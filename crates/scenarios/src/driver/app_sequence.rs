@@ -1,4 +1,4 @@
-//! Apps on the fluid network: each app is placed on arrival, starts all its transfers at once, and ends with the last
+//! Apps on the fluid network. Each app is placed on arrival, starts all its transfers at once, and ends with the last
 //! of them (Choreo section 6). Running apps are cross traffic for new ones: the engine counts their flows.
 //!
 //! There is no telemetry here. A policy knows the placements and the capacities that the ledger assumes, which may

@@ -1,8 +1,8 @@
 //! A list of block or file writes as CSV, like the log of a name node.
 //!
-//! The columns are `t_arrival_s` (seconds), `writer` (the name of a host, or its number) and `size_bytes`;
-//! `job` and `replicas` are optional, and other columns are ignored. A line is a file, written by one task,
-//! in blocks of `block`; lines with the same `job` are one job, submitted with the first of them.
+//! The columns are `t_arrival_s` (seconds), `writer` (the name of a host, or its number) and `size_bytes`; `job` and
+//! `replicas` are optional, and other columns are ignored. A line is a file: one task writes it in blocks of `block`.
+//! Lines with the same `job` are one job, submitted with the first of them.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;

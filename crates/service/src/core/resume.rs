@@ -14,8 +14,8 @@ use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
     /// Restores the stored state. Decisions are in memory again, and their entries count again until telemetry shows
-    /// their load. A decision on hosts that the cluster no longer has ends, and so does a guarantee that the cluster
-    /// cannot keep. Call this before any operation.
+    /// their load. A decision ends if the cluster no longer has its hosts, and a guarantee ends if the cluster cannot
+    /// keep it. Call this before any operation.
     ///
     /// # Errors
     /// A [`CommitError`] if the ledger rejects the entries.

@@ -51,7 +51,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Restores the state that another coordinator observed, as far as the cluster has the names. Call this after
-    /// [`Coordinator::resume`] and before any operation, so that no load is lost that telemetry had shown.
+    /// [`Coordinator::resume`] and before any operation, so that no load from telemetry is lost.
     pub fn see(&mut self, seen: TelemetryState) {
         self.now = self.now.max(seen.now);
         let fabric = self.engine.ledger().fabric().clone();

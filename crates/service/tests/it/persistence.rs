@@ -295,8 +295,8 @@ fn answered(
     }
 }
 
-/// Asserts that a coordinator that keeps few decisions answers, together with its store, like a coordinator that keeps
-/// all of them.
+/// Asserts that a coordinator with few kept decisions gives the same answers, together with its store, as a coordinator
+/// with all decisions.
 fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let mut few = coordinator(&of, Limits { decisions: 2, ..Limits::default() });

@@ -102,8 +102,8 @@ impl Admission for QJump {
             let order = std::iter::once(last).chain(0..last);
             match order.into_iter().find_map(|promise| bounds.miss(promise, Method::Dnc)) {
                 None => return Ok(Outcome::promised(with, None)),
-                // Report the class that was nearest to admission: the first in which another promise misses its SLO,
-                // else one in which the arrival does.
+                // Reports the class that was nearest to admission. This is the first class in which another promise
+                // misses its SLO, or otherwise the first in which the arriving workload misses its own.
                 Some(miss) if miss.promise != last || refused.is_none() => {
                     refused = Some(Refused::of(miss, &bounds));
                 }

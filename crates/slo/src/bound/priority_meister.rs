@@ -2,8 +2,8 @@
 //!
 //! The analysis follows one bit of the workload that leaves its last queue at `out`. The busy period of this queue
 //! began at `in`: the last moment without backlog of this priority or a higher one. Since then the queue has served its
-//! rate times the elapsed time. Everything that arrived before `in` had left the upstream queues by then, so each
-//! upstream queue is analysed in the same way, with `in` as its `out`. The result is a tree of busy periods with the
+//! rate times the elapsed time. Everything that arrived before `in` had left the upstream queues by then. Each upstream
+//! queue is therefore analysed in the same way, with `in` as its `out`. The result is a tree of busy periods with the
 //! workload's last queue at its root. A queue that leads to several others appears once for each of them, so any paths
 //! without a cycle give a tree. The thesis has one time per queue. This does not suffice for paths that part and meet
 //! again.

@@ -35,8 +35,8 @@ pub struct BoundSettings {
     /// Frame size in bytes, used with `frames`; at least 64. Default 1538: Ethernet with 1500 bytes of
     /// payload.
     pub frame: f64,
-    /// True if limits pass single frames, as hosts with paced sending do; false if they pass whole requests,
-    /// also on links that serve frames. Not for files: limits of a file pass whole requests.
+    /// True if limits pass single frames, as hosts with paced sending do. False if limits pass whole requests, also on
+    /// links that serve frames. Not for files: limits of a file pass whole requests.
     #[serde(skip)]
     pub paced: bool,
     /// Guarantees that requests of one priority are served in order of arrival. If false, `priority-meister`

@@ -202,8 +202,8 @@ impl Workloads {
     /// Workloads as arrivals at a system. Adds missing queues to the system.
     ///
     /// # Errors
-    /// [`InputError`] for a workload without a server or a path, with priorities or limits (the admission policy sets
-    /// them), or with an existing name at another place.
+    /// Returns an [`InputError`] for a workload without a server or a path, and for a workload with priorities or
+    /// limits (the admission policy sets them). Also for an existing name at another place.
     pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
         let arrival = |entry: &Entry| {

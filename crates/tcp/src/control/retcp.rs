@@ -1,5 +1,5 @@
-//! reTCP: Reno with a window that is scaled when a circuit comes up and when it goes down, signaled by the ECN echo
-//! (Etalon, section 4.4).
+//! reTCP: Reno with a window that is scaled when a circuit comes up or goes down. The ECN echo signals both (Etalon,
+//! section 4.4).
 
 use super::reno::Reno;
 use super::{Acked, Algorithm, Cause, Window};

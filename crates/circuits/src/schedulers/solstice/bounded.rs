@@ -11,7 +11,7 @@
 //! * A matching that gives fewer than half the racks a circuit waits for a lower threshold.
 //! * Racks that a matching leaves out are paired by the largest demand between them.
 //! * A day has the length that serves the most demand per time, as in Eclipse.
-//! * * Time left at the end goes to the days with circuits that can use it.
+//! * Time left at the end goes to the days with circuits that can use it.
 
 use std::cmp::Reverse;
 

@@ -1,9 +1,9 @@
 //! `solstice-paper`: Solstice as published. It adds days until the packet switch can carry the rest in the time used so
 //! far.
 //!
-//! The scheduler stuffs demand and takes perfect matchings of entries of at least a threshold, a power of two that halves when
-//! no such matching exists (Solstice, CoNEXT 2015: QuickStuff and BigSlice). The total length of all days has no bound. Lengths
-//! are exact to the nanosecond.
+//! The scheduler stuffs demand and takes perfect matchings of entries of at least a threshold (Solstice, CoNEXT 2015:
+//! QuickStuff and BigSlice). The threshold is a power of two, and halves when no such matching exists. The total length
+//! of all days has no bound. Lengths are exact to the nanosecond.
 
 use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
-//! The file of conformance vectors, as data that any language reads: times are strings of nanoseconds in fields that
-//! end in `_ns`, rates are numbers of bits per second in fields that end in `_bps`. The meaning of each field for a
+//! The file of conformance vectors, as data that any language reads. Times are strings of nanoseconds in fields that
+//! end in `_ns`; rates are numbers of bits per second in fields that end in `_bps`. The meaning of each field for a
 //! client is in `docs/reference/ledger-vectors.md`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

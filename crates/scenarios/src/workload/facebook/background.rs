@@ -6,7 +6,7 @@
 //!   the other input comes from anywhere;
 //! * wide shuffles: into and out of 30 to 100 % of the racks, each at a low rate (as mappers finish), for ten
 //!   minutes;
-//! * * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a minute
+//! * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a minute
 //!   or two at a time that is different for each rack.
 //!
 //! Hot shuffles cause the hotspots. Without one, links are about even; during one, some 6 % of the links are full, and

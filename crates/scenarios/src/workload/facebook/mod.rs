@@ -7,22 +7,30 @@
 //! (reads and shuffles, as rates on links or as flows). The paper's shares of cross-rack bytes give the size of the
 //! background from the size of the writes, with each block crossing racks `crossings` times.
 //!
-//! Fitted values, on the paper's cluster (150 racks of 20 hosts, 10:1): full blocks per second, their share of blocks
-//! and of bytes; jobs per week, the share and bytes of each kind of job, the mean write time of a job; the shares of
-//! cross-rack bytes; the frequency of Cv > 1 over the downlinks' 10 s means, and of a 95th percentile over links above
-//! 75 %; the time for which a link's background stays within 5 %. The test `workload_facebook` prints each value beside
-//! the paper's.
+//! Fitted values, on the paper's cluster (150 racks of 20 hosts, 10:1):
+//!
+//! * full blocks per second, and their share of blocks and of bytes;
+//! * jobs per week, the share and bytes of each kind of job, and the mean write time of a job;
+//! * the shares of cross-rack bytes;
+//! * the frequency of Cv > 1 over the downlinks' 10 s means, and of a 95th percentile over links above 75 %;
+//! * the time for which a link's background stays within 5 %.
+//!
+//! The test `workload_facebook` prints each value beside the paper's.
 //!
 //! By default the background is independent of jobs, as in the paper's simulation. The model fits the imbalance of
 //! section 4.3 with this default. With `phases`, the shuffles belong to the jobs that write, and nothing is fitted to
 //! them.
 //!
-//! Not modeled: tasks that write nothing, and the 63 writers per job that the paper's counts imply (4 full
-//! blocks per second give 29); bytes by kind of job, where tables 2 and 3 disagree (table 2 is followed);
-//! failed racks; a pattern over the day; uplinks as uneven as downlinks *with* the writes on them (at a
-//! disk's rate, 4 blocks per second are some 25 writers at a time, few for 150 uplinks); the stability of
-//! links with the writes on them, which 4 blocks per second alone make less than the paper's; stability with
-//! `background: flows`.
+//! Not modeled:
+//!
+//! * tasks that write nothing, and the 63 writers per job that the paper's counts imply (4 full blocks per second give
+//!   29);
+//! * bytes by kind of job, where tables 2 and 3 disagree (the model follows table 2);
+//! * failed racks, and a pattern over the day;
+//! * uplinks that are as uneven as downlinks *with* the writes on them: at a disk's rate, 4 blocks per second are some 25
+//!   writers at a time, few for 150 uplinks;
+//! * the stability of links with the writes on them: 4 blocks per second alone make it less than the paper's;
+//! * stability with `background: flows`.
 
 mod background;
 mod settings;
