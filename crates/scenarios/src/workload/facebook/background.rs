@@ -7,7 +7,7 @@
 //! * wide shuffles: into and out of 30 to 100 % of the racks, each at a low rate (as mappers finish), for ten
 //!   minutes;
 //! * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a minute
-//!   or two at a time that is different for each rack.
+//!   or two; each rack has its own time.
 //!
 //! Hot shuffles cause the hotspots. Without one, links are about even; during one, some 6 % of the links are full, and
 //! so is the 95th percentile. So links are at 9 % on average, but Cv is above 1 for half of the time. The 95th
