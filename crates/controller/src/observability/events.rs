@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Bytes;
 use leeward_fabric::Nanos;
-use leeward_records::{ClusterVersion, DecisionId, DecisionRecord};
+use leeward_records::{ClusterVersion, DecisionRecord};
 use leeward_service::{LeaderState, NetworkSnapshot};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -182,7 +182,9 @@ mod tests {
     use leeward_fabric::Cpus;
 
     use super::*;
-    use leeward_records::{Classes, DecisionDetails, PlacementSpec, Rate, TaskSpec, TasksSpec, TransferSpec};
+    use leeward_records::{
+        Classes, DecisionDetails, DecisionId, PlacementSpec, Rate, TaskSpec, TasksSpec, TransferSpec,
+    };
 
     fn numbers(events: &Events, after: u64) -> Result<Vec<u64>, Missed> {
         events.after(after, usize::MAX).map(|told| told.iter().map(|one| one.id).collect())
