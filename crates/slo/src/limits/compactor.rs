@@ -20,8 +20,6 @@
 //! | others | all workloads that share queues, directly or not, get new limits | any can stay fixed: their limits count, and their SLOs are kept too |
 //! | rounding | 0.1 % of each SLO and capacity stays unused | a millionth, and a setting |
 
-use std::fmt;
-
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{InputError, format_number};
 use leeward_registry::{Registration, schema, setting_error, settings};
@@ -29,8 +27,8 @@ use leeward_solver::SolverError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::format::percent;
-use super::program::Compaction;
+use super::binding::{Binding, Excess};
+use super::program::{Compaction, Queues};
 use super::{Limiting, NoLimits, Problem};
 
 /// Settings of `compactor`.
@@ -44,17 +42,6 @@ pub struct CompactorSettings {
     pub slack: f64,
 }
 
-/// Queues in the program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Queues {
-    /// All queues.
-    #[default]
-    All,
-    /// The first queue of each stage, as in the released code. The result may miss SLOs at later queues.
-    First,
-}
-
 impl Default for CompactorSettings {
     fn default() -> Self {
         CompactorSettings { queues: Queues::All, slack: 1e-6 }
@@ -65,50 +52,6 @@ impl Default for CompactorSettings {
 #[derive(Clone, Debug, Default)]
 pub struct Compactor {
     settings: CompactorSettings,
-}
-
-/// SLOs and capacities that cannot be kept together.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Binding {
-    /// Violations in a solution of least total violation; the largest first.
-    pub excess: Vec<Excess>,
-}
-
-/// A violated SLO or capacity.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Excess {
-    /// The SLO or the capacity.
-    pub over: Over,
-    /// Violation as a share: of the SLO minus its tails, or of the capacity.
-    pub by: f64,
-}
-
-/// An SLO or a capacity.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Over {
-    /// SLO of a workload, by name. If several workloads have the same waits, the one with the tightest SLO.
-    Slo(String),
-    /// Capacity of a queue, by name.
-    Queue(String),
-}
-
-/// Shows the first few violations.
-impl fmt::Display for Binding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 3;
-        for (at, excess) in self.excess.iter().take(MOST).enumerate() {
-            let comma = if at > 0 { ", " } else { "" };
-            let by = percent(excess.by);
-            match &excess.over {
-                Over::Slo(workload) => write!(f, "{comma}the SLO of `{workload}` by {by}")?,
-                Over::Queue(queue) => write!(f, "{comma}the capacity of {queue} by {by}")?,
-            }
-        }
-        match self.excess.len().saturating_sub(MOST) {
-            0 => Ok(()),
-            more => write!(f, ", and {more} more"),
-        }
-    }
 }
 
 pub(super) const REGISTRATION: Registration<dyn Limiting> = Registration {

@@ -11,6 +11,7 @@
 //! settings and no state. A new algorithm needs one file and one line in [`REGISTRY`].
 
 mod average;
+mod binding;
 mod check;
 mod compactor;
 mod effective_bandwidth;
@@ -25,12 +26,14 @@ use leeward_calculus::ArrivalCurve;
 use leeward_registry::Registry;
 
 pub use average::{Average, AverageSettings};
+pub use binding::{Binding, Excess, Over};
 pub use check::{Bound, SystemError, Unmet, bounds};
-pub use compactor::{Binding, Compactor, CompactorSettings, Excess, Over, Queues};
+pub use compactor::{Compactor, CompactorSettings};
 pub use effective_bandwidth::{EffectiveBandwidth, EffectiveBandwidthSettings, Split};
 pub use knee::Knee;
 pub use margin::{MarginError, with_margin};
 pub use problem::Problem;
+pub use program::Queues;
 pub use settle::{Settled, Unsettled, settle};
 pub use several::Several;
 

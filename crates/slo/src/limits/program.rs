@@ -11,9 +11,22 @@ use std::collections::BTreeMap;
 
 use leeward_calculus::{ArrivalCurve, Packets, TokenBucket};
 use leeward_solver::{Limits, Program, Solution, SolverError, Variable};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::compactor::{Over, Queues};
+use super::binding::Over;
 use super::problem::Problem;
+
+/// Queues in the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Queues {
+    /// All queues.
+    #[default]
+    All,
+    /// The first queue of each stage, as in the released code. The result may miss SLOs at later queues.
+    First,
+}
 
 /// The program, and the meaning of its variables and rows.
 pub(super) struct Compaction<'p, 'a> {
