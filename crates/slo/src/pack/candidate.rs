@@ -9,9 +9,10 @@ use leeward_calculus::ArrivalCurve;
 use super::super::limits::{Hops, Known, NoLimits, Problem, Unsettled, settle_knowing};
 use super::super::system::{Promise, Queue, System};
 use super::super::workload::Workload;
-use super::packing::{Packing, Placed};
+use super::packing::Placed;
 use super::pruned::Out;
 use super::report::{NoRoom, Why};
+use super::search::{Place, Search};
 
 /// Number of places per thread between two joins. Starting a thread costs as much as a few programs.
 const PLACES: usize = 8;
@@ -22,24 +23,6 @@ pub(super) struct Fit {
     pub limits: Vec<(u64, Vec<ArrivalCurve>)>,
     pub delays: Vec<(u64, Vec<Vec<f64>>)>,
     pub read: Vec<usize>,
-}
-
-/// Search for a place.
-pub(super) struct Search<'a> {
-    pub packing: &'a Packing,
-    pub workload: Arc<Workload>,
-    pub level: u64,
-    /// Required client, by index; `None` if the search chooses one.
-    pub asked: Option<usize>,
-}
-
-/// A place that passed the quick checks.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub server: usize,
-    device: usize,
-    client: usize,
-    pub route: Vec<Vec<usize>>,
 }
 
 /// A workload at a place, with everything that its admission may change.

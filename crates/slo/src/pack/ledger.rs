@@ -18,7 +18,8 @@ use leeward_fabric::{BITS_PER_BYTE, Discipline, Fabric, Hop, ResourceId, Resourc
 use leeward_ledger::{Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction, View};
 
 use super::super::{Promise, Queue};
-use super::packing::{Packing, Placed, Plan};
+use super::packing::{Packing, Placed};
+use super::plan::Plan;
 use super::site::units_per_work;
 
 /// Nanoseconds per second of a device.

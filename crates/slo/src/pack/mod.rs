@@ -16,14 +16,17 @@ mod candidate;
 mod infeasible;
 mod ledger;
 mod packing;
+mod plan;
 mod pruned;
 mod report;
 mod rounds;
+mod search;
 mod settings;
 mod site;
 
 pub use ledger::{BridgeError, Promised, believe, entries, transaction};
-pub use packing::{Event, Packing, Plan, Request, Resident};
+pub use packing::{Packing, Resident};
+pub use plan::{Event, Plan, Request};
 pub use report::{Hindered, Limit, NoRoom, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
 pub use rounds::{Classes, ROUNDS, levels, promised};
 pub use settings::{PackSettings, Requests};

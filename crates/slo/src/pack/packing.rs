@@ -7,25 +7,12 @@ use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{InputError, format_number};
 use leeward_traces::Stage;
 
-use super::super::bound::attainable;
 use super::super::limits::{self, Limiting, with_margin};
 use super::super::system::{Promise, System};
 use super::super::workload::{Slo, Workload};
-use super::candidate::{Fit, Search};
 use super::report::{Limit, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
 use super::settings::PackSettings;
 use super::site::{Server, Site};
-
-/// A request for a place.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The workload.
-    pub workload: Arc<Workload>,
-    /// Client to run on, by index. `None` lets the packing choose as the released code does. The choices are, in order:
-    /// the client of the server's last workload, a client of any workload on the server, the client with the most free
-    /// slots.
-    pub client: Option<usize>,
-}
 
 /// A workload with an existing promise.
 #[derive(Clone, Debug)]
@@ -43,15 +30,6 @@ pub struct Resident {
     /// Latency target in seconds if it differs from the SLO, because another method guarantees the SLO. The
     /// SLO still sets the priority.
     pub within: Option<f64>,
-}
-
-/// An event of a packing.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// A workload arrives.
-    Arrives(Request),
-    /// A workload departs, by name.
-    Departs(String),
 }
 
 /// A placed workload.
@@ -80,20 +58,6 @@ pub(super) struct Asked {
     pub least: f64,
 }
 
-/// A place for a workload with the changes it causes. The packing is unchanged until [`Packing::apply`].
-#[derive(Clone, Debug)]
-pub struct Plan {
-    pub(super) version: u64,
-    pub(super) pruned_by: f64,
-    pub(super) new: Placed,
-    /// New limits of placed workloads.
-    pub(super) limits: Vec<(u64, Vec<ArrivalCurve>)>,
-    /// New delays of placed workloads.
-    pub(super) delays: Vec<(u64, Vec<Vec<f64>>)>,
-    /// Queues that the plan depends on.
-    pub(super) read: Vec<usize>,
-}
-
 /// Workloads placed on a site.
 pub struct Packing {
     pub(super) site: Site,
@@ -115,7 +79,7 @@ pub struct Packing {
     pub(super) closed: Vec<bool>,
     next: u64,
     pub(super) version: u64,
-    refused: Vec<Refused>,
+    pub(super) refused: Vec<Refused>,
     pruned_by: f64,
 }
 
@@ -155,49 +119,6 @@ impl Packing {
     /// The settings.
     pub fn settings(&self) -> &PackSettings {
         &self.settings
-    }
-
-    /// Finds a place. The packing stays unchanged.
-    ///
-    /// # Errors
-    /// [`Refused`] with the reason for which no place fits.
-    pub fn plan(&self, request: &Request) -> Result<Plan, Refused> {
-        let refused = |why| Refused { workload: request.workload.name.clone(), why };
-        if self.names.contains_key(&request.workload.name) {
-            return Err(refused(Why::Placed));
-        }
-        if let Some(client) = request.client.filter(|&client| client >= self.site.clients().len()) {
-            let clients = self.site.clients().len();
-            let why = format!("client {client} is not one of {clients}, numbered from 0");
-            return Err(refused(Why::Wrong(why)));
-        }
-        let (workload, pruned_by) = self.prepare(&request.workload).map_err(refused)?;
-        let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
-        attainable(&workload)
-            .map_err(|below| refused(Why::Unloaded { stage: below.stage, seconds: below.unloaded }))?;
-        let level = self.settings.level(slo.latency);
-        let Fit { new, limits, delays, read } =
-            Search { packing: self, workload, level, asked: request.client }.first().map_err(refused)?;
-        Ok(Plan { version: self.version, pruned_by, new, limits, delays, read })
-    }
-
-    /// Applies a plan. Returns false, without a change, if the packing changed after the plan: plan again.
-    pub fn apply(&mut self, plan: Plan) -> bool {
-        if plan.version != self.version {
-            return false;
-        }
-        let Plan { new, limits, delays, pruned_by, .. } = plan;
-        let mut touched = self.put(new, pruned_by);
-        for (id, limits) in limits {
-            let placed = self.placed.get_mut(&id).expect("a plan is of its packing");
-            placed.limits = limits;
-            touched.extend(placed.route.iter().flatten());
-        }
-        for (id, delays) in delays {
-            self.placed.get_mut(&id).expect("a plan is of its packing").delays = delays;
-        }
-        self.sum_up(touched);
-        true
     }
 
     /// Adds workloads with existing promises, in order, on their servers and with their enforced limits. Such workloads
@@ -250,7 +171,7 @@ impl Packing {
     }
 
     /// Adds a workload to the placed ones. Returns the queues it crosses, for [`Packing::sum_up`].
-    fn put(&mut self, new: Placed, pruned_by: f64) -> Vec<usize> {
+    pub(super) fn put(&mut self, new: Placed, pruned_by: f64) -> Vec<usize> {
         let id = self.next;
         (self.next, self.version) = (self.next + 1, self.version + 1);
         self.pruned_by = self.pruned_by.max(pruned_by);
@@ -268,25 +189,6 @@ impl Packing {
         touched
     }
 
-    /// Finds a place and applies it. Records a refusal for the report. Returns the server and the client, by
-    /// index.
-    ///
-    /// # Errors
-    /// [`Refused`] with the reason for which no place fits.
-    pub fn place(&mut self, request: &Request) -> Result<(usize, usize), Refused> {
-        match self.plan(request) {
-            Ok(plan) => {
-                let at = (plan.new.server, plan.new.client);
-                self.apply(plan);
-                Ok(at)
-            }
-            Err(refused) => {
-                self.refused.push(refused.clone());
-                Err(refused)
-            }
-        }
-    }
-
     /// Removes a workload and frees its share. The other workloads get new limits with the next arrival. Returns false
     /// for an unknown name.
     pub fn remove(&mut self, name: &str) -> bool {
@@ -302,16 +204,6 @@ impl Packing {
         self.version += 1;
         self.sum_up(touched);
         true
-    }
-
-    /// Runs all events in order. Departures of unknown workloads are ignored.
-    pub fn run(&mut self, events: impl IntoIterator<Item = Event>) {
-        for event in events {
-            match event {
-                Event::Arrives(request) => drop(self.place(&request)),
-                Event::Departs(name) => drop(self.remove(&name)),
-            }
-        }
     }
 
     /// Number of servers with a workload.
@@ -422,7 +314,7 @@ impl Packing {
 
     /// The workload with the margin and with few buckets, and the largest relative increase of a curve by
     /// pruning.
-    fn prepare(&self, workload: &Workload) -> Result<(Arc<Workload>, f64), Why> {
+    pub(super) fn prepare(&self, workload: &Workload) -> Result<(Arc<Workload>, f64), Why> {
         let wrong = |why: String| Err(Why::Wrong(why));
         let Some(slo) = workload.slo else { return Err(Why::BestEffort) };
         if !slo.latency.is_finite() || slo.latency <= 0.0 {
@@ -460,7 +352,7 @@ impl Packing {
     }
 
     /// Recomputes the load of queues in order of arrival, so that the sums do not depend on departed workloads.
-    fn sum_up(&mut self, mut queues: Vec<usize>) {
+    pub(super) fn sum_up(&mut self, mut queues: Vec<usize>) {
         queues.sort_unstable();
         queues.dedup();
         for queue in queues {

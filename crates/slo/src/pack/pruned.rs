@@ -3,8 +3,8 @@
 use leeward_traces::Stage;
 
 use super::super::workload::Workload;
-use super::candidate::{Place, Search};
 use super::infeasible::{self, hopeless};
+use super::search::{Place, Search};
 
 /// Largest share of a queue that fast first fit tries, as in the released code. The share is the sum of configured
 /// rates plus the lowest new rate.

@@ -1,0 +1,120 @@
+//! Places for workloads: a search plans a place, and the packing applies the plan.
+
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+
+use super::super::bound::attainable;
+use super::super::workload::Workload;
+use super::candidate::Fit;
+use super::packing::{Packing, Placed};
+use super::report::{Refused, Why};
+use super::search::Search;
+
+/// A request for a place.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// Client to run on, by index. `None` lets the packing choose as the released code does. The choices are, in order:
+    /// the client of the server's last workload, a client of any workload on the server, the client with the most free
+    /// slots.
+    pub client: Option<usize>,
+}
+
+/// An event of a packing.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A workload arrives.
+    Arrives(Request),
+    /// A workload departs, by name.
+    Departs(String),
+}
+
+/// A place for a workload with the changes it causes. The packing is unchanged until [`Packing::apply`].
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) version: u64,
+    pub(super) pruned_by: f64,
+    pub(super) new: Placed,
+    /// New limits of placed workloads.
+    pub(super) limits: Vec<(u64, Vec<ArrivalCurve>)>,
+    /// New delays of placed workloads.
+    pub(super) delays: Vec<(u64, Vec<Vec<f64>>)>,
+    /// Queues that the plan depends on.
+    pub(super) read: Vec<usize>,
+}
+
+impl Packing {
+    /// Finds a place. The packing stays unchanged.
+    ///
+    /// # Errors
+    /// [`Refused`] with the reason for which no place fits.
+    pub fn plan(&self, request: &Request) -> Result<Plan, Refused> {
+        let refused = |why| Refused { workload: request.workload.name.clone(), why };
+        if self.names.contains_key(&request.workload.name) {
+            return Err(refused(Why::Placed));
+        }
+        if let Some(client) = request.client.filter(|&client| client >= self.site.clients().len()) {
+            let clients = self.site.clients().len();
+            let why = format!("client {client} is not one of {clients}, numbered from 0");
+            return Err(refused(Why::Wrong(why)));
+        }
+        let (workload, pruned_by) = self.prepare(&request.workload).map_err(refused)?;
+        let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
+        attainable(&workload)
+            .map_err(|below| refused(Why::Unloaded { stage: below.stage, seconds: below.unloaded }))?;
+        let level = self.settings.level(slo.latency);
+        let Fit { new, limits, delays, read } =
+            Search { packing: self, workload, level, asked: request.client }.first().map_err(refused)?;
+        Ok(Plan { version: self.version, pruned_by, new, limits, delays, read })
+    }
+
+    /// Applies a plan. Returns false, without a change, if the packing changed after the plan: plan again.
+    pub fn apply(&mut self, plan: Plan) -> bool {
+        if plan.version != self.version {
+            return false;
+        }
+        let Plan { new, limits, delays, pruned_by, .. } = plan;
+        let mut touched = self.put(new, pruned_by);
+        for (id, limits) in limits {
+            let placed = self.placed.get_mut(&id).expect("a plan is of its packing");
+            placed.limits = limits;
+            touched.extend(placed.route.iter().flatten());
+        }
+        for (id, delays) in delays {
+            self.placed.get_mut(&id).expect("a plan is of its packing").delays = delays;
+        }
+        self.sum_up(touched);
+        true
+    }
+
+    /// Finds a place and applies it. Records a refusal for the report. Returns the server and the client, by
+    /// index.
+    ///
+    /// # Errors
+    /// [`Refused`] with the reason for which no place fits.
+    pub fn place(&mut self, request: &Request) -> Result<(usize, usize), Refused> {
+        match self.plan(request) {
+            Ok(plan) => {
+                let at = (plan.new.server, plan.new.client);
+                self.apply(plan);
+                Ok(at)
+            }
+            Err(refused) => {
+                self.refused.push(refused.clone());
+                Err(refused)
+            }
+        }
+    }
+
+    /// Runs all events in order. Departures of unknown workloads are ignored.
+    pub fn run(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            match event {
+                Event::Arrives(request) => drop(self.place(&request)),
+                Event::Departs(name) => drop(self.remove(&name)),
+            }
+        }
+    }
+}
