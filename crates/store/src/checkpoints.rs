@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::StoreError;
-use super::sqlite::PATIENCE;
 
 /// Changes between two checkpoints; each is about four pages of the log.
 const CHANGES: usize = 256;
@@ -45,13 +45,14 @@ struct Shared {
 }
 
 impl Checkpoints {
-    /// Starts the thread for the file that `writer` writes, and disables the writer's automatic checkpoints.
+    /// Starts the thread for the file that `writer` writes, and disables the writer's automatic checkpoints. The
+    /// thread waits for `patience` while another process writes to the file.
     ///
     /// # Errors
     /// [`StoreError::Database`] if the file cannot be opened again, or the thread cannot be started.
-    pub fn start(path: &Path, writer: &Connection) -> Result<Checkpoints, StoreError> {
+    pub fn start(path: &Path, writer: &Connection, patience: Duration) -> Result<Checkpoints, StoreError> {
         let reader = Connection::open(path)?;
-        reader.busy_timeout(PATIENCE)?;
+        reader.busy_timeout(patience)?;
         writer.pragma_update(None, "wal_autocheckpoint", 0)?;
         let (wake, woken) = sync_channel(1);
         let shared = Arc::new(Shared::default());
@@ -137,7 +138,7 @@ mod tests {
         writer
             .execute_batch("CREATE TABLE pages (page BLOB); INSERT INTO pages VALUES (NULL)")
             .expect("a table");
-        let mut checkpoints = Checkpoints::start(&path, &writer).expect("a thread");
+        let mut checkpoints = Checkpoints::start(&path, &writer, Duration::from_secs(5)).expect("a thread");
         // Each commit writes about sixteen pages, so the commits write four times the length of a long log.
         for _ in 0..4 * LONG / 16 {
             writer.execute("UPDATE pages SET page = randomblob(65536)", []).expect("room");

@@ -28,7 +28,7 @@ DELETE FROM decisions WHERE id IN (
     AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id) ORDER BY id LIMIT $2)";
 
 /// Time to wait for another process that writes to the file.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store in a SQLite file.
 pub struct Sqlite {
@@ -63,7 +63,7 @@ impl Sqlite {
         let connection = Connection::open(path)?;
         let lock = locked(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
         let mut store = Sqlite::begin(connection, Some(lock), Kind::Sqlite(durability), keep)?;
-        store.checkpoints = Some(Checkpoints::start(path, &store.connection)?);
+        store.checkpoints = Some(Checkpoints::start(path, &store.connection, PATIENCE)?);
         Ok(store)
     }
 
