@@ -9,6 +9,8 @@
 //! Several services may share a store: one is the leader and decides ([`LeaderState`]). The followers apply the changes
 //! that the leader persists, and each can become the leader. Every service takes in telemetry itself.
 
+#[cfg(test)]
+mod access;
 mod heartbeat;
 mod history;
 mod job_threads;

@@ -1,0 +1,171 @@
+//! Table of the operations. An operation declared as a read sends its reply before the changes it made are durable, so
+//! a wrong `ACCESS` loses acknowledged changes. The test runs each operation and compares what it does with what it
+//! declares.
+
+use leeward_engine::{Availability, Engine, Policies};
+use leeward_fabric::{Bytes, Cluster, DomainId, HostId, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_placement::tasks::{AppRequest, Task};
+use leeward_placement::{Explain, replicas, tasks};
+use leeward_records::{
+    Caller, Change, DecisionId, Migration, MigrationState, PlacementSpec, ReplicasSpec, WorkloadSpec,
+};
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use super::operations::{
+    Access, AnswerMigration, Channels, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads,
+    Operation, Release, SetJob, Turn, WhatIf,
+};
+use crate::core::{
+    Coordinator, DecisionQuery, Limits, MigrationAnswer, MigrationQuery, Placement, PolicyLabels, Report,
+    Score,
+};
+
+const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, cpus: 8, priorities: 4, \
+    devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
+/// Time of all operations, so that none of them makes a decision expire.
+const NOW: Nanos = Nanos(Nanos::SECOND.0);
+
+/// Behaviour of an operation on a leader.
+struct Row {
+    name: &'static str,
+    declared: Access,
+    /// True if it leaves changes to persist.
+    changes: bool,
+    /// True if its reply waits for durability.
+    waits: bool,
+}
+
+fn row<O: Operation>(coordinator: &mut Coordinator<Channels>, operation: O) -> Row {
+    let (to, reply) = oneshot::channel();
+    let mut pending = Vec::new();
+    let mut turn = Turn { now: NOW, coordinator, pending: &mut pending, is_leader: true };
+    operation.run(&mut turn, to);
+    turn.complete();
+    drop(reply);
+    let (name, changes) = (std::any::type_name::<O>(), coordinator.changes().count() > 0);
+    let name = name.rsplit("::").next().unwrap_or(name);
+    Row { name, declared: O::ACCESS, changes, waits: !pending.is_empty() }
+}
+
+fn block() -> Placement {
+    let spec = ReplicasSpec { size: Bytes(1 << 20), replicas: 1, ..ReplicasSpec::default() };
+    Placement { spec: PlacementSpec::Replicas(spec), caller: None, lasts: None }
+}
+
+fn workload() -> Placement {
+    let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
+    let workload = json!({
+        "name": "w", "client": "r0h0", "server": "r1h1", "unloaded": "100us",
+        "slo": { "percentile": 99, "latency": "50ms" },
+        "curves": {
+            "network-in": link, "network-out": link, "storage": [{ "rate": "10%", "burst": "4ms" }],
+        },
+    });
+    let workload = workload.as_object().expect("an object").clone();
+    let spec = PlacementSpec::Workload(WorkloadSpec { workload });
+    // With a key, the request is decided although its caller has left.
+    Placement { spec, caller: Some(Caller::Key("key".into())), lasts: None }
+}
+
+/// A coordinator with the decisions of a block (0) and of a workload (1), and an advised move (0).
+fn coordinator() -> Coordinator<Channels> {
+    let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a valid cluster");
+    let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("valid settings");
+    let policies = Policies {
+        replicas: replicas::REGISTRY.make("uniform", "").ok(),
+        tasks: tasks::REGISTRY.make("utp", "").ok(),
+        ..Policies::default()
+    };
+    let labels = PolicyLabels { replicas: "uniform".into(), tasks: "utp".into(), moves: None };
+    let engine = Engine::new(ledger, policies, 1, Explain::Off);
+    let mut coordinator = Coordinator::new(engine, labels, Limits::default());
+    let advised = Migration {
+        id: 0,
+        at: NOW,
+        decision: DecisionId(7),
+        index: 0,
+        task: "t".to_owned(),
+        job: None,
+        from: "r0h0".to_owned(),
+        to: "r1h0".to_owned(),
+        link: "r0/up".to_owned(),
+        state: MigrationState::Advised,
+        reason: None,
+    };
+    coordinator.follow(NOW, Change::Migration(advised)).expect("the coordinator follows");
+    row(&mut coordinator, block());
+    row(&mut coordinator, workload());
+    let job = coordinator.jobs().next().expect("the admission is a job");
+    coordinator.found(NOW, job.find());
+    assert!(coordinator.changes().count() > 0, "the workload is admitted");
+    coordinator.completions().for_each(drop);
+    coordinator
+}
+
+/// The rows, in the order of the operations in `operations.rs`.
+fn rows() -> Vec<Row> {
+    let coordinator = &mut coordinator();
+    let score = Score {
+        request: AppRequest { tasks: vec![Task::default()], ..AppRequest::default() },
+        job: None,
+        peers: Vec::new(),
+        hosts: vec![HostId(0)],
+    };
+    let rows = vec![
+        row(coordinator, Report { window: (Nanos(0), NOW), ..Report::default() }),
+        row(coordinator, block()),
+        row(coordinator, Release(DecisionId(2))),
+        row(coordinator, GetDecision(DecisionId(0))),
+        row(coordinator, DecisionQuery { limit: 9, ..DecisionQuery::default() }),
+        row(coordinator, GetHolding { link: ResourceId(0), limit: 9 }),
+        row(coordinator, GetRack(DomainId(0))),
+        row(coordinator, MigrationQuery { limit: 9, ..MigrationQuery::default() }),
+        row(coordinator, AnswerMigration(0, MigrationAnswer::Refused(None))),
+        row(coordinator, SetJob("j".to_owned(), Availability { down: Some(1), ..Availability::default() })),
+        row(coordinator, score),
+        row(coordinator, WhatIf { id: DecisionId(0), policy: "sinbad".to_owned() }),
+        row(coordinator, ListWorkloads { before: None, limit: 9 }),
+        row(coordinator, GetWorkload("w".to_owned())),
+    ];
+    let operations = include_str!("operations.rs").matches("\nimpl Operation for ").count();
+    assert_eq!(rows.len(), operations, "the table lists each operation once");
+    rows
+}
+
+#[test]
+fn each_operation_has_the_access_that_it_needs() {
+    for Row { name, declared, changes, waits } in rows() {
+        match declared {
+            Access::Write => assert!(changes && waits, "{name} is a write without changes"),
+            Access::Read => assert!(!changes && waits, "{name} changes stored state, or replies too early"),
+            Access::Compute => assert!(!changes && !waits, "{name} changes stored state"),
+            // A report may bring advised moves, which its reply does not show.
+            Access::Telemetry => assert!(!waits, "{name} waits for the store"),
+        }
+    }
+}
+
+#[test]
+fn the_accesses_are_those_of_the_table() {
+    use Access::{Compute, Read, Telemetry, Write};
+    let expected = [
+        ("Report", Telemetry),
+        ("Placement", Write),
+        ("Release", Write),
+        ("GetDecision", Read),
+        ("DecisionQuery", Read),
+        ("GetHolding", Read),
+        ("GetRack", Compute),
+        ("MigrationQuery", Read),
+        ("AnswerMigration", Write),
+        ("SetJob", Write),
+        ("Score", Compute),
+        ("WhatIf", Compute),
+        ("ListWorkloads", Read),
+        ("GetWorkload", Read),
+    ];
+    let declared: Vec<(&str, Access)> = rows().iter().map(|row| (row.name, row.declared)).collect();
+    assert_eq!(declared, expected);
+}
