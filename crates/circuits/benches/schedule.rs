@@ -22,9 +22,7 @@ fn main() {
     for (racks, released) in RELEASED {
         let demand = skewed(racks);
         let network = Network::default();
-        for name in
-            ["solstice", "solstice-etalon", "solstice-paper", "eclipse", "bvn", "rotor", "opera", "fixed"]
-        {
+        for name in REGISTRY.names() {
             let scheduler = REGISTRY.make(name, "").expect("the default settings are valid");
             let mut least = f64::INFINITY;
             let began = Instant::now();

@@ -1,5 +1,5 @@
-//! Time of one decision: `sinbad` and `leeward` beside `uniform`, on two cluster sizes, with every link
-//! reported and busy. `uniform` ignores load, so it is the baseline.
+//! Time of one decision of each replica policy beside `uniform`, on two cluster sizes, with every link reported and
+//! busy. `uniform` ignores load, so it is the baseline.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -14,19 +14,19 @@ const DECISIONS: usize = 20_000;
 
 fn main() {
     println!(
-        "{:>8} {:>6} {:>8} {:>10} {:>10} {:>10} {:>12}",
+        "{:>8} {:>6} {:>12} {:>10} {:>10} {:>10} {:>12}",
         "hosts", "racks", "policy", "p50", "p99", "mean", "x uniform"
     );
     for racks in [150, 5_000] {
         let mut uniform = f64::NAN;
-        for policy in ["uniform", "sinbad", "leeward"] {
+        for policy in replicas::REGISTRY.names() {
             let (p50, p99, mean) = measure(racks, policy);
             if policy == "uniform" {
                 uniform = mean;
             }
             let (hosts, ratio) = (racks * 20, mean / uniform);
             println!(
-                "{hosts:>8} {racks:>6} {policy:>8} {p50:>7.2} us {p99:>7.2} us {mean:>7.2} us {ratio:>12.2}"
+                "{hosts:>8} {racks:>6} {policy:>12} {p50:>7.2} us {p99:>7.2} us {mean:>7.2} us {ratio:>12.2}"
             );
         }
     }

@@ -73,6 +73,7 @@ fn apps() {
         let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
         let (ledger, pool) = (ledger.expect("defaults are right"), Pool::new(cluster.fabric.clone()));
         let app = app(count, degree);
+        // The baseline and the policies that read transfers; the exact program does not end for apps of this size.
         for name in ["random", "choreo", "leeward"] {
             let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
             let mut scratch = Scratch::default();
@@ -110,6 +111,7 @@ fn scores() {
     println!("\n{:>8} {:>7} {:>14} {:>10} {:>10}", "hosts", "sample", "policy", "p50", "p99");
     for (racks, sample) in [(50, 1000), (250, 1000), (5000, 100)] {
         let (ledger, pool) = informed(racks, 64);
+        // The policies with the setting `sample`, without the parts of `utp`.
         for name in ["borg", "utp"] {
             let policy =
                 tasks::REGISTRY.make(name, &format!("sample: {sample}")).expect("a policy of the registry");
@@ -164,6 +166,7 @@ fn turns() {
         "\n{:>8} {:>6} {:>10} {:>14} {:>12} {:>12} {:>12}",
         "policy", "tasks", "transfers", "looks at most", "decided", "committed", "completion"
     );
+    // Policies whose estimate of look-ups is checked, with the transfers that each of them reads.
     for (name, degree) in [("leeward", 0), ("utp", 0), ("leeward", 4), ("choreo", 4)] {
         let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
         for count in [1, 5, 20, 100, 300, 1000] {

@@ -57,6 +57,7 @@ fn main() {
         small.promises.len() - priority_meister(&small, LEVELS, &mut bound).missed.len()
     });
     fifty(unit);
+    // Some settings and sizes only: the stochastic bounds of many arrivals take minutes.
     for (count, name, given) in [
         (35, "snc", ""),
         (180, "snc", ""),

@@ -55,14 +55,14 @@ proptest! {
     #[test]
     fn no_byte_is_lost_or_duplicated_and_no_path_is_too_long(
         racks in 2_usize..8,
-        which in 0_usize..4,
+        which in 0..routing::REGISTRY.entries.len(),
         seed in 0_u64..100,
         packet_switch in any::<bool>(),
         voq_capacity in 1_u32..40,
         relay_capacity in 1_u32..40,
         steps in prop::collection::vec((0_u64..40_000, 0_usize..8, 1_usize..8, 64_u32..MTU, 1_u32..20), 1..120),
     ) {
-        let name = ["direct", "vlb", "rotorlb", "hoho"][which];
+        let name = routing::REGISTRY.entries[which].name;
         let text = if name == "vlb" { format!("{{seed: {seed}}}") } else { String::new() };
         let schedule = rotor(racks);
         let of = routes(name, &text, &schedule);

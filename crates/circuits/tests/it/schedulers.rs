@@ -81,6 +81,7 @@ proptest! {
 
     #[test]
     fn no_circuit_of_solstice_or_eclipse_is_idle(demand in demands(), network in networks()) {
+        // Solstice in two variants, and Eclipse: the schedulers that stop when no demand is left.
         for name in ["solstice", "eclipse", "solstice-paper"] {
             let Ok(schedule) = REGISTRY.make(name, "").unwrap().schedule(&demand, &network) else { continue };
             let result = evaluate(&schedule, &demand, &network).unwrap();

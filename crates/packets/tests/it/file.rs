@@ -468,6 +468,7 @@ fn errors_in_a_file_name_the_field() {
 
 #[test]
 fn every_routing_delivers_all_tcp_bytes_without_a_packet_switch() {
+    // All routings, two of them with settings that change the number of hops.
     for routing in ["direct", "vlb:seed=3", "rotorlb", "hoho", "hoho:most_hops=2"] {
         for control in ["reno", "cubic"] {
             let text = format!(

@@ -4,7 +4,7 @@ use crate::support::{NOW, World};
 use leeward_fabric::{Bytes, Cpus, DomainId, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Scratch};
 use leeward_placement::moves::{self, Budget, MoveRequest, Moves, Running, Stays};
-use leeward_placement::tasks::{Task, TaskId, Traffic};
+use leeward_placement::tasks::{self, Task, TaskId, Traffic};
 use leeward_placement::{Context, Explain, JobId};
 use proptest::prelude::*;
 
@@ -271,4 +271,16 @@ fn a_task_moves_only_to_hosts_with_its_tags() {
     let (world, request) = running(world, &tasks, 9);
     let moves = decide(&world, "", &request);
     assert_eq!(moves.moves.iter().map(|one| one.to.0 / 4).collect::<Vec<_>>(), [4]);
+}
+
+#[test]
+fn each_task_policy_names_a_registered_move_policy() {
+    let mut named = 0;
+    for registration in tasks::REGISTRY {
+        let policy = tasks::REGISTRY.make(registration.name, "").expect("a policy of the registry");
+        let Some(name) = policy.move_policy() else { continue };
+        assert!(moves::REGISTRY.names().any(|known| known == name), "{}: {name}", registration.name);
+        named += 1;
+    }
+    assert!(named > 0);
 }

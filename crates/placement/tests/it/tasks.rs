@@ -12,7 +12,7 @@ use leeward_placement::{Considered, Constraint, Context, Decision, Explain, JobI
 use leeward_registry::Registration;
 use proptest::prelude::*;
 
-/// Policies that rank racks by their links.
+/// Policies that rank racks by their links, and place nothing on a cluster without racks.
 const PROACTIVE: [&str; 2] = ["utp", "utp-proactive"];
 
 impl World {
@@ -284,6 +284,7 @@ fn a_decision_names_its_model_and_telemetry_windows() {
     let mut world = World::new("shape: hose\nhosts: 3\nnic: {up: 800Mbps, down: 100Mbps}\ncpus: 1\n");
     let app = app(&[1000, 1000], &[(0, 1, 100)]);
     world.report(|_| 0.0);
+    // The policies with an estimate of completion.
     for policy in ["choreo", "leeward", "choreo-exact"] {
         for (settings, into_hosts, flows_only, seconds) in [
             ("", false, false, 1.0),

@@ -74,6 +74,7 @@ proptest! {
             "events: [{at: 10s, link: \"r3:uplink\", capacity: 1Mbps, told: false}, \
                 {at: 40s, link: \"r3:uplink\", capacity: 1Gbps, told: false}]",
         ]),
+        // One policy without telemetry, and one with it.
         policy in prop::sample::select(vec!["uniform", "sinbad:threshold=1MB"]),
     ) {
         let more = format!(

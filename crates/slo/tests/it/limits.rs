@@ -109,6 +109,7 @@ proptest! {
         let all: Vec<usize> = (0..workloads.len()).collect();
         let rates = |limits: &[Vec<ArrivalCurve>]| limits.iter().map(|limits| limits[0].rate()).sum::<f64>();
         let ours = settle(&system, &all, &Compactor::default(), Packets::Fluid);
+        // The policies that set one token bucket at a point of the curve, as the compactor does.
         for (name, settings) in [("knee", ""), ("average", "multiple: 1.5"), ("average", "multiple: 2")] {
             let other = limits::REGISTRY.make(name, settings).unwrap();
             if let Ok(other) = settle(&system, &all, &*other, Packets::Fluid) {

@@ -7,7 +7,7 @@ use crate::support::loads::LINK;
 use leeward_calculus::Packets;
 use leeward_fabric::Cluster;
 use leeward_slo::Workload;
-use leeward_slo::limits::bounds;
+use leeward_slo::limits::{self, bounds};
 use leeward_slo::pack::{
     Client, Event, Hindered, NoRoom, PackSettings, Packing, Request, Requests, Site, Why,
 };
@@ -53,7 +53,7 @@ proptest! {
     #[test]
     fn every_slo_holds_where_clients_are_also_servers(
         workloads in loads::workloads(1..10),
-        way in prop::sample::select(vec!["compactor", "knee", "average"]),
+        way in prop::sample::select(limits::REGISTRY.names().collect::<Vec<_>>()),
         whole in any::<bool>(),
     ) {
         let (requests, packets) =
@@ -76,7 +76,8 @@ proptest! {
         workloads in loads::workloads(1..12),
         leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
         (fast, whole, clients) in any::<(bool, bool, bool)>(),
-        way in prop::sample::select(vec!["compactor", "compactor", "knee", "average", "several", "effective-bandwidth"]),
+        // The compactor is twice as likely, because only its limits depend on other workloads.
+        way in prop::sample::select(limits::REGISTRY.names().chain(["compactor"]).collect::<Vec<_>>()),
     ) {
         let (requests, packets) =
             if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
