@@ -68,7 +68,8 @@ pub fn schedule_circuits(
     let spec: PolicySpec =
         scheduler.parse().map_err(|message: String| Refused(InputError::new("scheduler", message)))?;
     if settings.is_some() && !spec.settings.is_empty() {
-        let message = format!("beside those of `{}`: expected one of both", spec.label);
+        let message =
+            format!("`{}` has settings already: expected settings in one of the two places", spec.label);
         return Err(Refused(InputError::new("settings", message)).into());
     }
     let settings = settings.unwrap_or(&spec.settings);

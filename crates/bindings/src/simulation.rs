@@ -119,7 +119,7 @@ impl Scenario {
             policies.iter().map(|text| text.parse().map_err(wrong)).collect();
         let specs = specs?;
         if specs.is_empty() || seeds.is_empty() {
-            return Err(wrong("no policy or no seed: expected one of each".into()).into());
+            return Err(wrong("expected at least one policy and one seed".into()).into());
         }
         if let Some(twice) = (1..specs.len()).find(|&at| specs[..at].contains(&specs[at])) {
             return Err(wrong(format!("`{}` is there twice", specs[twice].label)).into());

@@ -95,7 +95,7 @@ impl Trace {
         let window = window.filter(|_| window_s.is_finite()).ok_or_else(|| {
             Refused(InputError::new(
                 "window_s",
-                format!("{}: expected seconds, a nanosecond at least", format_number(window_s)),
+                format!("{}: expected a time in seconds, at least 1e-9", format_number(window_s)),
             ))
         })?;
         let described = py.detach(|| -> PyResult<Described> {
@@ -165,7 +165,7 @@ impl Trace {
         }
         let scaled = curve.scaled(1.0 + margin);
         let curve = scaled.map_err(|_| {
-            wrong(format!("{}: it makes the work more than a number holds", format_number(margin)))
+            wrong(format!("{}: the scaled work exceeds the range of numbers", format_number(margin)))
         })?;
         let alpha = curve.arrival_curve();
         let pruned = match (prune, error) {
@@ -339,7 +339,7 @@ impl Trace {
             refuse(format!("`{}`: expected one of {known}", leeward_fabric::input::excerpt(name)))
         })?;
         if stage == Stage::Storage && self.device.is_none() {
-            return Err(refuse("storage: its work is known with a device only".into()));
+            return Err(refuse("storage: expected a device, which defines the work of requests".into()));
         }
         Ok(stage)
     }

@@ -74,7 +74,9 @@ pub enum SettingsError {
         host: Place,
     },
     /// A sampled pair does not exist.
-    #[error("sampled: pair {source_rack} to {destination} of {racks} racks, numbered from 0")]
+    #[error(
+        "sampled: pair {source_rack} to {destination} does not exist: the network has {racks} racks, numbered from 0"
+    )]
     Pair {
         /// Source rack.
         source_rack: usize,

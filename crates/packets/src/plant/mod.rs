@@ -59,7 +59,7 @@ pub enum PlantError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// The workload is for other hosts.
-    #[error("workload of {} racks of {} hosts: must be of {} racks of {}", found.0, found.1, expected.0, expected.1)]
+    #[error("workload for {} racks of {} hosts: expected {} racks of {}", found.0, found.1, expected.0, expected.1)]
     Hosts {
         /// Racks of the workload, and hosts of each.
         found: (usize, usize),

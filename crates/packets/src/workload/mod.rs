@@ -102,7 +102,9 @@ pub struct Workload {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// An end of a flow is not a host.
-    #[error("flow {flow}: {end} {place}: must be of {racks} racks and {hosts} hosts, numbered from 0")]
+    #[error(
+        "flow {flow}: {end} {place} does not exist: the workload has {racks} racks of {hosts} hosts, numbered from 0"
+    )]
     NoHost {
         /// Number of the flow.
         flow: usize,
@@ -116,7 +118,7 @@ pub enum WorkloadError {
         hosts: u32,
     },
     /// A flow from a host to itself.
-    #[error("flow {flow}: from {place} to itself: must be between two hosts")]
+    #[error("flow {flow}: {place} is both source and destination: expected two hosts")]
     Itself {
         /// Number of the flow.
         flow: usize,
@@ -124,7 +126,7 @@ pub enum WorkloadError {
         place: Place,
     },
     /// A piece belongs to no flow.
-    #[error("piece {piece}: flow {flow} of {flows}, numbered from 0")]
+    #[error("piece {piece}: flow {flow} does not exist: the workload has {flows}, numbered from 0")]
     NoFlow {
         /// Number of the piece.
         piece: usize,
@@ -140,7 +142,7 @@ pub enum WorkloadError {
         piece: usize,
     },
     /// A piece waits for itself or for a later one.
-    #[error("piece {piece}: waits for piece {after}: must be an earlier one")]
+    #[error("piece {piece}: waits for piece {after}: expected an earlier piece")]
     Later {
         /// Number of the piece.
         piece: usize,
@@ -148,7 +150,7 @@ pub enum WorkloadError {
         after: u32,
     },
     /// The workload has too many flows or pieces to number.
-    #[error("{what}: more than {most}: must be fewer")]
+    #[error("{what}: expected at most {most}")]
     Many {
         /// Kind of the numbered things.
         what: &'static str,

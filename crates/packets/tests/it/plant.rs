@@ -237,12 +237,12 @@ fn invalid_plants_are_named() {
     assert_eq!(tell(settings, Plan::Packets, flows()), "tcp: mss: 0: must be above 0");
     assert_eq!(
         tell(Settings { sampled: vec![(0, 4)], ..small() }, Plan::Packets, flows()),
-        "sampled: pair 0 to 4 of 4 racks, numbered from 0"
+        "sampled: pair 0 to 4 does not exist: the network has 4 racks, numbered from 0"
     );
     assert_eq!(tell(small(), Plan::Fixed(strobe(8)), flows()), "schedule of 8 racks: must be of 4");
     assert_eq!(
         tell(Settings::etalon(4), Plan::Packets, flows()),
-        "workload of 4 racks of 2 hosts: must be of 4 racks of 16"
+        "workload for 4 racks of 2 hosts: expected 4 racks of 16"
     );
     let planner = Box::new(|_: &[u64]| Err("no matching".to_owned()));
     assert_eq!(

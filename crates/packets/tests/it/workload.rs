@@ -333,9 +333,9 @@ fn invalid_workloads_are_named() {
     assert_eq!(
         texts,
         [
-            "flow 0: source r2h0: must be of 2 racks and 2 hosts, numbered from 0",
-            "flow 0: from r0h0 to itself: must be between two hosts",
-            "piece 0: flow 0 of 0, numbered from 0",
+            "flow 0: source r2h0 does not exist: the workload has 2 racks of 2 hosts, numbered from 0",
+            "flow 0: r0h0 is both source and destination: expected two hosts",
+            "piece 0: flow 0 does not exist: the workload has 0, numbered from 0",
             "rings: 8: must be above 0 and below the number of racks",
             "ranks: 1: must be 2 at least",
             "bytes: 3: must be at least one for each rank",
@@ -348,7 +348,7 @@ fn invalid_workloads_are_named() {
     let empty = workload.add_piece(Piece { flow: 0, bytes: 0, wait: Nanos(0) }, &[]).unwrap_err();
     assert_eq!(empty, WorkloadError::Empty { piece: 0 });
     let later = workload.add_piece(Piece { flow: 0, bytes: 1, wait: Nanos(0) }, &[0]).unwrap_err();
-    assert_eq!(later.to_string(), "piece 0: waits for piece 0: must be an earlier one");
+    assert_eq!(later.to_string(), "piece 0: waits for piece 0: expected an earlier piece");
 }
 
 #[test]

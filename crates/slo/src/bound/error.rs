@@ -35,7 +35,7 @@ pub enum Unbounded {
     },
     /// The paths of the flows that share queues with the workload form a cycle.
     #[error(
-        "{workload}, {stage}: paths lead in a circle through queue {queue}: they must all follow one order of queues"
+        "{workload}, {stage}: the paths form a cycle through queue {queue}: all paths must follow one order of queues"
     )]
     Circle {
         /// Name of the workload.
@@ -47,7 +47,9 @@ pub enum Unbounded {
     },
     /// The linear program or the stochastic expression is too large: it has one term for each path to each
     /// queue.
-    #[error("{workload}, {stage}: more than {most} ways lead to its queues and those of what it meets")]
+    #[error(
+        "{workload}, {stage}: more than {most} paths lead to its queues and to those of the workloads that it meets"
+    )]
     Size {
         /// Name of the workload.
         workload: String,
@@ -68,7 +70,7 @@ pub enum Unbounded {
     },
     /// The method needs requests served in order of arrival, and this order is not guaranteed here.
     #[error(
-        "{workload}, {stage}: requests of one priority may overtake one another there, and `plp` is for those in order of arrival"
+        "{workload}, {stage}: `plp` needs requests of one priority in order of arrival, and they may overtake one another there"
     )]
     Order {
         /// Name of the workload.

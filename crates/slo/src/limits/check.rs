@@ -102,7 +102,7 @@ pub enum SystemError {
         promises: usize,
     },
     /// The routes form a cycle, so equation 5.1 cannot be summed along them.
-    #[error("the routes lead in a circle through queue `{queue}`: they must all follow one order of queues")]
+    #[error("the routes form a cycle through queue `{queue}`: all routes must follow one order of queues")]
     Circle {
         /// Name of a queue on the cycle, or downstream of it.
         queue: String,

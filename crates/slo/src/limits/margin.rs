@@ -14,7 +14,7 @@ pub enum MarginError {
     Margin(f64),
     /// The scaled work exceeds the range of floating-point numbers.
     #[error(
-        "workload `{workload}`: with a margin of {} its work at {stage} is more than a number holds",
+        "workload `{workload}`: with a margin of {}, its work at {stage} exceeds the range of numbers",
         format_number(*.margin)
     )]
     Work {

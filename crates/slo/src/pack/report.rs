@@ -21,10 +21,10 @@ pub struct Refused {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Why {
     /// The workload has no SLO.
-    #[error("it has no SLO, so nothing is set aside for it: it may run as best effort")]
+    #[error("it has no SLO, so the packing reserves nothing for it; it can run as best effort")]
     BestEffort,
     /// A workload with this name is placed already.
-    #[error("a workload of that name is placed")]
+    #[error("a workload with this name is placed already")]
     Placed,
     /// The workload is invalid.
     #[error("{0}")]
@@ -33,7 +33,7 @@ pub enum Why {
     #[error("no client has room for it")]
     NoClient,
     /// The unloaded latency of its requests takes all of its SLO.
-    #[error("up to {stage} its requests take {} without any load, and its SLO is no more", time(*.seconds))]
+    #[error("its requests take {} up to {stage} without load: the SLO must be longer", time(*.seconds))]
     Unloaded {
         /// First stage up to which unloaded latency reaches the SLO.
         stage: Stage,
