@@ -10,8 +10,7 @@ import typer
 
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import progress
-from leeward.cli.simulate import STEPS, steps
+from leeward.cli.progress import STEPS, progress, steps
 from leeward.cli.sweep import remarks_to_stderr, resumable
 
 SHORT_HELP = "Measure a paper's figures again, beside its own."

@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
+from leeward._quantities import duration_text
+
 PATIENCE = 2.0
 """Seconds before the first output."""
 INTERVAL = 5.0
 """Seconds between lines."""
+STEPS = 1000
+"""Steps of a simulation's progress."""
 
 
 class _Display(Protocol):
@@ -118,3 +122,33 @@ class _Bar:
 
     def close(self) -> None:
         self.progress.stop()
+
+
+def simulated_time_text(total_s: float) -> Callable[[float], str]:
+    """Text for the completed part of a simulated time."""
+    return lambda share: f"{duration_text(share * total_s)} of {duration_text(total_s)} simulated"
+
+
+def steps(
+    advance: Callable[[int], None], on_begin: Callable[[], None] = lambda: None, steps_of_task: int = STEPS
+) -> Callable[[int, float], None]:
+    """Turns completed shares of tasks, reported from several threads, into steps.
+
+    Args:
+        advance: Called with a number of steps.
+        on_begin: Called at the first share.
+        steps_of_task: Number of steps of a task.
+    """
+    done: dict[int, int] = {}
+    lock = threading.Lock()
+
+    def tell(task: int, share: float) -> None:
+        with lock:
+            if not done:
+                on_begin()
+            now, before = int(share * steps_of_task), done.setdefault(task, 0)
+            if now > before:
+                advance(now - before)
+                done[task] = now
+
+    return tell

@@ -67,7 +67,7 @@ def write(out: Path, scenario: Scenario, runs: list[Run]) -> None:
     """Writes tables, summary and page."""
     from pyarrow import parquet
 
-    from leeward.cli.simulate import summary
+    from leeward.cli.scenario_runs import summary
     from leeward.report import write_page
 
     with atomic_folder(out) as folder:

@@ -1,20 +1,16 @@
 """`leeward simulate`: try policies on a simulated datacenter."""
 
 import sys
-import threading
-from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from leeward._figures import flatten_summary
 from leeward._native import Run, Scenario
-from leeward._quantities import duration_text
 from leeward.cli.options import (
     choice,
-    hint_schema,
     name_flags,
     parse_path,
     parse_seed,
@@ -22,7 +18,8 @@ from leeward.cli.options import (
     whole_number,
 )
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
-from leeward.cli.progress import patience, progress
+from leeward.cli.progress import STEPS, patience, progress, simulated_time_text, steps
+from leeward.cli.scenario_runs import read, summary, warn
 from leeward.report.rows import comparison_rows, glossary
 
 EXAMPLES = """\b
@@ -36,7 +33,6 @@ Examples:
 A sweep, over ten seeds and two delays of telemetry. Killed and started again, it does what is left:
   leeward simulate examples/scenarios/first.yaml --seeds 10 --set telemetry.delay=0s,2s --out sweep
 """
-STEPS = 1000
 
 
 class Backend(StrEnum):
@@ -133,14 +129,6 @@ def simulate(
         results.write(out, model, runs)
 
 
-def read(file: str) -> Scenario:
-    """Reads a scenario file for a command."""
-    from leeward.simulation import read_scenario
-
-    with hint_schema("cluster"), hint_schema("scenario", file), patience(f"reading {file}"):
-        return read_scenario(file)
-
-
 def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: int | None) -> list[Run]:
     """Runs policies, or those of the scenario, with progress on stderr."""
     from leeward.simulation import simulate as simulate_all
@@ -156,36 +144,6 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
         return simulate_all(scenario, policies, seeds, jobs=jobs, progress=steps(advance, on_begin))
 
 
-def simulated_time_text(total_s: float) -> Callable[[float], str]:
-    """Text for the completed part of a simulated time."""
-    return lambda share: f"{duration_text(share * total_s)} of {duration_text(total_s)} simulated"
-
-
-def steps(
-    advance: Callable[[int], None], on_begin: Callable[[], None] = lambda: None, steps_of_task: int = STEPS
-) -> Callable[[int, float], None]:
-    """Turns completed shares of tasks, reported from several threads, into steps.
-
-    Args:
-        advance: Called with a number of steps.
-        on_begin: Called at the first share.
-        steps_of_task: Number of steps of a task.
-    """
-    done: dict[int, int] = {}
-    lock = threading.Lock()
-
-    def tell(task: int, share: float) -> None:
-        with lock:
-            if not done:
-                on_begin()
-            now, before = int(share * steps_of_task), done.setdefault(task, 0)
-            if now > before:
-                advance(now - before)
-                done[task] = now
-
-    return tell
-
-
 def show(runs: list[Run], output: Format) -> None:
     """Prints the comparison on stdout; on stderr the arrivals and the meaning of the words."""
     if output is Format.json:
@@ -198,48 +156,3 @@ def show(runs: list[Run], output: Format) -> None:
         print_table(headers, "<" + ">" * len(runs), [(row.quantity, *row.cells) for row in rows])
         print_words(glossary(rows, runs[0].policy))
     warn([flatten_summary(run.summary()) | {"policy": run.policy} for run in runs])
-
-
-def warn(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Warns on stderr of policies under which nothing was written or placed despite arrivals.
-
-    Args:
-        rows: For runs, `policy` and the figures as `leeward._figures` names them.
-    """
-    for policy in dict.fromkeys(row["policy"] for row in rows):
-        of_policy = [row for row in rows if row["policy"] == policy]
-
-        def total(name: str, of: Sequence[Mapping[str, Any]] = of_policy) -> int:
-            return sum(row.get(name) or 0 for row in of)
-
-        left, retries = total("blocks_unfinished"), total("retries")
-        if left and retries and not total("blocks"):
-            message = f"{policy}: no block was written: {left:,} were refused, {retries:,} times in all"
-            print(f"warning: {message}", file=sys.stderr)
-            why = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB says why"
-            print(f"hint: {why}", file=sys.stderr)
-        for things, options in (("apps", "--app FILE"), ("tasks", "--job FILE")):
-            arrived, unplaced = total(f"{things}.count"), total(f"{things}.unplaced")
-            if arrived and unplaced == arrived:
-                thing = things.removesuffix("s")
-                message = f"{policy}: no {thing} was placed, of {arrived:,} that arrived"
-                print(f"warning: {message}", file=sys.stderr)
-                why = f"leeward place tasks --policy {policy} --cluster FILE {options} says why"
-                print(f"hint: {why}", file=sys.stderr)
-
-
-def summary(runs: list[Run]) -> dict[str, object]:
-    """The comparison as JSON."""
-    return {
-        "seed": runs[0].seed,
-        "arrivals": runs[0].provenance,
-        "baseline": runs[0].policy,
-        "runs": [
-            {
-                "policy": run.policy,
-                "summary": run.summary(),
-                "against_baseline": run.compare(runs[0]) if run is not runs[0] else None,
-            }
-            for run in runs
-        ],
-    }

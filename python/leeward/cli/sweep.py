@@ -12,8 +12,8 @@ from typing import Any
 from leeward._files import atomic_file, check_folder
 from leeward.cli.options import name_flags
 from leeward.cli.output import Format, print_json, print_table, print_words
-from leeward.cli.progress import patience, progress
-from leeward.cli.simulate import STEPS, read, simulated_time_text, steps, warn
+from leeward.cli.progress import STEPS, patience, progress, simulated_time_text, steps
+from leeward.cli.scenario_runs import read, warn
 from leeward.errors import InputError
 from leeward.report.intervals import interval_rows
 from leeward.report.rows import glossary

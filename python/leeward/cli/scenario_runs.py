@@ -1,0 +1,62 @@
+"""Scenario file of a simulation, and the summary and warnings of its runs."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leeward._native import Run, Scenario
+from leeward.cli.options import hint_schema
+from leeward.cli.progress import patience
+
+
+def read(file: str) -> Scenario:
+    """Reads a scenario file for a command."""
+    from leeward.simulation import read_scenario
+
+    with hint_schema("cluster"), hint_schema("scenario", file), patience(f"reading {file}"):
+        return read_scenario(file)
+
+
+def warn(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Warns on stderr of policies under which nothing was written or placed despite arrivals.
+
+    Args:
+        rows: For runs, `policy` and the figures as `leeward._figures` names them.
+    """
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        of_policy = [row for row in rows if row["policy"] == policy]
+
+        def total(name: str, of: Sequence[Mapping[str, Any]] = of_policy) -> int:
+            return sum(row.get(name) or 0 for row in of)
+
+        left, retries = total("blocks_unfinished"), total("retries")
+        if left and retries and not total("blocks"):
+            message = f"{policy}: no block was written: {left:,} were refused, {retries:,} times in all"
+            print(f"warning: {message}", file=sys.stderr)
+            why = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB says why"
+            print(f"hint: {why}", file=sys.stderr)
+        for things, options in (("apps", "--app FILE"), ("tasks", "--job FILE")):
+            arrived, unplaced = total(f"{things}.count"), total(f"{things}.unplaced")
+            if arrived and unplaced == arrived:
+                thing = things.removesuffix("s")
+                message = f"{policy}: no {thing} was placed, of {arrived:,} that arrived"
+                print(f"warning: {message}", file=sys.stderr)
+                why = f"leeward place tasks --policy {policy} --cluster FILE {options} says why"
+                print(f"hint: {why}", file=sys.stderr)
+
+
+def summary(runs: list[Run]) -> dict[str, object]:
+    """The comparison as JSON."""
+    return {
+        "seed": runs[0].seed,
+        "arrivals": runs[0].provenance,
+        "baseline": runs[0].policy,
+        "runs": [
+            {
+                "policy": run.policy,
+                "summary": run.summary(),
+                "against_baseline": run.compare(runs[0]) if run is not runs[0] else None,
+            }
+            for run in runs
+        ],
+    }
