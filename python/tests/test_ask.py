@@ -192,14 +192,14 @@ def test_unknown_decisions_and_unreachable_controllers_are_reported(
     assert result.stderr.startswith("error: --controller: no decision 99: ")
     result = run("explain", "forty-two")
     assert result.stderr == (
-        "error: DECISION: `forty-two`: neither what a decision is called (a number) nor a file\n"
+        "error: DECISION: `forty-two`: neither the id of a decision (a number) nor a file\n"
     )
     for arguments in (["explain", "1"], ["top"]):
         result = run(*arguments, LEEWARD_CONTROLLER="http://127.0.0.1:1")
         assert result.returncode == 2
         assert result.stderr == (
             "error: --controller: http://127.0.0.1:1: no answer: Connection refused\n"
-            "hint: leeward serve starts one; --controller URL says where it is\n"
+            "hint: leeward serve starts one; --controller URL is its address\n"
         )
     result = run("top", "--controller", "here")
     assert result.stderr == "error: --controller: `here`: expected an address: http://127.0.0.1:7600\n"
@@ -275,7 +275,7 @@ class Service:
 
     def status(self) -> dict[str, Any]:
         if not self.answers:
-            raise UnreachableError("http://here", "it takes too long")
+            raise UnreachableError("http://here", "no answer in time")
         return {"cluster": "c", "time": self.time, "interval_s": 5.0, "hot_above": 0.75}
 
     def links(self, **_: Any) -> list[dict[str, Any]]:
@@ -304,7 +304,7 @@ def test_the_board_marks_an_overdue_report() -> None:
     assert service.trends == 1, "a trend does not change faster than its steps"
     service.answers, now[0] = False, 112.0
     silent = board.view()
-    assert silent.old == "the controller has not answered for 7 s: it takes too long"
+    assert silent.old == "the controller has not answered for 7 s: no answer in time"
     assert silent.rows == before.rows
     service.answers = True
     assert board.view().silent_s == 0

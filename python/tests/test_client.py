@@ -333,7 +333,9 @@ def test_any_unsuccessful_response_is_a_problem_and_redirects_are_not_followed(
 def test_unreachable_hosts_and_servers_other_than_a_controller_are_reported(flaky: Any) -> None:
     url, answers, heard = flaky
     answers += [(200, {}, b"hello\x1b[2J\n there")]
-    with pytest.raises(UnreachableError, match=r"it is no controller: it says `hello \[2J there`"):
+    with pytest.raises(
+        UnreachableError, match=r"not a controller: the answer begins with `hello \[2J there`"
+    ):
         Client(url).status()
     assert len(heard) == 1, "asked again, it would say the same"
     with pytest.raises(UnreachableError, match=r"^http://127.0.0.1:1: no answer: Connection refused$"):

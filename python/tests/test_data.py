@@ -283,7 +283,7 @@ def test_scenarios_read_traces_from_the_cache(run: Run, tmp_path: Path, sweep: t
     assert without.returncode == 2
     assert without.stderr.splitlines() == [
         "error: data:flow-size-cdfs/mine.csv: data folder unknown; set LEEWARD_DATA",
-        "hint: leeward data get flow-size-cdfs checks it, and fetches what is missing",
+        "hint: leeward data get flow-size-cdfs checks the set and fetches missing files",
     ]
     folder.mkdir(parents=True)
     missing = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)

@@ -327,7 +327,7 @@ def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
         ),
         ("t_ms,latency_ms,op,src", [], "operation: no such column"),
         ("t_ms,latency_ms,operation", [], "nothing says which links operations cross"),
-        (HEADER, [], "no latencies: there is a header, and no row"),
+        (HEADER, [], "no latencies: the file has a header and no row"),
         (
             HEADER,
             [f"{at(20)},5,chunk-reed,r0,r1"],

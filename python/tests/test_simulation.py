@@ -241,7 +241,7 @@ def test_sinbad_without_telemetry_refuses_with_a_hint(run: Run, loads: Path) -> 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines() == [
         "error: no telemetry: no candidate's load was ever reported",
-        "hint: --telemetry FILE says what links carry",
+        "hint: --telemetry FILE gives the loads of links",
         "hint: --policy sinbad:without_telemetry=default places blindly then",
     ]
     assert run(*arguments, "--policy", "sinbad:without_telemetry=default").returncode == 0

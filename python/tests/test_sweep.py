@@ -188,7 +188,7 @@ def test_ctrl_c_stops_a_sweep_at_once_and_prints_how_to_resume(
     stdout, stderr = stopped.communicate(timeout=30)
     assert time.monotonic() - start < 10
     assert (stopped.returncode, stdout) == (130, "")
-    assert stderr.splitlines()[-1] == f"stopped; the same command goes on with what is in {out}"
+    assert stderr.splitlines()[-1] == f"stopped; the same command resumes from {out}"
     assert "Traceback" not in stderr
 
 

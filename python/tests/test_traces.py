@@ -157,7 +157,10 @@ def test_a_trace_of_one_request_has_null_rates(run: Run, tmp_path: Path) -> None
             "--stage: `cpu`: expected one of network-in, storage, network-out",
         ),
         (["curve", MAIL, "--stage", "storage"], "--stage: storage: its work is known with --device only"),
-        (["curve", MAIL, "--percentile", "99"], "--percentile: goes with --device, whose profile it is from"),
+        (
+            ["curve", MAIL, "--percentile", "99"],
+            "--percentile: needs --device and its profile",
+        ),
         (
             ["curve", MAIL, "--device", SSD, "--percentile", "99.99"],
             "--percentile: percentile 99.99: the profile's latencies without queueing go up to 99.9;",

@@ -58,7 +58,7 @@ def client(url: str, token_file: Path | None, ca: Path | None, patience_s: float
             why = getattr(error, "strerror", None) or "not text"
             raise InputError("--token-file", None, None, None, f"`{token_file}`: {why}") from None
         if not token:
-            raise InputError("--token-file", None, None, None, f"`{token_file}`: there is no token in it")
+            raise InputError("--token-file", None, None, None, f"`{token_file}`: the file holds no token")
     with name_flags(url="--controller", token="--token-file" if token_file else "LEEWARD_TOKEN", ca="--ca"):
         return Client(url, token=token, ca=ca, timeout_s=30.0, patience_s=patience_s)
 
@@ -75,7 +75,7 @@ def controller_errors() -> Iterator[None]:
             yield
     except UnreachableError as error:
         report = InputError("--controller", None, None, None, str(error))
-        report.add_note("leeward serve starts one; --controller URL says where it is")
+        report.add_note("leeward serve starts one; --controller URL is its address")
         raise report from None
     except ProblemError as error:
         report = InputError("--controller", None, None, None, str(error))

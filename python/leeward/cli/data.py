@@ -149,7 +149,7 @@ def print_set(trace_set: data.TraceSet) -> None:
     print(f"licence: {trace_set.licence}")
     print(f"cite: {trace_set.cite}")
     print(f"here: {data.folder() / trace_set.name}")
-    print("Size and SHA-256 are of what is in a file, where its name ends in .gz.\n")
+    print("Size and SHA-256 of a .gz file are those of its decompressed content.\n")
     print_table(
         ("FILE", "SIZE", "HERE", "SHA-256", "FROM"),
         "<><<<",

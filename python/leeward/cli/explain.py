@@ -121,7 +121,7 @@ def _read(file: str, name: str) -> Any:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except FileNotFoundError:
-        message = f"`{file}`: neither what a decision is called (a number) nor a file"
+        message = f"`{file}`: neither the id of a decision (a number) nor a file"
         raise InputError("DECISION", None, None, None, message) from None
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not text"
@@ -131,7 +131,7 @@ def _read(file: str, name: str) -> Any:
     except json.JSONDecodeError as error:
         raise InputError(name, error.lineno, error.colno, None, f"not JSON: {error.msg}") from None
     except RecursionError:
-        raise InputError(name, None, None, None, "not JSON: it is too deep") from None
+        raise InputError(name, None, None, None, "not JSON: nested too deeply") from None
     except ValueError as error:
         raise InputError(name, None, None, None, f"not JSON: {error}") from None
 

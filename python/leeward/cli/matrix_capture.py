@@ -185,10 +185,10 @@ def capture(
         _print(result)
         _print_notes(result)
     if not len(result.cells):
-        error = InputError(files[0], None, None, None, "no traffic between places that are known")
+        error = InputError(files[0], None, None, None, "no traffic between known places")
         if by != "address" and mapping is not None:
-            error.add_note("--by address shows what there is, whosever it is")
-        error.add_note("the discards above say what is not counted, and why")
+            error.add_note("--by address shows the traffic of all addresses, known or not")
+        error.add_note("the discards above list the traffic that is not counted, with reasons")
         raise error
 
 

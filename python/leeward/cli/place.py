@@ -142,7 +142,7 @@ def replicas(
         print("error:", decision["refused"], file=sys.stderr)
         if "telemetry" in decision["refused"]:
             if not telemetry:
-                print("hint: --telemetry FILE says what links carry", file=sys.stderr)
+                print("hint: --telemetry FILE gives the loads of links", file=sys.stderr)
             print(f"hint: --policy {policy}:without_telemetry=default places blindly then", file=sys.stderr)
         raise typer.Exit(1)
 

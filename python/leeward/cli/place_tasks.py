@@ -133,7 +133,7 @@ def tasks(
         print("error:", refusal, file=sys.stderr)
     if decision["refused"]:
         if "telemetry" in decision["refused"][0] and not telemetry:
-            print("hint: --telemetry FILE says what links carry", file=sys.stderr)
+            print("hint: --telemetry FILE gives the loads of links", file=sys.stderr)
         raise typer.Exit(1)
 
 

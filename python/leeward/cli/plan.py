@@ -149,7 +149,7 @@ def _tell(result: "Plan") -> None:
     assumed_bps = sorted({one.ports.speed_bps for one in result.planned if one.ports.assumed})
     if assumed_bps:
         speeds = ", ".join(rate_text(speed) for speed in assumed_bps)
-        print(f"speed of a port: {speeds}, assumed from capacities; --port says it", file=sys.stderr)
+        print(f"speed of a port: {speeds}, assumed from capacities; --port sets it", file=sys.stderr)
     rest = result.over - len(result.planned)
     if rest:
         print(f"not planned for: {rest:,} racks that are less busy", file=sys.stderr)

@@ -33,18 +33,20 @@ def option(metavar: str, text: str, default: str | bool = False) -> Any:
 
 def serve(
     config: Annotated[
-        str | None, option("FILE", "File of settings, YAML or TOML; what is said here wins over it.")
+        str | None, option("FILE", "Settings file, YAML or TOML; options take precedence.")
     ] = None,
     cluster: Annotated[str | None, option("FILE", "Cluster file.")] = None,
     listen: Annotated[
         str | None, option("HOST:PORT", "Address to listen on; port 0 finds a free one.", "127.0.0.1:7600")
     ] = None,
     policy: Annotated[
-        str | None, option("POLICY", "A policy for copies of blocks, with settings after colons.", "sinbad")
+        str | None, option("POLICY", "Policy for copies of blocks, with settings after colons.", "sinbad")
     ] = None,
-    task_policy: Annotated[str | None, option("POLICY", "The same for tasks.", "leeward")] = None,
+    task_policy: Annotated[
+        str | None, option("POLICY", "Policy for tasks, with settings after colons.", "leeward")
+    ] = None,
     moves: Annotated[
-        str | None, option("POLICY", "A policy that says which tasks leave hot racks.", "none")
+        str | None, option("POLICY", "Policy that chooses the tasks that leave hot racks.", "none")
     ] = None,
     interval: Annotated[str | None, option("TIME", "Time between reports of a link.", "1s")] = None,
     seed: Annotated[
@@ -53,16 +55,16 @@ def serve(
     ] = None,
     store: Annotated[
         str | None,
-        option("FILE", "Where decisions are kept, `memory`, or a PostgreSQL.", "called like the cluster"),
+        option("FILE", "Store of decisions: file, `memory` or PostgreSQL address.", "named like the cluster"),
     ] = None,
     durable: Annotated[
-        str | None, option("WHAT", "What kept decisions outlive: `process` or `power`.", "process")
+        str | None, option("WHAT", "Failure that stored decisions survive: `process` or `power`.", "process")
     ] = None,
     tokens: Annotated[
-        str | None, option("FILE", "File of tokens; who has none of them is not let in.")
+        str | None, option("FILE", "File of tokens; requests without one are rejected.")
     ] = None,
     prometheus: Annotated[
-        str | None, option("URL", "A Prometheus to ask for telemetry, while this service leads.")
+        str | None, option("URL", "Address of a Prometheus, queried for telemetry while this service leads.")
     ] = None,
     map_file: Annotated[
         str | None,
@@ -75,16 +77,19 @@ def serve(
     ] = None,
     http: Annotated[
         str | None,
-        option("FILE", "With --prometheus: how to reach it, as promtool's --http.config.file says it."),
+        option(
+            "FILE",
+            "With --prometheus: its HTTP settings, in promtool's --http.config.file format.",
+        ),
     ] = None,
     demo: Annotated[
         bool,
         typer.Option("--demo", help="Serve a simulated cluster, beside the same one without Leeward."),
     ] = False,
     speed: Annotated[
-        float | None, option("N", "With --demo: seconds that pass there in one second here.", "30")
+        float | None, option("N", "With --demo: simulated seconds in one second of real time.", "30")
     ] = None,
-    check_config: Annotated[bool, typer.Option("--check-config", help="Check all files, and end.")] = False,
+    check_config: Annotated[bool, typer.Option("--check-config", help="Check all files and exit.")] = False,
 ) -> None:
     """Collect telemetry and place replicas and tasks over HTTP."""
     options: dict[str, str | int | None] = {

@@ -151,7 +151,7 @@ def resumable(out: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if out:
-            print(f"stopped; the same command goes on with what is in {out}", file=sys.stderr)
+            print(f"stopped; the same command resumes from {out}", file=sys.stderr)
         else:
             print("stopped, and nothing is kept; with --out a sweep can go on", file=sys.stderr)
         raise

@@ -200,7 +200,9 @@ class Http:
             return Answer(json.loads(text), headers)
         except (ValueError, RecursionError):
             start = beginning(text[:60].decode(errors="replace"))
-            raise NotControllerError(self.url, f"it is no controller: it says `{start}`") from None
+            raise NotControllerError(
+                self.url, f"not a controller: the answer begins with `{start}`"
+            ) from None
 
     @cached_property
     def _pool(self) -> "PoolManager":
@@ -230,6 +232,6 @@ def _reason(error: BaseException, cause: BaseException) -> str:
     if isinstance(cause, ssl.SSLError) and "WRONG_VERSION" in str(cause):
         return "it does not speak TLS; give its address with http://"
     if isinstance(cause, TimeoutError):
-        return "it takes too long"
+        return "no answer in time"
     strerror = getattr(cause, "strerror", None)
     return str(strerror or cause or type(error).__name__).split(": ")[-1]

@@ -89,5 +89,5 @@ def hint_fetch() -> Iterator[None]:
     except InputError as error:
         name = error.file.removeprefix("data:").partition("/")[0]
         if error.file.startswith("data:") and any(trace_set.name == name for trace_set in sets()):
-            error.add_note(f"leeward data get {name} checks it, and fetches what is missing")
+            error.add_note(f"leeward data get {name} checks the set and fetches missing files")
         raise

@@ -144,7 +144,7 @@ def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]
         place = f"links[{number}]"
         if not source.capacities:
             error = InputError(source.name, None, None, place, f"`{field_}`: PromQL cannot count with labels")
-            error.add_note("--cluster FILE says which numbers there are")
+            error.add_note("--cluster FILE lists the valid numbers")
             raise error
         if not of:
             message = (

@@ -28,7 +28,7 @@ def from_map(path: str | PathLike[str], capacities: Mapping[str, int] | None = N
     if telemetry_map.metrics.speed is None and not capacities:
         message = "missing: the metric that says what a port can carry"
         error = InputError(telemetry_map.name, None, None, "prometheus.speed", message)
-        error.add_note("--cluster FILE says what links can carry")
+        error.add_note("--cluster FILE gives the capacities of links")
         raise error
     # Without rules a label names the link.
     ports = [Ports({}, dict.fromkeys(telemetry_map.metrics.queries, "{link}"))]

@@ -118,7 +118,7 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
     if not result.valid_rows:
         name = ", ".join(str(path) for path in paths)
         if not result.rows:
-            raise InputError(name, None, None, None, "no latencies: there is a header, and no row")
+            raise InputError(name, None, None, None, "no latencies: the file has a header and no row")
         reasons = ", ".join(f"{count:,} {reason}" for reason, count, _ in result.discards)
         error = InputError(name, None, None, None, f"none of {result.rows:,} latencies is of use: {reasons}")
         for reason, _, examples in list(result.discards)[:3]:

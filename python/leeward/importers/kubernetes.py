@@ -54,7 +54,7 @@ def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> N
         error = InputError(topology.files[0], None, None, None, f"no node has a label {keys}")
         if others:
             error.add_note(f"labels that nodes have: {', '.join(list(others)[:_MOST_LABELS])}")
-        error.add_note("--rack-label KEY says which label names a node's rack")
+        error.add_note("--rack-label KEY is the label that names a node's rack")
         raise error
 
 
@@ -86,15 +86,15 @@ def _parse(file: str, text: str) -> Any:
         _check_depth(file, text)
         return yaml.load(text, Loader=yaml.CSafeLoader)
     except json.JSONDecodeError as error:
-        raise InputError(file, error.lineno, error.colno, None, f"this is no JSON: {error.msg}") from None
+        raise InputError(file, error.lineno, error.colno, None, f"not valid JSON: {error.msg}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-        raise InputError(file, line, column, None, f"this is no YAML: {error.problem}") from None
+        raise InputError(file, line, column, None, f"not valid YAML: {error.problem}") from None
     except RecursionError:
         raise InputError(file, None, None, None, "nested too deeply for a list of nodes") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise InputError(file, None, None, None, f"this is no YAML: {str(error)[:100]}") from None
+        raise InputError(file, None, None, None, f"not valid YAML: {str(error)[:100]}") from None
 
 
 def _check_depth(file: str, text: str) -> None:

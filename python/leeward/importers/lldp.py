@@ -73,7 +73,7 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
     _add(topology, view, near, racks, homes, switches - top)
     if not topology.hosts:
         error = InputError(topology.files[0], None, None, None, "no host is linked to a switch")
-        error.add_note("--tors and --spines say which names are switches, such as --tors 'leaf-*'")
+        error.add_note("--tors and --spines are patterns of switch names, such as --tors 'leaf-*'")
         raise error
 
 
@@ -205,7 +205,7 @@ def _documents(file: str, text: str) -> Iterator[Any]:
         try:
             document, at = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            raise InputError(file, error.lineno, error.colno, None, f"this is no JSON: {error.msg}") from None
+            raise InputError(file, error.lineno, error.colno, None, f"not valid JSON: {error.msg}") from None
         except (RecursionError, ValueError):
             raise InputError(file, None, None, None, "nested too deeply, or a number too long") from None
         yield document

@@ -76,7 +76,7 @@ class Topology:
                 result.append((file, content.decode("utf-8-sig")))
             except UnicodeDecodeError as error:
                 line = content.count(b"\n", 0, error.start) + 1
-                raise InputError(file, line, None, None, "this is no text in UTF-8") from None
+                raise InputError(file, line, None, None, "not text in UTF-8") from None
         return result
 
     def name(self, text: str, file: str, line: int | None, field: str | None) -> str:

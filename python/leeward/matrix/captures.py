@@ -67,7 +67,7 @@ class Capture:
             InputError: There are no cells, or too many for a series; or a place is not among `tasks`.
         """
         if not len(self.cells):
-            raise InputError("capture", None, None, None, "no traffic between places that are known")
+            raise InputError("capture", None, None, None, "no traffic between known places")
         sources, targets = (self.cells[name].combine_chunks().dictionary_encode() for name in ("src", "dst"))
         number_of = {
             name: at
@@ -155,7 +155,7 @@ def capture(
             "mapping", "a matrix by address uses no mapping; expected it with host, rack or service"
         )
     if cluster is not None and mapping is None:
-        raise _input_error("cluster", "expected with a mapping, whose places it has")
+        raise _input_error("cluster", "required with a mapping, for the places in it")
     tables = _native.read_capture(
         paths,
         by=by,

@@ -128,7 +128,7 @@ def layout(file: str, columns: Sequence[str], map_columns: MapColumns | None = N
         ),
     ]:
         if name not in columns:
-            raise _input_error(file, name, f"there is no such column; there are: {_few(columns)}")
+            raise _input_error(file, name, f"no such column; the columns are: {_few(columns)}")
     time = map_columns.time or _time(file, plain)
     labels = map_columns.labels or _labels(plain)
     speed = map_columns.speed or _first(plain, _SPEED)

@@ -202,7 +202,7 @@ def _missing_metric(prometheus: Server, query: str, begin: int, last: int) -> In
         examples = list(dict.fromkeys(near or sorted(names)))[:8]
         message = f"`{query}`: there is no such metric among {len(names):,}; there are: {', '.join(examples)}"
     error = InputError(prometheus.url, None, None, None, message)
-    error.add_note("the field `prometheus` of a map file says what to ask for")
+    error.add_note("the field `prometheus` of a map file sets the query")
     return error
 
 

@@ -25,10 +25,10 @@ Examples:
 MOST_DAYS = 40
 """Days of a schedule in a table."""
 _WORDS = (
-    ("week", "of all nights and days; up: the part of it in which circuits are"),
-    ("served", "what circuits carry of the demand"),
-    ("left", "for packets; packets take: the busiest port's time for it, were nothing else on the way"),
-    ("used", "what circuits carry over what they could"),
+    ("week", "the sum of all nights and days; up: the part of it with circuits"),
+    ("served", "the bytes of the demand that circuits carry"),
+    ("left", "the demand left for packets; packets take: the busiest port's time for it alone"),
+    ("used", "the bytes that circuits carry, as a share of those that they could carry"),
 )
 
 

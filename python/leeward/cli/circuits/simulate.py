@@ -25,9 +25,9 @@ SUMMARY = "summary.json"
 MOST_ROWS = 20
 """Circuits in a table."""
 _WORDS = (
-    ("completion", "from a flow's first byte written to its last arrived, of those that finished"),
-    ("used", "the share of its days in which a circuit sent"),
-    ("latency", "of packets with data, from entering the switch to leaving it"),
+    ("completion", "the time from a flow's first byte written to its last arrived, of finished flows"),
+    ("used", "the share of its days in which a circuit sends"),
+    ("latency", "the time of packets with data in the switch"),
 )
 
 

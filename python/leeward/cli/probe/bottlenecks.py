@@ -93,7 +93,7 @@ def _print(result: dict[str, Any]) -> None:
     if result["kind"]:
         print(f"the network is {KINDS[result['kind']]}")
     else:
-        print("hint: it takes four hosts to tell what kind of network it is", file=sys.stderr)
+        print("hint: at least four hosts are needed to tell the kind of network", file=sys.stderr)
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:

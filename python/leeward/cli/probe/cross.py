@@ -58,7 +58,7 @@ def cross(
     print("" if result["each_bps"] is None else f", each of two {rounded_rate_text(result['each_bps'])}")
     if result["connections"] is None:
         print("\nA second connection did not slow the first: the competing connections are unknown.")
-        print("hint: --rate says what the path carries", file=sys.stderr)
+        print("hint: --rate sets the rate of the path", file=sys.stderr)
         return
     path_rate = f"of {rounded_rate_text(result['path_bps'])}"
     print(f"{result['connections']:.2f} competing connections on a path {path_rate}", end="")

@@ -100,7 +100,7 @@ def mesh(
         survey = run_survey(*access, "measuring paths", "mesh", names, train=train, **options)
         result, keep_error = survey["result"], survey["error"]
     elif keep:
-        raise InputError("--keep", None, None, None, "it is a controller that keeps it: give --controller")
+        raise InputError("--keep", None, None, None, "a controller keeps measurements: give --controller")
     else:
         targets, key = hosts_of(hosts), secret_of(secret)
         with survey_progress("measuring paths") as tell:

@@ -73,7 +73,7 @@ def _print(result: dict[str, Any]) -> None:
     least, most = rounded_rate_text(min(rates)), rounded_rate_text(max(rates))
     print(f"{len(rates)} measurements, from {least} to {most}\n")
     if not result["lags"]:
-        print("hint: no two of them are as far apart as --lags says", file=sys.stderr)
+        print("hint: no two samples are apart by a lag of --lags", file=sys.stderr)
         return
     print_table(
         ("EARLIER BY", "PAIRS", "ERROR, MEDIAN", "MEAN", "95 %"),

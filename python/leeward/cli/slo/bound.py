@@ -36,8 +36,8 @@ MethodOption = Annotated[
     ),
 ]
 _WORDS = (
-    ("bound", "requests are no later: what limits, queues and the device without queueing take together"),
-    ("limits", "the bucket of the lowest rate that is enforced, and how many hold at once"),
+    ("bound", "largest latency of requests: at limits, in queues and at the device without queueing"),
+    ("limits", "the enforced token bucket of the lowest rate, and the number of buckets"),
 )
 
 

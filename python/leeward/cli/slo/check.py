@@ -32,10 +32,10 @@ Examples:
 The code is 1 if an SLO is not kept, for sure or in the replay, or if a bound is exceeded.
 """
 _WORDS = (
-    ("promised", "the bound: of every request, or, by snc, of the SLO's percentile"),
+    ("promised", "the bound on all requests or, by snc, on the SLO's percentile"),
     ("seen", "the latency at the SLO's percentile, 99.9 for best effort"),
     ("worst", "the largest latency"),
-    ("windows", "those of three minutes in which the SLO was met"),
+    ("windows", "windows of three minutes in which the SLO was met"),
     (
         "bound",
         "held, or EXCEEDED: by the worst; of snc or --tails, by what was seen; - where none is of this",

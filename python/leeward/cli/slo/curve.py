@@ -135,7 +135,7 @@ def curve(
             raise InputError("--plot", None, None, None, f"`{plot}`: expected a name that ends in .svg")
         check_file(plot, "--plot")
     if percentile is not None and device is None:
-        raise InputError("--percentile", None, None, None, "goes with --device, whose profile it is from")
+        raise InputError("--percentile", None, None, None, "needs --device and its profile")
     if prune is not None and error is not None:
         raise InputError("--prune", None, None, None, "expected one of --prune and --error, not both")
     names = stages(stage, device)

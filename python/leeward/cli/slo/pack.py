@@ -224,7 +224,7 @@ def _print(record: dict[str, Any]) -> None:
     print_words(_WORDS)
     print(file=sys.stderr)
     print(f"servers: {record['servers_used']} of {record['servers']}", file=sys.stderr)
-    print(f"margin: {100 * record['margin']:g} % above what the files say", file=sys.stderr)
+    print(f"margin: {100 * record['margin']:g} % above the values in the files", file=sys.stderr)
     if len(record["reserved"]) > _MOST_QUEUES:
         print(f"reserved: {len(record['reserved'])} links and devices; -o json lists all", file=sys.stderr)
     print_notes(record["notes"])

@@ -90,7 +90,7 @@ def print_settings(record: dict[str, Any]) -> None:
     """Shows on stderr the settings under which bounds hold."""
     print(file=sys.stderr)
     margin = f"{100 * record['margin']:g} %"
-    print(f"margin: curves are {margin} above what the files say; models are not", file=sys.stderr)
+    print(f"margin: curves are {margin} above those of the files; models are unchanged", file=sys.stderr)
     arriving = record.get("margin_of_arriving", record["margin"])
     if arriving != record["margin"]:
         print(f"margin: {100 * arriving:g} % of those that arrive", file=sys.stderr)
