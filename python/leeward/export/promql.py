@@ -82,8 +82,8 @@ def links(source: Source, selector: str, way: str, expression_of: Callable[[str]
             numbers_of_field = _numbers(source, number, template)
             matchers = [_matcher(source, number, label, "=~", text) for label, text in ports.match.items()]
             matchers += [
-                _matcher(source, number, *_number_matcher(ports, field_, expression_of))
-                for field_, expression_of in numbers_of_field.items()
+                _matcher(source, number, *_number_matcher(ports, field_, of))
+                for field_, of in numbers_of_field.items()
             ]
             # The first rule that matches counts: this one excludes ports of earlier rules.
             single = [one for one in before if len(one) == 1]
