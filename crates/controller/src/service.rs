@@ -29,9 +29,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore};
+use tokio_io_timeout::TimeoutWriter;
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::{Access, Connection, UnauthenticatedConnections, WriteTimeout};
+use crate::access::{Access, Connection, UnauthenticatedConnections};
 use crate::http::{About, AppState, Board, Bodies, Peer, description, routes};
 use crate::observability::{Events, Metrics, ObservedStore, watch, watch_clock, watch_tokens};
 use crate::polling::PolledReports;
@@ -340,9 +341,12 @@ impl Acceptor {
                 (self.clone(), open.watcher(), Arc::new(unauthenticated.come()));
             tokio::spawn(async move {
                 acceptor.metrics.connections.inc();
-                let stream = WriteTimeout::new(stream, acceptor.patience);
+                // A client that does not read blocks a write. The timeouts of head and body are for clients that do
+                // not write.
+                let mut stream = TimeoutWriter::new(stream);
+                stream.set_timeout(Some(acceptor.patience));
                 tokio::select! {
-                    () = acceptor.serve(stream, peer, &connection, watcher) => {}
+                    () = acceptor.serve(Box::pin(stream), peer, &connection, watcher) => {}
                     () = connection.leaves(acceptor.patience.min(FIRST_HEAD)) => {
                         tracing::debug!(peer = %peer.ip(), "closed: nobody was let in on this connection");
                     }
@@ -356,7 +360,7 @@ impl Acceptor {
     /// Serves a connection, with TLS if configured.
     async fn serve(
         &self,
-        stream: WriteTimeout<TcpStream>,
+        stream: Pin<Box<TimeoutWriter<TcpStream>>>,
         peer: SocketAddr,
         connection: &Arc<Connection>,
         watcher: Watcher,

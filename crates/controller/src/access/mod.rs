@@ -5,7 +5,6 @@ mod rates;
 mod tls;
 mod tokens;
 mod unauthenticated;
-mod write_timeout;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -19,7 +18,6 @@ pub use self::rates::Rates;
 pub use self::tls::certified;
 pub use self::tokens::{Hosts, NewToken, Token, Tokens};
 pub use self::unauthenticated::{Connection, UnauthenticatedConnections};
-pub use self::write_timeout::WriteTimeout;
 
 /// Role of a token; each role includes the roles before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]

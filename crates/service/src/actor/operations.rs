@@ -87,7 +87,7 @@ impl Turn<'_> {
                 }
                 Completion::Place(to, Ok(DecisionLookup::InMemory(reply))) => drop(to.send(Ok(reply))),
                 Completion::Place(to, Ok(DecisionLookup::Evicted(id))) => {
-                    self.pending.push(Box::new(EvictedLookup::<Placement> {
+                    self.pending.push(Box::new(EvictedLookup {
                         to,
                         id,
                         commits: false,
@@ -175,7 +175,7 @@ impl Operation for Release {
     fn run(self, turn: &mut Turn<'_>, to: ReplyTo<Self>) {
         match turn.coordinator.release(turn.now, self.0) {
             Ok(DecisionLookup::InMemory(record)) => turn.reply::<Self>(to, Ok(record)),
-            Ok(DecisionLookup::Evicted(id)) => turn.pending.push(Box::new(EvictedLookup::<Self> {
+            Ok(DecisionLookup::Evicted(id)) => turn.pending.push(Box::new(EvictedLookup {
                 to,
                 id,
                 commits: true,
@@ -201,7 +201,7 @@ impl Operation for GetDecision {
     fn run(self, turn: &mut Turn<'_>, to: ReplyTo<Self>) {
         match turn.coordinator.decision(turn.now, self.0) {
             Ok(DecisionLookup::InMemory(record)) => turn.reply::<Self>(to, Ok(record)),
-            Ok(DecisionLookup::Evicted(id)) => turn.pending.push(Box::new(EvictedLookup::<Self> {
+            Ok(DecisionLookup::Evicted(id)) => turn.pending.push(Box::new(EvictedLookup {
                 to,
                 id,
                 commits: false,

@@ -7,7 +7,6 @@ use leeward_records::{DecisionId, DecisionRecord};
 use leeward_store::StoreError;
 use tokio::sync::oneshot;
 
-use super::operations::{Operation, ReplyTo};
 use crate::core::{Answer, CallError, Unavailable};
 
 /// Decisions that were read from the store, by id.
@@ -45,17 +44,17 @@ impl<T: Send, E: Send> Pending for Persisted<T, E> {
 }
 
 /// A reply that needs an evicted decision.
-pub(super) struct EvictedLookup<O: Operation> {
-    pub to: ReplyTo<O>,
+pub(super) struct EvictedLookup<T, E> {
+    pub to: oneshot::Sender<Answer<T, E>>,
     pub id: DecisionId,
     /// True if the operation made a change that must be durable.
     pub commits: bool,
-    pub found: fn(Arc<DecisionRecord>) -> O::Reply,
-    pub missing: fn(DecisionId) -> O::Error,
-    pub unread: fn(String) -> O::Error,
+    pub found: fn(Arc<DecisionRecord>) -> T,
+    pub missing: fn(DecisionId) -> E,
+    pub unread: fn(String) -> E,
 }
 
-impl<O: Operation> Pending for EvictedLookup<O> {
+impl<T: Send, E: Send> Pending for EvictedLookup<T, E> {
     fn evicted(&self) -> Option<DecisionId> {
         (!self.to.is_closed()).then_some(self.id)
     }
