@@ -1,6 +1,8 @@
 //! Schema as numbered steps, and the statements that both databases share. Released steps never change; later
 //! changes are new steps. Times are nanoseconds of engine time (since 2020-01-01T00:00:00Z). Data that is
 //! never searched is stored as JSON.
+//!
+//! The SQL is hand-written: the statements are few, and both databases execute the same text.
 
 /// Steps of the schema; the first creates it.
 pub const STEPS: &[&str] = &[

@@ -18,7 +18,7 @@ use super::problem::{IntoProblem, Problem};
 use super::{ApiResult, AppState, SharedState};
 use crate::access::{Client, Principal};
 
-fn shown(version: &Version) -> Response {
+fn response(version: &Version) -> Response {
     let head = [
         (header::CONTENT_TYPE, "application/json".to_owned()),
         (header::ETAG, format!("\"{}\"", version.number)),
@@ -27,7 +27,7 @@ fn shown(version: &Version) -> Response {
 }
 
 pub async fn get(State(app): SharedState) -> ApiResult {
-    Ok(shown(&app.handle.cluster()))
+    Ok(response(&app.handle.cluster()))
 }
 
 /// Fields of the cluster to change; null removes a field.
@@ -46,13 +46,13 @@ pub fn version(_: &mut SchemaGenerator) -> Schema {
 /// # Errors
 /// [`Problem`] for an invalid header.
 pub fn wanted(headers: &HeaderMap) -> Result<Option<ClusterVersion>, Problem> {
-    let Some(said) = headers.get(header::IF_MATCH) else { return Ok(None) };
-    let said = said.to_str().unwrap_or_default().trim();
-    let tag = said.strip_prefix("W/").unwrap_or(said);
+    let Some(text) = headers.get(header::IF_MATCH) else { return Ok(None) };
+    let text = text.to_str().unwrap_or_default().trim();
+    let tag = text.strip_prefix("W/").unwrap_or(text);
     let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag);
     match Id::read(tag) {
         Some(number) => Ok(Some(ClusterVersion(number))),
-        None if said == "*" => Ok(None),
+        None if text == "*" => Ok(None),
         None => Err(Problem::field("if-match", "expected the version that the header `etag` said")),
     }
 }
@@ -97,7 +97,7 @@ pub async fn put(
     Body(cluster): Body<Value>,
 ) -> ApiResult {
     let after = wanted(&headers)?;
-    Ok(shown(&change(&app, &principal.client, cluster, after).await?))
+    Ok(response(&change(&app, &principal.client, cluster, after).await?))
 }
 
 pub async fn patch(
@@ -111,11 +111,12 @@ pub async fn patch(
     let mut cluster = serde_json::from_str(&version.text).map_err(|_| Problem::broken())?;
     merge(&mut cluster, fields);
     // The patch applies to this version, even if another client changes the cluster meanwhile.
-    Ok(shown(&change(&app, &principal.client, cluster, after.or(Some(version.number))).await?))
+    Ok(response(&change(&app, &principal.client, cluster, after.or(Some(version.number))).await?))
 }
 
 /// Merges a patch into a value (RFC 7396): null removes a field, an object merges into an object, any other value
-/// replaces the old one. Hand-written, because the algorithm is short.
+/// replaces the old one. Hand-written: the algorithm is short, and the library
+/// `json-patch` also brings JSON Patch (RFC 6902), which the API does not offer.
 pub fn merge(into: &mut Value, patch: Value) {
     let Value::Object(fields) = patch else {
         *into = patch;

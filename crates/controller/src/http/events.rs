@@ -91,25 +91,25 @@ fn event(name: &str, id: u64, data: &impl Serialize) -> Bytes {
     format!("event: {name}\nid: {id}\ndata: {data}\n\n").into()
 }
 
-fn render(app: &AppState, told: &EventRecord) -> Bytes {
+fn render(app: &AppState, record: &EventRecord) -> Bytes {
     let clock = &app.clock;
-    match &told.what {
-        Event::Decision(record) => event("decision", told.id, &Decision::of(record, clock)),
+    match &record.what {
+        Event::Decision(decision) => event("decision", record.id, &Decision::of(decision, clock)),
         Event::Racks(snapshot) => {
             let items = snapshot.fabric.all_racks().map(|rack| Rack::of(snapshot, clock, rack)).collect();
-            event("racks", told.id, &Racks { items })
+            event("racks", record.id, &Racks { items })
         }
         Event::Hotspot(hot) => {
             let hotspot = Hotspot::of(hot.link.clone(), hot.utilization, hot.since, hot.at, clock);
             let until = hot.until.map(|at| clock.text(at));
-            event("hotspot", told.id, &HotspotEvent { hotspot, until })
+            event("hotspot", record.id, &HotspotEvent { hotspot, until })
         }
         Event::Cluster(number) => {
-            event("cluster", told.id, &ClusterEvent { cluster_version: number.to_string() })
+            event("cluster", record.id, &ClusterEvent { cluster_version: number.to_string() })
         }
         Event::Leader(leader_state) => {
             let (role, leader) = app.about.leader(leader_state);
-            event("leader", told.id, &LeaderEvent { role, leader })
+            event("leader", record.id, &LeaderEvent { role, leader })
         }
     }
 }
@@ -134,8 +134,8 @@ impl HttpBody for Pieces {
 /// # Errors
 /// [`Problem`] for an invalid header.
 pub fn heard(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
-    let Some(said) = headers.get("last-event-id") else { return Ok(None) };
-    let number = said.to_str().ok().and_then(|said| Id::read(said.trim()));
+    let Some(text) = headers.get("last-event-id") else { return Ok(None) };
+    let number = text.to_str().ok().and_then(|text| Id::read(text.trim()));
     let expected = "expected the number of an event, as `id` said";
     number.map(Some).ok_or_else(|| Problem::field("last-event-id", expected))
 }
@@ -176,9 +176,9 @@ async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mps
         if sender.send(piece).await.is_err() {
             return;
         }
-        let told = loop {
-            let told = match events.after(at, AT_ONCE) {
-                Ok(told) => told,
+        let records = loop {
+            let records = match events.after(at, AT_ONCE) {
+                Ok(records) => records,
                 Err(_) => {
                     let farewell =
                         ": you read more slowly than things happen; come back for what there is then\n\n";
@@ -186,8 +186,8 @@ async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mps
                     return;
                 }
             };
-            if !told.is_empty() {
-                break told;
+            if !records.is_empty() {
+                break records;
             }
             // Releases the guard of the watch before any other wait.
             let more = async {
@@ -208,13 +208,14 @@ async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mps
                 break Vec::new();
             }
         };
-        at = told.last().map_or(at, |last| last.id);
-        piece = match &told[..] {
+        at = records.last().map_or(at, |last| last.id);
+        piece = match &records[..] {
             [] => Bytes::from_static(b": nothing new\n\n"),
-            [one] => one.text(|told| render(app, told)).clone(),
-            several => {
-                several.iter().flat_map(|one| one.text(|told| render(app, told)).iter().copied()).collect()
-            }
+            [one] => one.text(|record| render(app, record)).clone(),
+            several => several
+                .iter()
+                .flat_map(|one| one.text(|record| render(app, record)).iter().copied())
+                .collect(),
         };
     }
 }

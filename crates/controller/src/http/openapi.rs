@@ -1,5 +1,6 @@
 //! OpenAPI document, generated from the table of operations. OpenAPI 3.1 uses plain JSON schemas. The generator is
-//! hand-written, because it is small.
+//! hand-written: the library `aide` wraps axum's router and needs a trait implementation for each extractor, and the
+//! table of operations, which also gives each operation its role, would stay.
 
 use std::collections::BTreeSet;
 
@@ -20,33 +21,33 @@ pub fn document(subjects: &[Subject]) -> Value {
         settings.transforms.push(Box::new(bounded));
     });
     // Request fields may be optional; response fields are always present.
-    let mut sent = settings.clone().for_deserialize().into_generator();
-    let mut told = settings.for_serialize().into_generator();
-    let problem = json!({ "application/problem+json": { "schema": of::<Problem>(&mut told) } });
+    let mut requests = settings.clone().for_deserialize().into_generator();
+    let mut responses = settings.for_serialize().into_generator();
+    let problem = json!({ "application/problem+json": { "schema": of::<Problem>(&mut responses) } });
     let mut paths = Map::new();
     let operations = subjects.iter().flat_map(|about| about.operations.iter().map(move |one| (about, one)));
     for (about, one) in operations {
         let mut answers = Map::new();
         for &(status, text, content) in one.answers {
             let content = match content {
-                Content::Json(schema) => json!({ "application/json": { "schema": schema(&mut told) } }),
+                Content::Json(schema) => json!({ "application/json": { "schema": schema(&mut responses) } }),
                 Content::Nothing => json!({}),
                 Content::Stream(schema) => {
-                    json!({ "text/event-stream": { "schema": schema(&mut told) } })
+                    json!({ "text/event-stream": { "schema": schema(&mut responses) } })
                 }
                 Content::Text(media) => json!({ media: { "schema": { "type": "string" } } }),
             };
             answers.insert(status.to_string(), json!({ "description": text, "content": content }));
         }
         for (status, title) in problem::statuses() {
-            let told = json!({ "description": title, "content": problem });
-            answers.entry(status.to_string()).or_insert(told);
+            let response = json!({ "description": title, "content": problem });
+            answers.entry(status.to_string()).or_insert(response);
         }
         let mut operation = json!({
             "operationId": name(one),
             "summary": one.summary,
             "tags": [about.name],
-            "parameters": parameters(one, &mut sent),
+            "parameters": parameters(one, &mut requests),
             "responses": answers,
             "security": match one.role {
                 Some(role) => json!([{ "bearer": [role.name()] }]),
@@ -54,16 +55,16 @@ pub fn document(subjects: &[Subject]) -> Value {
             },
         });
         if let Some(body) = one.body {
-            let content = json!({ "application/json": { "schema": body(&mut sent) } });
+            let content = json!({ "application/json": { "schema": body(&mut requests) } });
             operation["requestBody"] = json!({ "required": true, "content": content });
         }
         let path = paths.entry(one.path).or_insert_with(|| json!({}));
         path[one.method.as_str().to_lowercase()] = operation;
     }
-    let mut schemas = told.take_definitions(true);
-    let sent = sent.take_definitions(true);
-    let apart = apart(&sent, &schemas);
-    for (name, mut schema) in sent {
+    let mut schemas = responses.take_definitions(true);
+    let requests = requests.take_definitions(true);
+    let apart = apart(&requests, &schemas);
+    for (name, mut schema) in requests {
         rename(&mut schema, &apart);
         let name = if apart.contains(&name) { name + BODY } else { name };
         schemas.insert(name, schema);
@@ -143,15 +144,15 @@ const BODY: &str = "Body";
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// Types whose request schema differs from the response schema, directly or in a type that they contain.
-fn apart(sent: &Map<String, Value>, told: &Map<String, Value>) -> BTreeSet<String> {
+fn apart(requests: &Map<String, Value>, responses: &Map<String, Value>) -> BTreeSet<String> {
     let mut apart = BTreeSet::new();
     loop {
         let differs = |(name, schema): &(&String, &Value)| {
             let mut renamed = (*schema).clone();
             rename(&mut renamed, &apart);
-            told.get(*name).is_some_and(|told| *told != renamed)
+            responses.get(*name).is_some_and(|response| *response != renamed)
         };
-        let found: BTreeSet<String> = sent.iter().filter(differs).map(|(name, _)| name.clone()).collect();
+        let found: BTreeSet<String> = requests.iter().filter(differs).map(|(name, _)| name.clone()).collect();
         if found == apart {
             return apart;
         }

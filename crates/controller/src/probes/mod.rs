@@ -4,7 +4,7 @@
 //! or at addresses from the settings. An address from a request is never used. So no client can direct the service or a
 //! host to a foreign address. One survey runs at a time, because two would measure each other's traffic.
 
-mod keep;
+mod mesh_rates;
 mod offers;
 mod surveys;
 
@@ -12,7 +12,7 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, read_text};
 use leeward_probe::control::Secret;
 
-pub use self::keep::{can_keep, with_mesh};
+pub use self::mesh_rates::{can_keep, with_mesh};
 pub use self::offers::Offers;
 pub use self::surveys::{Begun, Course, Found, Kind, State, Survey, SurveySpec, Surveys};
 use crate::settings::ProbeSettings;

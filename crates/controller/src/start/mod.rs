@@ -96,7 +96,7 @@ impl Ready {
 
     /// Store of decisions: a file, or the URL of a database without its password; `None` for memory.
     pub fn store(&self) -> Option<&Path> {
-        self.store.shown()
+        self.store.path()
     }
 
     /// The settings.
@@ -139,8 +139,8 @@ impl Ready {
         service.advertise.clone_from(&settings.advertise);
         let served = service.run(tls_and_tokens.address, |address| {
             let url = format!("{}://{address}", tls_and_tokens.scheme());
-            listening(&url, place.shown())?;
-            let store = place.shown().unwrap_or(Path::new("memory")).display();
+            listening(&url, place.path())?;
+            let store = place.path().unwrap_or(Path::new("memory")).display();
             tracing::info!(version = env!("CARGO_PKG_VERSION"), url, %store, "started");
             tls_and_tokens.warn();
             Ok(())
@@ -153,7 +153,7 @@ impl Ready {
             }
             RunError::Told(error) => StartError::Told(error),
             RunError::Broken(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                let shown = place.shown().unwrap_or(Path::new("memory")).display();
+                let shown = place.path().unwrap_or(Path::new("memory")).display();
                 let go_on =
                     if matches!(place, Place::File(_)) { "; put a copy of it in its place" } else { "" };
                 flags.wrong("store", format!("{shown}: {error}{go_on}")).into()

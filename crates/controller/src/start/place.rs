@@ -42,7 +42,7 @@ impl Place {
     }
 
     /// Path, or URL without a password; `None` for memory.
-    pub fn shown(&self) -> Option<&Path> {
+    pub fn path(&self) -> Option<&Path> {
         match self {
             Place::Memory => None,
             Place::File(file) => Some(file),
@@ -56,7 +56,7 @@ impl Place {
     /// A message with the store's name and the reason.
     pub fn opened(&self, settings: &Settings) -> Result<Box<dyn Store>, String> {
         let told = |error| {
-            let shown = self.shown().unwrap_or(Path::new("memory"));
+            let shown = self.path().unwrap_or(Path::new("memory"));
             format!("{}: {error}", shown.display())
         };
         let (durability, keep) = (settings.durability, settings.keep);

@@ -10,7 +10,7 @@ use crate::access::Role;
 use crate::http::pages::Page;
 use crate::http::table::Content::{Json, Nothing};
 use crate::http::table::{Operation, Subject, of, path, query};
-use crate::http::{cluster, migrations, network, pages, past, probes, shapes};
+use crate::http::{cluster, history, migrations, network, pages, probes, shapes};
 
 pub(super) const SUBJECT: Subject = Subject {
     name: "network",
@@ -91,20 +91,20 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/links/{link}/history",
             role: Some(Role::Read),
             summary: "Get the load of a link over the last hour.",
-            parameters: &[path("link", "Name of the link.", of::<String>), query::<past::OnePast>()],
+            parameters: &[path("link", "Name of the link.", of::<String>), query::<history::SeriesQuery>()],
             body: None,
-            answers: &[(200, "The link over time.", Json(of::<past::History>))],
-            handler: || get(past::link_history),
+            answers: &[(200, "The link over time.", Json(of::<history::History>))],
+            handler: || get(history::link_history),
         },
         Operation {
             method: Method::GET,
             path: "/v1/history",
             role: Some(Role::Read),
             summary: "Get the loads of links of racks or hosts over the last hour.",
-            parameters: &[query::<past::Past>()],
+            parameters: &[query::<history::HistoryQuery>()],
             body: None,
-            answers: &[(200, "The links over time.", Json(of::<past::History>))],
-            handler: || get(past::history),
+            answers: &[(200, "The links over time.", Json(of::<history::History>))],
+            handler: || get(history::history),
         },
         Operation {
             method: Method::GET,
@@ -131,10 +131,10 @@ pub(super) const SUBJECT: Subject = Subject {
             path: "/v1/hosts/{host}/history",
             role: Some(Role::Read),
             summary: "Get the loads and queues of a host's links and devices over the last hour.",
-            parameters: &[path("host", "Name of the host.", of::<String>), query::<past::OnePast>()],
+            parameters: &[path("host", "Name of the host.", of::<String>), query::<history::SeriesQuery>()],
             body: None,
-            answers: &[(200, "The host over time.", Json(of::<past::HostHistory>))],
-            handler: || get(past::host_history),
+            answers: &[(200, "The host over time.", Json(of::<history::HostHistory>))],
+            handler: || get(history::host_history),
         },
         Operation {
             method: Method::GET,

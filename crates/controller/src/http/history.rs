@@ -22,7 +22,7 @@ const LONGEST_HISTORY: usize = 1_000_000;
 /// Range of the history of one link or host.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OnePast {
+pub struct SeriesQuery {
     /// Only steps that end after this time; one hour is available.
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
@@ -34,7 +34,7 @@ pub struct OnePast {
 /// Range of the history of many links.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Past {
+pub struct HistoryQuery {
     /// Only steps that end after this time; one hour is available.
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
@@ -42,12 +42,13 @@ pub struct Past {
     #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
     step_s: Option<u64>,
     /// Links of racks (default) or of hosts.
-    kind: Option<Whose>,
+    kind: Option<LinkOwner>,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Whose {
+#[schemars(rename = "Whose")]
+enum LinkOwner {
     Rack,
     Host,
 }
@@ -68,7 +69,7 @@ fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nan
     }
 }
 
-impl OnePast {
+impl SeriesQuery {
     /// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
     ///
     /// # Errors
@@ -78,7 +79,7 @@ impl OnePast {
     }
 }
 
-impl Past {
+impl HistoryQuery {
     /// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
     ///
     /// # Errors
@@ -147,15 +148,18 @@ fn over_time(
     Ok(Json(history).into_response())
 }
 
-pub async fn history(State(app): SharedState, Params(Query(past)): Params<Query<Past>>) -> ApiResult {
-    let (snapshot, (since, join)) = (app.snapshot().await?, past.steps(&app.clock)?);
+pub async fn history(
+    State(app): SharedState,
+    Params(Query(query)): Params<Query<HistoryQuery>>,
+) -> ApiResult {
+    let (snapshot, (since, join)) = (app.snapshot().await?, query.steps(&app.clock)?);
     let slots = app.handle.history(since, join);
     let fabric = &snapshot.fabric;
     let of_racks =
         || fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
-    let links: Vec<&LinkState> = match past.kind {
-        None | Some(Whose::Rack) => of_racks().flatten().filter_map(|link| snapshot.link(link)).collect(),
-        Some(Whose::Host) => {
+    let links: Vec<&LinkState> = match query.kind {
+        None | Some(LinkOwner::Rack) => of_racks().flatten().filter_map(|link| snapshot.link(link)).collect(),
+        Some(LinkOwner::Host) => {
             let host = |&host: &_| [fabric.egress(host), fabric.ingress(host)];
             fabric
                 .all_hosts()
@@ -171,9 +175,9 @@ pub async fn history(State(app): SharedState, Params(Query(past)): Params<Query<
 pub async fn link_history(
     State(app): SharedState,
     Params(Path(name)): NamePath,
-    Params(Query(past)): Params<Query<OnePast>>,
+    Params(Query(query)): Params<Query<SeriesQuery>>,
 ) -> ApiResult {
-    let (snapshot, (since, join)) = (app.snapshot().await?, past.steps(&app.clock)?);
+    let (snapshot, (since, join)) = (app.snapshot().await?, query.steps(&app.clock)?);
     let slots = app.handle.history(since, join);
     let link = find_link(&snapshot.fabric, &name).ok().and_then(|link| snapshot.link(link));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
@@ -217,9 +221,9 @@ pub struct DeviceSeries {
 pub async fn host_history(
     State(app): SharedState,
     Params(Path(name)): NamePath,
-    Params(Query(past)): Params<Query<OnePast>>,
+    Params(Query(query)): Params<Query<SeriesQuery>>,
 ) -> ApiResult {
-    let (snapshot, (since, join)) = (app.snapshot().await?, past.steps(&app.clock)?);
+    let (snapshot, (since, join)) = (app.snapshot().await?, query.steps(&app.clock)?);
     let slots = app.handle.history(since, join);
     let fabric = &snapshot.fabric;
     let host = fabric.host(&name).ok_or_else(|| Problem::none_such("host", &name))?;
