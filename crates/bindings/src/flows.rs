@@ -8,7 +8,7 @@ use leeward_fabric::{BITS_PER_BYTE, DomainId, Endpoint, Fabric, Hop, HostId, Res
 use crate::columns::{Column, Ids, Lists};
 use crate::names::{self, Direction};
 
-/// Flag bit in the codes of devices with the suffix `:read`; no cluster has so many resources that codes collide.
+/// Flag bit in the codes of devices with the suffix `:read`; no cluster has enough resources for codes to collide.
 const READ: u32 = 1 << 31;
 
 /// Validated flows of one record batch: every value is in range and every name known.

@@ -12,7 +12,7 @@ use crate::Kind;
 /// Length of the stream history of a disk, if the file does not state one.
 const HISTORY: usize = 8;
 
-/// Largest valid limit on outstanding requests; no device has queues for so many.
+/// Largest valid limit on outstanding requests; no device has longer queues.
 const MOST_REQUESTS: u64 = 1_000_000;
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
