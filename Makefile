@@ -25,7 +25,7 @@ export PIP_QUIET := 1
 # The stable ABI does not depend on the Python interpreter. With these settings, maturin, cargo and clippy share one
 # build of pyo3; without them, each would rebuild pyo3 after the others.
 export PYO3_BUILD_EXTENSION_MODULE := 1
-export PYO3_CONFIG_FILE := $(CURDIR)/crates/bindings/pyo3.txt
+export PYO3_CONFIG_FILE ?= $(CURDIR)/crates/bindings/pyo3.txt
 
 # The bindings have no tests in Rust. As part of the workspace they give their dependencies the same features as the
 # wheel, so that those are not built again.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leeward_agent::{Arguments, Settings, StopReason, run};
 use pyo3::prelude::*;
 
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 
 /// Command line arguments as a dict.
 #[derive(FromPyObject)]
@@ -42,10 +42,10 @@ impl From<AgentArguments> for Arguments {
 /// Reads interfaces and disks and reports their loads until the process ends. `tell` receives one line per event.
 #[pyfunction]
 pub fn run_agent(py: Python<'_>, arguments: AgentArguments, tell: Py<PyAny>) -> PyResult<()> {
-    let settings = Arc::new(Settings::new(arguments.into()).map_err(Refused)?);
+    let settings = Arc::new(Settings::new(arguments.into()).map_err(PyInputError)?);
     let told = |line: &str| Python::attach(|py| tell.call1(py, (line,))).map(drop);
     match py.detach(|| run(&settings, told)) {
-        Err(StopReason::Input(error)) => Err(Refused(error).into()),
+        Err(StopReason::Input(error)) => Err(PyInputError(error).into()),
         Err(StopReason::Output(error)) => Err(error),
     }
 }

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::arrow_table::table;
 use crate::cluster::Cluster;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 
 /// Number of records between two checks for a user's interrupt.
 const RECORDS: u64 = 1 << 16;
@@ -45,17 +45,17 @@ pub fn read_capture(
     let size = one(Size::from_name(size), "size", size, Size::ALL.map(Size::name).join(", "))?;
     let content =
         one(Content::from_name(content), "content", content, Content::ALL.map(Content::name).join(", "))?;
-    let mapping = mapping.map(Mapping::read).transpose().map_err(Refused)?;
+    let mapping = mapping.map(Mapping::read).transpose().map_err(PyInputError)?;
     let fabric = cluster.map(|cluster| &*cluster.get().inner.fabric);
     let places = places(by, mapping.as_ref(), fabric)?;
     let matrix = py.detach(|| {
         let settings = Settings { interval_s, size, content, ports, sampling, counters };
         let mut capture = Capture::new(settings, places);
         for file in &files {
-            let mut open = capture.open(file, opened(file)?).map_err(Refused)?;
+            let mut open = capture.open(file, opened(file)?).map_err(PyInputError)?;
             let mut told = 0;
             loop {
-                let more = capture.read(&mut open, RECORDS).map_err(Refused)?;
+                let more = capture.read(&mut open, RECORDS).map_err(PyInputError)?;
                 let passed = open.bytes_read();
                 Python::attach(|py| {
                     py.check_signals()?;
@@ -72,13 +72,13 @@ pub fn read_capture(
     tables(&matrix)
 }
 
-fn one<T>(found: Option<T>, name: &str, given: &str, known: String) -> Result<T, Refused> {
+fn one<T>(found: Option<T>, name: &str, given: &str, known: String) -> Result<T, PyInputError> {
     let unknown = || InputError::new(name, format!("`{}`: expected one of {known}", excerpt(given)));
-    found.ok_or_else(|| Refused(unknown()))
+    found.ok_or_else(|| PyInputError(unknown()))
 }
 
-fn opened(path: &str) -> Result<File, Refused> {
-    let refuse = |message: String| Refused(InputError::new(path, message));
+fn opened(path: &str) -> Result<File, PyInputError> {
+    let refuse = |message: String| PyInputError(InputError::new(path, message));
     let file = File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => refuse("no such file".into()),
         std::io::ErrorKind::PermissionDenied => refuse("permission denied".into()),
@@ -89,13 +89,13 @@ fn opened(path: &str) -> Result<File, Refused> {
 }
 
 /// Names of addresses, by the unit of the matrix.
-fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<Places, Refused> {
+fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<Places, PyInputError> {
     let mapping = match (by, mapping) {
         (PlaceKind::Address, _) => return Ok(Places::addresses()),
         (_, Some(mapping)) => mapping,
         (_, None) => {
             let message = format!("by {}: expected a file that says whose addresses are", by.name());
-            return Err(Refused(InputError::new("mapping", message)));
+            return Err(PyInputError(InputError::new("mapping", message)));
         }
     };
     if let Some(fabric) = fabric {
@@ -107,12 +107,15 @@ fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> 
         })?;
         if by == PlaceKind::Host && !mapping.addresses().any(|(_, name)| fabric.host(name).is_some()) {
             let message = "it names racks and no host: a matrix by rack is what it can make";
-            return Err(Refused(InputError::new(mapping.file(), message)));
+            return Err(PyInputError(InputError::new(mapping.file(), message)));
         }
     }
     if by == PlaceKind::Service {
         if mapping.services().is_empty() {
-            return Err(Refused(InputError::new(mapping.file(), "no services; expected a list of them")));
+            return Err(PyInputError(InputError::new(
+                mapping.file(),
+                "no services; expected a list of them",
+            )));
         }
         return Ok(Places::services(mapping));
     }

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::simulation::as_python;
 
 /// Reads a demand matrix of bytes, CSV without a header: one row per source rack, and one column per destination rack.
@@ -43,7 +43,7 @@ pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
         let demand = DemandMatrix::from_rows(&rows).map_err(|error| InputError::new(path, error))?;
         Ok(demand.bytes().chunks(demand.racks()).map(<[u64]>::to_vec).collect())
     };
-    Ok(py.detach(read).map_err(Refused)?)
+    Ok(py.detach(read).map_err(PyInputError)?)
 }
 
 /// Rounds a demand matrix to whole bytes and checks it.
@@ -66,11 +66,11 @@ pub fn schedule_circuits(
     settings: Option<&str>,
 ) -> PyResult<Py<PyAny>> {
     let spec: PolicySpec =
-        scheduler.parse().map_err(|message: String| Refused(InputError::new("scheduler", message)))?;
+        scheduler.parse().map_err(|message: String| PyInputError(InputError::new("scheduler", message)))?;
     if settings.is_some() && !spec.settings.is_empty() {
         let message =
             format!("`{}` has settings already: expected settings in one of the two places", spec.label);
-        return Err(Refused(InputError::new("settings", message)).into());
+        return Err(PyInputError(InputError::new("settings", message)).into());
     }
     let settings = settings.unwrap_or(&spec.settings);
     let made = schedulers::REGISTRY.make(&spec.name, settings).map_err(|error| refused(error.into()))?;
@@ -104,7 +104,7 @@ pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
         }
         Ok(file.days.into_iter().map(|day| (day.length.0, day.circuits)).collect())
     };
-    Ok(py.detach(read).map_err(Refused)?)
+    Ok(py.detach(read).map_err(PyInputError)?)
 }
 
 /// Days from a user: each has its length in nanoseconds, and its circuits as pairs of source and destination.
@@ -174,11 +174,11 @@ fn scheduled(
     make: impl Fn(&DemandMatrix, &Network) -> Result<Schedule, CircuitsError> + Send + Sync,
     label: &str,
 ) -> PyResult<Py<PyAny>> {
-    let value = py.detach(|| -> Result<Value, Refused> {
+    let value = py.detach(|| -> Result<Value, PyInputError> {
         let demand = DemandMatrix::from_rows(demand).map_err(|error| refused(error.into()))?;
         let network = read_network(network)?;
         let schedule = make(&demand, &network).map_err(refused)?;
-        let broken = |error| Refused(InputError::new(label, error));
+        let broken = |error| PyInputError(InputError::new(label, error));
         check(&schedule, demand.racks(), &network, guarantees).map_err(broken)?;
         let served = evaluate(&schedule, &demand, &network).map_err(broken)?;
         Ok(described(label, &schedule, &served, &network))
@@ -186,12 +186,13 @@ fn scheduled(
     as_python(py, &value)
 }
 
-fn read_network([circuit, packet, night, week, min_day]: &[String; 5]) -> Result<Network, Refused> {
+fn read_network([circuit, packet, night, week, min_day]: &[String; 5]) -> Result<Network, PyInputError> {
     let rate = |name: &str, text: &str| {
-        text.parse::<Bandwidth>().map_err(|error| Refused(InputError::new(name, error)))
+        text.parse::<Bandwidth>().map_err(|error| PyInputError(InputError::new(name, error)))
     };
-    let time =
-        |name: &str, text: &str| text.parse::<Nanos>().map_err(|error| Refused(InputError::new(name, error)));
+    let time = |name: &str, text: &str| {
+        text.parse::<Nanos>().map_err(|error| PyInputError(InputError::new(name, error)))
+    };
     let network = Network::new(
         rate("circuit", circuit)?,
         rate("packet", packet)?,
@@ -203,9 +204,9 @@ fn read_network([circuit, packet, night, week, min_day]: &[String; 5]) -> Result
 }
 
 /// Converts an error for Python and names the argument and the scheduler's setting.
-fn refused(error: CircuitsError) -> Refused {
+fn refused(error: CircuitsError) -> PyInputError {
     let text = error.to_string();
-    Refused(match error {
+    PyInputError(match error {
         CircuitsError::Demand(error) => {
             let text = error.to_string();
             match (error, text.split_once(": ")) {

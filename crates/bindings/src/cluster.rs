@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
 use crate::arrow_table::table;
 use crate::cluster_tables;
 use crate::describe::Description;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::names::{self, kind_name};
 
 /// A network: hosts, racks, pods, links and devices with their capacities. Immutable.
@@ -36,14 +36,14 @@ impl Cluster {
             } else {
                 leeward_fabric::Cluster::from_file(&text)
             };
-            return Ok(read.map_err(Refused)?);
+            return Ok(read.map_err(PyInputError)?);
         }
         if let Ok(mapping) = source.cast::<PyMapping>() {
             let dict = py.get_type::<PyDict>().call1((mapping,))?;
             let json: String = py.import("json")?.call_method1("dumps", (dict,))?.extract()?;
             return Ok(leeward_fabric::Cluster::from_text("<mapping>", &json).map_err(|error| {
                 // A position in the JSON text has no meaning for the author of a mapping.
-                Refused(InputError { line: None, column: None, ..error })
+                PyInputError(InputError { line: None, column: None, ..error })
             })?);
         }
         let path: String =
@@ -51,7 +51,7 @@ impl Cluster {
                 let given = source.get_type();
                 PyTypeError::new_err(format!("{given}: expected a path, YAML text, a mapping or a Cluster"))
             })?;
-        Ok(py.detach(|| leeward_fabric::Cluster::from_file(&path)).map_err(Refused)?)
+        Ok(py.detach(|| leeward_fabric::Cluster::from_file(&path)).map_err(PyInputError)?)
     }
 }
 
@@ -64,7 +64,7 @@ impl Cluster {
 
     /// Reads a cluster file.
     #[staticmethod]
-    fn from_file(py: Python<'_>, path: std::path::PathBuf) -> Result<Cluster, Refused> {
+    fn from_file(py: Python<'_>, path: std::path::PathBuf) -> Result<Cluster, PyInputError> {
         let inner = py.detach(|| leeward_fabric::Cluster::from_file(&path.to_string_lossy()))?;
         Ok(Cluster { inner })
     }
@@ -72,7 +72,7 @@ impl Cluster {
     /// Reads YAML or JSON text; `name` stands for the file in errors.
     #[staticmethod]
     #[pyo3(signature = (text, name = "<text>"))]
-    fn from_text(text: &str, name: &str) -> Result<Cluster, Refused> {
+    fn from_text(text: &str, name: &str) -> Result<Cluster, PyInputError> {
         Ok(Cluster { inner: leeward_fabric::Cluster::from_text(name, text)? })
     }
 
@@ -165,7 +165,7 @@ impl Cluster {
             through.push(names::endpoint(fabric, &name).ok_or_else(|| {
                 let message =
                     format!("`{name}`: no such host, rack, pod or device in cluster {}", self.name());
-                Refused(InputError::new("path", message).in_field(format!("endpoints[{i}]")))
+                PyInputError(InputError::new("path", message).in_field(format!("endpoints[{i}]")))
             })?);
         }
         let mut hops = Vec::new();

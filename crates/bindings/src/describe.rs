@@ -9,7 +9,7 @@ use leeward_fabric::{
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::names::kind_name;
 
 /// Description of a cluster. Equal links and equal devices share one line.
@@ -135,7 +135,7 @@ pub fn bytes_text(bytes: u64) -> String {
 
 /// Parses a time in the form of cluster files, such as `5min`, to seconds.
 #[pyfunction]
-pub fn seconds(text: &str) -> Result<f64, Refused> {
+pub fn seconds(text: &str) -> Result<f64, PyInputError> {
     let time: Nanos = text.parse().map_err(|error| InputError::new("time", format!("{error}")))?;
     Ok(time.as_secs_f64())
 }

@@ -4,16 +4,16 @@ use leeward_fabric::input::InputError;
 use pyo3::prelude::*;
 
 /// Rejected input; becomes a `leeward.InputError`.
-pub struct Refused(pub InputError);
+pub struct PyInputError(pub InputError);
 
-impl From<InputError> for Refused {
+impl From<InputError> for PyInputError {
     fn from(error: InputError) -> Self {
-        Refused(error)
+        PyInputError(error)
     }
 }
 
-impl From<Refused> for PyErr {
-    fn from(Refused(error): Refused) -> PyErr {
+impl From<PyInputError> for PyErr {
+    fn from(PyInputError(error): PyInputError) -> PyErr {
         let InputError { file, line, column, field, message } = error;
         // The class is written in Python, because before 3.12 an extension module of the stable ABI cannot subclass a
         // built-in exception.

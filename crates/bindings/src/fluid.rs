@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::arrow_table::table;
 use crate::cluster::Cluster;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::flows::Flows;
 
 /// Number of steps between two checks for a user's interrupt.
@@ -28,8 +28,8 @@ pub fn simulate_flows(
 ) -> PyResult<PyArrowType<Table>> {
     let cluster = &cluster.get().inner;
     let table_of_flows = batches(flows)?;
-    let mut simulation = py.detach(|| Simulation::new(cluster, &table_of_flows)).map_err(Refused)?;
-    while py.detach(|| simulation.run(STEPS)).map_err(Refused)? {
+    let mut simulation = py.detach(|| Simulation::new(cluster, &table_of_flows)).map_err(PyInputError)?;
+    while py.detach(|| simulation.run(STEPS)).map_err(PyInputError)? {
         py.check_signals()?;
     }
     table([

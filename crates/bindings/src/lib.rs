@@ -8,19 +8,22 @@ mod agent;
 mod app_records;
 mod arrow_table;
 mod capture;
-mod carried;
 mod circuits;
 mod cluster;
 mod cluster_tables;
 mod columns;
+mod contention;
 mod describe;
 mod errors;
+mod experiment_records;
+mod experiments;
 mod flows;
 mod fluid;
 mod names;
 mod packets;
 mod place;
 mod probe;
+mod probe_evaluation;
 mod records;
 mod registries;
 mod scheduler;
@@ -30,9 +33,6 @@ mod simulation;
 mod slo;
 mod slo_check;
 mod slo_pack;
-mod study;
-mod study_contend;
-mod study_records;
 mod tables;
 mod tasks;
 mod trace_records;
@@ -52,13 +52,15 @@ mod _native {
     #[pymodule_export]
     use crate::capture::read_capture;
     #[pymodule_export]
-    use crate::carried::{probe_earlier, probe_questions, probe_recognised, probe_stability};
-    #[pymodule_export]
     use crate::circuits::{check_demand, evaluate_circuits, read_days, read_demand, schedule_circuits};
     #[pymodule_export]
     use crate::cluster::Cluster;
     #[pymodule_export]
+    use crate::contention::{study_contend, study_described};
+    #[pymodule_export]
     use crate::describe::{bytes_text, rate_text, seconds};
+    #[pymodule_export]
+    use crate::experiments::{Study, study_draws, study_links, study_visits};
     #[pymodule_export]
     use crate::fluid::simulate_flows;
     #[pymodule_export]
@@ -70,6 +72,8 @@ mod _native {
         probe_bottlenecks, probe_calibrate, probe_cross, probe_hops, probe_listen, probe_mesh,
         probe_modelled, probe_path, probe_steady,
     };
+    #[pymodule_export]
+    use crate::probe_evaluation::{probe_earlier, probe_questions, probe_recognised, probe_stability};
     #[pymodule_export]
     use crate::registries::{circuit_schedulers, plug_ins, policies};
     #[pymodule_export]
@@ -86,10 +90,6 @@ mod _native {
     use crate::slo_check::check_slo;
     #[pymodule_export]
     use crate::slo_pack::{file_text, pack_slo};
-    #[pymodule_export]
-    use crate::study::{Study, study_draws, study_links, study_visits};
-    #[pymodule_export]
-    use crate::study_contend::{study_contend, study_described};
     #[pymodule_export]
     use crate::tasks::{migrate, place_tasks, simulate_apps};
     #[pymodule_export]

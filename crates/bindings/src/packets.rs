@@ -11,9 +11,9 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::arrow_table::table;
-use crate::carried::train_estimate;
 use crate::circuits::{OwnScheduler, Raised};
-use crate::errors::Refused;
+use crate::errors::PyInputError;
+use crate::probe_evaluation::train_estimate;
 use crate::records::{ArrowTable, counts, ids, maybe_times, texts, times};
 use crate::simulation::as_python;
 
@@ -36,7 +36,7 @@ pub struct PacketRun {
 impl PacketScenario {
     /// Reads and checks a scenario file.
     #[staticmethod]
-    fn from_file(py: Python<'_>, path: &str) -> Result<PacketScenario, Refused> {
+    fn from_file(py: Python<'_>, path: &str) -> Result<PacketScenario, PyInputError> {
         let inner = py.detach(|| leeward_packets::Scenario::from_file(path))?;
         Ok(PacketScenario { inner, raised: Raised::default() })
     }
@@ -61,7 +61,7 @@ impl PacketScenario {
         if let Some(error) = raised.lock().expect("no thread panics here").take() {
             return Err(error);
         }
-        Ok(PacketScenario { inner: made.map_err(Refused)?, raised })
+        Ok(PacketScenario { inner: made.map_err(PyInputError)?, raised })
     }
 
     /// Number of racks.
@@ -107,8 +107,8 @@ impl PacketScenario {
             return Err(error);
         }
         let inner = result.map_err(|error| match error {
-            ScenarioError::Plant(error) => Refused(InputError::new("scenario", error)).into(),
-            ScenarioError::Copies(error) => Refused(error).into(),
+            ScenarioError::Plant(error) => PyInputError(InputError::new("scenario", error)).into(),
+            ScenarioError::Copies(error) => PyInputError(error).into(),
             ScenarioError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         })?;
         let circuit_bps = self.inner.settings().switch.circuit_rate.0 as f64;
@@ -249,9 +249,12 @@ impl PacketRun {
     }
 
     /// Time in the switch that a given share of the packets of a path does not exceed; None if the path has no packets.
-    fn latency(&self, path: &str, share: f64) -> Result<Option<f64>, Refused> {
+    fn latency(&self, path: &str, share: f64) -> Result<Option<f64>, PyInputError> {
         if !(0.0..=1.0).contains(&share) {
-            return Err(Refused(InputError::new("share", format!("{share}: expected a number from 0 to 1"))));
+            return Err(PyInputError(InputError::new(
+                "share",
+                format!("{share}: expected a number from 0 to 1"),
+            )));
         }
         let records = &self.inner.records;
         let found = match path {
@@ -260,7 +263,7 @@ impl PacketRun {
             "all" => records.all_latencies().quantile(share),
             _ => {
                 let message = format!("`{path}`: expected packet, circuit or all");
-                return Err(Refused(InputError::new("path", message)));
+                return Err(PyInputError(InputError::new("path", message)));
             }
         };
         Ok(found.map(Nanos::as_secs_f64))

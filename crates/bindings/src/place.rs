@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::simulation::as_python;
 
 /// Places the replicas of one block. Links missing from the telemetry file are unknown.
@@ -41,7 +41,8 @@ pub fn place_replicas(
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let fabric = &cluster.fabric;
-    let wrong = |field: &str, message: String| Refused(InputError::new("request", message).in_field(field));
+    let wrong =
+        |field: &str, message: String| PyInputError(InputError::new("request", message).in_field(field));
     let spec: PolicySpec = policy.parse().map_err(|message| wrong("policy", message))?;
     let made =
         replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
@@ -56,7 +57,7 @@ pub fn place_replicas(
         max_imbalance,
         ..ReplicasSpec::new(size)
     };
-    let request = request.request(fabric, 0).map_err(Refused)?;
+    let request = request.request(fabric, 0).map_err(PyInputError)?;
     // Data of a file does not age while a policy waits.
     let settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     let interval = settings.interval;
@@ -64,7 +65,8 @@ pub fn place_replicas(
     let ledger = ledger.map_err(|e| wrong("ledger", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let mut engine = Engine::new(ledger, made, seed, explain);
-    let answer = py.detach(|| decide(&mut engine, telemetry, clock, interval, request)).map_err(Refused)?;
+    let answer =
+        py.detach(|| decide(&mut engine, telemetry, clock, interval, request)).map_err(PyInputError)?;
     as_python(py, &describe(fabric, &spec.label, answer))
 }
 

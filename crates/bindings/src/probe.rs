@@ -15,7 +15,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::simulation::as_python;
 
 /// Number of bursts K, packets per burst B, packet size P, and the time between bursts.
@@ -31,7 +31,7 @@ pub fn probe_listen(
     secret: Option<String>,
     listening: Py<PyAny>,
 ) -> PyResult<()> {
-    let wrong = |message: String| Refused(InputError::new("listen", message));
+    let wrong = |message: String| PyInputError(InputError::new("listen", message));
     let address: SocketAddr = listen
         .parse()
         .map_err(|_| wrong(format!("`{listen}`: expected an address and a port, such as 127.0.0.1:7601")))?;
@@ -335,7 +335,7 @@ pub fn transfer_of(duration: &str) -> PyResult<Transfer> {
 }
 
 fn refused(argument: &str, message: String) -> PyErr {
-    Refused(InputError::new(argument, message)).into()
+    PyInputError(InputError::new(argument, message)).into()
 }
 
 /// Converts an invalid setting to an input error with the argument's Python name, and any other error to a system error.

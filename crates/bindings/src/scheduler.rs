@@ -12,7 +12,7 @@ use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 
 use crate::cluster::Cluster;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 
 /// An engine with a task policy and without load reports.
 #[pyclass(frozen, module = "leeward._native")]
@@ -25,22 +25,22 @@ pub struct Scheduler {
 impl Scheduler {
     #[new]
     #[pyo3(signature = (cluster, policy, seed = 1))]
-    fn new(cluster: &Bound<'_, Cluster>, policy: &str, seed: u64) -> Result<Scheduler, Refused> {
-        let wrong = |message: String| Refused(InputError::new("policy", message));
+    fn new(cluster: &Bound<'_, Cluster>, policy: &str, seed: u64) -> Result<Scheduler, PyInputError> {
+        let wrong = |message: String| PyInputError(InputError::new("policy", message));
         let spec: PolicySpec = policy.parse().map_err(wrong)?;
         let policy =
             tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
         let cluster = &cluster.get().inner;
         let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-        let ledger = ledger.map_err(|error| Refused(InputError::new("cluster", error.to_string())))?;
+        let ledger = ledger.map_err(|error| PyInputError(InputError::new("cluster", error.to_string())))?;
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let engine = Mutex::new(Engine::new(ledger, policies, seed, Explain::Off));
         Ok(Scheduler { engine, fabric: cluster.fabric.clone() })
     }
 
     /// Places an app (JSON or YAML) and marks it as running. Returns the names of hosts, or None if the app is refused.
-    fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, Refused> {
-        let app = App::from_text("app", app, &Files::default()).map_err(Refused)?;
+    fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, PyInputError> {
+        let app = App::from_text("app", app, &Files::default()).map_err(PyInputError)?;
         let request = AppRequest { id: number, job: JobId(job), ..app.request };
         let placed = self.engine().place_app(Nanos(0), request, &mut Vec::new());
         let hosts = placed.ok().map(|placed| placed.decision.choice);

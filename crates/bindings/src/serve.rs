@@ -7,7 +7,7 @@ use leeward_fabric::input::InputError;
 use pyo3::exceptions::{PyOSError, PySystemExit};
 use pyo3::prelude::*;
 
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 
 /// Command line arguments as a dict; None leaves an option to the settings file or the default.
 #[derive(FromPyObject)]
@@ -53,7 +53,7 @@ impl From<Given> for Flags {
 
 /// Reads and checks everything that the service needs at its start, but starts nothing.
 #[pyfunction]
-pub fn check_service(given: Given) -> Result<(), Refused> {
+pub fn check_service(given: Given) -> Result<(), PyInputError> {
     Ok(Ready::new(given.into()).map(drop)?)
 }
 
@@ -75,7 +75,7 @@ pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> 
     // Other Python threads continue; this thread attaches to Python again to report the listening address.
     let served = py.detach(|| Ready::to_run(given.into())?.demo(demo).run(tell));
     served.map_err(|error| match error {
-        StartError::Input(error) => logged(&error, 2).unwrap_or_else(|| Refused(error).into()),
+        StartError::Input(error) => logged(&error, 2).unwrap_or_else(|| PyInputError(error).into()),
         StartError::Told(error) => error,
         StartError::Broken(error) => {
             logged(&error, 1).unwrap_or_else(|| PyOSError::new_err(error.to_string()))
@@ -96,7 +96,7 @@ pub fn new_token(
     role: &str,
     hosts: Vec<String>,
     file: Option<&str>,
-) -> Result<(String, String), Refused> {
+) -> Result<(String, String), PyInputError> {
     let role = role.parse().map_err(|message| InputError::new("--role", message))?;
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let made = NewToken::make(name, role, &hosts)?;

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::app_records;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::records::{self, ArrowTable};
 use crate::tables;
 
@@ -27,7 +27,7 @@ impl Scenario {
     /// Reads a scenario file; `data` is the folder for files named `data:...`.
     #[staticmethod]
     #[pyo3(signature = (path, data = None))]
-    fn from_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> Result<Scenario, Refused> {
+    fn from_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> Result<Scenario, PyInputError> {
         let path = path.to_string_lossy();
         let read = || leeward_scenarios::scenario::Scenario::from_file(&path, data.as_deref());
         let scenario = py.detach(read)?;
@@ -43,7 +43,7 @@ impl Scenario {
         base: PathBuf,
         data: Option<PathBuf>,
         name: &str,
-    ) -> Result<Scenario, Refused> {
+    ) -> Result<Scenario, PyInputError> {
         let data = data.as_deref();
         let read = || leeward_scenarios::scenario::Scenario::from_text(name, text, &base, data);
         let scenario = py.detach(read)?;
@@ -114,8 +114,8 @@ impl Scenario {
         jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Vec<Run>> {
-        let wrong = |message: String| Refused(InputError::new("policy", message));
-        let specs: Result<Vec<PolicySpec>, Refused> =
+        let wrong = |message: String| PyInputError(InputError::new("policy", message));
+        let specs: Result<Vec<PolicySpec>, PyInputError> =
             policies.iter().map(|text| text.parse().map_err(wrong)).collect();
         let specs = specs?;
         if specs.is_empty() || seeds.is_empty() {
@@ -145,11 +145,11 @@ impl Scenario {
 
 /// Checks the name and settings of a policy for a scenario's kind of object.
 #[pyfunction]
-pub fn check_policy(policy: &str, kind: &str) -> Result<(), Refused> {
-    let wrong = |message: String| Refused(InputError::new("policy", message));
+pub fn check_policy(policy: &str, kind: &str) -> Result<(), PyInputError> {
+    let wrong = |message: String| PyInputError(InputError::new("policy", message));
     let Some(kind) = Kind::from_name(kind) else {
         let message = format!("`{}`: expected replicas, cell or apps", excerpt(kind));
-        return Err(Refused(InputError::new("kind", message)));
+        return Err(PyInputError(InputError::new("kind", message)));
     };
     let spec: PolicySpec = policy.parse().map_err(wrong)?;
     kind.check(&spec).map_err(|error| wrong(error.to_string()))
@@ -158,9 +158,9 @@ pub fn check_policy(policy: &str, kind: &str) -> Result<(), Refused> {
 /// Converts an error of a run for Python.
 fn refused(error: RunError) -> PyErr {
     match error {
-        RunError::Input(error) => Refused(error).into(),
-        RunError::Policy(error) => Refused(InputError::new("policy", error)).into(),
-        RunError::Ledger(error) => Refused(InputError::new("ledger", error)).into(),
+        RunError::Input(error) => PyInputError(error).into(),
+        RunError::Policy(error) => PyInputError(InputError::new("policy", error)).into(),
+        RunError::Ledger(error) => PyInputError(InputError::new("ledger", error)).into(),
         RunError::Fluid(error) => PyRuntimeError::new_err(error.to_string()),
         RunError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
     }
@@ -229,7 +229,7 @@ impl Run {
         let baseline = &baseline.get().inner;
         if baseline.seed != self.inner.seed || baseline.record.jobs.len() != self.inner.record.jobs.len() {
             let message = "runs of different arrivals cannot be compared; give both the same seed";
-            return Err(Refused(InputError::new("baseline", message)).into());
+            return Err(PyInputError(InputError::new("baseline", message)).into());
         }
         let warmup = self.scenario.warmup.as_secs_f64();
         as_python(py, &Comparison::of(&self.inner.record, &baseline.record, warmup))

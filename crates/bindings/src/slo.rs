@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::simulation::as_python;
 use crate::traces::open_text;
 
@@ -35,7 +35,7 @@ impl SloWorkloads {
         file: String,
         cluster: &Bound<'_, Cluster>,
         data: Option<PathBuf>,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, PyInputError> {
         let cluster = cluster.get().inner.clone();
         py.detach(|| {
             let files = beside(&file, data.clone());
@@ -94,7 +94,7 @@ impl SloWorkloads {
 
     /// Decides whether the workloads of another file can be admitted besides the present ones.
     fn admit(&self, py: Python<'_>, arriving: String, method: &str) -> PyResult<Py<PyAny>> {
-        let wrong = |message: String| Refused(InputError::new("method", message));
+        let wrong = |message: String| PyInputError(InputError::new("method", message));
         let spec: PolicySpec = method.parse().map_err(wrong)?;
         let by =
             self.inner.admission(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
@@ -106,7 +106,7 @@ impl SloWorkloads {
                 let admitted = self.inner.admit(&self.placed, &others, &self.cluster, &by)?;
                 Ok((others, admitted))
             })
-            .map_err(Refused)?;
+            .map_err(PyInputError)?;
         let system = &admitted.system;
         let promised = by.admission.by();
         let mut outcomes = self.outcomes(py, system, promised)?;
@@ -180,7 +180,8 @@ impl SloWorkloads {
     ) -> PyResult<Vec<Option<Result<Latency, Unbounded>>>> {
         let Some((method, settings)) = by else { return Ok(vec![None; system.promises.len()]) };
         py.detach(|| {
-            let wrong = |error: &dyn std::fmt::Display| Refused(InputError::new(&self.inner.path, error));
+            let wrong =
+                |error: &dyn std::fmt::Display| PyInputError(InputError::new(&self.inner.path, error));
             let mut bounds = Bounds::new(system, settings).map_err(|error| wrong(&error))?;
             let one = |promise| -> PyResult<_> {
                 Python::attach(|py| py.check_signals())?;
@@ -291,9 +292,9 @@ pub fn beside(file: &str, data: Option<PathBuf>) -> Files {
     Files { base, data }
 }
 
-pub fn method_named(name: &str) -> Result<Method, Refused> {
+pub fn method_named(name: &str) -> Result<Method, PyInputError> {
     Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
         let known = Method::ALL.map(Method::name).join(", ");
-        Refused(InputError::new("method", format!("`{}`: expected one of {known}", excerpt(name))))
+        PyInputError(InputError::new("method", format!("`{}`: expected one of {known}", excerpt(name))))
     })
 }

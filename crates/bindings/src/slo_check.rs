@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::arrow_table::table;
 use crate::cluster::Cluster;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::records::{ArrowTable, texts, times};
 use crate::simulation::as_python;
 use crate::slo::{beside, method_named};
@@ -44,7 +44,7 @@ pub fn check_slo(
     let over = named("over", over, &OVERS)?;
     let order = named("order", order, &orders())?;
     let cluster = cluster.get().inner.clone();
-    let (record, found) = py.detach(|| -> Result<_, Refused> {
+    let (record, found) = py.detach(|| -> Result<_, PyInputError> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);
         let workloads = Workloads::read(&file, &cluster, &files, &open)?;
@@ -131,11 +131,14 @@ fn orders() -> [(&'static str, Scheduling); 5] {
     ]
 }
 
-fn named<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result<T, Refused> {
+fn named<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result<T, PyInputError> {
     let found = known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     found.ok_or_else(|| {
         let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        Refused(InputError::new(field, format!("`{}`: expected one of {}", excerpt(name), known.join(", "))))
+        PyInputError(InputError::new(
+            field,
+            format!("`{}`: expected one of {}", excerpt(name), known.join(", ")),
+        ))
     })
 }
 

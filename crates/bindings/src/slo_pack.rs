@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::simulation::as_python;
 use crate::slo::beside;
 use crate::traces::open_text;
@@ -47,11 +47,12 @@ pub fn pack_slo(
     let record = py.detach(|| -> PyResult<Value> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);
-        let text = text.map_or_else(|| read_text(&file), Ok).map_err(Refused)?;
-        let workloads = Workloads::from_text(&file, &text, &cluster, &files, &open, None).map_err(Refused)?;
-        let run = Run::new(&workloads, &cluster, base, settings, margin, again).map_err(Refused)?;
+        let text = text.map_or_else(|| read_text(&file), Ok).map_err(PyInputError)?;
+        let workloads =
+            Workloads::from_text(&file, &text, &cluster, &files, &open, None).map_err(PyInputError)?;
+        let run = Run::new(&workloads, &cluster, base, settings, margin, again).map_err(PyInputError)?;
         let slos = workloads.entries.iter().filter_map(|entry| Some(entry.workload.slo?.latency));
-        let mut classes = Classes::new(slos, &cluster.fabric).map_err(Refused)?;
+        let mut classes = Classes::new(slos, &cluster.fabric).map_err(PyInputError)?;
         let mut round = 0;
         loop {
             round += 1;
@@ -75,7 +76,7 @@ pub fn pack_slo(
 
 /// Text of a file, read as in `pack_slo`, for a file that cannot be read twice.
 #[pyfunction]
-pub fn file_text(file: &str) -> Result<String, Refused> {
+pub fn file_text(file: &str) -> Result<String, PyInputError> {
     Ok(read_text(file)?)
 }
 
@@ -91,7 +92,7 @@ struct Run<'a> {
     clients: Vec<HostId>,
 }
 
-struct Packed {
+struct PackResult {
     packing: Packing,
     /// Results of the file's `bounds` for the placed workloads, in order of arrival.
     bounds: Vec<Result<Latency, Unbounded>>,
@@ -147,13 +148,14 @@ impl<'a> Run<'a> {
     }
 
     /// Places all workloads in the order of the file; `classes` reserve part of their SLOs.
-    fn pack(&self, classes: &Classes, tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<Packed> {
-        let wrong = |error: &dyn std::fmt::Display| Refused(InputError::new(&self.workloads.path, error));
+    fn pack(&self, classes: &Classes, tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<PackResult> {
+        let wrong =
+            |error: &dyn std::fmt::Display| PyInputError(InputError::new(&self.workloads.path, error));
         let fabric = &self.cluster.fabric;
         let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &self.clients);
         let site = site.map_err(|error| wrong(&error))?;
         let settings = PackSettings { levels: classes.longest(), ..self.base.clone() };
-        let mut packing = Packing::new(site, settings, self.way).map_err(Refused)?;
+        let mut packing = Packing::new(site, settings, self.way).map_err(PyInputError)?;
         let ledger = Ledger::new(fabric.clone(), &self.cluster.capacities, LedgerSettings::default());
         let mut ledger = ledger.map_err(|error| wrong(&error))?;
         let (now, mut scratch, mut held) = (Nanos(0), Scratch::default(), Promised::new());
@@ -172,7 +174,7 @@ impl<'a> Run<'a> {
                     let owner = |name: &str| numbers.get(name).copied().unwrap_or(u64::MAX);
                     let view = ledger.view(now, &mut scratch);
                     let (made, names) = transaction(&packing, &plan, &held, &view, owner)
-                        .map_err(|error| Refused(InputError::new(fabric.name(), error)))?;
+                        .map_err(|error| PyInputError(InputError::new(fabric.name(), error)))?;
                     let ids = ledger.commit(made, now).map_err(|error| wrong(&error))?;
                     names.iter().for_each(|name| drop(held.insert(name.clone(), Vec::new())));
                     for (name, id) in names.into_iter().zip(ids) {
@@ -188,7 +190,7 @@ impl<'a> Run<'a> {
         let system = promised(packing.system(), |name| self.slo(name));
         let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| wrong(&error))?;
         let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
-        Ok(Packed { packing, bounds, system, ledger })
+        Ok(PackResult { packing, bounds, system, ledger })
     }
 
     fn slo(&self, name: &str) -> Option<Slo> {
@@ -196,8 +198,8 @@ impl<'a> Run<'a> {
         entries.find(|entry| entry.workload.name == name).and_then(|entry| entry.workload.slo)
     }
 
-    fn describe(&self, packed: &Packed, rounds: usize) -> Value {
-        let Packed { packing, bounds, system, ledger } = packed;
+    fn describe(&self, packed: &PackResult, rounds: usize) -> Value {
+        let PackResult { packing, bounds, system, ledger } = packed;
         let report = packing.report();
         let fabric = &self.cluster.fabric;
         // Includes stages without resources, because a packed file keeps its stages.

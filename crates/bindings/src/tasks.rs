@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::place::at;
 use crate::simulation::as_python;
 
@@ -81,12 +81,12 @@ pub fn place_tasks(
         let policies = Policies { tasks: Some(policy), ..Policies::default() };
         let mut engine = Engine::new(ledger, policies, seed, explain);
         let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now });
-        let answers = asked(&app.request, together)
+        let answers = requests(&app.request, together)
             .map(|request| (request.tasks.len(), ask(&mut engine, now, request)))
             .collect::<Vec<_>>();
         Ok(describe(&cluster.fabric, &spec.label, &app, answers, forecast))
     };
-    as_python(py, &py.detach(decide).map_err(Refused)?)
+    as_python(py, &py.detach(decide).map_err(PyInputError)?)
 }
 
 /// Decides which running tasks should leave hot racks, in which order, and which tasks stay.
@@ -139,14 +139,14 @@ pub fn migrate(
         described["refused"] = json!(refused);
         Ok(described)
     };
-    as_python(py, &py.detach(decide).map_err(Refused)?)
+    as_python(py, &py.detach(decide).map_err(PyInputError)?)
 }
 
-fn wrong(field: &str, message: String) -> Refused {
-    Refused(InputError::new("request", message).in_field(field))
+fn wrong(field: &str, message: String) -> PyInputError {
+    PyInputError(InputError::new("request", message).in_field(field))
 }
 
-fn spec(policy: &str) -> Result<PolicySpec, Refused> {
+fn spec(policy: &str) -> Result<PolicySpec, PyInputError> {
     policy.parse().map_err(|message| wrong("policy", message))
 }
 
@@ -199,7 +199,7 @@ fn by_themselves(file: Option<String>, matrix: bool, app: &App) -> Result<(), In
 }
 
 /// Requests to decide: the whole app, or each of its tasks alone, as a task scheduler would.
-fn asked(app: &AppRequest, together: bool) -> impl Iterator<Item = AppRequest> + '_ {
+fn requests(app: &AppRequest, together: bool) -> impl Iterator<Item = AppRequest> + '_ {
     let apart = app.tasks.iter().enumerate().map(|(at, task)| AppRequest {
         id: at as u64,
         tasks: vec![*task],
@@ -347,7 +347,7 @@ pub fn simulate_apps(
     let policy =
         tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let arrivals = apps.into_iter().enumerate().map(|(at, app)| arrival(at, app));
-    let arrivals = arrivals.collect::<Result<Vec<_>, _>>().map_err(Refused)?;
+    let arrivals = arrivals.collect::<Result<Vec<_>, _>>().map_err(PyInputError)?;
     let believed = believed.map_or(cluster, |believed| &believed.get().inner);
     if believed.fabric.resource_count() != cluster.fabric.resource_count() {
         return Err(wrong("believed", "expected a cluster of the same hosts and links".into()).into());

@@ -19,7 +19,7 @@ pub fn buckets(curve: &ArrivalCurve) -> Vec<Bucket> {
 }
 
 #[derive(Serialize)]
-pub struct Described {
+pub struct TraceStatistics {
     pub file: String,
     pub dialect: &'static str,
     pub device: Option<String>,

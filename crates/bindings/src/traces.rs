@@ -15,10 +15,10 @@ use leeward_traces::statistics::Statistics;
 use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
 use pyo3::prelude::*;
 
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 use crate::simulation::as_python;
 use crate::tables::Rows;
-use crate::trace_records::{Curve, Described, Model, OfStage, bucket, buckets, unit};
+use crate::trace_records::{Curve, Model, OfStage, TraceStatistics, bucket, buckets, unit};
 
 /// Number of requests between two checks for a user's interrupt.
 const REQUESTS: u64 = 1 << 18;
@@ -54,10 +54,10 @@ impl Trace {
         overhead: Option<f64>,
         payload: Option<f64>,
         other: Option<f64>,
-    ) -> Result<Trace, Refused> {
+    ) -> Result<Trace, PyInputError> {
         let wrong = |name: &str, given: &str, expected: String| {
             let given = leeward_fabric::input::excerpt(given);
-            Refused(InputError::new(name, format!("`{given}`: expected {expected}")))
+            PyInputError(InputError::new(name, format!("`{given}`: expected {expected}")))
         };
         let mut settings = ReadSettings { volume, ..ReadSettings::default() };
         if let Some(name) = dialect {
@@ -73,7 +73,7 @@ impl Trace {
         }
         let mut device = device.map(Device::read).transpose()?;
         if let Some(seconds) = seek_s {
-            let refuse = |message: String| Refused(InputError::new("seek_s", message));
+            let refuse = |message: String| PyInputError(InputError::new("seek_s", message));
             match device.as_mut().map(|device| &mut device.service) {
                 Some(Service::Disk(disk)) => {
                     let constant = disk.with_constant_seek(seconds);
@@ -93,12 +93,12 @@ impl Trace {
     fn statistics(&self, py: Python<'_>, window_s: f64, percentile: Option<f64>) -> PyResult<Py<PyAny>> {
         let window = NonZeroU64::new(Nanos::from_secs_f64(window_s).0);
         let window = window.filter(|_| window_s.is_finite()).ok_or_else(|| {
-            Refused(InputError::new(
+            PyInputError(InputError::new(
                 "window_s",
                 format!("{}: expected a time in seconds, at least 1e-9", format_number(window_s)),
             ))
         })?;
-        let described = py.detach(|| -> PyResult<Described> {
+        let described = py.detach(|| -> PyResult<TraceStatistics> {
             let mut statistics = Statistics::new(window);
             let mut work = Work::new(self.network, self.device.as_ref());
             let mut tail = percentile.zip(self.device.as_ref()).map(|(at, device)| Tail::new(device, at));
@@ -119,7 +119,7 @@ impl Trace {
                     peak_over_mean: work.peak_over_mean,
                 })
             });
-            Ok(Described {
+            Ok(TraceStatistics {
                 file: self.file.clone(),
                 dialect: dialect.name(),
                 device: self.device.as_ref().and_then(|device| device.name.clone()),
@@ -155,9 +155,9 @@ impl Trace {
         deadline_s: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
         let stage = self.stage(stage)?;
-        let refuse = |name, error| Refused(InputError::new(name, error));
+        let refuse = |name, error| PyInputError(InputError::new(name, error));
         let curve = py.detach(|| self.rb_curve(stage))?;
-        let wrong = |message: String| Refused(InputError::new("margin", message));
+        let wrong = |message: String| PyInputError(InputError::new("margin", message));
         if margin.is_nan() || margin < 0.0 {
             return Err(
                 wrong(format!("{}: expected a share from 0, such as 0.1", format_number(margin))).into()
@@ -174,7 +174,7 @@ impl Trace {
             (None, Some(share)) => Some(alpha.prune_within(share).map_err(|error| refuse("error", error))?),
             (Some(_), Some(_)) => {
                 let message = "expected one of `prune` and `error`, not both";
-                return Err(Refused(InputError::new("prune", message)).into());
+                return Err(PyInputError(InputError::new("prune", message)).into());
             }
         };
         let (kept, error) = match pruned {
@@ -239,7 +239,7 @@ impl Trace {
                     let other = leeward_fabric::input::excerpt(other);
                     let message =
                         format!("`{other}`: expected one of empirical, exponential, hyperexponential");
-                    return Err(Refused(InputError::new("sizes", message)).into());
+                    return Err(PyInputError(InputError::new("sizes", message)).into());
                 }
             },
             ..base
@@ -252,12 +252,13 @@ impl Trace {
                 requests.push(mmpp::Request { at, work });
             })?;
             let fit = mmpp::fit(&requests, &settings).map_err(|error| match error {
-                FitError::Setting { name, value, expected } => {
-                    Refused(InputError::new(name, format!("{}: expected {expected}", format_number(value))))
-                }
-                error => Refused(self.wrong(error)),
+                FitError::Setting { name, value, expected } => PyInputError(InputError::new(
+                    name,
+                    format!("{}: expected {expected}", format_number(value)),
+                )),
+                error => PyInputError(self.wrong(error)),
             })?;
-            let curve = RbCurve::from_nanos(arrivals).map_err(|error| Refused(self.wrong(error)))?;
+            let curve = RbCurve::from_nanos(arrivals).map_err(|error| PyInputError(self.wrong(error)))?;
             Ok(Model::of(stage, &settings, &fit, &curve))
         })?;
         as_python(py, &made)
@@ -266,13 +267,13 @@ impl Trace {
 
 /// Validates the text of a device file.
 #[pyfunction]
-pub fn check_device(name: &str, text: &str) -> Result<(), Refused> {
+pub fn check_device(name: &str, text: &str) -> Result<(), PyInputError> {
     Ok(Device::from_text(name, text).map(drop)?)
 }
 
 /// Parses a size in the form of files, such as `64KiB`, to bytes.
 #[pyfunction]
-pub fn byte_count(text: &str) -> Result<u64, Refused> {
+pub fn byte_count(text: &str) -> Result<u64, PyInputError> {
     let size: Bytes = text.parse().map_err(|error| InputError::new("size", format!("{error}")))?;
     Ok(size.0)
 }
@@ -280,10 +281,10 @@ pub fn byte_count(text: &str) -> Result<u64, Refused> {
 impl Trace {
     /// Reads the trace and passes on each request. Returns the dialect and the number of skipped lines.
     fn each(&self, mut take: impl FnMut(&Request) -> Result<(), InputError>) -> PyResult<(Dialect, u64)> {
-        let mut requests = Requests::open(self.text()?, &self.settings).map_err(Refused)?;
+        let mut requests = Requests::open(self.text()?, &self.settings).map_err(PyInputError)?;
         let mut count = 0_u64;
         for request in requests.by_ref() {
-            take(&request.map_err(Refused)?).map_err(Refused)?;
+            take(&request.map_err(PyInputError)?).map_err(PyInputError)?;
             count += 1;
             if count.is_multiple_of(REQUESTS) {
                 Python::attach(|py| py.check_signals())?;
@@ -306,7 +307,7 @@ impl Trace {
 
     fn rb_curve(&self, stage: Stage) -> PyResult<RbCurve> {
         // The curve pulls arrivals one by one from the reader.
-        let mut requests = Requests::open(self.text()?, &self.settings).map_err(Refused)?;
+        let mut requests = Requests::open(self.text()?, &self.settings).map_err(PyInputError)?;
         let mut work = Work::new(self.network, self.device.as_ref());
         let (mut failed, mut count) = (None, 0_u64);
         let arrivals = std::iter::from_fn(|| {
@@ -315,8 +316,8 @@ impl Trace {
             let looked =
                 if count.is_multiple_of(REQUESTS) { Python::attach(|py| py.check_signals()) } else { Ok(()) };
             let arrival = looked.and_then(|()| {
-                let request = request.map_err(Refused)?;
-                let work = work.of(&request).map_err(|error| Refused(self.wrong(error)))?;
+                let request = request.map_err(PyInputError)?;
+                let work = work.of(&request).map_err(|error| PyInputError(self.wrong(error)))?;
                 Ok((request.at.0, work.at(stage).unwrap_or(0.0)))
             });
             arrival.map_err(|error| failed = Some(error)).ok()
@@ -324,16 +325,16 @@ impl Trace {
         let curve = RbCurve::from_nanos(arrivals);
         match failed {
             Some(error) => Err(error),
-            None => Ok(curve.map_err(|error| Refused(self.wrong(error)))?),
+            None => Ok(curve.map_err(|error| PyInputError(self.wrong(error)))?),
         }
     }
 
-    fn text(&self) -> Result<Text, Refused> {
+    fn text(&self) -> Result<Text, PyInputError> {
         Ok(open_text(&self.files, &self.file)?)
     }
 
-    fn stage(&self, name: &str) -> Result<Stage, Refused> {
-        let refuse = |message: String| Refused(InputError::new("stage", message));
+    fn stage(&self, name: &str) -> Result<Stage, PyInputError> {
+        let refuse = |message: String| PyInputError(InputError::new("stage", message));
         let stage = Stage::from_name(name).ok_or_else(|| {
             let known = Stage::ALL.map(Stage::name).join(", ");
             refuse(format!("`{}`: expected one of {known}", leeward_fabric::input::excerpt(name)))

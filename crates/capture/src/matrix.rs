@@ -36,9 +36,9 @@ impl Cell {
     /// Standard error of the bytes; 0 if every packet was observed.
     ///
     /// Each packet is sampled independently with probability 1/N. The estimate of the bytes is N times the bytes of the
-    /// sampled packets. It is unbiased, with a variance of (N - 1) Σ L² over all packets of lengths L. The sum N (N -
-    /// 1) Σ L² over the sampled packets estimates that variance (Horvitz and Thompson). For equal packets and large N,
-    /// the error from n samples is the published one: bytes √(1/n), or 196 √(1/n) % at 95 %. Packets within one
+    /// sampled packets. It is unbiased, with a variance of (N - 1) Σ L² over all packets of lengths L. The sum
+    /// N (N - 1) Σ L² over the sampled packets estimates that variance (Horvitz and Thompson). For equal packets and
+    /// large N, the error from n samples is the published one: bytes √(1/n), or 196 √(1/n) % at 95 %. Packets within one
     /// exported record are assumed to be equal.
     pub fn standard_error(&self) -> f64 {
         self.variance.sqrt()

@@ -90,7 +90,7 @@ impl Client {
         let time = format!("{}.{:03}", at_ms.div_euclid(1000), at_ms.rem_euclid(1000));
         let limit = format!("{}ms", self.patience.0 / 1_000_000);
         let form = [("query", query), ("time", time.as_str()), ("timeout", limit.as_str())];
-        let mut response = request.send_form(form).map_err(|error| away(self.told(&error)))?;
+        let mut response = request.send_form(form).map_err(|error| away(self.describe(&error)))?;
         let header = |name: &str| response.headers().get(name).and_then(|text| text.to_str().ok());
         let after = header("retry-after").and_then(|seconds| seconds.parse::<u32>().ok());
         let after = after.map(|seconds| Nanos(u64::from(seconds) * Nanos::SECOND.0));
@@ -113,7 +113,7 @@ impl Client {
                 away: matches!(status, 429 | 502..=504),
             });
         }
-        read.map_err(|error| away(self.told(&error.into())))?;
+        read.map_err(|error| away(self.describe(&error.into())))?;
         if text.len() as u64 > LONGEST {
             return Err(large());
         }
@@ -121,7 +121,7 @@ impl Client {
     }
 
     /// Message for a transport error.
-    fn told(&self, error: &ureq::Error) -> String {
+    fn describe(&self, error: &ureq::Error) -> String {
         let error = match error {
             ureq::Error::Timeout(_) => return format!("no answer in {}", self.patience),
             ureq::Error::Io(error) => error,

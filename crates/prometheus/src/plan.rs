@@ -33,7 +33,7 @@ pub struct Plan {
 
 /// Kind of a queried series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asked {
+pub enum SeriesKind {
     /// A counter.
     Counter(Way),
     /// Speed of ports.
@@ -75,10 +75,12 @@ impl Plan {
     }
 
     /// Range queries of one round, in order.
-    pub fn queries(&self) -> Vec<(Asked, String)> {
+    pub fn queries(&self) -> Vec<(SeriesKind, String)> {
         // Twice the interval also covers the previous reading, whose response may have been lost.
         let reach = self.interval.0.saturating_mul(2).div_ceil(1_000_000);
-        asked(&self.map.metrics).map(|(asked, query)| (asked, format!("{query}[{reach}ms]"))).collect()
+        series_queries(&self.map.metrics)
+            .map(|(asked, query)| (asked, format!("{query}[{reach}ms]")))
+            .collect()
     }
 
     /// Time to wait after a round that took `took` and was failure number `failed` in a row (0 after a
@@ -97,28 +99,28 @@ impl Plan {
 
 /// Series to query, with their selectors. Speeds come first, because the speed of a port distinguishes a restart of its
 /// counter from a wraparound.
-pub fn asked(metrics: &Metrics) -> impl Iterator<Item = (Asked, &str)> {
-    let speed = metrics.speed.iter().map(|query| (Asked::Speed, query.as_str()));
-    let counters = metrics.queries.iter().map(|(way, query)| (Asked::Counter(*way), query.as_str()));
+pub fn series_queries(metrics: &Metrics) -> impl Iterator<Item = (SeriesKind, &str)> {
+    let speed = metrics.speed.iter().map(|query| (SeriesKind::Speed, query.as_str()));
+    let counters = metrics.queries.iter().map(|(way, query)| (SeriesKind::Counter(*way), query.as_str()));
     speed.chain(counters)
 }
 
-impl Asked {
+impl SeriesKind {
     /// Stores a response under its kind.
     pub fn put(self, series: Vec<Series>, heard: &mut PortReadings) {
         match self {
-            Asked::Counter(way) => heard.counters.push((way, series)),
-            Asked::Speed => heard.speeds = series,
+            SeriesKind::Counter(way) => heard.counters.push((way, series)),
+            SeriesKind::Speed => heard.speeds = series,
         }
     }
 
     /// Field of the map file.
     pub fn field(self) -> &'static str {
         match self {
-            Asked::Speed => "prometheus.speed",
-            Asked::Counter(Way::In) => "prometheus.in",
-            Asked::Counter(Way::Out) => "prometheus.out",
-            Asked::Counter(Way::Load) => "prometheus.load",
+            SeriesKind::Speed => "prometheus.speed",
+            SeriesKind::Counter(Way::In) => "prometheus.in",
+            SeriesKind::Counter(Way::Out) => "prometheus.out",
+            SeriesKind::Counter(Way::Load) => "prometheus.load",
         }
     }
 }

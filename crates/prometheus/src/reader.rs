@@ -8,12 +8,12 @@ use leeward_fabric::{Capacities, Cluster, Fabric, Load, Nanos, ResourceId};
 use super::answer::Answer;
 use super::map::Map;
 use super::meter::{Meter, PortReadings, Topology, Window};
-use super::plan::{Asked, asked};
+use super::plan::{SeriesKind, series_queries};
 
 /// Reads rounds of answers, one per interval, starting in 1970.
 pub struct PrometheusReader {
     meter: Meter,
-    asked: Vec<Asked>,
+    asked: Vec<SeriesKind>,
     fabric: Arc<Fabric>,
     capacities: Capacities,
     interval: Nanos,
@@ -32,7 +32,7 @@ impl PrometheusReader {
         interval: Nanos,
     ) -> Result<PrometheusReader, InputError> {
         let map = Map::from_text(file, text)?;
-        let asked = asked(&map.metrics).map(|(asked, _)| asked).collect();
+        let asked = series_queries(&map.metrics).map(|(asked, _)| asked).collect();
         let (fabric, capacities) = (cluster.fabric.clone(), cluster.capacities.clone());
         Ok(PrometheusReader {
             meter: Meter::new(map, interval),

@@ -8,7 +8,7 @@ use leeward_fabric::{Fabric, Nanos};
 use tokio::sync::watch;
 
 use super::meter::Ports;
-use super::plan::{Asked, Plan};
+use super::plan::{Plan, SeriesKind};
 
 /// Number of link names listed.
 const NAMES: usize = 10;
@@ -128,9 +128,9 @@ impl TelemetryStatus {
         let metrics = &plan.map.metrics;
         let empty = metrics.queries.iter().filter(|(way, _)| ports.silent_ways.contains(way));
         let mut empty: Vec<(&str, &String)> =
-            empty.map(|(way, query)| (Asked::Counter(*way).field(), query)).collect();
+            empty.map(|(way, query)| (SeriesKind::Counter(*way).field(), query)).collect();
         empty.extend(
-            metrics.speed.iter().filter(|_| !ports.speeds).map(|query| (Asked::Speed.field(), query)),
+            metrics.speed.iter().filter(|_| !ports.speeds).map(|query| (SeriesKind::Speed.field(), query)),
         );
         if !empty.is_empty() {
             let said: Vec<String> = empty.iter().map(|(field, query)| format!("{field} `{query}`")).collect();

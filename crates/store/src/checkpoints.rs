@@ -56,7 +56,7 @@ impl Checkpoints {
         writer.pragma_update(None, "wal_autocheckpoint", 0)?;
         let (wake, woken) = sync_channel(1);
         let shared = Arc::new(Shared::default());
-        let told = shared.clone();
+        let owned = shared.clone();
         let thread = std::thread::Builder::new().name("leeward-wal".to_owned());
         let thread = thread.spawn(move || {
             if let Err(error) = rustix::process::setpriority_process(None, NICE) {
@@ -64,8 +64,8 @@ impl Checkpoints {
             }
             let mut was_fine = true;
             while woken.recv().is_ok() {
-                let log = told.take_over(&reader);
-                told.long.store(log.as_ref().is_ok_and(|log| log.pages >= LONG), Ordering::Relaxed);
+                let log = owned.take_over(&reader);
+                owned.long.store(log.as_ref().is_ok_and(|log| log.pages >= LONG), Ordering::Relaxed);
                 let problem = match log {
                     Ok(log) if log.pages < TOO_LONG || log.taken_over => None,
                     Ok(log) => Some(format!("somebody reads the store; the log has {} pages", log.pages)),

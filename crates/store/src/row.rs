@@ -94,7 +94,7 @@ pub fn decision(record: &DecisionRecord) -> Result<[Cell<'_>; 9], StoreError> {
         Cell::Text(client.map(Cow::from)),
         Cell::Number(sequence),
         Cell::Text(key.map(Cow::from)),
-        shown(record)?,
+        details(record)?,
         Cell::time(record.expires),
         Cell::time(record.released),
     ])
@@ -104,7 +104,7 @@ pub fn decision(record: &DecisionRecord) -> Result<[Cell<'_>; 9], StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Row`] if they cannot be serialized.
-pub fn shown(record: &DecisionRecord) -> Result<Cell<'static>, StoreError> {
+pub fn details(record: &DecisionRecord) -> Result<Cell<'static>, StoreError> {
     let shown = serde_json::to_string(&record.details);
     Ok(Cell::Plain(shown.map_err(|error| unreadable("decisions", record.id.0, &error))?.into()))
 }
@@ -113,7 +113,7 @@ pub fn shown(record: &DecisionRecord) -> Result<Cell<'static>, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Row`] if they cannot be serialized.
-pub fn held(id: DecisionId, held: &[StoredEntry]) -> Result<Cell<'static>, StoreError> {
+pub fn entries(id: DecisionId, held: &[StoredEntry]) -> Result<Cell<'static>, StoreError> {
     let held = serde_json::to_string(held);
     Ok(Cell::Plain(held.map_err(|error| unreadable("commitments", id.0, &error))?.into()))
 }

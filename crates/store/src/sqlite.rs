@@ -127,16 +127,16 @@ impl Sqlite {
 fn locked(path: &Path) -> Result<File, StoreError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push("-lock");
-    let told =
+    let failed =
         |error: std::io::Error| StoreError::Database(format!("{}: {error}", Path::new(&beside).display()));
-    let file = File::create(&beside).map_err(told)?;
+    let file = File::create(&beside).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::Database(
             "another service keeps its decisions in it; give each a file of its own, or a PostgreSQL to share"
                 .to_owned(),
         )),
-        Err(TryLockError::Error(error)) => Err(told(error)),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
 
@@ -240,11 +240,11 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
     match change {
         Change::Decided(record, held) => {
             say(schema::INSERT_DECISION, &row::decision(record)?)?;
-            say(schema::INSERT_COMMITMENT, &[number(record.id.0), row::held(record.id, held)?])
+            say(schema::INSERT_COMMITMENT, &[number(record.id.0), row::entries(record.id, held)?])
         }
         Change::Moved(record, held) => {
-            say(schema::UPDATE_DETAILS, &[row::shown(record)?, number(record.id.0)])?;
-            say(schema::UPDATE_COMMITMENT, &[row::held(record.id, held)?, number(record.id.0)])
+            say(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])?;
+            say(schema::UPDATE_COMMITMENT, &[row::entries(record.id, held)?, number(record.id.0)])
         }
         Change::Migration(migration) => say(schema::UPSERT_MIGRATION, &row::migration(migration)),
         Change::JobOver(name) => say(schema::DELETE_JOB, &[Cell::text(name)]),

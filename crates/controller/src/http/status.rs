@@ -193,7 +193,7 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         LeaderState::Unavailable { problem } => Some(problem.to_string()),
         LeaderState::Leader | LeaderState::Follower { .. } => None,
     };
-    let kept = app.handle.kept();
+    let kept = app.handle.store_kind();
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         role,

@@ -49,7 +49,7 @@ async fn watch_leader(handle: &Handle, events: &Events) {
 }
 
 async fn watch_snapshots(handle: &Handle, events: &Events) {
-    let (mut last, mut made) = (handle.last_snapshot(), handle.made());
+    let (mut last, mut made) = (handle.last_snapshot(), handle.epochs());
     while made.changed().await.is_ok() {
         let snapshot = handle.last_snapshot();
         for hot in changes(&last, &snapshot) {

@@ -62,7 +62,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
     }
 
     /// The copies, the links selected for them, the end of the oldest window used, and the candidates.
-    pub fn found(self) -> (Chain, Vec<Hop>, Option<Nanos>, Vec<Considered>) {
+    pub fn into_parts(self) -> (Chain, Vec<Hop>, Option<Nanos>, Vec<Considered>) {
         (self.filter.used, self.selected, self.oldest, self.why)
     }
 

@@ -102,7 +102,7 @@ impl Policy<ReplicaRequest> for Sinbad {
             }
             Err(refusal) => return Err(refusal),
         }
-        let (copies, hops, oldest, why) = search.found();
+        let (copies, hops, oldest, why) = search.into_parts();
         let (fade, now) = (Fade::AtNextWindow, context.view.now());
         let cap = [settings.disk_write_cap, context.pool.write_rate()].into_iter().flatten().min();
         Ok(Decision {

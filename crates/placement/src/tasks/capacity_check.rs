@@ -153,7 +153,7 @@ pub fn still_fits(pool: &Pool, request: &AppRequest, hosts: &[HostId]) -> bool {
 }
 
 /// Estimated number of host lookups to place each task of a request on the first host that can take it.
-pub(super) fn looks(request: &AppRequest, fabric: &Fabric) -> u64 {
+pub(super) fn estimated_lookups(request: &AppRequest, fabric: &Fabric) -> u64 {
     (request.tasks.len() as u64).saturating_mul(fabric.host_count() as u64)
 }
 

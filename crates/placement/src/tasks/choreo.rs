@@ -14,7 +14,7 @@ use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::capacity_check::{CapacityCheck, looks, shuffled};
+use super::capacity_check::{CapacityCheck, estimated_lookups, shuffled};
 use super::rates::Rates;
 use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
 use crate::estimate::Estimate;
@@ -76,7 +76,7 @@ impl Choreo {
     pub(super) fn lookups(request: &AppRequest, fabric: &Fabric) -> u64 {
         let hosts = fabric.host_count() as u64;
         let pairs = if request.has_traffic() { hosts.saturating_mul(hosts) } else { 0 };
-        looks(request, fabric).saturating_add(pairs)
+        estimated_lookups(request, fabric).saturating_add(pairs)
     }
 
     /// Hosts of the tasks of one request.

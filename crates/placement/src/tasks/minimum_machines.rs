@@ -4,7 +4,7 @@
 use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};
 
-use super::capacity_check::{CapacityCheck, looks, shuffled};
+use super::capacity_check::{CapacityCheck, estimated_lookups, shuffled};
 use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -38,7 +38,7 @@ impl Policy<AppRequest> for MinimumMachines {
 
 impl TaskPolicy for MinimumMachines {
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
-        looks(request, fabric)
+        estimated_lookups(request, fabric)
     }
 
     fn score_hosts(

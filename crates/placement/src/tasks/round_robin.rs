@@ -5,7 +5,7 @@
 use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};
 
-use super::capacity_check::{CapacityCheck, looks};
+use super::capacity_check::{CapacityCheck, estimated_lookups};
 use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
 use crate::ties::Draws;
 use crate::{Context, Decision, Policy, Refusal};
@@ -40,7 +40,7 @@ impl Policy<AppRequest> for RoundRobin {
 
 impl TaskPolicy for RoundRobin {
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
-        looks(request, fabric)
+        estimated_lookups(request, fabric)
     }
 
     fn score_hosts(

@@ -98,7 +98,7 @@ fn coordinator() -> Coordinator<Channels> {
     row(&mut coordinator, block());
     row(&mut coordinator, workload());
     let job = coordinator.jobs().next().expect("the admission is a job");
-    coordinator.found(NOW, job.find());
+    coordinator.finish_job(NOW, job.find());
     assert!(coordinator.changes().count() > 0, "the workload is admitted");
     coordinator.completions().for_each(drop);
     coordinator

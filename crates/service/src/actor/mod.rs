@@ -200,7 +200,7 @@ impl Handle {
     }
 
     /// Kind of the store.
-    pub fn kept(&self) -> Kind {
+    pub fn store_kind(&self) -> Kind {
         self.kept
     }
 
@@ -246,7 +246,7 @@ impl Handle {
     }
 
     /// Subscribes to the epochs of new snapshots.
-    pub fn made(&self) -> watch::Receiver<Epoch> {
+    pub fn epochs(&self) -> watch::Receiver<Epoch> {
         self.published.epochs.subscribe()
     }
 

@@ -66,9 +66,8 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Replies to an operation, after the late replies that it caused.
+    /// Replies to an operation, or queues the reply until the changes are durable.
     fn reply<O: Operation>(&mut self, to: ReplyTo<O>, result: Result<O::Reply, O::Error>) {
-        self.complete();
         match result {
             Ok(reply) if self.is_leader && matches!(O::ACCESS, Access::Read | Access::Write) => {
                 self.pending.push(Box::new(Persisted { to, reply }));
@@ -109,6 +108,7 @@ pub(super) trait Call: Send {
     fn access(&self) -> Access;
     /// Fabric that the ids in the operation refer to; `None` if it has none.
     fn fabric(&self) -> Option<&Arc<Fabric>>;
+    /// Runs the operation. Its reply is sent, queued, or becomes a completion of the coordinator.
     fn run(self: Box<Self>, turn: &mut Turn<'_>);
     fn reject(self: Box<Self>, reason: Unavailable);
 }
@@ -131,7 +131,6 @@ impl<O: Operation> Call for TypedCall<O> {
 
     fn run(self: Box<Self>, turn: &mut Turn<'_>) {
         self.operation.run(turn, self.to);
-        turn.complete();
     }
 
     fn reject(self: Box<Self>, reason: Unavailable) {

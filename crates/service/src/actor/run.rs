@@ -121,7 +121,7 @@ impl Actor {
                 }
             }
             Command::Found(coordinator, result) if coordinator == self.coordinators => {
-                self.coordinator.found(now, result);
+                self.coordinator.finish_job(now, result);
             }
             Command::Found(..) => {}
         }
@@ -156,7 +156,8 @@ impl Actor {
             StoreEvent::Lost(error) => {
                 (self.exact, self.term) = (false, None);
                 self.stall(&error.clone().into());
-                let (leader_state, seen) = (self.publisher.leader_state(), self.coordinator.seen());
+                let (leader_state, seen) =
+                    (self.publisher.leader_state(), self.coordinator.telemetry_state());
                 self.resume(leader_state, Some(seen)).await
             }
             // The caller of this load no longer waits.
@@ -175,7 +176,7 @@ impl Actor {
             return Ok(());
         }
         self.term = Some(term);
-        let seen = self.coordinator.seen();
+        let seen = self.coordinator.telemetry_state();
         let led = self.resume(LeaderState::Leader, Some(seen)).await;
         self.exact &= led.is_ok();
         led
@@ -188,7 +189,7 @@ impl Actor {
             Updates::Changes(changes) if self.exact && self.term.is_none() => changes,
             _ => {
                 (self.exact, self.term) = (false, None);
-                let seen = self.coordinator.seen();
+                let seen = self.coordinator.telemetry_state();
                 return self.resume(leader_state, Some(seen)).await;
             }
         };
@@ -236,7 +237,7 @@ impl Actor {
         self.owed.clear();
         self.coordinator.wake(self.clock.now());
         self.coordinator.resume(state)?;
-        seen.into_iter().for_each(|seen| self.coordinator.see(seen));
+        seen.into_iter().for_each(|seen| self.coordinator.set_telemetry_state(seen));
         self.exact = true;
         self.publisher.set_state(leader_state);
         self.finish_turn().await;
@@ -275,7 +276,7 @@ impl Actor {
                 LeaderState::Unavailable { problem: "a change of the cluster was not kept".into() }
             }
         };
-        let seen = self.coordinator.seen();
+        let seen = self.coordinator.telemetry_state();
         let resumed = self.resume(leader_state, Some(seen)).await;
         if let Err(error) = &resumed {
             self.exact = false;

@@ -110,13 +110,13 @@ impl<A: Addresses> Coordinator<A> {
         self
     }
 
-    /// Drains the new jobs, whose results go to [`Coordinator::found`].
+    /// Drains the new jobs, whose results go to [`Coordinator::finish_job`].
     pub fn jobs(&mut self) -> std::vec::Drain<'_, Job> {
         self.promises.jobs.drain(..)
     }
 
     /// Handles the result of a job.
-    pub fn found(&mut self, now: Nanos, result: JobResult) {
+    pub fn finish_job(&mut self, now: Nanos, result: JobResult) {
         self.wake(now);
         let JobResult { number, answer } = result;
         match answer {
@@ -130,17 +130,17 @@ impl<A: Addresses> Coordinator<A> {
                 self.look_into_next();
             }
             JobOutput::App(found) => {
-                let Some(app) = self.apps.found(number) else { return };
+                let Some(app) = self.apps.finish(number) else { return };
                 self.app_found(app, found);
                 self.decide_next_app();
             }
             JobOutput::WhatIf(found) => {
-                let Some(what_if) = self.what_ifs.found(number) else { return };
+                let Some(what_if) = self.what_ifs.finish(number) else { return };
                 self.tell_what_if(what_if, found);
                 self.look_into_next_what_if();
             }
             JobOutput::Score(found) => {
-                let Some(asking) = self.scores.found(number) else { return };
+                let Some(asking) = self.scores.finish(number) else { return };
                 self.tell_score(asking, found);
                 self.score_next();
             }
@@ -177,7 +177,7 @@ impl<A: Addresses> Coordinator<A> {
             PlacementSpec::Volumes(_) => policies.volumes.clone(),
             _ => policies.admission.clone(),
         };
-        let asked = self.asked(&spec, ask, policy);
+        let asked = self.admission_input(&spec, ask, policy);
         let ledger = self.engine.ledger();
         let view = ledger.view(self.now, &mut self.scratch);
         let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
@@ -187,7 +187,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Input of an admission at present, without the guarantee of decision `id` itself.
-    pub(super) fn asked(
+    pub(super) fn admission_input(
         &mut self,
         spec: &PlacementSpec,
         id: DecisionId,
@@ -324,12 +324,12 @@ impl<A: Addresses> Coordinator<A> {
             record.details.promise = Some(agreed);
         });
         let Some(record) = changed.cloned() else { return };
-        let held = self.held(&record.entries);
+        let held = self.stored_entries(&record.entries);
         self.changes.push(Change::Moved(record, held));
     }
 
     /// Entries in their stored form.
-    pub(super) fn held(&self, entries: &[EntryId]) -> Vec<StoredEntry> {
+    pub(super) fn stored_entries(&self, entries: &[EntryId]) -> Vec<StoredEntry> {
         let ledger = self.engine.ledger();
         let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
         held.map(|entry| StoredEntry::of(ledger.fabric(), entry)).collect()

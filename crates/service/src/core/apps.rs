@@ -200,8 +200,8 @@ mod tests {
         jobs.remove(0)
     }
 
-    fn found(coordinator: &mut Coordinator<Numbers>, result: JobResult) -> Replies {
-        coordinator.found(Nanos(2), result);
+    fn finish(coordinator: &mut Coordinator<Numbers>, result: JobResult) -> Replies {
+        coordinator.finish_job(Nanos(2), result);
         replies(coordinator)
     }
 
@@ -245,11 +245,11 @@ mod tests {
         let mut taken = BTreeSet::new();
         for _ in 0..3 {
             let result = job(&mut coordinator).find();
-            taken.extend(hosts(&found(&mut coordinator, result)));
+            taken.extend(hosts(&finish(&mut coordinator, result)));
         }
         assert_eq!(taken.len(), 6, "each task has a host of its own");
         let result = job(&mut coordinator).find();
-        let refused = found(&mut coordinator, result);
+        let refused = finish(&mut coordinator, result);
         let full = |error: &CallError<PlaceError>| {
             matches!(error, CallError::Failed(PlaceError::Rejected(Refusal::NoHost { .. })))
         };
@@ -264,17 +264,17 @@ mod tests {
         let result = job(&mut coordinator).find();
         let first = chosen(&result);
         drain(&mut coordinator, 1, &first);
-        assert!(found(&mut coordinator, result).is_empty());
+        assert!(finish(&mut coordinator, result).is_empty());
         let result = job(&mut coordinator).find();
         let second = chosen(&result);
         assert!(second.iter().all(|host| !first.contains(host)));
-        assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
+        assert_eq!(hosts(&finish(&mut coordinator, result)).len(), 2);
         drain(&mut coordinator, 2, &[]);
         ask(&mut coordinator, app(None), 2);
         for round in 3..3 + u64::from(TRIES) {
             let result = job(&mut coordinator).find();
             drain(&mut coordinator, round, &chosen(&result));
-            let replies = found(&mut coordinator, result);
+            let replies = finish(&mut coordinator, result);
             let ends = round + 1 == 3 + u64::from(TRIES);
             assert_eq!(replies, if ends { vec![refused(2, PlaceError::HostsTaken(TRIES))] } else { vec![] });
         }
@@ -289,7 +289,7 @@ mod tests {
         ask(&mut coordinator, app(Some("one")), 1);
         assert!(ask(&mut coordinator, app(Some("one")), 2).is_empty());
         let result = job(&mut coordinator).find();
-        let told = found(&mut coordinator, result);
+        let told = finish(&mut coordinator, result);
         let repeated = |reply: &Answer<DecisionLookup<Placed>, PlaceError>| match reply {
             Ok(DecisionLookup::InMemory(Placed { record, repeated })) => Some((record.id, *repeated)),
             _ => None,
@@ -299,17 +299,17 @@ mod tests {
         ask(&mut coordinator, app(Some("two")), 3);
         ask(&mut coordinator, app(Some("three")), 4);
         let number = job(&mut coordinator).number;
-        let told = found(&mut coordinator, JobResult { number, answer: JobOutput::App(Err(Panicked)) });
+        let told = finish(&mut coordinator, JobResult { number, answer: JobOutput::App(Err(Panicked)) });
         assert_eq!(told, [refused(3, PlaceError::Panicked)]);
         ask(&mut coordinator, app(Some("two")), 5);
         assert!(coordinator.turn_away());
         let changed = || Err(CallError::Unavailable(Unavailable::ClusterChanged));
         assert_eq!(replies(&mut coordinator), [(4, changed()), (5, changed())]);
         let result = job(&mut coordinator).find();
-        assert!(found(&mut coordinator, result).is_empty());
+        assert!(finish(&mut coordinator, result).is_empty());
         assert!(ask(&mut coordinator, app(Some("two")), 6).is_empty(), "a retry after a rejection");
         let result = job(&mut coordinator).find();
-        assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
+        assert_eq!(hosts(&finish(&mut coordinator, result)).len(), 2);
     }
 
     #[test]
@@ -319,21 +319,21 @@ mod tests {
         ask(&mut coordinator, app(None), 0);
         ask(&mut coordinator, app(None), 2);
         let result = job(&mut coordinator).find();
-        let told: Vec<u32> = found(&mut coordinator, result).iter().map(|(asker, _)| *asker).collect();
+        let told: Vec<u32> = finish(&mut coordinator, result).iter().map(|(asker, _)| *asker).collect();
         assert_eq!(told, [1], "the first is placed, and the second given up");
         assert!(
             !coordinator.waiting.contains_key(&DecisionId(1))
                 && coordinator.waiting.contains_key(&DecisionId(2))
         );
         let result = job(&mut coordinator).find();
-        assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
+        assert_eq!(hosts(&finish(&mut coordinator, result)).len(), 2);
         for asker in [3, 0, 4] {
             coordinator.what_if(Nanos(1), DecisionId(0), "random", asker);
             assert_eq!(coordinator.completions().count(), 0);
         }
         for asker in [3, 4] {
             let result = job(&mut coordinator).find();
-            coordinator.found(Nanos(2), result);
+            coordinator.finish_job(Nanos(2), result);
             let told: Vec<_> = coordinator.completions().collect();
             assert!(matches!(told.as_slice(), [Completion::WhatIf(to, Ok(_))] if *to == asker));
         }
@@ -345,7 +345,7 @@ mod tests {
         let mut coordinator = coordinator();
         ask(&mut coordinator, app(None), 1);
         let result = job(&mut coordinator).find();
-        hosts(&found(&mut coordinator, result));
+        hosts(&finish(&mut coordinator, result));
         for policy in ["leeward:effort=10000", "choreo-exact:nodes=4000000000"] {
             coordinator.what_if(Nanos(1), DecisionId(0), policy, 2);
             let Some(Completion::WhatIf(2, Err(CallError::Failed(error)))) = coordinator.completions().next()

@@ -260,18 +260,18 @@ mod tests {
         asked.cluster.capacities = Capacities::new(Vec::new());
         let result = job.find();
         assert!(result.failed());
-        coordinator.found(Nanos(2), result);
+        coordinator.finish_job(Nanos(2), result);
         let panicked = Some(Completion::Place(1, Err(CallError::Failed(PlaceError::Panicked))));
         assert_eq!(coordinator.completions().next(), panicked);
         let job = coordinator.jobs().next().expect("the second is looked into");
-        coordinator.found(Nanos(3), job.find());
+        coordinator.finish_job(Nanos(3), job.find());
         assert!(matches!(
             coordinator.completions().next(),
             Some(Completion::Place(2, Ok(DecisionLookup::InMemory(_))))
         ));
         coordinator.what_if(Nanos(4), DecisionId(1), "dnc", 3);
         let number = coordinator.jobs().next().expect("an analysis starts").number;
-        coordinator.found(Nanos(5), JobResult { number, answer: JobOutput::WhatIf(Err(Panicked)) });
+        coordinator.finish_job(Nanos(5), JobResult { number, answer: JobOutput::WhatIf(Err(Panicked)) });
         let panicked = Some(Completion::WhatIf(3, Err(CallError::Failed(WhatIfError::Panicked))));
         assert_eq!(coordinator.completions().next(), panicked);
     }

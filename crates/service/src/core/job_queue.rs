@@ -43,7 +43,7 @@ impl<T> JobQueue<T> {
     }
 
     /// Takes the entry of a finished job, if the job is of this queue.
-    pub fn found(&mut self, job: u64) -> Option<T> {
+    pub fn finish(&mut self, job: u64) -> Option<T> {
         self.under_way.take_if(|(number, _)| *number == job).map(|(_, one)| one)
     }
 

@@ -103,7 +103,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Sets a task's host and the new entries of its app.
     fn put_task(&mut self, task: TaskId, host: &str) {
         let entries: Vec<_> = self.engine.entries_of(task.app).collect();
-        let held = self.held(&entries);
+        let held = self.stored_entries(&entries);
         let changed = self.records.change(DecisionId(task.app), |record: &mut DecisionRecord| {
             record.entries = entries;
             if let Some(at) = record.details.hosts.get_mut(task.index as usize) {

@@ -147,7 +147,7 @@ impl<A: Addresses> Coordinator<A> {
         callers: Vec<PlaceTo<A>>,
     ) -> Vec<ExpiredEntries> {
         caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Decided(id)));
-        let held = self.held(&entries);
+        let held = self.stored_entries(&entries);
         let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
         let record = Arc::new(DecisionRecord { id, at, caller, details, entries, expires, released: None });
         self.changes.push(Change::Decided(record.clone(), held));

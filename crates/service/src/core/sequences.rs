@@ -174,7 +174,7 @@ impl House {
         match step {
             Step::Look => {
                 let jobs: Vec<Job> = self.coordinator.jobs().collect();
-                jobs.into_iter().for_each(|job| self.coordinator.found(self.now, job.find()));
+                jobs.into_iter().for_each(|job| self.coordinator.finish_job(self.now, job.find()));
             }
             Step::Pass(millis) => {
                 self.now = Nanos(self.now.0.saturating_add_signed(millis * 1_000_000));

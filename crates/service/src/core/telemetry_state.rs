@@ -22,7 +22,7 @@ pub struct TelemetryState {
 
 impl<A: Addresses> Coordinator<A> {
     /// The observed state.
-    pub fn seen(&mut self) -> TelemetryState {
+    pub fn telemetry_state(&mut self) -> TelemetryState {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
@@ -52,7 +52,7 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Restores the state that another coordinator observed, as far as the cluster has the names. Call this after
     /// [`Coordinator::resume`] and before any operation, so that no load from telemetry is lost.
-    pub fn see(&mut self, seen: TelemetryState) {
+    pub fn set_telemetry_state(&mut self, seen: TelemetryState) {
         self.now = self.now.max(seen.now);
         let fabric = self.engine.ledger().fabric().clone();
         let interval = self.engine.ledger().settings().interval;

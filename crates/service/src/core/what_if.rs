@@ -150,7 +150,7 @@ impl<A: Addresses> Coordinator<A> {
         let record = self.records.get(id).cloned().ok_or_else(left)?;
         let spec: PolicySpec = policy.parse().map_err(wrong)?;
         let fabric = self.engine.ledger().fabric();
-        let looks = looks(&spec, &record.details.spec, fabric).map_err(wrong)?;
+        let looks = cost_estimate(&spec, &record.details.spec, fabric).map_err(wrong)?;
         // The cost of the service's own policy is always allowed.
         let own = match &record.details.spec {
             PlacementSpec::Tasks(spec) => {
@@ -194,7 +194,7 @@ impl<A: Addresses> Coordinator<A> {
                 WhatIfJob::Tasks(published, policy, request, hosts)
             }
             spec @ (PlacementSpec::Workload(_) | PlacementSpec::Volumes(_)) => {
-                WhatIfJob::Promise(self.asked(spec, id, policy))
+                WhatIfJob::Promise(self.admission_input(spec, id, policy))
             }
         })
     }
@@ -230,7 +230,7 @@ impl<A: Addresses> Coordinator<A> {
         let mut details = details.take().unwrap_or_else(|| DecisionDetails::empty(spec.clone()));
         details.policy = policy;
         details.epoch = epoch;
-        if details.note.is_none() && forgotten(spec) {
+        if details.note.is_none() && is_truncated(spec) {
             details.note = Some(
                 "the request named more than 32 hosts to leave out or to keep to, which are not kept: it is asked without them"
                     .to_owned(),
@@ -268,7 +268,7 @@ impl<A: Addresses> Coordinator<A> {
 }
 
 /// Estimated number of host and link look-ups of a policy for a request, or the error in the policy.
-fn looks(
+fn cost_estimate(
     PolicySpec { name, settings, .. }: &PolicySpec,
     spec: &PlacementSpec,
     fabric: &Fabric,
@@ -288,7 +288,7 @@ fn looks(
 }
 
 /// True if parts of the request that the policy would use were too large to store.
-fn forgotten(spec: &PlacementSpec) -> bool {
+fn is_truncated(spec: &PlacementSpec) -> bool {
     match spec {
         PlacementSpec::Replicas(spec) => spec.forgotten,
         PlacementSpec::Tasks(spec) => spec.forgotten,

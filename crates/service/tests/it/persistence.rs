@@ -141,7 +141,7 @@ fn report(of: &Cluster, act: Act, now: Nanos) -> Report {
 fn look_into(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
     loop {
         let Some(job) = coordinator.jobs().next() else { return };
-        coordinator.found(now, job.find());
+        coordinator.finish_job(now, job.find());
     }
 }
 

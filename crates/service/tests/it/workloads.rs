@@ -81,7 +81,7 @@ fn carry_out<A: U32>(coordinator: &mut Coordinator<A>) {
         if found.is_empty() {
             return;
         }
-        found.into_iter().for_each(|result| coordinator.found(SECOND, result));
+        found.into_iter().for_each(|result| coordinator.finish_job(SECOND, result));
     }
 }
 
@@ -168,10 +168,10 @@ fn a_release_during_an_analysis_is_a_conflict_and_restarts_it() {
     coordinator.place(SECOND, ask(&form("second", Some("r1h1"), 40, 10), None), 1);
     let job = coordinator.jobs().next().expect("an analysis starts");
     coordinator.release(SECOND, first.id).expect("a decision");
-    coordinator.found(SECOND, job.find());
+    coordinator.finish_job(SECOND, job.find());
     assert_eq!(place_replies(&mut coordinator), [], "the basis of the analysis has changed");
     let job = coordinator.jobs().next().expect("the analysis restarts");
-    coordinator.found(SECOND, job.find());
+    coordinator.finish_job(SECOND, job.find());
     assert_eq!(placed(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
     assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
 }
@@ -241,7 +241,7 @@ fn a_server_that_drains_during_the_analysis_gets_no_volume() {
         ..Report::default()
     };
     coordinator.report(SECOND, report).expect("a valid report");
-    coordinator.found(SECOND, result);
+    coordinator.finish_job(SECOND, result);
     assert_eq!(place_replies(&mut coordinator), [], "the analysis restarts");
     let record = placed(look_into(&mut coordinator));
     assert!(record.details.hosts[0].starts_with("r1"), "{:?}", record.details.hosts);
@@ -259,7 +259,7 @@ fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
         assert_eq!(place_replies(&mut coordinator), [], "{number}");
         let result = coordinator.jobs().next().expect("an analysis starts").find();
         coordinator.release(SECOND, DecisionId(number)).expect("a decision");
-        coordinator.found(SECOND, result);
+        coordinator.finish_job(SECOND, result);
     }
     assert_eq!(place_replies(&mut coordinator), [(1, Err(PlaceError::Busy))]);
     assert!(coordinator.jobs().next().is_none());
@@ -294,7 +294,7 @@ fn disconnected_callers_get_no_analysis_and_no_promise() {
     }
     let job = coordinator.jobs().next().expect("the first is looked into");
     LEFT.store(4, Ordering::Relaxed);
-    coordinator.found(SECOND, job.find());
+    coordinator.finish_job(SECOND, job.find());
     look_into(&mut coordinator);
     let names = |coordinator: &mut Coordinator<Later>| -> Vec<String> {
         let found = coordinator.workloads(SECOND, None, 9);

@@ -89,7 +89,7 @@ impl<'s> Parts<'s> {
     }
 
     /// Longest delay of a part by its limits, in seconds, for arrivals within the curve of its demand.
-    pub fn held(&self, part: usize) -> Result<f64, Unbounded> {
+    pub fn limiter_delay(&self, part: usize) -> Result<f64, Unbounded> {
         let Part { enforced, demand, .. } = self.parts[part];
         let mut most = 0.0f64;
         for &bucket in enforced.buckets() {

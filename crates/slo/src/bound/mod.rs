@@ -246,7 +246,7 @@ impl<'s> Bounds<'s> {
         let parts = self.parts.of(promise);
         let mut stages = Vec::with_capacity(parts.len());
         for part in parts {
-            let held = self.parts.held(part)?;
+            let held = self.parts.limiter_delay(part)?;
             let queues = match method {
                 Method::PriorityMeister => priority_meister::delay(&self.parts, part, self.settings)?,
                 Method::Plp => self.order_delay(part)?,

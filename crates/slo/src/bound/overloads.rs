@@ -68,7 +68,7 @@ impl Overloads {
         };
         let own = of.route.iter().map(|&queue| (queue, of.priority));
         let found = own.chain(of.route.iter().flat_map(met)).find_map(|(queue, priority)| {
-            self.asked(parts, queue, priority).map(|overload| (queue, overload))
+            self.overload(parts, queue, priority).map(|overload| (queue, overload))
         });
         match found {
             None => Ok(()),
@@ -80,7 +80,7 @@ impl Overloads {
     }
 
     /// Load of a queue up to and including a priority, if it exceeds the capacity.
-    fn asked(&self, parts: &Parts<'_>, queue: usize, priority: u32) -> Option<Overload> {
+    fn overload(&self, parts: &Parts<'_>, queue: usize, priority: u32) -> Option<Overload> {
         let sums = self.full.get(&queue)?;
         let upto = sums.partition_point(|&(of, _)| of <= priority);
         let asked = sums[..upto].last().map_or(0.0, |&(_, asked)| asked);

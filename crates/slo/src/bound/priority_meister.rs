@@ -112,7 +112,7 @@ impl<'p, 's> Before<'p, 's> {
     fn program(&self) -> Result<f64, Unbounded> {
         let periods = self.periods()?;
         for period in &periods {
-            if self.asked(period.queue) > self.parts.system.queues[period.queue].capacity {
+            if self.load(period.queue) > self.parts.system.queues[period.queue].capacity {
                 return Err(self.overload(period.queue));
             }
         }
@@ -263,20 +263,19 @@ impl<'p, 's> Before<'p, 's> {
         after + if passes_on { before } else { 0.0 }
     }
 
-    fn asked(&self, queue: usize) -> f64 {
+    fn load(&self, queue: usize) -> f64 {
         let here = self.flows.iter().filter(|flow| flow.route.contains(&queue));
         here.map(|flow| flow.arrivals.rate()).sum()
     }
 
     fn overload(&self, queue: usize) -> Unbounded {
         let (workload, stage) = self.parts.place(self.part);
-        let overload =
-            Overload { load: self.asked(queue), service: self.parts.system.queues[queue].capacity };
+        let overload = Overload { load: self.load(queue), service: self.parts.system.queues[queue].capacity };
         Unbounded::Overload { workload, stage, queue: self.parts.queue(queue), overload }
     }
 
     fn fullest(&self, periods: &[Period]) -> usize {
-        let left = |queue: usize| self.parts.system.queues[queue].capacity - self.asked(queue);
+        let left = |queue: usize| self.parts.system.queues[queue].capacity - self.load(queue);
         let queues = periods.iter().map(|period| period.queue);
         queues.min_by(|&a, &b| left(a).total_cmp(&left(b))).expect("a path has a queue")
     }

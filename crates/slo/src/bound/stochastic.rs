@@ -89,7 +89,7 @@ fn fault(parts: &Parts<'_>, part: usize) -> Option<Fault> {
     if of.demand.model.is_none() {
         return Some(Fault::NoModel);
     }
-    match parts.held(part) {
+    match parts.limiter_delay(part) {
         Ok(seconds) => holds(seconds).then_some(Fault::Held(seconds)),
         Err(limits) => Some(Fault::Limits(limits)),
     }

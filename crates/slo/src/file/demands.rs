@@ -12,7 +12,7 @@ use crate::Demand;
 
 impl Reader<'_> {
     /// Demands from curves, and from models if there are any.
-    pub fn told(
+    pub fn demands(
         &mut self,
         draft: &Draft<'_>,
         told: &[Told],

@@ -88,7 +88,7 @@ pub(super) fn read(
     for at in 0..drafts.len() {
         match &drafts[at].source {
             Source::Told(told, unloaded) => {
-                let demands = reader.told(&drafts[at], told, *unloaded)?;
+                let demands = reader.demands(&drafts[at], told, *unloaded)?;
                 entries[at] = Some(reader.entry(&file, &drafts[at], demands)?);
             }
             Source::Trace(key, _) if done.insert(*key) => {

@@ -102,7 +102,7 @@ pub(crate) fn settle_knowing(
             system.promises[index].limits.clone_from(limits);
         }
         let found = hops(&system, packets, &known)?;
-        match kept(&system, &found) {
+        match bounds_within_slos(&system, &found) {
             Ok(bounds) => {
                 let seconds = |delay: Result<f64, Unmet>| delay.expect("a promise with a bound");
                 let stage = |hops: Vec<_>| hops.into_iter().map(seconds).collect();
@@ -117,7 +117,7 @@ pub(crate) fn settle_knowing(
 }
 
 /// Bounds of all promises, or the first violation.
-fn kept(system: &System, hops: &Hops<Result<f64, Unmet>>) -> Result<Vec<Bound>, Unsettled> {
+fn bounds_within_slos(system: &System, hops: &Hops<Result<f64, Unmet>>) -> Result<Vec<Bound>, Unsettled> {
     let check = |(promise, hops): (&Promise, &Vec<Vec<Result<f64, Unmet>>>)| {
         let workload = || promise.workload.name.clone();
         let bound = match (total(promise, hops), promise.workload.slo) {

@@ -99,16 +99,16 @@ impl Search<'_> {
         }
         match alone {
             _ if clients == 0 => Err(Why::NoClient),
-            Some((why, place)) => Err(Why::Alone(self.told(&why, &place))),
+            Some((why, place)) => Err(Why::Alone(self.reason(&why, &place))),
             None => {
-                no_room.limits.first = unsettled.map(|(why, place)| self.told(&why, &place));
+                no_room.limits.first = unsettled.map(|(why, place)| self.reason(&why, &place));
                 Err(Why::NoRoom(Box::new(no_room)))
             }
         }
     }
 
     /// Reason why no limits exist at a place. If nothing keeps all SLOs, it includes the violated SLOs and capacities.
-    fn told(&self, why: &Unsettled, place: &Place) -> String {
+    fn reason(&self, why: &Unsettled, place: &Place) -> String {
         let Unsettled::NoLimits(NoLimits::Together) = why else { return why.to_string() };
         let Around { system, known, chosen, .. } = self.around(place);
         let problem = Problem::knowing(&system, &chosen, self.packing.settings.packets(), &known);

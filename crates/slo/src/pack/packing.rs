@@ -51,7 +51,7 @@ pub(super) struct Placed {
 
 /// Load of a queue.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Asked {
+pub(super) struct QueueLoad {
     /// Sum of the rates of limits.
     pub configured: f64,
     /// Sum of the lowest rates.
@@ -68,7 +68,7 @@ pub struct Packing {
     pub(super) names: BTreeMap<String, u64>,
     /// For each queue, the workloads that cross it.
     pub(super) at: Vec<Vec<u64>>,
-    pub(super) asked: Vec<Asked>,
+    pub(super) loads: Vec<QueueLoad>,
     /// For each server, its workloads in order of arrival.
     pub(super) on: Vec<Vec<u64>>,
     /// For each client, the number of its workloads.
@@ -98,7 +98,7 @@ impl Packing {
             placed: BTreeMap::new(),
             names: BTreeMap::new(),
             at: vec![Vec::new(); queues],
-            asked: vec![Asked::default(); queues],
+            loads: vec![QueueLoad::default(); queues],
             on: vec![Vec::new(); servers],
             running: vec![0; clients],
             grouped: vec![None; servers],
@@ -356,17 +356,17 @@ impl Packing {
         queues.sort_unstable();
         queues.dedup();
         for queue in queues {
-            let mut asked = Asked::default();
+            let mut loads = QueueLoad::default();
             for id in &self.at[queue] {
                 let placed = &self.placed[id];
                 for (at, path) in placed.route.iter().enumerate() {
                     if path.contains(&queue) {
-                        asked.configured += placed.limits[at].rate();
-                        asked.least += placed.workload.demands[at].arrivals.rate();
+                        loads.configured += placed.limits[at].rate();
+                        loads.least += placed.workload.demands[at].arrivals.rate();
                     }
                 }
             }
-            self.asked[queue] = asked;
+            self.loads[queue] = loads;
         }
     }
 }

@@ -41,7 +41,7 @@ impl Search<'_> {
         let mut full = None;
         for (path, demand) in place.route.iter().zip(&self.workload.demands) {
             for &queue in path {
-                let (asked, capacity) = (packing.asked[queue], packing.site.queues()[queue].capacity);
+                let (asked, capacity) = (packing.loads[queue], packing.site.queues()[queue].capacity);
                 let rate = demand.arrivals.rate();
                 // An invalid capacity has no room.
                 if capacity.is_nan() || capacity <= 0.0 || asked.least + rate > capacity * (1.0 + 1e-9) {

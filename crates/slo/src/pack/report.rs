@@ -54,27 +54,27 @@ pub struct NoRoom {
     /// Number of servers tried.
     pub servers: usize,
     /// Servers that have a queue with a sum of lowest rates above its capacity.
-    pub rates: Hindered,
+    pub rates: Obstacle,
     /// Servers where the smallest bursts alone take longer than an SLO.
-    pub bursts: Hindered,
+    pub bursts: Obstacle,
     /// Servers where the configured rates leave no room for the workload's lowest rate.
-    pub full: Hindered,
+    pub full: Obstacle,
     /// Servers where no limits keep every SLO.
-    pub limits: Hindered,
+    pub limits: Obstacle,
     /// Servers without a result, because the solver failed.
-    pub unknown: Hindered,
+    pub unknown: Obstacle,
 }
 
 /// Servers with one kind of obstacle.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Hindered {
+pub struct Obstacle {
     /// Number of servers.
     pub servers: usize,
     /// Obstacle on the first of them, if known: a queue, a workload, a stage.
     pub first: Option<String>,
 }
 
-impl Hindered {
+impl Obstacle {
     /// Counts one more server. `first` describes the obstacle if it is the first.
     pub(super) fn add(&mut self, first: impl FnOnce() -> String) {
         self.servers += 1;
@@ -95,7 +95,7 @@ impl fmt::Display for NoRoom {
             (&self.unknown, "the solver failed"),
         ];
         let some = why.iter().filter(|(found, _)| found.servers > 0);
-        for (at, (Hindered { servers, first }, why)) in some.enumerate() {
+        for (at, (Obstacle { servers, first }, why)) in some.enumerate() {
             write!(f, "{} on {servers} {why}", if at == 0 { ":" } else { "," })?;
             if let Some(first) = first {
                 write!(f, " (the first: {first})")?;

@@ -9,7 +9,7 @@ use leeward_fabric::Cluster;
 use leeward_slo::Workload;
 use leeward_slo::limits::{self, bounds};
 use leeward_slo::pack::{
-    Client, Event, Hindered, NoRoom, PackSettings, Packing, Request, Requests, Site, Why,
+    Client, Event, NoRoom, Obstacle, PackSettings, Packing, Request, Requests, Site, Why,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -156,7 +156,7 @@ fn a_workload_without_a_server_gets_the_reason() {
     let full = ask(Workload { name: "last".to_owned(), ..easy }, Some(0));
     assert!(matches!(full, Err(Why::NoClient | Why::NoRoom(_))), "{full:?}");
     assert!(packing.servers_used() > 0);
-    let on = |servers, first: Option<&str>| Hindered { servers, first: first.map(str::to_owned) };
+    let on = |servers, first: Option<&str>| Obstacle { servers, first: first.map(str::to_owned) };
     let (bursts, limits) = (on(2, Some("the SLO of `a` at storage, s:0")), on(1, None));
     let full = Why::NoRoom(Box::new(NoRoom { servers: 3, bursts, limits, ..NoRoom::default() }));
     assert_eq!(

@@ -8,8 +8,8 @@ use tokio_postgres::{Client, Error, Statement};
 
 use super::super::row::{self, Cell, signed};
 use super::super::{Change, FORGOTTEN, StoreError, schema};
+use super::error_text;
 use super::text::{Value, columns, value};
-use super::told;
 use super::touched::Touched;
 
 /// Number of commits kept in the log for followers; a follower further behind loads everything.
@@ -135,11 +135,11 @@ impl<'a> Batch<'a> {
             match change {
                 Change::Decided(record, held) => {
                     decided.push(row::decision(record)?);
-                    holds.push([number(record.id.0), row::held(record.id, held)?]);
+                    holds.push([number(record.id.0), row::entries(record.id, held)?]);
                 }
                 Change::Moved(record, held) => {
-                    let held = row::held(record.id, held)?;
-                    others.push((&statements.show, values([row::shown(record)?, number(record.id.0)])));
+                    let held = row::entries(record.id, held)?;
+                    others.push((&statements.show, values([row::details(record)?, number(record.id.0)])));
                     others.push((&statements.hold, values([held, number(record.id.0)])));
                 }
                 Change::Migration(migration) => {
@@ -225,11 +225,13 @@ async fn in_order(mut requests: Vec<Request<'_>>) -> Result<(), Error> {
 /// connection, the result is unknown.
 fn not_kept(error: &Error) -> StoreError {
     match error.as_db_error() {
-        Some(said) if said.parsed_severity() != Some(Severity::Error) => StoreError::Unknown(told(error)),
+        Some(said) if said.parsed_severity() != Some(Severity::Error) => {
+            StoreError::Unknown(error_text(error))
+        }
         Some(said) if *said.code() == SqlState::NOT_NULL_VIOLATION && said.table() == Some("commits") => {
             StoreError::Deposed
         }
-        Some(_) => StoreError::Database(told(error)),
-        None => StoreError::Unknown(told(error)),
+        Some(_) => StoreError::Database(error_text(error)),
+        None => StoreError::Unknown(error_text(error)),
     }
 }

@@ -60,7 +60,7 @@ impl Drop for Postgres {
 }
 
 /// Error message of the server or the client, without the request.
-fn told(error: &tokio_postgres::Error) -> String {
+fn error_text(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("PostgreSQL: {}", said.message());
     }
@@ -77,7 +77,7 @@ fn told(error: &tokio_postgres::Error) -> String {
 
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> StoreError {
-        StoreError::Database(told(&error))
+        StoreError::Database(error_text(&error))
     }
 }
 

@@ -57,11 +57,11 @@ impl Drop for Session {
 }
 
 /// Waits for a response, with a timeout.
-async fn heard<T>(said: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
-    heard_in(PATIENCE, said).await
+async fn reply<T>(said: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+    reply_within(PATIENCE, said).await
 }
 
-async fn heard_in<T>(
+async fn reply_within<T>(
     patience: Duration,
     said: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, StoreError> {
@@ -70,15 +70,15 @@ async fn heard_in<T>(
 
 /// Upgrades the schema of a database.
 async fn make(client: &mut Client) -> Result<(), StoreError> {
-    let making = heard(client.transaction()).await?;
+    let making = reply(client.transaction()).await?;
     // If several services start together, they upgrade one after another.
     let begin = format!(
         "SELECT pg_advisory_xact_lock({MAKING}, hashtext(current_schema()));
          SET LOCAL client_min_messages = warning;
          CREATE TABLE IF NOT EXISTS made (steps BIGINT NOT NULL)"
     );
-    heard(making.batch_execute(&begin)).await?;
-    let found = heard(making.query_opt("SELECT steps FROM made", &[])).await?;
+    reply(making.batch_execute(&begin)).await?;
+    let found = reply(making.query_opt("SELECT steps FROM made", &[])).await?;
     let found = found.map_or(Ok(0), |row| row.try_get(0))?;
     let known = schema::STEPS.len() as i64;
     if found > known {
@@ -89,9 +89,9 @@ async fn make(client: &mut Client) -> Result<(), StoreError> {
         making.batch_execute(step).await?;
     }
     if found < known {
-        heard(making.batch_execute(&format!("DELETE FROM made; INSERT INTO made VALUES ({known})"))).await?;
+        reply(making.batch_execute(&format!("DELETE FROM made; INSERT INTO made VALUES ({known})"))).await?;
     }
-    heard(making.commit()).await
+    reply(making.commit()).await
 }
 
 impl Session {
@@ -113,9 +113,9 @@ impl Session {
             "SET idle_session_timeout = '{IDLE}'; SET idle_in_transaction_session_timeout = '{IDLE}';
              SET lock_timeout = '{IDLE}'; {power}"
         );
-        heard(client.batch_execute(&set)).await?;
-        let statements = heard(Statements::prepare(&client)).await?;
-        let some = heard(client.prepare(TOUCHED_DECISIONS)).await?;
+        reply(client.batch_execute(&set)).await?;
+        let statements = reply(Statements::prepare(&client)).await?;
+        let some = reply(client.prepare(TOUCHED_DECISIONS)).await?;
         Ok(Session { client, carrier, statements, some, term: None, seen: None })
     }
 
@@ -139,7 +139,7 @@ impl Session {
             false => "SELECT term FROM leadership WHERE term = $1",
             true => "UPDATE leadership SET commits = commits WHERE term = $1 RETURNING term",
         };
-        Ok(heard(self.client.query_opt(ask, &[&term])).await?.map(|_| unsigned(term)))
+        Ok(reply(self.client.query_opt(ask, &[&term])).await?.map(|_| unsigned(term)))
     }
 
     /// Takes the leadership if there is no leader. The new term exceeds the last one in the database, and any that this
@@ -149,13 +149,13 @@ impl Session {
     /// [`StoreError`] if the server is unavailable.
     pub async fn take_the_lead(&mut self, address: &str, knew: u64) -> Result<Option<u64>, StoreError> {
         let lock = format!("SELECT pg_try_advisory_lock({LOCK}, hashtext(current_schema()))");
-        if !heard(self.client.query_one(&lock, &[])).await?.try_get::<_, bool>(0)? {
+        if !reply(self.client.query_one(&lock, &[])).await?.try_get::<_, bool>(0)? {
             return Ok(None);
         }
         // The statement waits for a pending commit of the previous leader.
         let take = "UPDATE leadership SET term = greatest(term, $2) + 1, address = $1 RETURNING term";
         let address = text::plain(address.into());
-        let taken = heard(self.client.query_one(take, &[&address, &signed(knew)])).await?;
+        let taken = reply(self.client.query_one(take, &[&address, &signed(knew)])).await?;
         self.term = Some(taken.try_get(0)?);
         Ok(self.term.map(unsigned))
     }
@@ -182,7 +182,7 @@ impl Session {
         let seen = self.seen;
         let reading = self.reading().await?;
         let (address, last) = {
-            let row = heard(reading.query_one("SELECT address, commits FROM leadership", &[])).await?;
+            let row = reply(reading.query_one("SELECT address, commits FROM leadership", &[])).await?;
             (row.text(0)?, row.try_get(1)?)
         };
         let updates = match seen {
@@ -190,7 +190,7 @@ impl Session {
             Some(seen) if seen == last => Updates::Changes(Vec::new()),
             Some(seen) => updates(&reading, seen, last).await?,
         };
-        heard(reading.commit()).await?;
+        reply(reading.commit()).await?;
         self.seen = Some(last);
         Ok((address, updates))
     }
@@ -202,8 +202,8 @@ impl Session {
     pub async fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
         let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
         let reading = self.reading().await?;
-        let commits = heard(reading.query_one("SELECT commits FROM leadership", &[])).await?.try_get(0)?;
-        let last: Option<i64> = heard(reading.query_one(schema::MAX_DECISION, &[])).await?.try_get(0)?;
+        let commits = reply(reading.query_one("SELECT commits FROM leadership", &[])).await?.try_get(0)?;
+        let last: Option<i64> = reply(reading.query_one(schema::MAX_DECISION, &[])).await?.try_get(0)?;
         let mut found = State {
             cluster: rows(&reading, schema::CLUSTER, None, row::read_version).await?.pop(),
             file: rows(&reading, schema::FILE, None, row::read_version).await?.pop(),
@@ -217,7 +217,7 @@ impl Session {
                 .flatten()
                 .collect(),
         };
-        heard(reading.commit()).await?;
+        reply(reading.commit()).await?;
         self.seen = Some(commits);
         found.decisions.sort_by_key(|(record, _)| (record.at, record.id));
         Ok(found)
@@ -229,14 +229,14 @@ impl Session {
     /// [`StoreError`] if the server is unavailable or a row is invalid.
     pub async fn decisions(&self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
         let ids: Vec<i64> = ids.iter().map(|id| signed(id.0)).collect();
-        let found = heard(self.client.query(&self.some, &[&ids])).await?;
+        let found = reply(self.client.query(&self.some, &[&ids])).await?;
         found.iter().map(|row| Ok(row::read_decision(row)?.0)).collect()
     }
 
     /// A read transaction with a consistent snapshot.
     async fn reading(&mut self) -> Result<Transaction<'_>, StoreError> {
         let reading = self.client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
-        heard(reading.read_only(true).start()).await
+        reply(reading.read_only(true).start()).await
     }
 }
 
@@ -247,11 +247,11 @@ async fn rows<T>(
     parameter: Option<i64>,
     read: impl Fn(&dyn Found) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let question = heard(reading.prepare(question)).await?;
-    let portal = heard(reading.bind_raw(&question, parameter)).await?;
+    let question = reply(reading.prepare(question)).await?;
+    let portal = reply(reading.bind_raw(&question, parameter)).await?;
     let mut found = Vec::new();
     loop {
-        let piece = heard_in(LONG_PATIENCE, reading.query_portal(&portal, PIECE)).await?;
+        let piece = reply_within(LONG_PATIENCE, reading.query_portal(&portal, PIECE)).await?;
         for row in &piece {
             found.push(read(row)?);
         }
@@ -264,7 +264,7 @@ async fn rows<T>(
 /// Changes after one commit, up to another.
 async fn updates(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<Updates, StoreError> {
     let (mut touched, mut expected) = (Touched::default(), seen);
-    for row in heard(reading.query(TOUCHED, &[&seen])).await? {
+    for row in reply(reading.query(TOUCHED, &[&seen])).await? {
         expected += 1;
         let number: i64 = row.try_get(0)?;
         if number != expected {
@@ -283,7 +283,7 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
     let Touched { decided, moved, ended, migrations, jobs, cluster: _ } = touched;
     let (mut changes, mut over) = (Vec::new(), Vec::new());
     let ids: Vec<i64> = decided.iter().chain(&moved).chain(&ended).copied().collect();
-    for row in if ids.is_empty() { vec![] } else { heard(reading.query(TOUCHED_DECISIONS, &[&ids])).await? } {
+    for row in if ids.is_empty() { vec![] } else { reply(reading.query(TOUCHED_DECISIONS, &[&ids])).await? } {
         let (record, held) = row::read_decision(&row)?;
         let (id, number, released) = (record.id, signed(record.id.0), record.released);
         if decided.contains(&number) {
@@ -298,14 +298,14 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
     changes.append(&mut over);
     let ids: Vec<i64> = migrations.into_iter().collect();
     if !ids.is_empty() {
-        for row in heard(reading.query(TOUCHED_MIGRATIONS, &[&ids])).await? {
+        for row in reply(reading.query(TOUCHED_MIGRATIONS, &[&ids])).await? {
             changes.push(Change::Migration(row::read_migration(&row)?));
         }
     }
     let mut gone = jobs.clone();
     let names: Vec<_> = jobs.iter().map(|name| text::plain(name.into())).collect();
     if !names.is_empty() {
-        for row in heard(reading.query(TOUCHED_JOBS, &[&names])).await? {
+        for row in reply(reading.query(TOUCHED_JOBS, &[&names])).await? {
             let (name, availability) = row::read_job(&row)?;
             gone.remove(&name);
             changes.push(Change::Job(name, availability));

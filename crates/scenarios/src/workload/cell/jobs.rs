@@ -112,7 +112,7 @@ impl<'a> Model<'a> {
     }
 
     /// Mean number of processors that tasks request.
-    pub fn asked(&self) -> f64 {
+    pub fn demand(&self) -> f64 {
         self.all_processors() * self.settings.processors.get()
     }
 

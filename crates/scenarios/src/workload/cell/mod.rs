@@ -54,7 +54,7 @@ impl Cell {
             "cell, generated: {} tasks of {} jobs, {first} of them at the start; {:.0} of {:.0} processors asked for",
             tasks.len(),
             cell_jobs.len(),
-            model.asked(),
+            model.demand(),
             model.all_processors()
         );
         Ok(Loaded { workload, provenance })

@@ -10,15 +10,15 @@ use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::errors::Refused;
+use crate::errors::PyInputError;
+use crate::experiment_records::Machines;
+use crate::experiment_records::read;
+use crate::experiments::refused;
 use crate::simulation::as_python;
-use crate::study::refused;
-use crate::study_records::Machines;
-use crate::study_records::read;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct ContentionInput {
     members: Vec<WorkloadDraw>,
     shape: Machines,
     /// Text of a device file.
@@ -36,8 +36,8 @@ struct Asked {
 /// workload under each scheduler's name.
 #[pyfunction]
 pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAny>> {
-    let asked: Asked = read(asked)?;
-    let outcome = py.detach(|| -> Result<BTreeMap<String, Vec<Outcome>>, Refused> {
+    let asked: ContentionInput = read(asked)?;
+    let outcome = py.detach(|| -> Result<BTreeMap<String, Vec<Outcome>>, PyInputError> {
         let contest = ContentionExperiment {
             members: asked.members,
             shape: asked.shape.shape(),
@@ -50,7 +50,7 @@ pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAn
             percentiles: asked.percentiles,
         };
         let schedulers =
-            asked.schedulers.iter().map(|name| scheduler(name)).collect::<Result<Vec<_>, Refused>>()?;
+            asked.schedulers.iter().map(|name| scheduler(name)).collect::<Result<Vec<_>, PyInputError>>()?;
         let contenders = DrawnContention::new(contest, seed).map_err(refused)?;
         let run = |scheduler: Scheduler| {
             let fared = contenders.run(scheduler).map_err(refused)?;
@@ -91,9 +91,9 @@ impl From<ContentionResult> for Outcome {
     }
 }
 
-fn scheduler(name: &str) -> Result<Scheduler, Refused> {
+fn scheduler(name: &str) -> Result<Scheduler, PyInputError> {
     Scheduler::from_name(name).ok_or_else(|| {
         let known = Scheduler::ALL.map(Scheduler::name).join(", ");
-        Refused(InputError::new("schedulers", format!("`{}`: expected one of {known}", excerpt(name))))
+        PyInputError(InputError::new("schedulers", format!("`{}`: expected one of {known}", excerpt(name))))
     })
 }

@@ -7,17 +7,17 @@ use leeward_slo::bound::{BoundSettings, Method};
 use leeward_slo::pack::PackSettings;
 use serde::{Deserialize, Serialize};
 
-use crate::errors::Refused;
+use crate::errors::PyInputError;
 
 /// Parses a request in JSON.
-pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
-    serde_json::from_str(text).map_err(|error| Refused(InputError::new("study", error)))
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, PyInputError> {
+    serde_json::from_str(text).map_err(|error| PyInputError(InputError::new("study", error)))
 }
 
 /// Request for a packing.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct PackInput {
     pub shape: Machines,
     #[serde(default)]
     pub settings: PackSettings,
@@ -52,7 +52,7 @@ impl From<Over> for Enforcement {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AskedAdmission {
+pub struct AdmissionInput {
     pub shape: Machines,
     pub policy: String,
     #[serde(default)]
@@ -77,7 +77,7 @@ pub struct Made {
 }
 
 impl Made {
-    pub fn settings(text: &str) -> Result<TraceSettings, Refused> {
+    pub fn settings(text: &str) -> Result<TraceSettings, PyInputError> {
         let Made { published } = if text.is_empty() { Made::default() } else { read(text)? };
         let fit = if published { FitSettings::published() } else { FitSettings::default() };
         Ok(TraceSettings { fit, ..TraceSettings::default() })
@@ -87,7 +87,7 @@ impl Made {
 /// Request for drawn traces of a cache.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AskedCache {
+pub struct CacheInput {
     pub seed: u64,
     pub count: u64,
     pub seconds: f64,
@@ -100,7 +100,7 @@ pub struct AskedCache {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AskedFirstFit {
+pub struct FirstFitInput {
     pub shape: Machines,
     pub policy: String,
     pub settings: String,
@@ -110,7 +110,7 @@ pub struct AskedFirstFit {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AskedTails {
+pub struct TailsInput {
     pub part: String,
     pub bytes_per_second: f64,
     #[serde(default)]
@@ -122,7 +122,7 @@ pub struct AskedTails {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AskedBounds {
+pub struct BoundsInput {
     pub part: String,
     pub shape: Machines,
     pub stages: Vec<String>,
@@ -153,7 +153,7 @@ pub fn whole() -> String {
 }
 
 #[derive(Serialize)]
-pub struct Bounded {
+pub struct TailBounds {
     pub dnc: Option<f64>,
     pub priority_meister: Option<f64>,
     pub bipartite: Option<f64>,
@@ -161,31 +161,31 @@ pub struct Bounded {
     pub convolution: Option<f64>,
 }
 
-impl From<leeward_experiments::Tails> for Bounded {
-    fn from(tails: leeward_experiments::Tails) -> Bounded {
+impl From<leeward_experiments::Tails> for TailBounds {
+    fn from(tails: leeward_experiments::Tails) -> TailBounds {
         let leeward_experiments::Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution } = tails;
-        Bounded { dnc, priority_meister, bipartite, hop_by_hop, convolution }
+        TailBounds { dnc, priority_meister, bipartite, hop_by_hop, convolution }
     }
 }
 
 #[derive(Serialize)]
 pub struct Peaks {
-    pub each: Vec<Peaked>,
-    pub all: Peaked,
+    pub each: Vec<PeakLoads>,
+    pub all: PeakLoads,
 }
 
 #[derive(Serialize)]
-pub struct Peaked {
+pub struct PeakLoads {
     pub requests: f64,
     pub mean_requests: f64,
     pub bytes: f64,
     pub mean_bytes: f64,
 }
 
-impl From<Peak> for Peaked {
-    fn from(peak: Peak) -> Peaked {
+impl From<Peak> for PeakLoads {
+    fn from(peak: Peak) -> PeakLoads {
         let Peak { requests, mean_requests, bytes, mean_bytes } = peak;
-        Peaked { requests, mean_requests, bytes, mean_bytes }
+        PeakLoads { requests, mean_requests, bytes, mean_bytes }
     }
 }
 
@@ -195,11 +195,11 @@ pub struct Outcome {
     pub most: Option<usize>,
     pub refused: Vec<(usize, String)>,
     pub placed: Vec<usize>,
-    pub replayed: Option<Vec<Replayed>>,
+    pub replayed: Option<Vec<ReplayOutcome>>,
 }
 
 #[derive(Serialize)]
-pub struct Replayed {
+pub struct ReplayOutcome {
     pub slo_s: f64,
     pub tail_s: f64,
     pub largest_s: f64,
@@ -209,9 +209,9 @@ pub struct Replayed {
     pub met: usize,
 }
 
-impl From<PromiseOutcome> for Replayed {
-    fn from(kept: PromiseOutcome) -> Replayed {
+impl From<PromiseOutcome> for ReplayOutcome {
+    fn from(kept: PromiseOutcome) -> ReplayOutcome {
         let PromiseOutcome { slo, tail, largest, requests, late, windows, met } = kept;
-        Replayed { slo_s: slo, tail_s: tail, largest_s: largest, requests, late, windows, met }
+        ReplayOutcome { slo_s: slo, tail_s: tail, largest_s: largest, requests, late, windows, met }
     }
 }

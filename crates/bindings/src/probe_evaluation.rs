@@ -13,7 +13,7 @@ use crate::simulation::as_python;
 
 /// A pair of paths, and the bytes of every 10 ms: of the first path alone, of the first path during the second, and of
 /// the second path.
-type Carried = (PathPair, Vec<u64>, Vec<u64>, Vec<u64>);
+type PairTraffic = (PathPair, Vec<u64>, Vec<u64>, Vec<u64>);
 
 /// Estimate from a train that was sent in the packet simulator; `None` if too few packets arrived.
 pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
@@ -50,12 +50,12 @@ pub fn probe_earlier() -> f64 {
 pub fn probe_recognised(
     py: Python<'_>,
     duration: &str,
-    four: Vec<Carried>,
-    one: Vec<Carried>,
+    four: Vec<PairTraffic>,
+    one: Vec<PairTraffic>,
 ) -> PyResult<Py<PyAny>> {
     let duration_ns = transfer_of(duration)?.duration_ns;
-    let of = |given: Vec<Carried>| -> Result<Vec<Experiment>, ProbeError> {
-        let experiment = |(question, alone, beside, other): Carried| {
+    let of = |given: Vec<PairTraffic>| -> Result<Vec<Experiment>, ProbeError> {
+        let experiment = |(question, alone, beside, other): PairTraffic| {
             let [alone, beside, other] =
                 [alone, beside, other].map(|slots| TransferReport { duration_ns, slots: vec![slots] });
             Experiment::of(question, &alone, &beside, &other)

@@ -10,12 +10,12 @@ use leeward_traces::device::Device;
 use leeward_traces::synthetic::Sizes;
 use pyo3::prelude::*;
 
-use crate::errors::Refused;
-use crate::simulation::as_python;
-use crate::study_records::{
-    Asked, AskedAdmission, AskedBounds, AskedCache, AskedFirstFit, AskedTails, Bounded, Made, Outcome,
-    Peaked, Peaks, Replayed, read,
+use crate::errors::PyInputError;
+use crate::experiment_records::{
+    AdmissionInput, BoundsInput, CacheInput, FirstFitInput, Made, Outcome, PackInput, PeakLoads, Peaks,
+    ReplayOutcome, TailBounds, TailsInput, read,
 };
+use crate::simulation::as_python;
 
 /// A draw in Python's form: trace, start, SLO in seconds.
 type Drawn = (usize, f64, f64);
@@ -36,7 +36,7 @@ impl Study {
         device: &str,
         threads: usize,
         made: &str,
-    ) -> Result<Study, Refused> {
+    ) -> Result<Study, PyInputError> {
         let settings = Made::settings(made)?;
         py.detach(|| {
             let device = Device::read(device)?;
@@ -57,8 +57,8 @@ impl Study {
         device: &str,
         threads: usize,
         made: &str,
-    ) -> Result<Study, Refused> {
-        let (asked, settings): (AskedCache, _) = (read(asked)?, Made::settings(made)?);
+    ) -> Result<Study, PyInputError> {
+        let (asked, settings): (CacheInput, _) = (read(asked)?, Made::settings(made)?);
         py.detach(|| {
             let device = Device::read(device)?;
             let objects = CacheShape::of(asked.seconds);
@@ -78,13 +78,13 @@ impl Study {
     }
 
     /// Bytes of a part of a trace: `whole`, `first` or `second`.
-    fn payload(&self, trace: usize, part: &str) -> Result<f64, Refused> {
+    fn payload(&self, trace: usize, part: &str) -> Result<f64, PyInputError> {
         self.traces.bytes(trace, named(part)?).map_err(refused)
     }
 
     /// True for each trace that fits on a server when it is alone there.
-    fn fits_alone(&self, py: Python<'_>, slo: f64, asked: &str) -> Result<Vec<bool>, Refused> {
-        let asked: Asked = read(asked)?;
+    fn fits_alone(&self, py: Python<'_>, slo: f64, asked: &str) -> Result<Vec<bool>, PyInputError> {
+        let asked: PackInput = read(asked)?;
         let part = named(&asked.part)?;
         let shape = asked.shape.shape();
         py.detach(|| {
@@ -102,10 +102,10 @@ impl Study {
         asked: &str,
         steps: Option<Vec<(usize, bool)>>,
     ) -> PyResult<Py<PyAny>> {
-        let asked: Asked = read(asked)?;
+        let asked: PackInput = read(asked)?;
         let (part, draws) = (named(&asked.part)?, of_python(draws));
         let shape = asked.shape.shape();
-        let outcome = py.detach(|| -> Result<Outcome, Refused> {
+        let outcome = py.detach(|| -> Result<Outcome, PyInputError> {
             let packed = leeward_experiments::pack(
                 &self.traces,
                 part,
@@ -132,9 +132,9 @@ impl Study {
 
     /// Puts each draw on the first server where an admission policy accepts it and all SLOs are still met.
     fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
-        let asked: AskedFirstFit = read(asked)?;
+        let asked: FirstFitInput = read(asked)?;
         let (part, draws, shape) = (named(&asked.part)?, of_python(draws), asked.shape.shape());
-        let AskedFirstFit { margin, policy, settings, .. } = asked;
+        let FirstFitInput { margin, policy, settings, .. } = asked;
         let packed = py.detach(|| {
             leeward_experiments::first_fit(&self.traces, part, &draws, &shape, margin, &policy, &settings)
                 .map_err(refused)
@@ -157,12 +157,12 @@ impl Study {
         links: Vec<(usize, usize)>,
         asked: &str,
     ) -> PyResult<Py<PyAny>> {
-        let asked: AskedAdmission = read(asked)?;
+        let asked: AdmissionInput = read(asked)?;
         let (part, draws) = (named(&asked.part)?, of_python(draws));
         let stages: Vec<Stage> =
-            asked.stages.iter().map(|name| stage(name)).collect::<Result<_, Refused>>()?;
+            asked.stages.iter().map(|name| stage(name)).collect::<Result<_, PyInputError>>()?;
         let shape = asked.shape.shape();
-        let outcome = py.detach(|| -> Result<Outcome, Refused> {
+        let outcome = py.detach(|| -> Result<Outcome, PyInputError> {
             let admitted = leeward_experiments::admit(
                 &self.traces,
                 part,
@@ -191,14 +191,14 @@ impl Study {
 
     /// Bounds in seconds by each analysis, for the last of some draws on one path.
     fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
-        let asked: AskedTails = read(asked)?;
+        let asked: TailsInput = read(asked)?;
         let (part, draws) = (named(&asked.part)?, of_python(draws));
-        let AskedTails { bytes_per_second: bytes, dependent, excess, bounds, .. } = asked;
+        let TailsInput { bytes_per_second: bytes, dependent, excess, bounds, .. } = asked;
         let settings = TailSettings { bytes, dependent, excess, bounds };
         let found = py
             .detach(|| leeward_experiments::tails(&self.traces, part, &draws, &settings))
             .map_err(refused)?;
-        as_python(py, &Bounded::from(found))
+        as_python(py, &TailBounds::from(found))
     }
 
     /// Bound of every draw, each on its client and server, in seconds.
@@ -208,12 +208,12 @@ impl Study {
         draws: Vec<Drawn>,
         links: Vec<(usize, usize)>,
         asked: &str,
-    ) -> Result<Vec<Option<f64>>, Refused> {
-        let asked: AskedBounds = read(asked)?;
+    ) -> Result<Vec<Option<f64>>, PyInputError> {
+        let asked: BoundsInput = read(asked)?;
         let (part, draws) = (named(&asked.part)?, of_python(draws));
         let stages: Vec<Stage> =
-            asked.stages.iter().map(|name| stage(name)).collect::<Result<_, Refused>>()?;
-        let (shape, AskedBounds { method, bounds, .. }) = (asked.shape.shape(), asked);
+            asked.stages.iter().map(|name| stage(name)).collect::<Result<_, PyInputError>>()?;
+        let (shape, BoundsInput { method, bounds, .. }) = (asked.shape.shape(), asked);
         py.detach(|| {
             leeward_experiments::bounds_of_all(
                 &self.traces,
@@ -236,7 +236,7 @@ impl Study {
         let found =
             py.detach(|| leeward_experiments::peaks(&self.traces, part, &draws, window)).map_err(refused)?;
         let (each, all) = found;
-        let each: Vec<Peaked> = each.into_iter().map(Peaked::from).collect();
+        let each: Vec<PeakLoads> = each.into_iter().map(PeakLoads::from).collect();
         as_python(py, &Peaks { each, all: all.into() })
     }
 }
@@ -249,17 +249,17 @@ impl Study {
         of: &[usize],
         system: &leeward_slo::System,
         enforced: ReplaySettings,
-    ) -> Result<Option<Vec<Replayed>>, Refused> {
+    ) -> Result<Option<Vec<ReplayOutcome>>, PyInputError> {
         let Some(part) = part else { return Ok(None) };
         let kept = leeward_experiments::replay(&self.traces, named(part)?, draws, of, system, enforced)
             .map_err(refused)?;
-        Ok(Some(kept.into_iter().map(Replayed::from).collect()))
+        Ok(Some(kept.into_iter().map(ReplayOutcome::from).collect()))
     }
 }
 
 /// Draws `count` workloads, each from `from` (trace, SLO) with replacement and a random start.
 #[pyfunction]
-pub fn study_draws(seed: u64, count: usize, from: Vec<(usize, f64)>) -> Result<Vec<Drawn>, Refused> {
+pub fn study_draws(seed: u64, count: usize, from: Vec<(usize, f64)>) -> Result<Vec<Drawn>, PyInputError> {
     let draws = leeward_experiments::draws(seed, count, &from).map_err(refused)?;
     Ok(draws.into_iter().map(|draw| (draw.trace, draw.start, draw.slo)).collect())
 }
@@ -271,13 +271,13 @@ pub fn study_links(
     count: usize,
     clients: usize,
     servers: usize,
-) -> Result<Vec<(usize, usize)>, Refused> {
+) -> Result<Vec<(usize, usize)>, PyInputError> {
     leeward_experiments::links(seed, count, clients, servers).map_err(refused)
 }
 
 /// Draws arrivals and departures in order: each has a workload, and true for an arrival.
 #[pyfunction]
-pub fn study_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, Refused> {
+pub fn study_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, PyInputError> {
     leeward_experiments::visits(seed, count, stay).map_err(refused)
 }
 
@@ -285,27 +285,27 @@ fn of_python(draws: Vec<Drawn>) -> Vec<Draw> {
     draws.into_iter().map(|(trace, start, slo)| Draw { trace, start, slo }).collect()
 }
 
-fn named(part: &str) -> Result<Part, Refused> {
+fn named(part: &str) -> Result<Part, PyInputError> {
     match part {
         "whole" => Ok(Part::Whole),
         "first" => Ok(Part::First),
         "second" => Ok(Part::Second),
         other => {
             let message = format!("`{}`: expected whole, first or second", excerpt(other));
-            Err(Refused(InputError::new("part", message)))
+            Err(PyInputError(InputError::new("part", message)))
         }
     }
 }
 
-fn stage(name: &str) -> Result<Stage, Refused> {
+fn stage(name: &str) -> Result<Stage, PyInputError> {
     let unknown =
         || format!("`{}`: expected one of {}", excerpt(name), Stage::ALL.map(Stage::name).join(", "));
-    Stage::from_name(name).ok_or_else(|| Refused(InputError::new("stages", unknown())))
+    Stage::from_name(name).ok_or_else(|| PyInputError(InputError::new("stages", unknown())))
 }
 
-pub fn refused(error: ExperimentError) -> Refused {
+pub fn refused(error: ExperimentError) -> PyInputError {
     match error {
-        ExperimentError::Input(error) => Refused(error),
-        error => Refused(InputError::new("study", error)),
+        ExperimentError::Input(error) => PyInputError(error),
+        error => PyInputError(InputError::new("study", error)),
     }
 }
