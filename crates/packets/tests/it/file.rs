@@ -407,7 +407,10 @@ fn errors_in_a_file_name_the_field() {
             "resize: small 16 packets, big 4: small must not be above big",
         ),
         ("sample: {every: 0s, pairs: [[0, 1]]}\n", "sample.every: 0s: must be above 0"),
-        ("sample: {every: 1us, pairs: [[0, 9]]}\n", "rdcn.yaml: sample.pairs: pair 0 to 9 of 8 racks"),
+        (
+            "sample: {every: 1us, pairs: [[0, 9]]}\n",
+            "rdcn.yaml: sample.pairs: pair 0 to 9 does not exist: the network has 8 racks, numbered from 0",
+        ),
         ("sample: {every: 1ns, pairs: [[0, 1], [1, 2], [2, 3]]}\n", "sample.every: 30000000 samples"),
     ];
     let problem =
@@ -417,7 +420,10 @@ fn errors_in_a_file_name_the_field() {
         assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{extra}: {problem}");
     }
     let workloads = [
-        ("{long: {from: 0, to: 0}}", "workload.long: flow 0: from r0h0 to itself"),
+        (
+            "{long: {from: 0, to: 0}}",
+            "workload.long: flow 0: r0h0 is both source and destination: expected two hosts",
+        ),
         ("{long: {from: 0, to: 1, flows: 0}}", "workload.long: flows: 0: must be above 0"),
         ("{flows: []}", "workload.flows: flows: 0: must be above 0"),
         ("{flows: [{from: [0, 0], to: [1, 0], bytes: 0B}]}", "workload.flows: piece 0: 0 bytes"),
