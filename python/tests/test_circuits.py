@@ -167,7 +167,7 @@ def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> No
     assert circuits.schedule([[0, 0], [0, 0]], "solstice").days == ()
     with pytest.raises(InputError, match="settings: beside the function"):
         circuits.schedule(RING, lambda *_: [], settings="fair: true")
-    with pytest.raises(InputError, match="settings: beside those of `solstice:fair=true`"):
+    with pytest.raises(InputError, match="settings: `solstice:fair=true` has settings already"):
         circuits.schedule(RING, "solstice:fair=true", settings="fair: false")
     given = circuits.schedule(RING, "solstice", settings="fair: true").record()
     assert given == circuits.schedule(RING, "solstice:fair=true").record() | {"scheduler": "solstice"}

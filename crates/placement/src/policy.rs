@@ -25,7 +25,8 @@ pub trait Policy<Q: Request>: Send + Sync {
     fn place_one(&self, request: &Q, context: &mut Context<'_, '_>) -> Result<Decision<Q::Choice>, Refusal>;
 
     /// Decides a batch. Returns one answer per request, in the order of requests; the policy may serve them in another
-    /// order. By default, each request sees the load of the requests before it.
+    /// order. By default, each request sees the load of the requests before it. A policy that overrides this method may
+    /// leave the load of all its decisions in the view.
     fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>> {
         let mut answers = Vec::with_capacity(batch.len());
         for (at, request) in batch.iter().enumerate() {

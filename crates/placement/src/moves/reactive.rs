@@ -146,6 +146,37 @@ impl Policy<MoveRequest> for Reactive {
         context.view.rollback(before);
         Ok(Decision { choice, change, basis, why: Vec::new() })
     }
+
+    fn place(
+        &self,
+        batch: &[MoveRequest],
+        context: &mut Context<'_, '_>,
+    ) -> Vec<Result<Decision<Moves>, Refusal>> {
+        let decide = |request: &MoveRequest| {
+            let decision = self.place_one(request, context)?;
+            apply(request, &decision.choice, context);
+            Ok(decision)
+        };
+        batch.iter().map(decide).collect()
+    }
+}
+
+/// Adds the effects of moves to the view: each task's measured traffic leaves its host, and its demand arrives at the
+/// destination.
+fn apply(request: &MoveRequest, moves: &Moves, context: &mut Context<'_, '_>) {
+    for one in &moves.moves {
+        move_traffic(&request.running[one.at as usize], one.to, context);
+    }
+}
+
+fn move_traffic(task: &Running, to: HostId, context: &mut Context<'_, '_>) {
+    let (fabric, now) = (context.pool.fabric(), context.view.now());
+    let [egress, ingress] = task.measured();
+    let leaves = streams(fabric, owner(task), egress, ingress, task.host, Sign::Relieves, now);
+    let bears = task.bears();
+    let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
+    let comes = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
+    leaves.chain(comes).for_each(|entry| context.view.add(&entry));
 }
 
 /// One direction of a rack's link.
@@ -239,12 +270,7 @@ impl Turn<'_, '_, '_> {
         let bears = task.bears();
         let to = self.elsewhere(task, bears, side.rack)?;
         self.budgets[task.job as usize] = left;
-        let (fabric, now) = (self.context.pool.fabric(), self.context.view.now());
-        let [egress, ingress] = task.measured();
-        let leaves = streams(fabric, owner(task), egress, ingress, task.host, Sign::Relieves, now);
-        let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
-        let comes = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
-        leaves.chain(comes).for_each(|entry| self.context.view.add(&entry));
+        move_traffic(task, to, self.context);
         self.cool.took(&bears, to);
         for host in [task.host, to] {
             self.cool.changed(self.context, self.context.pool.fabric().rack_of(host));
