@@ -89,7 +89,7 @@ class Cluster:
 
     @staticmethod
     def from_text(text: str, name: str = "<text>") -> Cluster:
-        """Reads YAML or JSON text; errors call it `name`."""
+        """Reads YAML or JSON text; `name` stands for the file in errors."""
 
     @property
     def name(self) -> str:
@@ -121,7 +121,7 @@ class Cluster:
         """
 
     def links(self) -> pyarrow.Table:
-        """All links, each direction by itself, with their places.
+        """All links with their places; each direction is a separate row.
 
         Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
         in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
@@ -152,7 +152,7 @@ class Cluster:
         """
 
     def describe(self) -> dict[str, Any]:
-        """Counts of each kind of thing, as `leeward cluster show -o json` prints them."""
+        """Numbers of hosts, racks, links and devices, as `leeward cluster show -o json` prints them."""
 
 @final
 class Scheduler:
@@ -162,7 +162,7 @@ class Scheduler:
         """Starts without running apps."""
 
     def place(self, number: int, job: int, app: str) -> list[str] | None:
-        """Places an app, JSON or YAML, and keeps it running; names of hosts, or None if it is refused."""
+        """Places an app (JSON or YAML) and marks it as running. Names of its hosts, or None if it is refused."""
 
     def end(self, number: int) -> None:
         """Ends an app."""
@@ -191,7 +191,7 @@ class Scenario:
 
     @property
     def policies(self) -> list[str]:
-        """Policies that it names; the others are compared with the first."""
+        """Policies that the scenario names; the others are compared with the first."""
 
     @property
     def seed(self) -> int:
@@ -262,7 +262,7 @@ class Run:
         """The run in a few numbers: write times, imbalance, hot links, storage."""
 
     def compare(self, baseline: Run) -> dict[str, Any]:
-        """Compares it with another run on the same arrivals, write by write.
+        """Compares this run with another run on the same arrivals, write by write.
 
         Raises:
             InputError: The runs had different arrivals.
@@ -517,7 +517,7 @@ class PacketScenario:
         ]
         | None = None,
     ) -> PacketScenario:
-        """`scheduler(rows, network)` computes the days of circuits, in place of the scheduler in the text."""
+        """`scheduler(rows, network)` computes the days of circuits and replaces the scheduler in the text."""
 
     @property
     def racks(self) -> int:
@@ -536,7 +536,7 @@ class PacketScenario:
         """Observed pairs of racks, as (source, destination)."""
 
     def run(self, progress: Callable[[float], object] | None = None) -> PacketRun:
-        """Runs it; calls `progress` with the completed share of the horizon."""
+        """Runs the scenario; calls `progress` with the completed share of the horizon."""
 
 @final
 class PacketRun:
@@ -552,22 +552,22 @@ class PacketRun:
         """Trains of packets, by number, and the estimate of the probe for each."""
 
     def copies(self) -> pyarrow.Table:
-        """Copies of blocks besides the writers', in the order of blocks and of their chains."""
+        """Copies of blocks outside the writers' hosts, by block and by position in its chain."""
 
     def days(self) -> pyarrow.Table:
-        """Days of circuits, by their end."""
+        """Days of circuits, ordered by their end."""
 
     def samples(self) -> pyarrow.Table:
-        """Queues and bytes that have arrived in order, at times."""
+        """Queue lengths, and bytes that have arrived in order, at the sample times."""
 
     def latencies(self) -> pyarrow.Table:
         """Number of packets with data by time in the switch and by path."""
 
     def latency(self, path: str, share: float) -> float | None:
-        """Time that a share of the packets of a path does not exceed; None without any."""
+        """Time in the switch that a share of a path's packets does not exceed; None without packets."""
 
     def utilization(self, source: int, destination: int, since_s: float = 0.0) -> float | None:
-        """Share of the days of a circuit in which it sent; None without such a day."""
+        """Share of the days of a circuit in which it sent data; None if the circuit has no day."""
 
 @final
 class Trace:
@@ -641,7 +641,7 @@ class Trace:
         sizes: str | None = None,
         published: bool = False,
     ) -> dict[str, Any]:
-        """Arrivals modulated by a Markov chain, fitted to a stage, as `leeward slo model -o json` prints it.
+        """A Markov-modulated arrival process fitted to a stage, as `leeward slo model -o json` prints it.
 
         Raises:
             InputError: The trace or an argument is invalid.
@@ -662,10 +662,10 @@ class SloWorkloads:
         """Latency bound of every workload."""
 
     def prioritize(self, by: str, levels: int | None, method: str) -> dict[str, Any]:
-        """The same under priorities from a search (`search`) or `by-slo`."""
+        """The same bounds under priorities from a search (`search`) or `by-slo`."""
 
     def admit(self, arriving: str, method: str) -> dict[str, Any]:
-        """Admission of the workloads of another file, which arrive at these."""
+        """Decides whether the workloads of another file can be admitted besides the present ones."""
 
 def check_slo(
     file: str,
@@ -736,7 +736,7 @@ class Study:
 
     @staticmethod
     def cache(asked: str, device: str, threads: int = 1, made: str = "") -> Study:
-        """Traces of lookups in a cache, drawn as the thesis describes its own.
+        """Traces of lookups in a cache, drawn as the thesis describes its own traces.
 
         Args:
             asked: Settings as JSON: `seed`, `count`, `seconds`, and the `size` of requests of the first
@@ -754,15 +754,15 @@ class Study:
         """Bytes of a part of a trace: `whole`, `first` or `second`."""
 
     def fits_alone(self, slo: float, asked: str) -> list[bool]:
-        """True for each trace that fits on a server by itself."""
+        """True for each trace that fits on a server when it is alone there."""
 
     def pack(
         self, draws: list[tuple[int, float, float]], asked: str, steps: list[tuple[int, bool]] | None = None
     ) -> dict[str, Any]:
-        """Packs draws in order, or as `steps` add and remove them; replays them on request."""
+        """Packs draws in order, or adds and removes them as `steps` say; replays them on request."""
 
     def first_fit(self, draws: list[tuple[int, float, float]], asked: str) -> dict[str, Any]:
-        """Puts draws on the first server where a policy for admission accepts them with all SLOs kept."""
+        """Puts each draw on the first server where an admission policy accepts it and all SLOs hold."""
 
     def admit(
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
@@ -770,7 +770,7 @@ class Study:
         """Requests admission of draws in order, each on its client and server; replays the admitted ones."""
 
     def tails(self, draws: list[tuple[int, float, float]], asked: str) -> dict[str, float | None]:
-        """Bounds of the last of some draws on one path, in seconds, by each analysis."""
+        """Bounds in seconds by each analysis, for the last of some draws on one path."""
 
     def bounds(
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
@@ -778,7 +778,7 @@ class Study:
         """Bound of every draw, each on its client and server, in seconds."""
 
     def peaks(self, draws: list[tuple[int, float, float]], part: str, window_s: float) -> dict[str, Any]:
-        """Peaks and means of draws over windows: of `each`, and of `all` together."""
+        """Peaks and means of draws over windows: of each draw (`each`), and of all draws together (`all`)."""
 
 def study_draws(seed: int, count: int, from_: list[tuple[int, float]], /) -> list[tuple[int, float, float]]:
     """A number of workloads, each one of some (trace, SLO) with replacement and a random start."""

@@ -130,7 +130,7 @@ impl Study {
         as_python(py, &outcome?)
     }
 
-    /// Puts each draw on the first server where an admission policy accepts it and all SLOs are still met.
+    /// Puts each draw on the first server where an admission policy accepts it and all SLOs hold.
     fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
         let asked: FirstFitInput = read(asked)?;
         let (part, draws, shape) = (named(&asked.part)?, of_python(draws), asked.shape.shape());

@@ -166,8 +166,7 @@ impl PacketRun {
         ])
     }
 
-    /// Copies of blocks in addition to those on the writers' hosts, ordered by block and by position in the block's
-    /// chain.
+    /// Copies of blocks outside the writers' hosts, by block and by position in its chain.
     fn copies(&self) -> PyResult<ArrowTable> {
         let blocks = &self.inner.records.blocks;
         let each =
@@ -248,7 +247,7 @@ impl PacketRun {
         ])
     }
 
-    /// Time in the switch that a given share of the packets of a path does not exceed; None if the path has no packets.
+    /// Time in the switch that a share of a path's packets does not exceed; None without packets.
     fn latency(&self, path: &str, share: f64) -> Result<Option<f64>, PyInputError> {
         if !(0.0..=1.0).contains(&share) {
             return Err(PyInputError(InputError::new(

@@ -206,7 +206,7 @@ impl Trace {
         )
     }
 
-    /// A Markov-modulated arrival process that is fitted to a stage, as `leeward slo model -o json` prints it.
+    /// A Markov-modulated arrival process fitted to a stage, as `leeward slo model -o json` prints it.
     #[pyo3(signature = (stage, *, interval_s = None, step_s = None, batch_s = None, states = None, deviations = None,
         sizes = None, published = false))]
     #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
