@@ -162,7 +162,7 @@ class Scheduler:
         """Starts without running apps."""
 
     def place(self, number: int, job: int, app: str) -> list[str] | None:
-        """Places an app (JSON or YAML) and marks it as running. Names of its hosts, or None if it is refused."""
+        """Places an app (JSON or YAML) and marks it as running. None if it is refused."""
 
     def end(self, number: int) -> None:
         """Ends an app."""
