@@ -136,7 +136,8 @@ test-rust: build
 .PHONY: test-python
 test-python: build servers
 	@mkdir -p target
-	$(BIN)/pytest 2>&1 | tee target/test-python.log
+	@# Each file's tests run in one process, because they share what is expensive to start.
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile 2>&1 | tee target/test-python.log
 
 .PHONY: test-web
 test-web: build servers
