@@ -53,7 +53,7 @@ impl Dialect {
         }
     }
 
-    /// What this dialect calls a volume, for errors.
+    /// Word of this dialect for a volume, for errors.
     pub(super) fn volumes(self) -> &'static str {
         match self {
             Dialect::Msr => "its HOST.DISK, such as usr.0",
