@@ -14,6 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::body::Body;
+use super::distinct::Distinct;
 use super::problem::{IntoProblem, Problem};
 use super::{ApiResult, AppState, SharedState};
 use crate::access::{Client, Principal};
@@ -94,7 +95,7 @@ pub async fn put(
     State(app): SharedState,
     Extension(principal): Extension<Principal>,
     headers: HeaderMap,
-    Body(cluster): Body<Value>,
+    Body(Distinct(cluster)): Body<Distinct>,
 ) -> ApiResult {
     let after = wanted(&headers)?;
     Ok(response(&change(&app, &principal.client, cluster, after).await?))
@@ -104,7 +105,7 @@ pub async fn patch(
     State(app): SharedState,
     Extension(principal): Extension<Principal>,
     headers: HeaderMap,
-    Body(fields): Body<Value>,
+    Body(Distinct(fields)): Body<Distinct>,
 ) -> ApiResult {
     let after = wanted(&headers)?;
     let version = app.handle.cluster();

@@ -7,6 +7,7 @@ mod body;
 mod cluster;
 mod decisions;
 mod demo;
+mod distinct;
 mod events;
 mod history;
 mod metrics;

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::body::Body;
 use super::decisions::Decision;
+use super::distinct;
 use super::problem::{IntoProblem, Problem};
 use super::{ApiResult, AppState, SharedState};
 
@@ -170,6 +171,7 @@ impl ReplicasBody {
 pub struct TasksBody {
     /// Tasks and their traffic, as in an app file.
     #[schemars(with = "AppForm")]
+    #[serde(deserialize_with = "distinct::value")]
     app: Value,
     /// Job of the tasks. The policy spreads the tasks of a job over racks.
     #[schemars(with = "Option<Name>")]
@@ -226,6 +228,7 @@ pub struct WorkloadBody {
     /// The workload, as in a workload file, but with contents instead of file names. With a `server`, the request is
     /// for admission at this host of its volume; without one, for a placement of the volume.
     #[schemars(with = "WorkloadForm")]
+    #[serde(deserialize_with = "distinct::object")]
     workload: online::Form,
     /// Name of the client.
     #[schemars(with = "Option<Name>")]
