@@ -91,9 +91,11 @@ fn decide(
         let text = Files::default().open(&path)?;
         let (samples, until) = read_loads(text, &fabric, interval, clock.map(at))?;
         now = until;
-        engine.handle(now, Input::Report(&samples), &mut outputs);
+        engine.report(now, &samples, &mut outputs);
     }
-    engine.handle(now, Input::PlaceReplicas(0, request), &mut outputs);
+    if let Some(answer) = engine.place_replicas(now, 0, request, &mut outputs) {
+        return Ok(answer);
+    }
     // A policy that collects requests decides at the end of its interval.
     while let Some(at) = waits_until(&outputs) {
         outputs.retain(|output| !matches!(output, Output::WakeAt(_)));

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
-use leeward_ledger::{EntryId, Ledger, Scratch};
+use leeward_ledger::{DiscardedSamples, EntryId, Ledger, Sample, Scratch};
 use leeward_placement::moves::{MoveRequest, Running};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy, Traffic};
-use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
+use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal};
 
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
-use crate::message::{Advice, CommittedDecision, Input, Output, Rates};
+use crate::message::{Advice, CommittedDecision, Input, Output, Rates, ReplicasAnswer};
 
 /// Policies by kind. Requests of a kind without a policy are refused.
 #[derive(Default)]
@@ -101,18 +101,20 @@ impl Engine {
         self.explain
     }
 
+    /// Takes in a telemetry report, and returns the number of samples that were rejected. Appends advice to move tasks,
+    /// and the outputs of batches that are due.
+    pub fn report(&mut self, now: Nanos, samples: &[Sample], out: &mut Vec<Output>) -> DiscardedSamples {
+        let now = self.advance(now);
+        let discarded = self.ledger.report(samples, now);
+        self.relieve(out);
+        self.finish(out);
+        discarded
+    }
+
     /// Processes an input and appends the resulting outputs. An earlier time than the last one counts as the last one.
     pub fn handle(&mut self, now: Nanos, input: Input<'_>, out: &mut Vec<Output>) {
         let now = self.advance(now);
         match input {
-            Input::Report(samples) => {
-                let discarded = self.ledger.report(samples, now);
-                if discarded != Default::default() {
-                    out.push(Output::Discarded(discarded));
-                }
-                self.relieve(out);
-            }
-            Input::PlaceReplicas(number, request) => self.queue_replicas(number, request, out),
             Input::CrossTraffic(seen) => {
                 seen.iter()
                     .for_each(|&(resource, flows)| self.ledger.set_cross_traffic(resource, flows, now));
@@ -149,41 +151,27 @@ impl Engine {
         let now = self.now;
         while let Some(entry) = self.queue.first_entry().filter(|entry| *entry.key() <= now) {
             let batch = entry.remove();
-            self.decide(batch, out);
+            let answers = self.decide(batch).into_iter();
+            out.extend(answers.map(|(number, answer)| Output::ReplicasPlaced(number, answer)));
         }
         let queue = self.queue.first_key_value().map(|(&at, _)| at);
         let next = [queue, self.ledger.next_deadline()].into_iter().flatten().min();
         out.extend(next.map(|at| Output::WakeAt(at.max(now))));
     }
 
-    /// Decides at once, or queues the request for a joint decision at the next multiple of its waiting time.
-    fn queue_replicas(&mut self, number: u64, request: ReplicaRequest, out: &mut Vec<Output>) {
-        let Some(policy) = &self.policies.replicas else {
-            let refusal = Refusal::NoPolicy { kind: ReplicaRequest::KIND };
-            return out.push(Output::ReplicasPlaced(number, Err(refusal)));
-        };
-        match policy.batching_delay(&request) {
-            Nanos(0) => self.decide(vec![(number, request)], out),
-            Nanos(interval) => {
-                let due = Nanos((self.now.0 / interval + 1).saturating_mul(interval));
-                self.queue.entry(due).or_default().push((number, request));
-            }
-        }
-    }
-
     /// Decides a batch on the current ledger, and commits it. If an earlier block of the batch took the last free
-    /// capacity of a host, the later block is decided again.
-    fn decide(&mut self, batch: Vec<(u64, ReplicaRequest)>, out: &mut Vec<Output>) {
+    /// capacity of a host, the later block is decided again. Returns the answers in the order of the batch.
+    fn decide(&mut self, batch: Vec<(u64, ReplicaRequest)>) -> Vec<(u64, ReplicasAnswer)> {
         let (numbers, requests): (Vec<u64>, Vec<ReplicaRequest>) = batch.into_iter().unzip();
-        let decisions = self.place(&requests);
-        for ((number, request), mut decision) in numbers.into_iter().zip(&requests).zip(decisions) {
+        let decisions = self.place(&requests).into_iter().zip(&requests);
+        let answers = decisions.map(|(mut decision, request)| {
             let fits = |host: &HostId| self.pool.fits(*host, request.size);
             if decision.as_ref().is_ok_and(|decision| !decision.choice.iter().all(fits)) {
                 decision = self.place(std::slice::from_ref(request)).remove(0);
             }
-            let answer = decision.map(|decision| self.commit(decision, request.size));
-            out.push(Output::ReplicasPlaced(number, answer));
-        }
+            decision.map(|decision| self.commit(decision, request.size))
+        });
+        numbers.into_iter().zip(answers).collect()
     }
 
     fn place(&mut self, batch: &[ReplicaRequest]) -> Vec<Result<Decision<Chain>, Refusal>> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! driver --Input, now--> Engine::handle --Outputs--> driver
-//! driver --request, now--> Engine::{place_app, commit_decision, reevaluate, commit_promise} --result--> driver
+//! driver --request, now--> Engine::{report, place_replicas, place_app, reevaluate, ...} --result--> driver
 //! ```
 //!
 //! The engine has several drivers: a simulator, a lab, a controller. There is no trait for drivers. A driver is a loop
@@ -18,5 +18,7 @@ mod snapshot;
 
 pub use engine::{Engine, Policies};
 pub use history::HistorySettings;
-pub use message::{Advice, Availability, CommittedDecision, Input, Output, Rates, Reevaluation};
+pub use message::{
+    Advice, Availability, CommittedDecision, Input, Output, Rates, Reevaluation, ReplicasAnswer,
+};
 pub use snapshot::{EngineSnapshot, SnapshotScope};

@@ -1,18 +1,14 @@
 //! Inputs of the engine, and its outputs.
 
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{DiscardedSamples, EntryId, Sample};
-use leeward_placement::replicas::{Chain, ReplicaRequest};
+use leeward_ledger::EntryId;
+use leeward_placement::replicas::Chain;
 use leeward_placement::tasks::{Assignment, TaskId};
 use leeward_placement::{Decision, JobId, Refusal};
 
 /// An input of the engine.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// A telemetry report.
-    Report(&'a [Sample]),
-    /// Place the copies of a block; the number identifies the answer, [`Output::ReplicasPlaced`].
-    PlaceReplicas(u64, ReplicaRequest),
     /// Work of these entries started.
     Started(&'a [EntryId]),
     /// Work of these entries ended.
@@ -62,16 +58,18 @@ pub struct Rates {
     pub ingress_bps: u64,
 }
 
+/// Placement of a block's copies, or the reason for a refusal.
+pub type ReplicasAnswer = Result<CommittedDecision<Chain>, Refusal>;
+
 /// An output of the engine.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(clippy::large_enum_variant, reason = "most outputs are placements")]
 pub enum Output {
-    /// Answer to [`Input::PlaceReplicas`]: the placement, or the reason for a refusal.
-    ReplicasPlaced(u64, Result<CommittedDecision<Chain>, Refusal>),
+    /// Answer to the request with this number that waited for a joint decision
+    /// ([`Engine::place_replicas`](crate::Engine::place_replicas)).
+    ReplicasPlaced(u64, ReplicasAnswer),
     /// Tasks to move, in this order. The ledger already contains the moves.
     MovesAdvised(Vec<Advice>),
-    /// Samples of a report that were rejected.
-    Discarded(DiscardedSamples),
     /// Time at which to call again, if nothing happens before.
     WakeAt(Nanos),
 }

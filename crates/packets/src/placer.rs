@@ -102,12 +102,7 @@ impl Placer {
     /// Returns the reason if the policy finds no placement.
     pub fn begins(&mut self, now: Nanos, number: usize, block: &Block) -> Result<Vec<Place>, String> {
         let request = request(number, block, self.replicas, self.hosts_per_rack);
-        let input = Input::PlaceReplicas(number as u64, request);
-        self.engine.handle(now.plus(self.every), input, &mut self.out);
-        let answer = self.out.drain(..).find_map(|output| match output {
-            Output::ReplicasPlaced(_, answer) => Some(answer),
-            _ => None,
-        });
+        let answer = self.engine.place_replicas(now.plus(self.every), number as u64, request, &mut self.out);
         let placed = answer.expect("a policy that lets nothing wait answers").map_err(|no| no.to_string())?;
         self.engine.handle(now.plus(self.every), Input::Started(&placed.entries), &mut self.out);
         self.entries.insert(number, placed.entries);
@@ -146,7 +141,7 @@ impl Placer {
                 samples.push(Sample { resource: *resource, window: (from, until), load, guaranteed: None });
             }
         }
-        self.engine.handle(until, Input::Report(&samples), &mut self.out);
+        self.engine.report(until, &samples, &mut self.out);
         self.out.clear();
     }
 }

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use leeward_engine::{Engine, Input, Policies};
+use leeward_engine::{Engine, Policies};
 use leeward_fabric::{Bytes, Cluster, Cpus, DomainId, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings, Sample};
 use leeward_placement::tasks::{self, AppRequest, Task, Traffic};
@@ -57,7 +57,7 @@ fn engine(racks: u32, policy: &str, settings: &str) -> Engine {
     let window = (Nanos(0), INTERVAL);
     let sample = |resource| Sample { resource, window, load: load(resource), guaranteed: None };
     let samples: Vec<Sample> = links.map(sample).collect();
-    engine.handle(INTERVAL, Input::Report(&samples), &mut Vec::new());
+    engine.report(INTERVAL, &samples, &mut Vec::new());
     engine
 }
 

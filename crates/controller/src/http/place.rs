@@ -15,13 +15,14 @@ use leeward_service::{Placed, Placement};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::body::Body;
 use super::decisions::Decision;
 use super::distinct;
 use super::problem::{IntoProblem, Problem};
-use super::{ApiResult, AppState, SharedState};
+use super::{ApiResult, SharedState};
 
 /// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;
@@ -38,11 +39,16 @@ pub fn key(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": Name::LONGEST, "pattern": "^[!-~]([ -~]*[!-~])?$" })
 }
 
-/// Common parts of placement requests: the client and the duration.
-struct Terms {
-    client: Option<String>,
-    sequence: Option<u64>,
-    lasts: Option<Nanos>,
+/// Body of a placement request.
+pub trait PlacementBody: DeserializeOwned + Send {
+    /// Kind of the decision.
+    const KIND: &'static str;
+
+    /// The placement that the body describes.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
+    fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem>;
 }
 
 /// Idempotency key of a request, if it has one.
@@ -60,32 +66,25 @@ pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     }
 }
 
-impl Terms {
-    fn caller(&mut self, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
-        let key = key_of(headers)?.map(|key| Caller::Key(key.into()));
-        match (self.client.take(), self.sequence) {
-            (None, None) => Ok(key),
-            (Some(_), None) => Err(Problem::field("sequence", "`client` needs one: 1, 2, 3 and so on")),
-            (None, Some(_)) => Err(Problem::field("client", "`sequence` needs one: the name of who counts")),
-            (Some(_), Some(_)) if key.is_some() => {
-                Err(Problem::field("client", "give `client` and `sequence`, or the header, not both"))
-            }
-            (Some(client), Some(_)) if !Name::fits(&client) => Err(Problem::name("client")),
-            (Some(_), Some(sequence)) if sequence > EXACT => {
-                Err(Problem::field("sequence", format!("{sequence}: expected at most {EXACT}")))
-            }
-            (Some(client), Some(sequence)) => {
-                Ok(Some(Caller::Client { client: Arc::from(client), sequence }))
-            }
+/// Caller of a request, by its idempotency key or by its client and sequence number.
+fn caller(
+    headers: &HeaderMap,
+    client: Option<String>,
+    sequence: Option<u64>,
+) -> Result<Option<Caller>, Problem> {
+    let key = key_of(headers)?.map(|key| Caller::Key(key.into()));
+    match (client, sequence) {
+        (None, None) => Ok(key),
+        (Some(_), None) => Err(Problem::field("sequence", "`client` needs one: 1, 2, 3 and so on")),
+        (None, Some(_)) => Err(Problem::field("client", "`sequence` needs one: the name of who counts")),
+        (Some(_), Some(_)) if key.is_some() => {
+            Err(Problem::field("client", "give `client` and `sequence`, or the header, not both"))
         }
-    }
-
-    fn placement(mut self, headers: &HeaderMap, spec: PlacementSpec) -> Result<Placement, Problem> {
-        let caller = self.caller(headers)?;
-        if self.lasts == Some(Nanos(0)) {
-            return Err(Problem::field("lasts", "0s: expected more than nothing"));
+        (Some(client), Some(_)) if !Name::fits(&client) => Err(Problem::name("client")),
+        (Some(_), Some(sequence)) if sequence > EXACT => {
+            Err(Problem::field("sequence", format!("{sequence}: expected at most {EXACT}")))
         }
-        Ok(Placement { spec, caller, lasts: self.lasts })
+        (Some(client), Some(sequence)) => Ok(Some(Caller::Client { client: Arc::from(client), sequence })),
     }
 }
 
@@ -138,16 +137,13 @@ fn one() -> u64 {
     1
 }
 
-impl ReplicasBody {
-    /// The placement that the body describes.
-    ///
-    /// # Errors
-    /// [`Problem`] with the invalid field.
+impl PlacementBody for ReplicasBody {
+    const KIND: &'static str = "replicas";
+
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
         }
-        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
         let spec = ReplicasSpec {
             size: self.size,
             writer: self.writer,
@@ -160,7 +156,8 @@ impl ReplicasBody {
             forgotten: false,
             blocks_left: Some(self.blocks_left),
         };
-        terms.placement(headers, PlacementSpec::Replicas(spec))
+        let caller = caller(headers, self.client, self.sequence)?;
+        Ok(Placement { spec: PlacementSpec::Replicas(spec), caller, lasts: self.lasts })
     }
 }
 
@@ -192,11 +189,9 @@ pub struct TasksBody {
     lasts: Option<Nanos>,
 }
 
-impl TasksBody {
-    /// The placement that the body describes.
-    ///
-    /// # Errors
-    /// [`Problem`] with the invalid field.
+impl PlacementBody for TasksBody {
+    const KIND: &'static str = "tasks";
+
     fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
         let app = App::from_json(&self.app).map_err(|error| inside("app", error))?;
         let (tasks, transfers) = (app.request.tasks.len(), app.request.transfers.len());
@@ -214,9 +209,9 @@ impl TasksBody {
         {
             return Err(Problem::name("job"));
         }
-        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
         let spec = TasksSpec { exclude: self.exclude, ..TasksSpec::of(&app, self.job, self.tags) };
-        terms.placement(headers, PlacementSpec::Tasks(spec))
+        let caller = caller(headers, self.client, self.sequence)?;
+        Ok(Placement { spec: PlacementSpec::Tasks(spec), caller, lasts: self.lasts })
     }
 }
 
@@ -240,17 +235,29 @@ pub struct WorkloadBody {
     lasts: Option<Nanos>,
 }
 
-impl WorkloadBody {
-    /// The placement that the body describes; `placed` if the workload has a volume already.
-    ///
-    /// # Errors
-    /// [`Problem`] with the invalid field.
-    fn placement(self, headers: &HeaderMap, placed: bool) -> Result<Placement, Problem> {
-        online::check(&self.workload, placed).map_err(|error| inside("workload", error))?;
-        let terms = Terms { client: self.client, sequence: self.sequence, lasts: self.lasts };
-        let spec = WorkloadSpec { workload: self.workload };
-        let spec = if placed { PlacementSpec::Workload(spec) } else { PlacementSpec::Volumes(spec) };
-        terms.placement(headers, spec)
+impl PlacementBody for WorkloadBody {
+    const KIND: &'static str = "workload";
+
+    fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
+        online::check(&self.workload, true).map_err(|error| inside("workload", error))?;
+        let spec = PlacementSpec::Workload(WorkloadSpec { workload: self.workload });
+        Ok(Placement { spec, caller: caller(headers, self.client, self.sequence)?, lasts: self.lasts })
+    }
+}
+
+/// The body of `POST /v1/place/volumes`: a workload without a `server`.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub struct VolumesBody(WorkloadBody);
+
+impl PlacementBody for VolumesBody {
+    const KIND: &'static str = "volumes";
+
+    fn placement(self, headers: &HeaderMap) -> Result<Placement, Problem> {
+        let VolumesBody(WorkloadBody { workload, client, sequence, lasts }) = self;
+        online::check(&workload, false).map_err(|error| inside("workload", error))?;
+        let spec = PlacementSpec::Volumes(WorkloadSpec { workload });
+        Ok(Placement { spec, caller: caller(headers, client, sequence)?, lasts })
     }
 }
 
@@ -259,15 +266,26 @@ fn inside(field: &str, error: InputError) -> Problem {
     error.under(field).into()
 }
 
-/// Places a request, and shows the decision.
-async fn place(app: &AppState, kind: &'static str, placement: Result<Placement, Problem>) -> ApiResult {
-    let placed = match placement {
-        Ok(placement) => app
-            .handle
-            .call(placement, None::<Arc<Fabric>>)
-            .await
-            .map_err(|error| error.problem(&app.clock))
-            .and_then(|placed| of_kind(placed, kind)),
+/// Places a request, and shows the decision. A repeated request whose first one was of another kind is rejected.
+pub async fn place<B: PlacementBody>(
+    State(app): SharedState,
+    headers: HeaderMap,
+    Body(body): Body<B>,
+) -> ApiResult {
+    let placed = match body.placement(&headers) {
+        Ok(Placement { lasts: Some(Nanos(0)), .. }) => {
+            Err(Problem::field("lasts", "0s: expected more than nothing"))
+        }
+        Ok(placement) => {
+            let placed = app.handle.call(placement, None::<Arc<Fabric>>).await;
+            match placed.map_err(|error| error.problem(&app.clock)) {
+                Ok(Placed { record, repeated: true }) if record.details.spec.kind() != B::KIND => {
+                    let first = format!("decision {}, of kind {}", record.id, record.details.spec.kind());
+                    Err(Problem::reused(record.caller.as_ref(), &first))
+                }
+                placed => placed,
+            }
+        }
         Err(problem) => Err(problem),
     };
     let outcome = match &placed {
@@ -275,48 +293,10 @@ async fn place(app: &AppState, kind: &'static str, placement: Result<Placement, 
         Ok(_) => "placed",
         Err(problem) => problem.word(),
     };
-    app.metrics.placement(kind, outcome);
+    app.metrics.placement(B::KIND, outcome);
     let Placed { record, repeated } = placed?;
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
     let location = format!("/v1/decisions/{}", record.id);
     let body = Json(Decision::of(&record, &app.clock));
     Ok((status, [(header::LOCATION, location)], body).into_response())
-}
-
-/// Rejects a repeated request whose first one was of another kind.
-fn of_kind(placed: Placed, kind: &str) -> Result<Placed, Problem> {
-    let (record, first) = (&placed.record, placed.record.details.spec.kind());
-    if placed.repeated && first != kind {
-        let first = format!("decision {}, of kind {first}", record.id);
-        return Err(Problem::reused(record.caller.as_ref(), &first));
-    }
-    Ok(placed)
-}
-
-pub async fn replicas(
-    State(app): SharedState,
-    headers: HeaderMap,
-    Body(body): Body<ReplicasBody>,
-) -> ApiResult {
-    place(&app, "replicas", body.placement(&headers)).await
-}
-
-pub async fn tasks(State(app): SharedState, headers: HeaderMap, Body(body): Body<TasksBody>) -> ApiResult {
-    place(&app, "tasks", body.placement(&headers)).await
-}
-
-pub async fn volume(
-    State(app): SharedState,
-    headers: HeaderMap,
-    Body(body): Body<WorkloadBody>,
-) -> ApiResult {
-    place(&app, "volumes", body.placement(&headers, false)).await
-}
-
-pub async fn workload(
-    State(app): SharedState,
-    headers: HeaderMap,
-    Body(body): Body<WorkloadBody>,
-) -> ApiResult {
-    place(&app, "workload", body.placement(&headers, true)).await
 }

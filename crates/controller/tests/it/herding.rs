@@ -64,7 +64,7 @@ fn one_after_the_other(limits: Limits) -> Chains {
     let cluster = racks();
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let mut engine = Engine::new(ledger(&cluster), policy, 1, Explain::Top(8));
-    engine.handle(NOW, leeward_engine::Input::Report(&samples(&cluster.fabric)), &mut Vec::new());
+    engine.report(NOW, &samples(&cluster.fabric), &mut Vec::new());
     let mut coordinator = Coordinator::<Numbers>::new(engine, labels(), limits);
     let mut chains = Chains::new();
     for _ in 0..PLACERS {

@@ -1,14 +1,41 @@
-//! Decisions that the engine makes or commits at once: apps, decisions made on a snapshot, moves of apps, promises.
+//! Decisions that the engine makes or commits at once: blocks, apps, decisions made on a snapshot, moves of apps,
+//! promises.
 
 use leeward_fabric::Nanos;
 use leeward_ledger::{CommitError, EntryId, Transaction};
+use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{self, AppRequest, Assignment, Task, Worth};
 use leeward_placement::{Context, Decision, Refusal, Request};
 
 use super::{BEST_EFFORT, Engine};
-use crate::message::{CommittedDecision, Output, Reevaluation};
+use crate::message::{CommittedDecision, Output, Reevaluation, ReplicasAnswer};
 
 impl Engine {
+    /// Places the copies of a block and commits the decision. `None` if the policy decides requests jointly: the request
+    /// then waits for the next multiple of the policy's waiting time, and its answer is an [`Output::ReplicasPlaced`]
+    /// with `number`. Appends the outputs of batches that are due.
+    pub fn place_replicas(
+        &mut self,
+        now: Nanos,
+        number: u64,
+        request: ReplicaRequest,
+        out: &mut Vec<Output>,
+    ) -> Option<ReplicasAnswer> {
+        let now = self.advance(now);
+        let delay = self.policies.replicas.as_ref().map(|policy| policy.batching_delay(&request));
+        let answer = match delay {
+            None => Some(Err(Refusal::NoPolicy { kind: ReplicaRequest::KIND })),
+            Some(Nanos(0)) => self.decide(vec![(number, request)]).pop().map(|(_, answer)| answer),
+            Some(Nanos(interval)) => {
+                let due = Nanos((now.0 / interval + 1).saturating_mul(interval));
+                self.queue.entry(due).or_default().push((number, request));
+                None
+            }
+        };
+        self.finish(out);
+        answer
+    }
+
     /// Places the tasks of an app and commits the decision. A running app of the same number ends first. Appends the outputs
     /// of batches that are due.
     ///

@@ -38,6 +38,19 @@ fn block(id: u64) -> ReplicaRequest {
     }
 }
 
+fn report(engine: &mut Engine, at: Nanos, out: &mut Vec<Output>) {
+    let samples = idle(engine, at);
+    engine.report(at, &samples, out);
+}
+
+/// Places a block; an answer at once is the next output.
+fn place(engine: &mut Engine, at: Nanos, request: ReplicaRequest, out: &mut Vec<Output>) {
+    let (number, mut later) = (request.id, Vec::new());
+    let answer = engine.place_replicas(at, number, request, &mut later);
+    out.extend(answer.map(|answer| Output::ReplicasPlaced(number, answer)));
+    out.append(&mut later);
+}
+
 fn answers(out: &[Output]) -> Vec<(u64, Result<CommittedDecision<Chain>, Refusal>)> {
     let answer = |output: &Output| match output {
         Output::ReplicasPlaced(id, answer) => Some((*id, answer.clone())),
@@ -52,9 +65,9 @@ const DISK: &str = "[{read: 50MB/s, write: 50MB/s}]";
 fn waiting_requests_are_answered_at_the_end_of_their_interval() {
     let mut engine = engine(6, DISK, "sinbad", "interval: 2s");
     let mut out = Vec::new();
-    engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
+    report(&mut engine, SECOND, &mut out);
     for (id, at) in [(1, 1_100), (2, 1_500), (3, 1_999)] {
-        engine.handle(Nanos(at * 1_000_000), Input::PlaceReplicas(id, block(id)), &mut out);
+        place(&mut engine, Nanos(at * 1_000_000), block(id), &mut out);
     }
     assert!(answers(&out).is_empty());
     let wake = out.iter().rev().find_map(|output| match output {
@@ -79,7 +92,7 @@ fn small_blocks_do_not_wait() {
     let mut engine = engine(6, DISK, "sinbad", "interval: 2s");
     let mut out = Vec::new();
     let small = ReplicaRequest { size: Bytes(1), ..block(1) };
-    engine.handle(SECOND, Input::PlaceReplicas(1, small), &mut out);
+    place(&mut engine, SECOND, small, &mut out);
     assert_eq!(answers(&out).len(), 1);
 }
 
@@ -89,11 +102,11 @@ fn a_batch_never_fills_a_host_beyond_its_room() {
     let devices = "[{read: 50MB/s, write: 50MB/s, capacity: 384MiB}]";
     let mut engine = engine(3, devices, "sinbad", "interval: 2s");
     let mut out = Vec::new();
-    engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
+    report(&mut engine, SECOND, &mut out);
     for id in 0..8 {
-        engine.handle(SECOND, Input::PlaceReplicas(id, block(id)), &mut out);
+        place(&mut engine, SECOND, block(id), &mut out);
     }
-    engine.handle(Nanos(2 * SECOND.0), Input::Report(&idle(&engine, Nanos(2 * SECOND.0))), &mut out);
+    report(&mut engine, Nanos(2 * SECOND.0), &mut out);
     let answers = answers(&out);
     let placed: Vec<HostId> =
         answers.iter().filter_map(|(_, a)| a.as_ref().ok()).flat_map(|p| p.decision.choice.clone()).collect();
@@ -115,12 +128,12 @@ fn drained_and_failed_hosts_get_no_copies() {
             if host == 4 { Input::Health(HostId(host), false) } else { Input::Drain(HostId(host), true) };
         engine.handle(SECOND, input, &mut out);
     }
-    engine.handle(SECOND, Input::PlaceReplicas(1, block(1)), &mut out);
+    place(&mut engine, SECOND, block(1), &mut out);
     let (_, refused) = answers(&out).remove(0);
     assert!(matches!(refused, Err(Refusal::NoCandidate { .. })), "no host of the other rack is left");
     engine.handle(SECOND, Input::Drain(HostId(5), false), &mut out);
     engine.handle(SECOND, Input::Drain(HostId(7), false), &mut out);
-    engine.handle(SECOND, Input::PlaceReplicas(2, block(2)), &mut out);
+    place(&mut engine, SECOND, block(2), &mut out);
     let (_, placed) = answers(&out).remove(1);
     let mut hosts = placed.expect("two hosts are left").decision.choice;
     hosts.sort();
@@ -133,10 +146,10 @@ proptest! {
         let spread = |together: bool| {
             let mut engine = engine(8, DISK, "sinbad", "");
             let mut out = Vec::new();
-            engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
+            report(&mut engine, SECOND, &mut out);
             for id in 0..count {
                 let later = if together { 0 } else { id };
-                engine.handle(Nanos(SECOND.0 + later), Input::PlaceReplicas(id, block(id)), &mut out);
+                place(&mut engine, Nanos(SECOND.0 + later), block(id), &mut out);
             }
             let mut racks = [0u32; 8];
             for (_, answer) in answers(&out) {
@@ -153,9 +166,9 @@ proptest! {
         let run = || {
             let mut engine = engine(5, DISK, "sinbad", "interval: 1s");
             let mut out = Vec::new();
-            engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
+            report(&mut engine, SECOND, &mut out);
             for (i, &id) in ids.iter().enumerate() {
-                engine.handle(Nanos(SECOND.0 + i as u64 * 300_000_000), Input::PlaceReplicas(id, block(id)), &mut out);
+                place(&mut engine, Nanos(SECOND.0 + i as u64 * 300_000_000), block(id), &mut out);
             }
             engine.handle(Nanos(10 * SECOND.0), Input::Wake, &mut out);
             out

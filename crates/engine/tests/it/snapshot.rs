@@ -1,6 +1,6 @@
 //! Snapshots: hypothetical decisions beside real ones.
 
-use leeward_engine::{CommittedDecision, Engine, EngineSnapshot, Input, Output, Policies, SnapshotScope};
+use leeward_engine::{CommittedDecision, Engine, EngineSnapshot, Input, Policies, SnapshotScope};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Owner, OwnerKind, Sample, Scratch};
 use leeward_placement::replicas::{self, Chain, ReplicaRequest, ReplicasSpec};
@@ -32,18 +32,12 @@ fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine 
         Sample { resource, window: (Nanos(NOW.0 - Nanos::SECOND.0), NOW), load, guaranteed: None }
     };
     let samples: Vec<Sample> = links.enumerate().map(sample).collect();
-    engine.handle(NOW, Input::Report(&samples), &mut Vec::new());
+    engine.report(NOW, &samples, &mut Vec::new());
     engine
 }
 
 fn place_block(engine: &mut Engine, request: ReplicaRequest) -> Result<CommittedDecision<Chain>, Refusal> {
-    let mut out = Vec::new();
-    engine.handle(NOW, Input::PlaceReplicas(1, request), &mut out);
-    let answer = out.into_iter().find_map(|output| match output {
-        Output::ReplicasPlaced(1, answer) => Some(answer),
-        _ => None,
-    });
-    answer.expect("the engine decides at once")
+    engine.place_replicas(NOW, 1, request, &mut Vec::new()).expect("the engine decides at once")
 }
 
 fn place_app(engine: &mut Engine, request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {

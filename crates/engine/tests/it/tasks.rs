@@ -71,7 +71,7 @@ fn interval(engine: &mut Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Ad
     let mut out = Vec::new();
     engine.handle(at, Input::Rates(&rates), &mut out);
     let samples = samples(engine, sent, at);
-    engine.handle(at, Input::Report(&samples), &mut out);
+    engine.report(at, &samples, &mut out);
     let advice = out.into_iter().filter_map(|output| match output {
         Output::MovesAdvised(advice) => Some(advice),
         _ => None,

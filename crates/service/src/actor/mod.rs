@@ -32,11 +32,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::history::{HistoryBuckets, STEP};
 use self::job_threads::JobThreads;
+use self::operations::Call;
 pub use self::operations::{
     Access, AnswerMigration, Channels, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads,
     Operation, Release, ReplyTo, SetJob, Turn, WhatIf,
 };
-use self::operations::{Call, TypedCall};
 pub use self::replies::Pending;
 use self::run::Actor;
 pub use self::snapshots::LeaderState;
@@ -50,7 +50,7 @@ const CHANNEL: usize = 1024;
 /// Command to the actor.
 enum Command {
     /// Operation on the coordinator.
-    Call(Box<dyn Call>),
+    Call(Call),
     /// Change of the cluster.
     ChangeCluster(NewCluster, oneshot::Sender<Answer<Changed, VersionConflict>>),
     /// Request for a snapshot that is no older than now.
@@ -194,7 +194,7 @@ impl Handle {
     ) -> Answer<O::Reply, O::Error> {
         let stopped = || CallError::Unavailable(Unavailable::Stopped);
         let (to, reply) = oneshot::channel();
-        let call = Box::new(TypedCall { operation, fabric: fabric.into(), to });
+        let call = Call::new(operation, fabric.into(), to);
         self.inbox.send(Command::Call(call)).await.map_err(|_| stopped())?;
         reply.await.map_err(|_| stopped())?
     }

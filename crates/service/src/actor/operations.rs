@@ -103,38 +103,26 @@ impl Turn<'_> {
     }
 }
 
-/// Operation in the channel to the actor.
-pub(super) trait Call: Send {
-    fn access(&self) -> Access;
+/// Operation in the channel to the actor, without its type.
+pub(super) struct Call {
+    pub access: Access,
     /// Fabric that the ids in the operation refer to; `None` if it has none.
-    fn fabric(&self) -> Option<&Arc<Fabric>>;
-    /// Runs the operation. Its reply is sent, queued, or becomes a completion of the coordinator.
-    fn run(self: Box<Self>, turn: &mut Turn<'_>);
-    fn reject(self: Box<Self>, reason: Unavailable);
-}
-
-/// Operation with its fabric and its reply channel.
-pub(super) struct TypedCall<O: Operation> {
-    pub operation: O,
     pub fabric: Option<Arc<Fabric>>,
-    pub to: ReplyTo<O>,
+    /// Runs the operation in a turn, or rejects it. Its reply is sent, queued, or becomes a completion of the
+    /// coordinator.
+    pub run: RunCall,
 }
 
-impl<O: Operation> Call for TypedCall<O> {
-    fn access(&self) -> Access {
-        O::ACCESS
-    }
+type RunCall = Box<dyn FnOnce(Result<&mut Turn<'_>, Unavailable>) + Send>;
 
-    fn fabric(&self) -> Option<&Arc<Fabric>> {
-        self.fabric.as_ref()
-    }
-
-    fn run(self: Box<Self>, turn: &mut Turn<'_>) {
-        self.operation.run(turn, self.to);
-    }
-
-    fn reject(self: Box<Self>, reason: Unavailable) {
-        let _ = self.to.send(Err(CallError::Unavailable(reason)));
+impl Call {
+    pub fn new<O: Operation>(operation: O, fabric: Option<Arc<Fabric>>, to: ReplyTo<O>) -> Call {
+        let run: RunCall = Box::new(move |turn| match turn {
+            Ok(turn) => operation.run(turn, to),
+            // The client may have disconnected.
+            Err(reason) => drop(to.send(Err(CallError::Unavailable(reason)))),
+        });
+        Call { access: O::ACCESS, fabric, run }
     }
 }
 

@@ -102,9 +102,9 @@ impl Actor {
     /// Carries out a command.
     async fn take_command(&mut self, command: Command, now: Nanos) {
         match command {
-            Command::Call(call) => match self.rejection(call.as_ref()) {
-                Some(reason) => call.reject(reason),
-                None => call.run(&mut self.turn(now)),
+            Command::Call(call) => match self.rejection(&call) {
+                Some(reason) => (call.run)(Err(reason)),
+                None => (call.run)(Ok(&mut self.turn(now))),
             },
             Command::ChangeCluster(new, to) => {
                 // Earlier decisions of this iteration belong to this coordinator; the next coordinator begins with the
@@ -133,12 +133,12 @@ impl Actor {
     }
 
     /// Returns the reason why an operation cannot run, by the relation of this service to the store.
-    fn rejection(&self, call: &dyn Call) -> Option<Unavailable> {
-        if call.fabric().is_some_and(|fabric| !Arc::ptr_eq(fabric, self.coordinator.fabric())) {
+    fn rejection(&self, call: &Call) -> Option<Unavailable> {
+        if call.fabric.as_ref().is_some_and(|fabric| !Arc::ptr_eq(fabric, self.coordinator.fabric())) {
             return Some(Unavailable::ClusterChanged);
         }
         let reason = self.publisher.leader_state().unavailable()?;
-        match call.access() {
+        match call.access {
             Access::Telemetry => None,
             Access::Compute | Access::Read if self.exact => None,
             Access::Compute | Access::Read | Access::Write => Some(reason),

@@ -243,8 +243,8 @@ impl<A: Addresses> Coordinator<A> {
         let Some((change, changed)) = self.change(&agreement, &under_way) else {
             return self.try_again(&under_way);
         };
-        let (committed, outputs) = self.call(|engine, now, out| engine.commit_promise(now, change, out));
-        self.carry_out(outputs, Vec::new());
+        let committed = self.engine.commit_promise(self.now, change, &mut self.outputs);
+        self.carry_out();
         match committed {
             Ok(entries) => self.in_force(&under_way, agreement, &changed, entries),
             Err(CommitError::Conflict { .. } | CommitError::NoEntry(_)) => {
@@ -313,8 +313,8 @@ impl<A: Addresses> Coordinator<A> {
         let own: Vec<EntryId> = entries.collect();
         let Some(Waiting { placement, callers }) = self.waiting.remove(&under_way.ask) else { return };
         let details = self.promise_details(&placement.spec, under_way.epoch, new, narrowest);
-        let over = self.decided(under_way.ask, placement.caller, placement.lasts, details, own, callers);
-        self.leave(over);
+        self.record(under_way.ask, placement.caller, placement.lasts, details, own, callers);
+        self.release_leaving();
     }
 
     /// Records the new guarantee of an existing workload.

@@ -93,10 +93,11 @@ impl<A: Addresses> Coordinator<A> {
         if self.is_forsaken(ask) {
             return self.refuse(ask, &PlaceError::Busy);
         }
-        let (placed, outputs) =
-            self.call(|engine, now, out| engine.commit_decision(now, &request, decision, out));
-        let over = placed.map(|placed| self.settle(ask, Ok((placed.decision.choice.clone(), placed))));
-        self.carry_out(outputs, over.unwrap_or_default());
+        let placed = self.engine.commit_decision(self.now, &request, decision, &mut self.outputs);
+        if let Some(placed) = placed {
+            self.finish_placement(ask, Ok(placed));
+        }
+        self.carry_out();
         let Some(request) = self.app(ask) else { return };
         // A host was taken or went down meanwhile.
         if tries == TRIES {

@@ -39,7 +39,7 @@ use std::sync::Arc;
 
 use leeward_engine::{Engine, Input, Output};
 use leeward_fabric::{Fabric, Nanos};
-use leeward_ledger::{DiscardedSamples, Epoch, Scratch};
+use leeward_ledger::{Epoch, Scratch};
 use leeward_records::{Change, ClusterVersion, DecisionId};
 
 pub use self::admission::AdmissionPolicies;
@@ -113,6 +113,8 @@ pub struct Coordinator<A: Addresses> {
     migrations: Migrations,
     promises: Promises,
     evicted: EvictedDecisions,
+    /// Entries to release at the end of the operation.
+    leaving: Vec<ExpiredEntries>,
     hosts: Hosts,
     readings: Readings,
     disks: Disks,
@@ -158,6 +160,7 @@ impl<A: Addresses> Coordinator<A> {
         let hosts = engine.ledger().fabric().host_count();
         Coordinator {
             evicted: EvictedDecisions::new(engine.ledger().settings(), limits.evicted),
+            leaving: Vec::new(),
             engine,
             labels,
             records: Records::new(limits.decisions),
@@ -254,45 +257,29 @@ impl<A: Addresses> Coordinator<A> {
             self.end(id);
         }
         self.expire_migrations();
-        let over = self.evicted.over(self.now);
-        self.leave(over);
+        self.leaving.extend(self.evicted.over(self.now));
+        self.release_leaving();
         self.tell(Input::Wake);
     }
 
-    /// Gives the engine an input and carries out its outputs. Returns the samples that it rejects.
-    fn tell(&mut self, input: Input<'_>) -> DiscardedSamples {
-        let ((), outputs) = self.call(|engine, now, out| engine.handle(now, input, out));
-        self.carry_out(outputs, Vec::new())
+    /// Gives the engine an input, and carries out its outputs.
+    fn tell(&mut self, input: Input<'_>) {
+        self.engine.handle(self.now, input, &mut self.outputs);
+        self.carry_out();
     }
 
-    /// Runs an operation of the engine. Returns its result and the other outputs, which the caller must carry out.
-    fn call<T>(
-        &mut self,
-        operation: impl FnOnce(&mut Engine, Nanos, &mut Vec<Output>) -> T,
-    ) -> (T, Vec<Output>) {
-        let mut outputs = std::mem::take(&mut self.outputs);
-        let result = operation(&mut self.engine, self.now, &mut outputs);
+    /// Carries out the outputs of the engine's last operation. Entries of decisions that leave memory are released last.
+    fn carry_out(&mut self) {
         self.wake = None;
-        (result, outputs)
-    }
-
-    /// Carries out outputs of the engine, and then ends the decisions in `over`. Returns the samples that the engine
-    /// rejects.
-    fn carry_out(&mut self, mut outputs: Vec<Output>, mut over: Vec<ExpiredEntries>) -> DiscardedSamples {
-        let mut discarded = DiscardedSamples::default();
+        let mut outputs = std::mem::take(&mut self.outputs);
         for output in outputs.drain(..) {
             match output {
-                Output::ReplicasPlaced(ask, answer) => {
-                    let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
-                    over.extend(self.settle(DecisionId(ask), answer));
-                }
+                Output::ReplicasPlaced(ask, answer) => self.finish_placement(DecisionId(ask), answer),
                 Output::WakeAt(at) => self.wake = Some(at),
-                Output::Discarded(samples) => discarded = samples,
                 Output::MovesAdvised(advice) => self.advised(advice),
             }
         }
         self.outputs = outputs;
-        self.leave(over);
-        discarded
+        self.release_leaving();
     }
 }

@@ -21,66 +21,19 @@ const CALLERS: usize = 16;
 
 impl<A: Addresses> Coordinator<A> {
     /// Places a request, at once or later: the reply is a completion. A request that was already sent is not decided
-    /// again.
+    /// again. The coordinator treats each block as a file of its own.
     pub fn place(&mut self, now: Nanos, placement: Placement, to: PlaceTo<A>) {
         self.wake(now);
-        let sequence = placement.caller.as_ref().map_or(Lookup::New, |caller| self.clients.look_up(caller));
-        let answer = match sequence {
-            Lookup::New | Lookup::Last(RequestState::Refused) if self.waiting.len() < self.limits.waiting => {
-                return self.decide(placement, to);
-            }
-            Lookup::New | Lookup::Last(RequestState::Refused) => Err(PlaceError::Busy),
-            Lookup::Older(last) => Err(PlaceError::Superseded { last }),
-            Lookup::Last(RequestState::Waits(ask)) => match self.join(ask, placement, to) {
-                Ok(()) => return,
-                Err((back, error)) => return self.reply_to_place(back, Err(error)),
-            },
-            Lookup::Last(RequestState::Decided(id)) => Ok(match self.records.get(id) {
-                Some(record) => DecisionLookup::InMemory(Placed { record: record.clone(), repeated: true }),
-                None => DecisionLookup::Evicted(id),
-            }),
-        };
-        self.reply_to_place(to, answer);
-    }
-
-    /// Adds a caller to a waiting request that was already sent.
-    fn join(
-        &mut self,
-        ask: DecisionId,
-        placement: Placement,
-        to: PlaceTo<A>,
-    ) -> Result<(), (PlaceTo<A>, PlaceError)> {
-        let Some(waiting) = self.waiting.get_mut(&ask) else { return Err((to, PlaceError::Forgotten(ask))) };
-        let kind = waiting.placement.spec.kind();
-        if kind != placement.spec.kind() {
-            let reused = placement.caller.map(|caller| PlaceError::KeyReused(caller, kind));
-            return Err((to, reused.unwrap_or(PlaceError::Busy)));
-        }
-        waiting.callers.retain(A::is_open);
-        if waiting.callers.len() >= CALLERS {
-            return Err((to, PlaceError::Busy));
-        }
-        waiting.callers.push(to);
-        Ok(())
-    }
-
-    fn reply_to_place(&mut self, to: PlaceTo<A>, answer: Result<DecisionLookup<Placed>, PlaceError>) {
-        self.completions.push(Completion::Place(to, answer.map_err(CallError::Failed)));
-    }
-
-    /// Decides a new request, at once or later. The coordinator treats each block as a file of its own.
-    fn decide(&mut self, placement: Placement, to: PlaceTo<A>) {
+        let Some((placement, to)) = self.unless_repeated(placement, to) else { return };
         let (id, fabric) = (self.next, self.fabric().clone());
         // An invalid request takes no id, and its key may be used again.
-        let input = match &placement.spec {
-            PlacementSpec::Replicas(spec) => {
-                spec.request(&fabric, id.0).map(|request| Some(Input::PlaceReplicas(id.0, request)))
-            }
+        let block = match &placement.spec {
+            PlacementSpec::Replicas(spec) => spec.request(&fabric, id.0).map(Some),
             PlacementSpec::Tasks(spec) => spec.check(&fabric).map(|()| None),
             PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => Ok(None),
         };
-        let input = match input {
-            Ok(input) => input,
+        let block = match block {
+            Ok(block) => block,
             Err(error) => {
                 return self.reply_to_place(to, Err(PlaceError::Invalid(error.field, error.message)));
             }
@@ -91,40 +44,72 @@ impl<A: Addresses> Coordinator<A> {
             self.clients.ask(caller, id);
         }
         self.waiting.insert(id, Waiting { placement, callers: vec![to] });
-        if let Some(input) = input {
-            self.tell(input);
+        if let Some(block) = block {
+            let answer = self.engine.place_replicas(self.now, id.0, block, &mut self.outputs);
+            if let Some(answer) = answer {
+                self.finish_placement(id, answer);
+            }
+            self.carry_out();
         } else if let Some(request) = self.app(id) {
             if self.takes_long(&request) {
                 return self.decide_later(id);
             }
-            let (answer, outputs) = self.call(|engine, now, out| engine.place_app(now, request, out));
-            let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
-            let over = self.settle(id, answer);
-            self.carry_out(outputs, over);
+            let answer = self.engine.place_app(self.now, request, &mut self.outputs);
+            self.finish_placement(id, answer);
+            self.carry_out();
         } else {
             self.look_into(id);
         }
     }
 
-    /// Turns the engine's answer to a waiting request into a decision or an error. Returns entries to
-    /// release.
-    pub(super) fn settle<C>(
+    /// Returns the request if it must be decided. Replies to a request that was already decided, or cannot be decided
+    /// now, and adds the caller of a request that already waits.
+    fn unless_repeated(&mut self, placement: Placement, to: PlaceTo<A>) -> Option<(Placement, PlaceTo<A>)> {
+        let state = placement.caller.as_ref().map_or(Lookup::New, |caller| self.clients.look_up(caller));
+        let answer = match state {
+            Lookup::New | Lookup::Last(RequestState::Refused) if self.waiting.len() < self.limits.waiting => {
+                return Some((placement, to));
+            }
+            Lookup::New | Lookup::Last(RequestState::Refused) => Err(PlaceError::Busy),
+            Lookup::Older(last) => Err(PlaceError::Superseded { last }),
+            Lookup::Last(RequestState::Waits(ask)) => match self.waiting.get_mut(&ask) {
+                None => Err(PlaceError::Forgotten(ask)),
+                Some(waiting) => match waiting.may_join(&placement) {
+                    Ok(()) => {
+                        waiting.callers.push(to);
+                        return None;
+                    }
+                    Err(error) => Err(error),
+                },
+            },
+            Lookup::Last(RequestState::Decided(id)) => Ok(match self.records.get(id) {
+                Some(record) => DecisionLookup::InMemory(Placed { record: record.clone(), repeated: true }),
+                None => DecisionLookup::Evicted(id),
+            }),
+        };
+        self.reply_to_place(to, answer);
+        None
+    }
+
+    fn reply_to_place(&mut self, to: PlaceTo<A>, answer: Result<DecisionLookup<Placed>, PlaceError>) {
+        self.completions.push(Completion::Place(to, answer.map_err(CallError::Failed)));
+    }
+
+    /// Turns the engine's answer to a waiting request into a decision or an error.
+    pub(super) fn finish_placement(
         &mut self,
         ask: DecisionId,
-        answer: Result<(Vec<HostId>, CommittedDecision<C>), Refusal>,
-    ) -> Vec<ExpiredEntries> {
-        let (hosts, CommittedDecision { decision, entries }) = match answer {
+        answer: Result<CommittedDecision<Vec<HostId>>, Refusal>,
+    ) {
+        let CommittedDecision { decision, entries } = match answer {
             Ok(placed) => placed,
-            Err(refusal) => {
-                self.refuse(ask, &PlaceError::Rejected(refusal));
-                return Vec::new();
-            }
+            Err(refusal) => return self.refuse(ask, &PlaceError::Rejected(refusal)),
         };
-        let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return Vec::new() };
+        let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return };
         let Placement { spec, caller, lasts } = placement;
         let fabric = self.engine.ledger().fabric().clone();
         if let PlacementSpec::Replicas(spec) = &spec {
-            for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
+            for &host in decision.choice.iter().filter(|&&host| fabric.storage(host).is_some()) {
                 self.hosts.placed(host, self.now, spec.size);
             }
         }
@@ -132,12 +117,12 @@ impl<A: Addresses> Coordinator<A> {
             PlacementSpec::Replicas(_) => &self.labels.replicas,
             _ => &self.labels.tasks,
         };
-        let details = DecisionDetails::of(&fabric, policy, spec.kept(), &hosts, &decision);
-        self.decided(ask, caller, lasts, details, entries, callers)
+        let details = DecisionDetails::of(&fabric, policy, spec.kept(), &decision.choice, &decision);
+        self.record(ask, caller, lasts, details, entries, callers);
     }
 
-    /// Stores a decision in memory and replies to all callers of its request. Returns entries to release.
-    pub(super) fn decided(
+    /// Records a decision and replies to all callers of its request.
+    pub(super) fn record(
         &mut self,
         id: DecisionId,
         caller: Option<Caller>,
@@ -145,7 +130,7 @@ impl<A: Addresses> Coordinator<A> {
         details: DecisionDetails,
         entries: Vec<EntryId>,
         callers: Vec<PlaceTo<A>>,
-    ) -> Vec<ExpiredEntries> {
+    ) {
         caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Decided(id)));
         let held = self.stored_entries(&entries);
         let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
@@ -156,17 +141,18 @@ impl<A: Addresses> Coordinator<A> {
             let placed = Placed { record: record.clone(), repeated: before > 0 };
             self.reply_to_place(to, Ok(DecisionLookup::InMemory(placed)));
         }
-        self.keep(record)
+        self.keep(record);
     }
 
-    /// Stores a decision in memory. Returns entries to release, if their limit is exceeded.
-    pub(super) fn keep(&mut self, record: Arc<DecisionRecord>) -> Vec<ExpiredEntries> {
+    /// Stores a decision in memory. Beyond the limits, entries of an earlier decision are released by the next
+    /// [`Coordinator::release_leaving`].
+    pub(super) fn keep(&mut self, record: Arc<DecisionRecord>) {
         self.expiries.extend(record.expires.map(|at| (at, record.id)));
         if record.released.is_none() {
             self.count(&record, 1);
             self.promises.begin(&record);
         }
-        let Some(leaving) = self.records.keep(record) else { return Vec::new() };
+        let Some(leaving) = self.records.keep(record) else { return };
         if leaving.released.is_none() {
             self.count(&leaving, -1);
         }
@@ -174,7 +160,7 @@ impl<A: Addresses> Coordinator<A> {
             self.expiries.remove(&(at, leaving.id));
         }
         let over = ExpiredEntries { id: leaving.id, entries: leaving.entries.clone() };
-        self.evicted.hold(self.began(leaving.at), over).into_iter().collect()
+        self.leaving.extend(self.evicted.hold(self.began(leaving.at), over));
     }
 
     /// Ends a decision and releases its entries. A decision that has already ended does not change.
@@ -223,11 +209,24 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Releases the entries of decisions whose end was not reported.
-    pub(super) fn leave(&mut self, over: Vec<ExpiredEntries>) {
-        for ExpiredEntries { id, entries } in over {
+    /// Releases the entries of decisions that left memory without a reported end.
+    pub(super) fn release_leaving(&mut self) {
+        for ExpiredEntries { id, entries } in std::mem::take(&mut self.leaving) {
             self.changes.push(Change::Ended { id, released: None });
             self.tell(Input::Release(&entries));
         }
+    }
+}
+
+impl<A: Addresses> Waiting<A> {
+    /// Checks that another caller may wait for this request.
+    fn may_join(&mut self, placement: &Placement) -> Result<(), PlaceError> {
+        let kind = self.placement.spec.kind();
+        if kind != placement.spec.kind() {
+            let reused = placement.caller.clone().map(|caller| PlaceError::KeyReused(caller, kind));
+            return Err(reused.unwrap_or(PlaceError::Busy));
+        }
+        self.callers.retain(A::is_open);
+        if self.callers.len() >= CALLERS { Err(PlaceError::Busy) } else { Ok(()) }
     }
 }

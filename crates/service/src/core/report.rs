@@ -51,7 +51,8 @@ impl<A: Addresses> Coordinator<A> {
             if samples.is_empty() {
                 return 0;
             }
-            let discarded = self.tell(Input::Report(samples));
+            let discarded = self.engine.report(self.now, samples, &mut self.outputs);
+            self.carry_out();
             skipped.stale += discarded.stale;
             skipped.down += discarded.down;
             samples.len() as u64 - discarded.total()

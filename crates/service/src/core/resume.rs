@@ -70,8 +70,8 @@ impl<A: Addresses> Coordinator<A> {
             }
             _ => {}
         }
-        let over = self.keep(Arc::new(record));
-        self.leave(over);
+        self.keep(Arc::new(record));
+        self.release_leaving();
         Ok(())
     }
 

@@ -81,7 +81,7 @@ impl<A: Addresses> Coordinator<A> {
             let window = (until.since(interval), until);
             if window.0 < window.1 {
                 let sample = Sample { resource, window: (Nanos(window.0.0), until), load, guaranteed: None };
-                self.engine.handle(self.now, Input::Report(&[sample]), &mut outputs);
+                self.engine.report(self.now, &[sample], &mut outputs);
             }
         }
     }

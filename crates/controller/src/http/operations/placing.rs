@@ -39,7 +39,7 @@ pub(super) const SUBJECT: Subject = Subject {
                 (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
                 (201, "The decision.", Json(of::<decisions::Decision>)),
             ],
-            handler: || post(place::replicas),
+            handler: || post(place::place::<place::ReplicasBody>),
         },
         Operation {
             method: Method::POST,
@@ -52,7 +52,7 @@ pub(super) const SUBJECT: Subject = Subject {
                 (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
                 (201, "The decision.", Json(of::<decisions::Decision>)),
             ],
-            handler: || post(place::tasks),
+            handler: || post(place::place::<place::TasksBody>),
         },
         Operation {
             method: Method::POST,
@@ -65,7 +65,7 @@ pub(super) const SUBJECT: Subject = Subject {
                 (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
                 (201, "The decision.", Json(of::<decisions::Decision>)),
             ],
-            handler: || post(place::volume),
+            handler: || post(place::place::<place::VolumesBody>),
         },
         Operation {
             method: Method::POST,
@@ -88,7 +88,7 @@ pub(super) const SUBJECT: Subject = Subject {
                 (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
                 (201, "The decision.", Json(of::<decisions::Decision>)),
             ],
-            handler: || post(place::workload),
+            handler: || post(place::place::<place::WorkloadBody>),
         },
         Operation {
             method: Method::GET,

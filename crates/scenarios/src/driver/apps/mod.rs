@@ -249,22 +249,15 @@ impl<'a> Driver<'a> {
         self.call(now, |engine, at, out| engine.handle(at, input, out));
     }
 
-    /// Runs an operation of the engine and carries out its outputs. Returns its result.
+    /// Runs an operation of the engine. Its outputs are dropped: the ledger advances with the engine's next input, and
+    /// apps move only on request.
     fn call<T>(&mut self, now: f64, operation: impl FnOnce(&mut Engine, Nanos, &mut Vec<Output>) -> T) -> T {
-        let mut outputs = Vec::new();
-        let result = operation(&mut self.engine, Nanos::from_secs_f64(now), &mut outputs);
-        for output in outputs {
-            match output {
-                Output::Discarded(discarded) => self.record.discarded += discarded.total(),
-                // The ledger advances with the engine's next input, and apps move only on request.
-                Output::ReplicasPlaced(..) | Output::WakeAt(_) | Output::MovesAdvised(_) => {}
-            }
-        }
-        result
+        operation(&mut self.engine, Nanos::from_secs_f64(now), &mut Vec::new())
     }
 
     fn report(&mut self, now: f64, samples: &[Sample], own: &[f64]) {
-        self.tell(now, Input::Report(samples));
+        let discarded = self.call(now, |engine, at, out| engine.report(at, samples, out));
+        self.record.discarded += discarded.total();
         self.see_others(now, samples, own);
         self.reported = true;
     }

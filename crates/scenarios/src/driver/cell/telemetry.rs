@@ -53,10 +53,9 @@ impl Driver<'_> {
             racks.iter().for_each(|&rack| self.running.news_of(rack, &self.loads, &mut news));
             self.tell_all(now, &news);
         }
-        self.tell(now, Input::Report(samples));
+        self.record.discarded += self.engine.report(now, samples, &mut self.outputs).total();
         for output in std::mem::take(&mut self.outputs) {
             match output {
-                Output::Discarded(discarded) => self.record.discarded += discarded.total(),
                 Output::MovesAdvised(advice) => advice.into_iter().for_each(|one| self.relocate(now, one)),
                 Output::ReplicasPlaced(..) | Output::WakeAt(_) => {}
             }

@@ -196,7 +196,7 @@ impl<'a> Driver<'a> {
             while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= clock) {
                 match entry.remove() {
                     Pending::Event(event) => self.apply_event(now, event)?,
-                    Pending::Samples(samples) => self.tell(now, Input::Report(&samples)),
+                    Pending::Samples(samples) => self.report(now, &samples),
                     Pending::Retry(block) => self.asks.push(block),
                 }
             }
@@ -257,6 +257,11 @@ impl<'a> Driver<'a> {
         self.engine.handle(Nanos::from_secs_f64(now), input, &mut self.outputs);
     }
 
+    fn report(&mut self, now: f64, samples: &[Sample]) {
+        let discarded = self.engine.report(Nanos::from_secs_f64(now), samples, &mut self.outputs);
+        self.record.discarded += discarded.total();
+    }
+
     /// Sends pending requests and carries out the engine's outputs, until neither has more.
     fn carry_out(&mut self, now: f64) -> Result<(), RunError> {
         while !self.outputs.is_empty() || !self.asks.is_empty() {
@@ -266,9 +271,6 @@ impl<'a> Driver<'a> {
             for output in std::mem::take(&mut self.outputs) {
                 match output {
                     Output::WakeAt(at) => self.wake = Some(at),
-                    Output::Discarded(discarded) => {
-                        self.record.discarded += discarded.total();
-                    }
                     Output::ReplicasPlaced(block, answer) => match answer {
                         Ok(placed) => {
                             let decision = placed.decision;
@@ -294,7 +296,7 @@ impl<'a> Driver<'a> {
         });
         for (arrives, samples) in sent {
             if arrives <= tick {
-                self.tell(now, Input::Report(&samples));
+                self.report(now, &samples);
             } else {
                 self.at(arrives, Pending::Samples(samples));
             }

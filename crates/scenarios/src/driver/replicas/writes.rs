@@ -1,7 +1,7 @@
 //! Blocks: requested one after another, written along the chain that the engine chose, and requested again if a host of
 //! the chain fails.
 
-use leeward_engine::Input;
+use leeward_engine::{Input, Output};
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
 use leeward_fluid::Finished;
 use leeward_ledger::EntryId;
@@ -68,7 +68,12 @@ impl Driver<'_> {
                 ..Constraints::default()
             },
         };
-        self.tell(now, Input::PlaceReplicas(u64::from(block), request));
+        let (at, next) = (Nanos::from_secs_f64(now), self.outputs.len());
+        let answer = self.engine.place_replicas(at, u64::from(block), request, &mut self.outputs);
+        if let Some(answer) = answer {
+            // The answer precedes the answers of batches that are due.
+            self.outputs.insert(next, Output::ReplicasPlaced(u64::from(block), answer));
+        }
     }
 
     /// Requests a block again after the next report.
