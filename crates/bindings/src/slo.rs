@@ -94,10 +94,10 @@ impl SloWorkloads {
 
     /// Decides whether the workloads of another file can be admitted besides the present ones.
     fn admit(&self, py: Python<'_>, arriving: String, method: &str) -> PyResult<Py<PyAny>> {
-        let wrong = |message: String| PyInputError(InputError::new("method", message));
-        let spec: PolicySpec = method.parse().map_err(wrong)?;
+        let invalid = |message: String| PyInputError(InputError::new("method", message));
+        let spec: PolicySpec = method.parse().map_err(invalid)?;
         let by =
-            self.inner.admission(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
+            self.inner.admission(&spec.name, &spec.settings).map_err(|error| invalid(error.to_string()))?;
         let (others, admitted) = py
             .detach(|| {
                 let files = beside(&arriving, self.data.clone());
@@ -180,9 +180,9 @@ impl SloWorkloads {
     ) -> PyResult<Vec<Option<Result<Latency, Unbounded>>>> {
         let Some((method, settings)) = by else { return Ok(vec![None; system.promises.len()]) };
         py.detach(|| {
-            let wrong =
+            let invalid =
                 |error: &dyn std::fmt::Display| PyInputError(InputError::new(&self.inner.path, error));
-            let mut bounds = Bounds::new(system, settings).map_err(|error| wrong(&error))?;
+            let mut bounds = Bounds::new(system, settings).map_err(|error| invalid(&error))?;
             let one = |promise| -> PyResult<_> {
                 Python::attach(|py| py.check_signals())?;
                 Ok(Some(bounds.bound(promise, method)))

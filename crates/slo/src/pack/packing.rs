@@ -315,25 +315,25 @@ impl Packing {
     /// The workload with the margin and with few buckets, and the largest relative increase of a curve by
     /// pruning.
     pub(super) fn prepare(&self, workload: &Workload) -> Result<(Arc<Workload>, f64), Why> {
-        let wrong = |why: String| Err(Why::Wrong(why));
+        let invalid = |why: String| Err(Why::Wrong(why));
         let Some(slo) = workload.slo else { return Err(Why::BestEffort) };
         if !slo.latency.is_finite() || slo.latency <= 0.0 {
-            return wrong(format!("its SLO of {} s is not above 0", format_number(slo.latency)));
+            return invalid(format!("its SLO of {} s is not above 0", format_number(slo.latency)));
         }
         if workload.demands.is_empty() {
-            return wrong("it demands nothing at any stage".to_owned());
+            return invalid("it demands nothing at any stage".to_owned());
         }
         for demand in &workload.demands {
             let (stage, largest, burst) = (demand.stage, demand.largest, demand.arrivals.burst());
             if !(0.0..=burst).contains(&largest) {
-                return wrong(format!(
+                return invalid(format!(
                     "its largest request at {stage} is {}: expected 0 to its burst, {}",
                     format_number(largest),
                     format_number(burst)
                 ));
             }
             if !demand.unloaded.is_finite() || demand.unloaded < 0.0 {
-                return wrong(format!(
+                return invalid(format!(
                     "its profiled tail at {stage} is {} s: expected from 0",
                     demand.unloaded
                 ));

@@ -272,8 +272,8 @@ fn the_output_of_the_curve_and_model_commands_is_valid_input() {
         r#"[{"stage": "storage", "step_s": 0, "states": [], "transitions": []}]"#,
     )
     .unwrap();
-    let wrong = read("model: m.json").unwrap_err().to_string();
-    assert!(wrong.contains("m.json: [0].states: step of 0 s: must be positive and finite"), "{wrong}");
+    let error = read("model: m.json").unwrap_err().to_string();
+    assert!(error.contains("m.json: [0].states: step of 0 s: must be positive and finite"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -588,8 +588,8 @@ fn a_refused_workload_gets_no_promise_or_best_effort() {
     }
     let unknown = there.admission("first", "").err().unwrap().to_string();
     assert!(unknown.contains("unknown policy `first` for admission"), "{unknown}");
-    let wrong = there.admission("dnc", "{serch: false}").err().unwrap().to_string();
-    assert!(wrong.contains("serch: unknown field"), "{wrong}");
+    let error = there.admission("dnc", "{serch: false}").err().unwrap().to_string();
+    assert!(error.contains("serch: unknown field"), "{error}");
 }
 
 /// States of all kinds.

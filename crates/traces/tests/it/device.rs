@@ -35,7 +35,7 @@ fn device(text: &str) -> Device {
     Device::from_text("d.json", text).unwrap()
 }
 
-fn wrong(text: &str) -> String {
+fn error_of(text: &str) -> String {
     Device::from_text("d.json", text).expect_err(text).to_string()
 }
 
@@ -181,7 +181,7 @@ fn each_mistake_in_a_device_file_is_reported_with_its_place() {
         (unloaded(&format!("{row},{}", row.replace("99, seconds: 1", "99.9, seconds: 0.5"))), "d.json:2:68: unloaded[1].seconds: 0.5 s at a percentile of 99.9, but 1 s at 99"),
     ];
     for (text, expected) in table {
-        assert_eq!(wrong(&text), expected);
+        assert_eq!(error_of(&text), expected);
     }
 }
 

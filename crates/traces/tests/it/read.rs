@@ -16,7 +16,7 @@ fn read(text: &str) -> Result<Vec<Request>, InputError> {
     read_with(text, &ReadSettings::default())
 }
 
-fn wrong(text: &str) -> String {
+fn error_of(text: &str) -> String {
     read(text).expect_err(text).to_string()
 }
 
@@ -199,13 +199,13 @@ fn each_mistake_is_reported_with_its_line_its_field_and_the_expected_value() {
         ),
     ];
     for (text, expected) in table {
-        assert_eq!(wrong(text), expected);
+        assert_eq!(error_of(text), expected);
     }
 }
 
 #[test]
 fn an_unknown_dialect_is_rejected_with_a_list_of_all() {
-    let said = wrong("time;bytes\n1;2\n");
+    let said = error_of("time;bytes\n1;2\n");
     assert!(said.starts_with("t.csv:1: dialect: `time;bytes`: a line of no known dialect; expected one of "));
     for dialect in Dialect::ALL {
         assert!(said.contains(&format!("{dialect} (")), "{said}");
