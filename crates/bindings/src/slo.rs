@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_scenarios::scenario::PolicySpec;
 use leeward_slo::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
-use leeward_slo::file::{Came, Entry, Order, Placed, Workloads};
+use leeward_slo::file::{Came, Entry, Order, PlacedSystem, Workloads};
 use leeward_slo::priorities::{by_slo, merge, priority_meister};
 use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
@@ -21,7 +21,7 @@ use crate::traces::open_text;
 #[pyclass(frozen, module = "leeward")]
 pub struct SloWorkloads {
     inner: Workloads,
-    placed: Placed,
+    placed: PlacedSystem,
     cluster: leeward_fabric::Cluster,
     data: Option<PathBuf>,
 }

@@ -103,7 +103,7 @@ pub struct Traced {
 
 /// The system of a file.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct PlacedSystem {
     /// Queues and promises, in the order of the workloads.
     pub system: System,
     /// True if the file sets the priorities.
@@ -181,7 +181,7 @@ impl Workloads {
     /// # Errors
     /// [`InputError`] for a workload without a server, without a path, or with an SLO below its unloaded
     /// latency.
-    pub fn system(&self, cluster: &Cluster) -> Result<Placed, InputError> {
+    pub fn system(&self, cluster: &Cluster) -> Result<PlacedSystem, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, Vec::new());
         let mut promises = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
@@ -196,7 +196,7 @@ impl Workloads {
             merged = merge(&mut system, self.levels);
         }
         Bounds::new(&system, self.bounds).map_err(|error| InputError::new(&self.path, error))?;
-        Ok(Placed { system, given, merged })
+        Ok(PlacedSystem { system, given, merged })
     }
 
     /// Workloads as arrivals at a system. Adds missing queues to the system.
