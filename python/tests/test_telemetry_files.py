@@ -224,7 +224,7 @@ def test_ports_without_speeds_share_the_capacity_of_the_cluster_file(tmp_path: P
         ("t_s,link\n1,2\n", "no readings, such as `load_bps`"),
         ("link,load_bps\na,2\n", "no column of times"),
         ("t_s,load_bps\n1,2\n", "no `link`"),
-        ("t_s,link,load_bps,LINK\n", "there twice"),
+        ("t_s,link,load_bps,LINK\n", "given twice"),
         ("t_s,link,load_bps\n", "no readings"),
         (f"t_s,link,load_bps\n{T},r9:uplink,1\n", "none of 1 series is a link"),
         (f"t_s,link,load_bps\n{T},r0:uplink,1\n", "no series has two readings"),

@@ -122,7 +122,7 @@ impl Scenario {
             return Err(invalid("expected at least one policy and one seed".into()).into());
         }
         if let Some(twice) = (1..specs.len()).find(|&at| specs[..at].contains(&specs[at])) {
-            return Err(invalid(format!("`{}` is there twice", specs[twice].label)).into());
+            return Err(invalid(format!("`{}` is given twice", specs[twice].label)).into());
         }
         let task = |seed| specs.iter().map(move |policy| Task { policy: policy.clone(), seed });
         let tasks: Vec<Task> = seeds.into_iter().flat_map(task).collect();

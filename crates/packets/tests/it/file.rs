@@ -300,17 +300,20 @@ fn errors_in_a_file_name_the_field() {
         ),
         ("network: {limits: [{host: [0, 1], rate: 0bps}]}\n", "network.limits: rate: 0bps: must be above 0"),
         ("trains: [{from: [0, 0], to: [8, 0]}]\n", "trains[0]: to: r8h0: must be an existing host"),
-        ("trains: [{from: [0, 0], to: [0, 0]}]\n", "trains[0]: to: r0h0: must be another host than sends"),
+        (
+            "trains: [{from: [0, 0], to: [0, 0]}]\n",
+            "trains[0]: to: r0h0: must be another host than the sender",
+        ),
         ("trains: [{from: [0, 0], to: [0, 1], bursts: 0}]\n", "trains[0]: bursts: 0: must be above 0"),
-        ("trains: [{from: [0, 0], to: [0, 1], packets: 1}]\n", "trains[0]: packets: 1: must be 2 at least"),
-        ("trains: [{from: [0, 0], to: [0, 1], payload: 65508}]\n", "payload: 65508: must be 1 to 65507"),
+        ("trains: [{from: [0, 0], to: [0, 1], packets: 1}]\n", "trains[0]: packets: 1: must be at least 2"),
+        ("trains: [{from: [0, 0], to: [0, 1], payload: 65508}]\n", "payload: 65508: must be from 1 to 65507"),
         (
             "trains: [{from: [0, 0], to: [0, 1], bursts: 1000000}]\n",
-            "packets: 200000000: must be 20 million in all at most",
+            "packets: 200000000: must be at most 20 million in all",
         ),
         (
             "trains: [{from: [0, 0], to: [0, 1], bursts: 99999}, {from: [0, 0], to: [0, 1]}]\n",
-            "trains[1]: packets: 20001800: must be 20 million in all at most",
+            "trains[1]: packets: 20001800: must be at most 20 million in all",
         ),
         ("scheduler: {name: sunday}\n", "scheduler.name: unknown scheduler `sunday`"),
         ("scheduler: {name: solstice}\n", "scheduler.demand: `solstice` computes schedules from demand"),
@@ -448,7 +451,7 @@ fn errors_in_a_file_name_the_field() {
         ("{collective: {kind: tree, bytes: 1MB, parts: 0}}", "parts: 0: must be above 0"),
         (
             "{collective: {kind: tree, bytes: 9000000TB, parts: 1152921504606846976}}",
-            "workload.collective: rounds: 18446744073709551615 pieces in all: must be 20 million",
+            "workload.collective: rounds: 18446744073709551615 pieces in all: must be at most 20 million",
         ),
         (
             "{collective: {kind: star, bytes: 1MB}}",

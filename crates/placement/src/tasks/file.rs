@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
             for (from, to) in senders.flat_map(|from| receivers.clone().map(move |to| (from, to))) {
                 if from != to && bytes.insert((from, to), amount.0).is_some() {
                     let [from, to] = [from, to].map(|task| &self.names[task as usize]);
-                    return Err(invalid("to", format!("what {from} sends to {to} is there twice")));
+                    return Err(invalid("to", format!("the transfer from {from} to {to} is given twice")));
                 }
                 total += amount.0 as f64;
             }

@@ -194,7 +194,7 @@ impl Scenario {
                     return invalid(message.to_string());
                 }
                 if policies[..i].iter().any(|other| other.label == policy.label) {
-                    return invalid(format!("`{}` is there twice", policy.label));
+                    return invalid(format!("`{}` is given twice", policy.label));
                 }
             }
         }

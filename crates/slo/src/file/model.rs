@@ -282,7 +282,7 @@ pub(super) fn read_curves(path: &str) -> Result<ToldCurves, InputError> {
 fn once(path: &str, told: Vec<Told>) -> Result<Vec<Told>, InputError> {
     for (at, of) in told.iter().enumerate() {
         if told[..at].iter().any(|before| before.stage == of.stage) {
-            return Err(InputError::new(path, format!("{} is there twice", of.stage)));
+            return Err(InputError::new(path, format!("{} is given twice", of.stage)));
         }
     }
     Ok(told)
