@@ -1,12 +1,12 @@
 //! Output of the demo, and its absence without `--demo`.
 
-use crate::support::{Server, agent, frozen, service};
+use crate::support::{Server, agent, frozen_clock, service};
 use serde_json::{Value, json};
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
 fn server(demo: bool) -> Server {
-    let mut service = service(CLUSTER, "", frozen());
+    let mut service = service(CLUSTER, "", frozen_clock());
     service.demo = demo;
     Server::start(service)
 }
