@@ -10,6 +10,7 @@ use leeward_controller::ProbeSettings;
 use leeward_probe::Limits;
 use leeward_probe::control::{Listener, Secret, Stop};
 use leeward_records::Clock;
+use leeward_testing::rows::{check_rows, equal};
 use serde_json::{Value, json};
 
 const MESH: &str = "{shape: pipe, hosts: 3, pair: 1Mbps, cpus: 4}";
@@ -220,7 +221,7 @@ fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
     {
         assert_eq!((wrong.0, wrong.1["field"].as_str()), (422, Some(field)), "{wrong:?}");
     }
-    for (body, field) in [
+    let invalid = [
         (json!({ "kind": "path", "hosts": ["h0", "h1"] }), "hosts[1]"),
         (json!({ "kind": "path", "hosts": ["h0", "127.0.0.1"] }), "hosts[1]"),
         (json!({ "kind": "path", "hosts": ["h0", "h0"] }), "hosts[1]"),
@@ -230,10 +231,12 @@ fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
         (json!({ "kind": "mesh", "hosts": ["h0", "h1"], "name": "a: b" }), "name"),
         (json!({ "kind": "bottlenecks", "hosts": ["h0", "h1", "h2"], "duration": "2min" }), "duration"),
         (json!({ "kind": "bottlenecks", "hosts": ["h0", "h1", "h2"], "duration": "1s" }), "duration"),
-    ] {
+    ];
+    check_rows(invalid, |(body, field)| {
         let (status, _, problem) = server.post("/v1/probes", &body);
-        assert_eq!((status, problem["field"].as_str()), (422, Some(field)), "{body}: {problem}");
-    }
+        equal(&(status, problem["field"].as_str()), &(422_u16, Some(field)))
+            .map_err(|failure| format!("{body}: {failure}"))
+    });
     for (train, field, detail) in [
         (json!({ "packets": 1 }), "train.packets", "1: expected a whole number from 2 to 10000"),
         (json!({ "gap": "1500ms" }), "train.gap", "1.5 s: expected at most 1 s"),

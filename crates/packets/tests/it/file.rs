@@ -3,6 +3,7 @@
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 use leeward_packets::{FlowRecord, Outcome, Scenario, ScenarioError, Settings};
+use leeward_testing::rows::{check_rows, contains};
 use proptest::prelude::*;
 
 const LONG: &str = "workload: {long: {from: 0, to: 1}}\nhorizon: 10ms\n";
@@ -416,12 +417,19 @@ fn errors_in_a_file_name_the_field() {
         ),
         ("sample: {every: 1ns, pairs: [[0, 1], [1, 2], [2, 3]]}\n", "sample.every: 30000000 samples"),
     ];
-    let problem =
-        |text: &str| Scenario::from_text("rdcn.yaml", text).err().expect("a wrong file").to_string();
-    for (extra, expected) in table {
-        let problem = problem(&format!("{LONG}{extra}"));
-        assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{extra}: {problem}");
-    }
+    let problem = |text: &str| {
+        let scenario = Scenario::from_text("rdcn.yaml", text);
+        scenario.err().map_or_else(|| "no error".to_owned(), |error| error.to_string())
+    };
+    let check = |text: &str, expected: &str| {
+        let problem = problem(text);
+        if problem.starts_with("rdcn.yaml") {
+            contains(&problem, expected)
+        } else {
+            Err(format!("{problem:?}, expected the name of the file first"))
+        }
+    };
+    check_rows(table, |(extra, expected)| check(&format!("{LONG}{extra}"), expected));
     let workloads = [
         (
             "{long: {from: 0, to: 0}}",
@@ -464,10 +472,9 @@ fn errors_in_a_file_name_the_field() {
             "workload: `long` and `collective`: expected one of them",
         ),
     ];
-    for (workload, expected) in workloads {
-        let problem = problem(&format!("workload: {workload}\nhorizon: 2s\n"));
-        assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{workload}: {problem}");
-    }
+    check_rows(workloads, |(workload, expected)| {
+        check(&format!("workload: {workload}\nhorizon: 2s\n"), expected)
+    });
     assert!(problem("workload: {long: {from: 0, to: 1}}\n").contains("horizon"));
     assert!(problem("horizon: 1s\n").contains("workload: none, and no `trains`: expected one of them"));
     assert!(

@@ -9,6 +9,7 @@ use leeward_fabric::Cluster;
 use leeward_fabric::input::{Files, InputError, Text, read_yaml};
 use leeward_slo::bound::{Method, bounds};
 use leeward_slo::file::{Congestion, ModelRecord, Workloads};
+use leeward_testing::rows::{check_rows, contains};
 use leeward_traces::Stage;
 use proptest::prelude::*;
 
@@ -437,10 +438,14 @@ fn each_mistake_is_one_line_with_its_place() {
         (one(&format!("{GOOD}, colour: red")), "workloads[0].colour: unknown field"),
         (String::new(), "w.yaml: the file is empty"),
     ];
-    for (text, expected) in cases {
+    check_rows(cases, |(text, expected)| {
         let found = said(&text);
-        assert!(found.contains(expected) && !found.contains('\n'), "{text}\n{found}\nexpected: {expected}");
-    }
+        if found.contains('\n') {
+            Err(format!("{found:?}, expected one line"))
+        } else {
+            contains(&found, expected)
+        }
+    });
     let without = CLUSTER.replace("devices", "#");
     let found = said_on(&without, &one(GOOD));
     assert!(

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, Text};
+use leeward_testing::rows::{check_rows, equal};
 use leeward_traces::read::{Dialect, Event, ReadSettings, Requests};
 use leeward_traces::{Kind, Request};
 use proptest::prelude::*;
@@ -17,7 +18,7 @@ fn read(text: &str) -> Result<Vec<Request>, InputError> {
 }
 
 fn error_of(text: &str) -> String {
-    read(text).expect_err(text).to_string()
+    read(text).map_or_else(|error| error.to_string(), |_| "no error".to_owned())
 }
 
 fn request(at: u64, kind: Kind, size: u64, offset: Option<u64>) -> Request {
@@ -198,9 +199,7 @@ fn each_mistake_is_reported_with_its_line_its_field_and_the_expected_value() {
             "t.csv:1: operation: `X`: unknown type of request; expected R or W among its letters",
         ),
     ];
-    for (text, expected) in table {
-        assert_eq!(error_of(text), expected);
-    }
+    check_rows(table, |(text, expected)| equal(&error_of(text), expected));
 }
 
 #[test]
