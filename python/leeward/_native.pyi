@@ -25,6 +25,9 @@ __all__ = [
     "check_service",
     "check_slo",
     "circuit_schedulers",
+    "draw_links",
+    "draw_visits",
+    "draw_workloads",
     "evaluate_circuits",
     "file_text",
     "migrate",
@@ -47,6 +50,7 @@ __all__ = [
     "probe_recognised",
     "probe_stability",
     "probe_steady",
+    "published_workloads",
     "rate_text",
     "read_capture",
     "read_days",
@@ -58,12 +62,8 @@ __all__ = [
     "seconds",
     "serve",
     "simulate_apps",
+    "simulate_contention",
     "simulate_flows",
-    "study_contend",
-    "study_described",
-    "study_draws",
-    "study_links",
-    "study_visits",
 ]
 __version__: str
 
@@ -780,16 +780,18 @@ class Study:
     def peaks(self, draws: list[tuple[int, float, float]], part: str, window_s: float) -> dict[str, Any]:
         """Peaks and means of draws over windows: of each draw (`each`), and of all draws together (`all`)."""
 
-def study_draws(seed: int, count: int, from_: list[tuple[int, float]], /) -> list[tuple[int, float, float]]:
+def draw_workloads(
+    seed: int, count: int, from_: list[tuple[int, float]], /
+) -> list[tuple[int, float, float]]:
     """A number of workloads, each one of some (trace, SLO) with replacement and a random start."""
 
-def study_links(seed: int, count: int, clients: int, servers: int) -> list[tuple[int, int]]:
+def draw_links(seed: int, count: int, clients: int, servers: int) -> list[tuple[int, int]]:
     """A client and a server for each of some workloads."""
 
-def study_visits(seed: int, count: int, stay: float) -> list[tuple[int, bool]]:
+def draw_visits(seed: int, count: int, stay: float) -> list[tuple[int, bool]]:
     """Arrivals and departures in order: the workload, and whether it arrives."""
 
-def study_described() -> dict[str, dict[str, Any]]:
+def published_workloads() -> dict[str, dict[str, Any]]:
     """The open-loop workloads of SLO table 3.1, by their letters.
 
     Each has `storage_load` (share of the disk; None for one in memory), `network_load` (share of the network)
@@ -797,7 +799,7 @@ def study_described() -> dict[str, dict[str, Any]]:
     exceeds the capacity.
     """
 
-def study_contend(seed: int, asked: str) -> dict[str, list[dict[str, Any]]]:
+def simulate_contention(seed: int, asked: str) -> dict[str, list[dict[str, Any]]]:
     """Results of workloads, drawn by load and burstiness, under each requested scheduler.
 
     Raises:

@@ -76,7 +76,7 @@ class Head:
         seen: set[str] = set()
         for column in self.columns:
             if column.lower() in seen:
-                raise InputError(str(self.path), 1, None, column[:80], "this column is there twice")
+                raise InputError(str(self.path), 1, None, column[:80], "this column is given twice")
             seen.add(column.lower())
 
     def check_type(self, column: str, *kinds: Kind) -> None:

@@ -41,7 +41,7 @@ def pcap(packets: Sequence[Packet]) -> bytes:
 
 
 @pytest.fixture
-def captured(tmp_path: Path) -> Path:
+def capture_file(tmp_path: Path) -> Path:
     path = tmp_path / "two.pcap"
     path.write_bytes(
         pcap([(START, "10.0.0.1", "10.0.1.1", 1000), (START + 7200, "10.0.1.1", "10.0.0.1", 60)])
@@ -72,8 +72,10 @@ def test_a_matrix_has_the_bytes_of_all_packets(sent: list[Packet], interval: str
     assert result.total()["bytes"].to_pylist() == sorted(result.total()["bytes"].to_pylist(), reverse=True)
 
 
-def test_the_predictor_reads_the_written_matrix_unchanged(run: Run, captured: Path, tmp_path: Path) -> None:
-    result = capture(captured).series()
+def test_the_predictor_reads_the_written_matrix_unchanged(
+    run: Run, capture_file: Path, tmp_path: Path
+) -> None:
+    result = capture(capture_file).series()
     for name in ("m.csv", "m.parquet", "m.npy"):
         done = run("matrix", "capture", "two.pcap", "--out", name)
         assert (done.returncode, f"wrote {name}" in done.stderr) == (0, True), done.stderr
@@ -85,7 +87,7 @@ def test_the_predictor_reads_the_written_matrix_unchanged(run: Run, captured: Pa
     assert json.loads(done.stdout)["intervals"] == 3
 
 
-def test_the_total_matrix_is_accepted_by_place_tasks(run: Run, captured: Path, tmp_path: Path) -> None:
+def test_the_total_matrix_is_accepted_by_place_tasks(run: Run, capture_file: Path, tmp_path: Path) -> None:
     names = "10.0.1.1,10.0.0.1,10.9.9.9"
     for name in ("m.npy", "m.csv"):
         assert (
@@ -151,10 +153,10 @@ def test_sflow_counter_samples_are_written_as_telemetry(run: Run, tmp_path: Path
     }
 
 
-def test_the_table_and_the_json_list_discarded_packets(run: Run, captured: Path, tmp_path: Path) -> None:
+def test_the_table_and_the_json_list_discarded_packets(run: Run, capture_file: Path, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("10.0.0.1 a\n10.0.1.1 b\n")
-    whole = captured.read_bytes()
-    captured.write_bytes(whole + pcap([(START, "10.0.0.1", "10.7.7.7", 500)])[24:] + b"cut")
+    whole = capture_file.read_bytes()
+    capture_file.write_bytes(whole + pcap([(START, "10.0.0.1", "10.7.7.7", 500)])[24:] + b"cut")
     done = run("matrix", "capture", "two.pcap", "--map", "hosts")
     assert done.returncode == 0
     assert [line.split() for line in done.stdout.splitlines()] == [
@@ -172,8 +174,8 @@ def test_the_table_and_the_json_list_discarded_packets(run: Run, captured: Path,
     assert document["unknown"] == [{"address": "10.7.7.7", "bytes": 500}]
 
 
-def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, captured: Path) -> None:
-    result = capture(captured, sampling=100).cells.to_pylist()
+def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, capture_file: Path) -> None:
+    result = capture(capture_file, sampling=100).cells.to_pylist()
     assert [row["bytes"] for row in result] == [100_000, 6000]
     assert result[0]["stderr"] == pytest.approx((100 * 99) ** 0.5 * 1000)
     assert "±195.0 %" in run("matrix", "capture", "two.pcap", "--sampling", "100").stdout
@@ -219,7 +221,7 @@ def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, captured
     ],
 )
 def test_invalid_captures_and_options_are_reported_and_leave_no_files(
-    run: Run, captured: Path, tmp_path: Path, arguments: list[str], error: str
+    run: Run, capture_file: Path, tmp_path: Path, arguments: list[str], error: str
 ) -> None:
     (tmp_path / "hosts.csv").write_text("address,host\n10.0.0.1,a\n")
     (tmp_path / "wrong.csv").write_text("address,host\n10.0.0.1,nobody\n")
@@ -232,17 +234,17 @@ def test_invalid_captures_and_options_are_reported_and_leave_no_files(
     assert {*tmp_path.iterdir()} == before
 
 
-def test_compressed_and_several_captures_give_one_matrix(captured: Path, tmp_path: Path) -> None:
+def test_compressed_and_several_captures_give_one_matrix(capture_file: Path, tmp_path: Path) -> None:
     packed = tmp_path / "two.pcap.gz"
-    packed.write_bytes(gzip.compress(captured.read_bytes()))
+    packed.write_bytes(gzip.compress(capture_file.read_bytes()))
     updates: list[int] = []
-    both = capture([captured, packed], progress=updates.append)
+    both = capture([capture_file, packed], progress=updates.append)
     assert both.cells["bytes"].to_pylist() == [2000, 120]
-    assert sum(updates) == 2 * len(captured.read_bytes())
-    assert both.sources["name"].to_pylist() == [str(captured), str(packed)]
+    assert sum(updates) == 2 * len(capture_file.read_bytes())
+    assert both.sources["name"].to_pylist() == [str(capture_file), str(packed)]
 
 
-def test_invalid_arguments_are_named(captured: Path) -> None:
+def test_invalid_arguments_are_named(capture_file: Path) -> None:
     cases: list[dict[str, Any]] = [
         {"ports": [70_000]},
         {"sampling": 0},
@@ -252,6 +254,6 @@ def test_invalid_arguments_are_named(captured: Path) -> None:
     ]
     for arguments in cases:
         with pytest.raises(InputError) as raised:
-            capture(captured, **arguments)
+            capture(capture_file, **arguments)
         assert raised.value.file == next(iter(arguments))
-    assert isinstance(capture(captured).cells, pyarrow.Table)
+    assert isinstance(capture(capture_file).cells, pyarrow.Table)

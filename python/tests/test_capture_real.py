@@ -78,7 +78,7 @@ def run(*command: str) -> None:
 
 
 @contextmanager
-def dumping(namespace: str, interface: str, to: Path, *words: str) -> Iterator[None]:
+def run_tcpdump(namespace: str, interface: str, to: Path, *words: str) -> Iterator[None]:
     """Captures traffic inside the block."""
     command = [
         "ip",
@@ -120,17 +120,17 @@ def settle(path: Path, least: int = 24, seconds: float = 2, most: float = 30) ->
 
 
 @pytest.fixture(scope="module")
-def dumped(ends: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tcpdump_file(ends: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture of what each end sent the other."""
     path = tmp_path_factory.mktemp("dumped") / "cable.pcap"
-    with dumping(ends[0], "cable", path, "-s", "64", "udp port 5000"):
+    with run_tcpdump(ends[0], "cable", path, "-s", "64", "udp port 5000"):
         for namespace, ((_, to), (count, size)) in zip(ends, SENT.items(), strict=True):
             run("ip", "netns", "exec", namespace, sys.executable, "-c", SENDER, to, str(count), str(size))
     return path
 
 
-def test_a_tcpdump_of_a_veth_pair_gives_the_sent_packets_and_bytes(dumped: Path) -> None:
-    result = capture(dumped, interval="12h")
+def test_a_tcpdump_of_a_veth_pair_gives_the_sent_packets_and_bytes(tcpdump_file: Path) -> None:
+    result = capture(tcpdump_file, interval="12h")
     rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in result.total().to_pylist()}
     assert rows == {pair: (count, count * (size + HEADERS)) for pair, (count, size) in SENT.items()}
     assert result.discards.num_rows == 0
@@ -138,13 +138,13 @@ def test_a_tcpdump_of_a_veth_pair_gives_the_sent_packets_and_bytes(dumped: Path)
 
 @pytest.mark.parametrize("version", [5, 9, 10])
 def test_softflowd_exports_give_the_sent_packets_and_bytes(
-    ends: tuple[str, str], dumped: Path, tmp_path: Path, version: int
+    ends: tuple[str, str], tcpdump_file: Path, tmp_path: Path, version: int
 ) -> None:
     need("softflowd")
     path = tmp_path / "exports.pcap"
-    with dumping(ends[0], "lo", path, "udp port 2055"):
+    with run_tcpdump(ends[0], "lo", path, "udp port 2055"):
         collector = ("-n", "127.0.0.1:2055", "-v", str(version))
-        run("ip", "netns", "exec", ends[0], "softflowd", "-d", "-r", str(dumped), *collector)
+        run("ip", "netns", "exec", ends[0], "softflowd", "-d", "-r", str(tcpdump_file), *collector)
     result = capture(path, size="ip", interval="12h", sampling=1)
     rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in result.total().to_pylist()}
     assert rows == {pair: (count, count * (size + 28)) for pair, (count, size) in SENT.items()}

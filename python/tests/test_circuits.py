@@ -106,29 +106,31 @@ def test_an_invalid_demand_is_rejected_with_row_and_column(invalid: object, mess
 
 
 def test_invalid_arguments_are_named() -> None:
-    def says(scheduler: object = "solstice", **network: str) -> str:
+    def error_of(scheduler: object = "solstice", **network: str) -> str:
         with pytest.raises(InputError) as caught:
             circuits.schedule(RING, scheduler, circuits.Network(**network))  # type: ignore[arg-type]
         return str(caught.value)
 
-    assert says(night="2ms") == "night: 2ms: must be shorter than the week of 2ms"
-    assert says(min_day="5ms").startswith("min_day: 5ms: does not fit after a night of 20us in a week of 2ms")
-    assert says(circuit="0bps") == "circuit: 0bps: must be above 0 and at most 100Tbps"
-    assert says(packet="0bps") == "packet: 0bps: must be above 0 and at most 100Tbps"
-    assert says(week="soon").startswith("week: `soon`: not a number")
-    assert says("sunflow").startswith("scheduler: unknown scheduler `sunflow`; there are: solstice,")
-    assert says("opera:uplinks=0") == "scheduler: opera.uplinks: 0: expected 1 to 64"
-    assert says("eclipse:quick=1").startswith("scheduler: eclipse")
+    assert error_of(night="2ms") == "night: 2ms: must be shorter than the week of 2ms"
+    assert error_of(min_day="5ms").startswith(
+        "min_day: 5ms: does not fit after a night of 20us in a week of 2ms"
+    )
+    assert error_of(circuit="0bps") == "circuit: 0bps: must be above 0 and at most 100Tbps"
+    assert error_of(packet="0bps") == "packet: 0bps: must be above 0 and at most 100Tbps"
+    assert error_of(week="soon").startswith("week: `soon`: not a number")
+    assert error_of("sunflow").startswith("scheduler: unknown scheduler `sunflow`; there are: solstice,")
+    assert error_of("opera:uplinks=0") == "scheduler: opera.uplinks: 0: expected 1 to 64"
+    assert error_of("eclipse:quick=1").startswith("scheduler: eclipse")
     twice = [("1ms", [(0, 1)]), ("1ms", [(0, 1), (0, 2)])]
-    assert says(lambda *_: twice) == "days: day 1: source 0 has circuits to 1 and 2: a port has one"
-    assert says(lambda *_: [("1ms", [(0, 1), (2, 2)])]).startswith(
+    assert error_of(lambda *_: twice) == "days: day 1: source 0 has circuits to 1 and 2: a port has one"
+    assert error_of(lambda *_: [("1ms", [(0, 1), (2, 2)])]).startswith(
         "days: day 0: a circuit from rack 2 to itself"
     )
-    assert says(lambda *_: [("0s", [(0, 1)])]) == "days: day 0: a length of 0: must be above 0"
-    assert says("fixed:days=[]") == "scheduler: fixed.days: empty: expected at least one"
-    assert says("fixed:rings=[]") == "scheduler: fixed.rings: empty: expected at least one"
-    assert says(lambda *_: [("long", [])]).startswith("days: day 0: expected a length such as 180us")
-    assert says(lambda *_: [(-1.0, [(0, 1)])]).startswith("days: day 0: expected a length from 0")
+    assert error_of(lambda *_: [("0s", [(0, 1)])]) == "days: day 0: a length of 0: must be above 0"
+    assert error_of("fixed:days=[]") == "scheduler: fixed.days: empty: expected at least one"
+    assert error_of("fixed:rings=[]") == "scheduler: fixed.rings: empty: expected at least one"
+    assert error_of(lambda *_: [("long", [])]).startswith("days: day 0: expected a length such as 180us")
+    assert error_of(lambda *_: [(-1.0, [(0, 1)])]).startswith("days: day 0: expected a length from 0")
 
 
 @pytest.mark.parametrize(
@@ -235,21 +237,27 @@ def test_the_command_measures_days_from_a_file(run: Run, demand: str, tmp_path: 
 
 
 def test_the_command_names_the_invalid_option_or_field(run: Run, demand: str, tmp_path: Path) -> None:
-    def says(*arguments: str) -> str:
+    def error_of(*arguments: str) -> str:
         result = run("circuits", "schedule", *arguments)
         assert (result.returncode, result.stdout) == (2, "")
         return result.stderr.splitlines()[0]
 
-    assert says(demand, "--night", "3ms") == "error: --night: 3ms: must be shorter than the week of 2ms"
-    assert says(demand, "--min-day", "3ms").startswith("error: --min-day: 3ms: does not fit after a night")
-    assert says(demand, "--scheduler", "x").startswith("error: --scheduler: unknown scheduler `x`")
-    assert says(demand, "--picture", "week.png").startswith("error: --picture: `week.png`: expected a name")
-    assert says("none.csv") == "error: none.csv: no such file"
+    assert error_of(demand, "--night", "3ms") == "error: --night: 3ms: must be shorter than the week of 2ms"
+    assert error_of(demand, "--min-day", "3ms").startswith(
+        "error: --min-day: 3ms: does not fit after a night"
+    )
+    assert error_of(demand, "--scheduler", "x").startswith("error: --scheduler: unknown scheduler `x`")
+    assert error_of(demand, "--picture", "week.png").startswith(
+        "error: --picture: `week.png`: expected a name"
+    )
+    assert error_of("none.csv") == "error: none.csv: no such file"
     (tmp_path / "bad.csv").write_text("0,1\n-5,0\n")
-    assert says("bad.csv").startswith("error: bad.csv:2: column 1: `-5`: must not be negative")
+    assert error_of("bad.csv").startswith("error: bad.csv:2: column 1: `-5`: must not be negative")
     (tmp_path / "bad.csv").write_text("0,1\n5,0\n1,2\n")
-    assert says("bad.csv").startswith("error: bad.csv:3: rows: more rows than the 2 columns: not a square")
+    assert error_of("bad.csv").startswith(
+        "error: bad.csv:3: rows: more rows than the 2 columns: not a square"
+    )
     (tmp_path / "bad.csv").write_text("0,1\n5,nan\n")
-    assert says("bad.csv").startswith("error: bad.csv:2: column 2: `nan`: not a finite number")
+    assert error_of("bad.csv").startswith("error: bad.csv:2: column 2: `nan`: not a finite number")
     (tmp_path / "bad.csv").write_text("0,1\n5,7\n")
-    assert says("bad.csv").startswith("error: bad.csv:2: column 2: 7 bytes of a rack for itself")
+    assert error_of("bad.csv").startswith("error: bad.csv:2: column 2: 7 bytes of a rack for itself")

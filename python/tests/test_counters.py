@@ -62,7 +62,7 @@ class Planted:
             self.rows.reverse()
 
 
-def taken(engine: Engine, folder: Any, planted: list[Planted], width: int | None = None) -> Samples:
+def read_samples(engine: Engine, folder: Any, planted: list[Planted], width: int | None = None) -> Samples:
     links = ["r0:uplink", "r1:downlink"]
     name = "ifInOctets" if width == 32 else "rx_octets"
     rows = [(link, *row) for link, one in zip(links, planted, strict=False) for row in one.rows]
@@ -88,7 +88,7 @@ def test_bits_survive_resets_losses_duplicates_and_reordering(
     tmp_path_factory: Any, drawn: list[Steps], start: int
 ) -> None:
     planted = [Planted(one, start, 2**63) for one in drawn]
-    samples = taken(Engine.duckdb(threads=1), tmp_path_factory.mktemp("counters"), planted)
+    samples = read_samples(Engine.duckdb(threads=1), tmp_path_factory.mktemp("counters"), planted)
     actual = every(samples)
     assert sum(row["bits"] for row in actual) == sum(one.bits for one in planted)
     counts = samples.discards.counts
@@ -108,7 +108,7 @@ def test_32_bit_counters_wrap_without_losing_bits(tmp_path_factory: Any, drawn: 
     # At half the speed a restart is seldom taken for going over the top; here there are none.
     once = [(octets, "" if fate == "restart" else fate) for octets, fate in drawn]
     planted = Planted(once, start, 2**32)
-    samples = taken(Engine.duckdb(threads=1), tmp_path_factory.mktemp("narrow"), [planted], 32)
+    samples = read_samples(Engine.duckdb(threads=1), tmp_path_factory.mktemp("narrow"), [planted], 32)
     assert sum(row["bits"] for row in every(samples)) == planted.bits
     assert samples.discards.counts.get("wrap-32", 0) == planted.wraps
 
@@ -117,7 +117,7 @@ def test_a_32_bit_reset_is_distinguished_from_a_wrap_by_the_speed(tmp_path: Any)
     def counts(step_ms: int) -> dict[str, int]:
         planted = Planted([], 0, 2**32)
         planted.rows = [(T + step_ms * at, value) for at, value in enumerate([10**6, 10**6 + 10, 0, 10, 20])]
-        return dict(taken(Engine.duckdb(threads=1), tmp_path, [planted], 32).discards.counts)
+        return dict(read_samples(Engine.duckdb(threads=1), tmp_path, [planted], 32).discards.counts)
 
     # 10 Gbit/s need 3.4 s for 2^32 octets. In ten it may have gone over the top, even twice.
     assert counts(1000) == {"reset": 1}
@@ -132,7 +132,7 @@ def test_gaps_and_jumps_of_a_counter_give_no_samples(tmp_path: Any) -> None:
         (T + STEP * 30, 10**15),
         *((T + STEP * step, 10**15 + step) for step in range(31, 40)),
     ]
-    samples = taken(Engine.duckdb(threads=1), tmp_path, [planted])
+    samples = read_samples(Engine.duckdb(threads=1), tmp_path, [planted])
     assert samples.discards.counts == {"gap": 1, "too-fast": 1}
     # Ten before the gap, nine after it, and nine after the jump.
     assert len(every(samples)) == 10 + 9 + 9
@@ -141,7 +141,7 @@ def test_gaps_and_jumps_of_a_counter_give_no_samples(tmp_path: Any) -> None:
 def test_a_series_that_is_always_too_fast_is_not_discarded(tmp_path: Any) -> None:
     planted = Planted([], 0, 2**63)
     planted.rows = [(T + STEP * step, 10**11 * step) for step in range(40)]
-    samples = taken(Engine.duckdb(threads=1), tmp_path, [planted])
+    samples = read_samples(Engine.duckdb(threads=1), tmp_path, [planted])
     assert not samples.discards.counts
     ppm = samples.engine.arrow(windows(samples).table)["ppm"].to_pylist()
     assert set(ppm) == {8_000_000}
@@ -171,7 +171,8 @@ def test_both_engines_read_the_same_samples_from_counters(spark: Engine, tmp_pat
     narrow = Planted([(number * 10**7 % MOST, "") for number in range(1, 60)], 2**32 - 5, 2**32)
     for given_planted, width in ((planted, None), ([narrow], 32)):
         ours, theirs = (
-            taken(engine, tmp_path, given_planted, width) for engine in (Engine.duckdb(threads=1), spark)
+            read_samples(engine, tmp_path, given_planted, width)
+            for engine in (Engine.duckdb(threads=1), spark)
         )
         assert every(ours) == every(theirs)
         assert ours.discards.counts == theirs.discards.counts

@@ -30,7 +30,7 @@ WRONG = [
 IDS = ["too few", "too many", "open quote", "quote within", "too long"]
 
 
-def written(folder: Path, row: str, name: str = "a.csv") -> Path:
+def write_telemetry(folder: Path, row: str, name: str = "a.csv") -> Path:
     """Telemetry whose line 2,002 is wrong."""
     good = [f"{T + 30 * step},r0:uplink,1e9" for step in range(4000)]
     data = "\n".join(["t_s,link,load_bps", *good[:2000], row, *good[2000:]]).encode()
@@ -43,7 +43,7 @@ def written(folder: Path, row: str, name: str = "a.csv") -> Path:
 def test_a_ragged_telemetry_row_is_reported_with_file_and_line(
     tmp_path: Path, name: str, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, row, name)
+    path = write_telemetry(tmp_path, row, name)
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [path], engine=Engine.duckdb(threads=1))
     text = row if len(row) <= 60 else f"{row[:60]}..."
@@ -53,7 +53,9 @@ def test_a_ragged_telemetry_row_is_reported_with_file_and_line(
 def test_the_file_with_the_ragged_row_is_named(tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     for name in ("a.csv", "b.csv", "c.csv"):
-        written(tmp_path / "all", WRONG[name == "b.csv"][0] if name == "b.csv" else f"{T},r0:uplink,1", name)
+        write_telemetry(
+            tmp_path / "all", WRONG[name == "b.csv"][0] if name == "b.csv" else f"{T},r0:uplink,1", name
+        )
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [tmp_path / "all"], engine=Engine.duckdb(threads=1))
     assert str(raised.value).startswith(f"{tmp_path}/all/b.csv:2002: ")
@@ -63,7 +65,7 @@ def test_the_file_with_the_ragged_row_is_named(tmp_path: Path) -> None:
 def test_a_ragged_row_is_reported_with_file_and_line_in_spark(
     spark: Engine, tmp_path: Path, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, row, "a b.csv")
+    path = write_telemetry(tmp_path, row, "a b.csv")
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [path], engine=spark)
     assert str(raised.value) == f"{path}:2002: `{row}`: {expected}"
@@ -73,7 +75,7 @@ def test_a_ragged_row_is_reported_with_file_and_line_in_spark(
 def test_a_ragged_row_of_latencies_is_reported_with_file_and_line(
     tmp_path: Path, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, row)
+    path = write_telemetry(tmp_path, row)
     with pytest.raises(InputError) as raised:
         list(columns.batches(head(path), ["t_s", "link"]))
     assert str(raised.value) == f"{path}:2002: `{row}`: {expected}"
@@ -83,7 +85,7 @@ def test_a_ragged_row_of_latencies_is_reported_with_file_and_line(
 def test_a_ragged_row_of_a_fleet_table_is_reported_with_file_and_line(
     tmp_path: Path, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, row)
+    path = write_telemetry(tmp_path, row)
     path.write_text(path.read_text().replace("t_s,link", "t_s,rack"))
     wanted = [Column("rack", "text"), Column("load_bps", "number")]
     with pytest.raises(InputError) as raised:

@@ -30,7 +30,7 @@ CLUSTER = Cluster(SMALL.cluster)
 NETWORK = Network.of(CLUSTER)
 
 
-class Elsewhere:
+class RoundRobinPlacer:
     """Places tasks on hosts in turn, and moves the first task of a job with every report."""
 
     policy = "in turn"
@@ -54,7 +54,7 @@ class Elsewhere:
 
 
 def driver(seed: int, placers: dict[str, Placer] | None = None) -> Driver:
-    placers = placers or {"default": BlindPlacer(CLUSTER, "borg", seed), "other": Elsewhere()}
+    placers = placers or {"default": BlindPlacer(CLUSTER, "borg", seed), "other": RoundRobinPlacer()}
     return Driver(SMALL, NETWORK, placers, seed, 30.0)
 
 
@@ -138,7 +138,7 @@ def test_both_placements_carry_the_same_load_and_repeat_with_the_seed(seed: int)
 
 
 def test_a_job_refused_by_one_placer_runs_under_none() -> None:
-    picky = Elsewhere(every=3)
+    picky = RoundRobinPlacer(every=3)
     blind = BlindPlacer(CLUSTER, "borg", 1)
     one = driver(1, {"default": blind, "picky": picky})
     for _ in range(FILL_STEPS):
@@ -173,7 +173,7 @@ def test_the_demo_compares_both_placements_and_stops_on_sigint() -> None:
             assert process.stderr is not None
             url = process.stderr.readline().split()[-1]
             client, end = Client(url), time.monotonic() + 180
-            while len(_seen(client)) < 20:
+            while len(_hot_shares(client)) < 20:
                 assert process.poll() is None
                 assert time.monotonic() < end, "the demo stands still"
                 time.sleep(0.2)
@@ -197,7 +197,7 @@ def test_the_demo_compares_both_placements_and_stops_on_sigint() -> None:
     assert "Traceback" not in output
 
 
-def _seen(client: Client) -> list[float]:
+def _hot_shares(client: Client) -> list[float]:
     try:
         return [hot for hot in client.demo()["history"]["arms"][0]["hot_share"] if hot is not None]
     except Exception as error:

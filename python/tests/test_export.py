@@ -51,7 +51,7 @@ WATCH = Watch(FABRIC, Settings(), CADENCE, ("p0",))
 PORTS = Watch(SNMP, Settings(), CADENCE)
 
 
-def checked(promtool: Promtool, path: Path, command: str = "check") -> str:
+def check_rules(promtool: Promtool, path: Path, command: str = "check") -> str:
     ran = promtool(command, "rules", path.name, folder=path.parent)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
@@ -60,7 +60,7 @@ def checked(promtool: Promtool, path: Path, command: str = "check") -> str:
 @pytest.mark.parametrize("watch", [WATCH, PORTS], ids=["map", "ports"])
 def test_promtool_accepts_the_rules(promtool: Promtool, tmp_path: Path, watch: Watch) -> None:
     (tmp_path / "rules.yaml").write_text(text(watch, "made by a test"))
-    assert f"SUCCESS: {len(rules(watch)['groups'][0]['rules'])} rules found" in checked(
+    assert f"SUCCESS: {len(rules(watch)['groups'][0]['rules'])} rules found" in check_rules(
         promtool, tmp_path / "rules.yaml"
     )
 
@@ -146,7 +146,7 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
     (tmp_path / "rules.yaml").write_text(text(WATCH, "made by a test"))
     whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [tests]}
     (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
-    assert "SUCCESS" in checked(promtool, tmp_path / "test.yaml", "test")
+    assert "SUCCESS" in check_rules(promtool, tmp_path / "test.yaml", "test")
     # A test that cannot fail proves nothing: with r1 hot five minutes longer it must.
     tests["promql_expr_test"][2] = hot("35m", "r0:uplink", "r1:uplink")
     (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
@@ -183,7 +183,7 @@ def test_a_link_without_recent_samples_raises_an_alert(promtool: Promtool, tmp_p
     one = {"interval": "30s", "input_series": series, "alert_rule_test": tests}
     whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [one]}
     (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
-    assert "SUCCESS" in checked(promtool, tmp_path / "test.yaml", "test")
+    assert "SUCCESS" in check_rules(promtool, tmp_path / "test.yaml", "test")
 
 
 def queries(board: dict[str, Any]) -> list[str]:
@@ -193,7 +193,7 @@ def queries(board: dict[str, Any]) -> list[str]:
 def test_promtool_accepts_every_query_of_the_dashboard(promtool: Promtool, tmp_path: Path) -> None:
     records = [{"record": f"a{at}", "expr": one} for at, one in enumerate(queries(dashboard(WATCH)))]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": records}]}))
-    assert f"SUCCESS: {len(records)} rules found" in checked(promtool, tmp_path / "rules.yaml")
+    assert f"SUCCESS: {len(records)} rules found" in check_rules(promtool, tmp_path / "rules.yaml")
 
 
 def test_the_dashboard_queries_only_recorded_series() -> None:
@@ -331,7 +331,7 @@ def prometheus_values(address: str, expression: str) -> dict[tuple[str, int], fl
     }
 
 
-def unfolded(expression: str) -> str:
+def expand_recordings(expression: str) -> str:
     """An expression with recorded ones in place of their names."""
     for name, recorded in reversed(recordings(WATCH).items()):
         expression = expression.replace(name, f"({recorded})")
@@ -340,8 +340,8 @@ def unfolded(expression: str) -> str:
 
 def test_rules_and_hotspots_call_the_same_intervals_hot(prometheus: str) -> None:
     ours = measured()
-    theirs = prometheus_values(prometheus, unfolded(HOT))
-    ratios = prometheus_values(prometheus, unfolded(UTILIZATION))
+    theirs = prometheus_values(prometheus, expand_recordings(HOT))
+    ratios = prometheus_values(prometheus, expand_recordings(UTILIZATION))
     # The very first readings have none before them; both judge what is seen for half an interval.
     assert theirs.keys() == ours.keys() == ratios.keys()
     whole = {key for key, (_, covered) in ours.items() if covered == INTERVAL}
@@ -369,7 +369,7 @@ def test_the_hotspot_rate_of_a_day_weighs_each_interval_equally(promtool: Promto
     expected = {"expr": query, "eval_time": "10m", "exp_samples": [{"labels": "{}", "value": 0.25}]}
     tests = [{"interval": "5m", "input_series": series, "promql_expr_test": [expected]}]
     (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": [], "tests": tests}))
-    assert "SUCCESS" in checked(promtool, tmp_path / "test.yaml", "test")
+    assert "SUCCESS" in check_rules(promtool, tmp_path / "test.yaml", "test")
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_promtool_accepts_every_allowed_pattern(promtool: Promtool, tmp_path: Pa
     assert [find_unsupported(pattern) for pattern in SHARED if re.compile(pattern)] == [None] * len(SHARED)
     rules_of = [{"record": "a", "expr": f"up{{a=~{quote(pattern)}}}"} for pattern in SHARED]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": rules_of}]}))
-    checked(promtool, tmp_path / "rules.yaml")
+    check_rules(promtool, tmp_path / "rules.yaml")
 
 
 @pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
@@ -453,7 +453,7 @@ def test_the_command_writes_rules_from_a_map_and_a_cluster(
     assert "[10m59s999ms]" in result["rules"][0]["expr"]
     assert "(p0|p1):(uplink|downlink)" in result["rules"][0]["expr"]
     assert result["rules"][3]["expr"] == f"floor(1e6 * {UTILIZATION}) > bool 800000"
-    checked(promtool, tmp_path / "rules.yaml")
+    check_rules(promtool, tmp_path / "rules.yaml")
 
 
 def test_the_command_prints_a_dashboard(run: Run) -> None:

@@ -81,7 +81,7 @@ def expect(metric: str, values: dict[str, float], scale: int = 1) -> dict[str, A
     return {"expr": f"round({scale} * sum by (link) ({metric}))", "eval_time": "1h", "exp_samples": samples}
 
 
-def judged(
+def run_promtool(
     promtool: Promtool, folder: Path, rules: str, given: list[dict[str, str]], tests: list[dict[str, Any]]
 ) -> subprocess.CompletedProcess[str]:
     (folder / "rules.yaml").write_text(rules)
@@ -114,11 +114,11 @@ def test_promql_and_the_map_give_ports_the_same_link_names(
     rules = text(Watch(from_map(file, racks), Settings(), 30_000), "made by a test")
     shares = {name: load / most[name] for name, load in loads.items()}
     tests = [expect(LOAD, loads), expect(CAPACITY, most), expect(UTILIZATION, shares, 10**9)]
-    ran = judged(promtool, tmp_path, rules, given, tests)
+    ran = run_promtool(promtool, tmp_path, rules, given, tests)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     # A test that cannot fail proves nothing.
     link = min(loads)
-    doubled = judged(promtool, tmp_path, rules, given, [expect(LOAD, loads | {link: 2 * loads[link]})])
+    doubled = run_promtool(promtool, tmp_path, rules, given, [expect(LOAD, loads | {link: 2 * loads[link]})])
     assert doubled.returncode == 1
 
 
@@ -130,7 +130,7 @@ def test_links_without_a_speed_metric_have_the_capacity_of_the_cluster(
     (tmp_path / "map.yaml").write_text("prometheus: {load: octets}\n")
     rules = text(Watch(from_map(tmp_path / "map.yaml", known), Settings(), 30_000), "made by a test")
     given = [series("octets", {"link": link}, f"{10**12}+1000x130") for link in known]
-    ran = judged(promtool, tmp_path, rules, given, [expect(CAPACITY, dict(known))])
+    ran = run_promtool(promtool, tmp_path, rules, given, [expect(CAPACITY, dict(known))])
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "LeewardLinkLostCapacity" not in rules
 

@@ -73,7 +73,7 @@ def runs_here(words: list[str], folder: Path) -> bool:
     return not any("data:" in word for word in read) and all((folder / file).exists() for file in files)
 
 
-def squeezed(line: str) -> str:
+def collapse_spaces(line: str) -> str:
     return " ".join(line.split())
 
 
@@ -100,10 +100,10 @@ def test_command_lines_of_a_guide_run_as_printed_and_print_what_it_shows(
         done = run(*words, HOME=str(tmp_path))
         refused = command.startswith(REFUSES) and done.returncode == 1
         assert done.returncode == 0 or refused, f"{command}\n{done.stderr}"
-        printed = {squeezed(line) for line in (done.stdout + done.stderr).splitlines()}
+        printed = {collapse_spaces(line) for line in (done.stdout + done.stderr).splitlines()}
         for line in output:
             if line.strip() and "..." not in line:
-                assert squeezed(line) in printed, (
+                assert collapse_spaces(line) in printed, (
                     f"{command}\nthe page shows: {line}\n{done.stdout}{done.stderr}"
                 )
 

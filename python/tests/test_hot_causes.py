@@ -34,7 +34,7 @@ FABRIC: dict[str, Any] = {
 GIGA = 1e9
 
 
-def seen(plants: list[Plant], fabric: dict[str, Any] = FABRIC) -> Samples:
+def samples_of(plants: list[Plant], fabric: dict[str, Any] = FABRIC) -> Samples:
     cluster = leeward.Cluster(fabric)
     engine = Engine.duckdb(threads=1)
     table = telemetry(
@@ -50,7 +50,7 @@ def analysis_of(
     fabric: dict[str, Any] = FABRIC,
     **chosen: Any,
 ) -> Analysis:
-    samples = seen(plants, fabric)
+    samples = samples_of(plants, fabric)
     tables = Tables()
     if rows is not None:
         given = samples.engine.table(pyarrow.Table.from_pylist(rows))
@@ -75,7 +75,7 @@ CHANGES: dict[str, tuple[tuple[float, float] | None, tuple[float, float], str]] 
 
 
 @pytest.fixture(scope="module")
-def changed() -> Analysis:
+def capacity_changes() -> Analysis:
     plants = []
     for name, (before, during, _) in CHANGES.items():
         plants.append(Plant(name, START + 2 * HOUR, START + 3 * HOUR, *during))
@@ -87,13 +87,15 @@ def changed() -> Analysis:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_capacity_loss_is_distinguished_from_demand_growth(changed: Analysis, name: str) -> None:
+def test_capacity_loss_is_distinguished_from_demand_growth(capacity_changes: Analysis, name: str) -> None:
     *_, cause = CHANGES[name]
-    last = [row for row in changed.causes.runs.to_pylist() if row["name"] == name][-1]
+    last = [row for row in capacity_changes.causes.runs.to_pylist() if row["name"] == name][-1]
     assert (last["start_ms"], last["cause"]) == (START + 2 * HOUR, cause)
     # Each cause has its numbers.
     (row,) = [
-        row for row in changed.causes.findings.to_pylist() if (row["subject"], row["cause"]) == (name, cause)
+        row
+        for row in capacity_changes.causes.findings.to_pylist()
+        if (row["subject"], row["cause"]) == (name, cause)
     ]
     assert "Gb/s" in row["evidence"]
 
@@ -158,7 +160,7 @@ def test_hotspots_without_a_split_table_are_of_unknown_class() -> None:
 
 
 def test_uplink_classes_follow_the_given_guideline_within_a_tenth() -> None:
-    samples = seen([Plant("r2:uplink", START, START + HOUR, 0.9)])
+    samples = samples_of([Plant("r2:uplink", START, START + HOUR, 0.9)])
     links = analyze(samples, Settings()).links
     # r2 has 0.05 and r3 0.1 Gb/s for a terabyte.
     for guideline, classes in (

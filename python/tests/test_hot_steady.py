@@ -119,7 +119,7 @@ def test_infrequent_samples_give_no_stability() -> None:
     assert uneven({6: 20 * [0.5]}, 30_000).stability.num_rows == 0
 
 
-def looked_ahead(loads: Loads, **chosen: Any) -> Forecast:
+def forecast_of(loads: Loads, **chosen: Any) -> Forecast:
     every = windows(samples(loads, 5 * MIN))
     set_to = Settings(**chosen)
     return forecast(every, hot_intervals(every, set_to), set_to)
@@ -131,7 +131,7 @@ def test_hotspots_of_equal_length_are_forecast_better_than_by_persistence() -> N
         link: [0.9 if (at + shift) % 24 < 6 else 0.2 for at in range(24 * 12 * 6)]
         for shift, link in enumerate(UPLINKS.values())
     }
-    result = looked_ahead(loads)
+    result = forecast_of(loads)
     persistence, base, hazard = result.scores
     assert result.used == "hazard"
     assert persistence.brier == pytest.approx(0.5, abs=0.01)
@@ -151,7 +151,7 @@ def test_random_hotspots_are_forecast_with_the_base_rate() -> None:
         link: [0.9 if one < 0.3 else 0.2 for one in random.random(3000)] for link in UPLINKS.values()
     }
     loads = {link: [*several, 0.9] for link, several in loads.items()}
-    result = looked_ahead(loads)
+    result = forecast_of(loads)
     assert result.used == "base rate"
     assert {row["chance"] for row in result.now.to_pylist()} == {result.base_rate}
     assert result.base_rate == pytest.approx(0.3, abs=0.03)
@@ -159,7 +159,7 @@ def test_random_hotspots_are_forecast_with_the_base_rate() -> None:
 
 
 def test_a_link_that_is_always_hot_is_forecast_by_persistence() -> None:
-    result = looked_ahead({6: 600 * [0.9]})
+    result = forecast_of({6: 600 * [0.9]})
     assert result.used == "persistence"
     assert result.scores[0].brier == 0.0
     assert all(score.skill is None for score in result.scores)
@@ -168,12 +168,12 @@ def test_a_link_that_is_always_hot_is_forecast_by_persistence() -> None:
 
 
 def test_too_little_training_data_gives_no_forecast() -> None:
-    result = looked_ahead({6: [*100 * [0.2], 0.9, 0.9]})
+    result = forecast_of({6: [*100 * [0.2], 0.9, 0.9]})
     assert (result.scores, result.used) == ((), None)
     assert [row["chance"] for row in result.now.to_pylist()] == [None]
 
 
 def test_intervals_across_the_split_are_neither_learned_nor_scored() -> None:
-    result = looked_ahead({6: 100 * [0.9]}, train=0.5, ahead_ms=20 * MIN)
+    result = forecast_of({6: 100 * [0.9]}, train=0.5, ahead_ms=20 * MIN)
     # Learned intervals end, with their successors, before the cut; 4 of the scored ones have no successor.
     assert (result.learnt, result.scored) == (50 - 4, 50 - 4)

@@ -342,7 +342,7 @@ def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
         ),
         (HEADER, [f"{at(20)},5,file-read,r2,r1"], "none of 1 latencies has a utilization: 1 no-telemetry"),
         (HEADER, ["1,2"], "latencies.csv:2: `1,2`: 2 columns; expected 5"),
-        (f"{HEADER},t_ms", [f"{CLEAN},1"], "t_ms: this column is there twice"),
+        (f"{HEADER},t_ms", [f"{CLEAN},1"], "t_ms: this column is given twice"),
         (HEADER.replace("t_ms", "t"), [CLEAN], "a number without a unit; expected a date and time"),
     ],
 )

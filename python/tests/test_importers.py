@@ -20,19 +20,19 @@ RACK, POD = "network.topology.nvidia.com/leaf", "network.topology.nvidia.com/spi
 FLAT = Speeds(nic="25Gbps", oversubscription="3")
 PODS = Speeds(nic="25Gbps", rack_link="4x100Gbps", pod_oversubscription="2")
 
-Placed = list[tuple[str, str, str | None]]
+HostPlaces = list[tuple[str, str, str | None]]
 
 
-def placed(cluster: Cluster) -> Placed:
+def host_places(cluster: Cluster) -> HostPlaces:
     table = cluster.host_table().to_pydict()
     return sorted(zip(table["host"], table["rack"], table["pod"], strict=True))
 
 
-def imported(form: str, files: list[Path], speeds: Speeds = FLAT, **settings: Any) -> Placed:
-    return placed(Cluster.from_text(cluster_file(read(Format(form), files, **settings), speeds)))
+def import_hosts(form: str, files: list[Path], speeds: Speeds = FLAT, **settings: Any) -> HostPlaces:
+    return host_places(Cluster.from_text(cluster_file(read(Format(form), files, **settings), speeds)))
 
 
-def kubernetes(hosts: Placed) -> str:
+def kubernetes(hosts: HostPlaces) -> str:
     def labels(rack: str, pod: str | None) -> dict[str, str]:
         return {RACK: rack} | ({} if pod is None else {POD: pod})
 
@@ -42,11 +42,11 @@ def kubernetes(hosts: Placed) -> str:
     return json.dumps({"kind": "List", "items": items})
 
 
-def hdfs(hosts: Placed) -> str:
+def hdfs(hosts: HostPlaces) -> str:
     return "".join(f"{host}\t/{f'{pod}/' if pod else ''}{rack}\n" for host, rack, pod in hosts)
 
 
-def slurm(hosts: Placed) -> str:
+def slurm(hosts: HostPlaces) -> str:
     racks: dict[str, list[str]] = {}
     pods: dict[str, dict[str, None]] = {}
     for host, rack, pod in hosts:
@@ -61,7 +61,7 @@ def slurm(hosts: Placed) -> str:
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> Placed:
+def trees(draw: st.DrawFn) -> HostPlaces:
     """Hosts of racks, of which some have pods: all racks or none, several pods or none."""
     pods = draw(st.sampled_from([1, 2, 3]))
     sizes = draw(st.lists(st.integers(1, 4), min_size=pods, max_size=6))
@@ -77,18 +77,18 @@ def trees(draw: st.DrawFn) -> Placed:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(hosts=trees())
 def test_an_exported_tree_is_imported_unchanged(
-    tmp_path: Path, form: Callable[[Placed], str], hosts: Placed
+    tmp_path: Path, form: Callable[[HostPlaces], str], hosts: HostPlaces
 ) -> None:
     (tmp_path / "file").write_text(form(hosts))
     speeds = FLAT if hosts[0][2] is None else PODS
-    assert imported(form.__name__, [tmp_path / "file"], speeds) == sorted(hosts)
+    assert import_hosts(form.__name__, [tmp_path / "file"], speeds) == sorted(hosts)
 
 
 @pytest.mark.hypothesis
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(hosts=trees(), both=st.booleans(), form=st.sampled_from(["json", "json0"]), seed=st.integers(0, 99))
 def test_lldp_from_either_end_gives_the_same_tree(
-    tmp_path: Path, hosts: Placed, both: bool, form: str, seed: int
+    tmp_path: Path, hosts: HostPlaces, both: bool, form: str, seed: int
 ) -> None:
     links: list[tuple[str, str]] = [(host, rack) for host, rack, _ in hosts]
     links += sorted({(rack, f"{pod or 'p0'}{spine}") for _, rack, pod in hosts for spine in "ab"})
@@ -109,7 +109,7 @@ def test_lldp_from_either_end_gives_the_same_tree(
     random.Random(seed).shuffle(files)
     several = hosts[0][2] is not None and len({pod for *_, pod in hosts}) > 1
     speeds = Speeds(pod_oversubscription="2") if several else Speeds()
-    actual = imported("lldp", files, speeds)
+    actual = import_hosts("lldp", files, speeds)
     named = [(host, rack, f"{pod}a_{pod}b" if several else None) for host, rack, pod in hosts]
     assert actual == sorted(named)
 
@@ -306,7 +306,7 @@ def test_hosts_of_a_rack_that_differ_are_written_one_by_one(tmp_path: Path) -> N
 
 def test_racks_with_the_same_name_in_two_pods_stay_separate(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a /p1/r1\nb /p2/r1\nc /p2/r2\n")
-    assert imported("hdfs", [tmp_path / "file"], PODS) == [
+    assert import_hosts("hdfs", [tmp_path / "file"], PODS) == [
         ("a", "p1.r1", "p1"),
         ("b", "p2.r1", "p2"),
         ("c", "r2", "p2"),
@@ -332,7 +332,7 @@ def test_hosts_left_out_are_counted_by_reason(tmp_path: Path) -> None:
 
 def test_names_that_look_like_yaml_numbers_stay_strings(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("007 /1e3\nno /null\n0x10 /1_000\n")
-    actual = imported("hdfs", [tmp_path / "file"])
+    actual = import_hosts("hdfs", [tmp_path / "file"])
     assert actual == [("007", "1e3", None), ("0x10", "1_000", None), ("no", "null", None)]
 
 
@@ -418,16 +418,16 @@ def test_random_files_give_a_cluster_or_an_input_error(tmp_path: Path, form: For
 
 
 def test_the_examples_are_imported_as_complete_clusters() -> None:
-    assert len(imported("kubernetes", [EXAMPLES / "nodes.json"], PODS)) == 6
-    assert len(imported("slurm", [EXAMPLES / "topology.conf"], PODS)) == 62
-    assert len(imported("hdfs", [EXAMPLES / "racks.txt"], PODS)) == 6
-    assert len(imported("lldp", sorted((EXAMPLES / "lldp").iterdir()), Speeds())) == 4
+    assert len(import_hosts("kubernetes", [EXAMPLES / "nodes.json"], PODS)) == 6
+    assert len(import_hosts("slurm", [EXAMPLES / "topology.conf"], PODS)) == 62
+    assert len(import_hosts("hdfs", [EXAMPLES / "racks.txt"], PODS)) == 6
+    assert len(import_hosts("lldp", sorted((EXAMPLES / "lldp").iterdir()), Speeds())) == 4
 
 
 def test_yaml_of_nodes_is_read_like_json(tmp_path: Path) -> None:
     nodes = "kind: List\nitems:\n- metadata:\n    name: n1\n    labels:\n      rack: r1\n"
     (tmp_path / "nodes.yaml").write_text(nodes)
-    assert imported("kubernetes", [tmp_path / "nodes.yaml"], rack_label="rack") == [("n1", "r1", None)]
+    assert import_hosts("kubernetes", [tmp_path / "nodes.yaml"], rack_label="rack") == [("n1", "r1", None)]
 
 
 Run = Callable[..., Any]

@@ -115,7 +115,7 @@ class Service:
     url: str
     ids: Mapping[str, str]
 
-    def known(self, operation: Operation) -> dict[str, str]:
+    def existing_path_parameters(self, operation: Operation) -> dict[str, str]:
         """Values of an operation's path."""
         names = [one.name for one in operation.path_parameters]
         return {name: self.ids.get(operation.path, PATHS[name]) for name in names}
@@ -132,7 +132,7 @@ def _workload(name: str, server: str | None) -> dict[str, Any]:
     return {field: value for field, value in workload.items() if value is not None}
 
 
-def _advised(client: Client) -> str:
+def _advised_move(client: Client) -> str:
     """Has a rack be hot with tasks in it that may move, until one is to; the move's id."""
     app = {"tasks": [{"name": "t", "tolerant": True}]}
     placed = [client.place_tasks(app) for _ in range(8)]
@@ -164,7 +164,7 @@ def service(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         assert client.place_replicas("256MiB")["id"] == PATHS["id"]
         client.promise(WORKLOAD)
         survey = client.begin_probe("path", ["r0h0", "r0h1"])["id"]
-        yield Service(url, {"/v1/probes/{id}": survey, "/v1/migrations/{id}": _advised(client)})
+        yield Service(url, {"/v1/probes/{id}": survey, "/v1/migrations/{id}": _advised_move(client)})
 
 
 @pytest.fixture(scope="module")
@@ -186,11 +186,11 @@ def _open(http: Http) -> tuple[dict[str, Any], dict[str, str | None]]:
     return document, needed
 
 
-def _loaded(document: dict[str, Any], url: str) -> BaseSchema:
+def _schema(document: dict[str, Any], url: str) -> BaseSchema:
     schemathesis.openapi.format("date-time", TIMES)
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=url)
-    schema.hook("map_body")(lambda _, body: _whole(body))
+    schema.hook("map_body")(lambda _, body: _with_integers(body))
     return schema
 
 
@@ -228,23 +228,23 @@ def _within_reach(schema: Any) -> Any:
     return schema
 
 
-def _whole(body: Any) -> Any:
+def _with_integers(body: Any) -> Any:
     """A body with `3` for `3.0`: both are whole to a JSON schema, to the service only what is written so."""
     if isinstance(body, dict):
-        return {name: _whole(value) for name, value in body.items()}
+        return {name: _with_integers(value) for name, value in body.items()}
     if isinstance(body, list):
-        return [_whole(value) for value in body]
+        return [_with_integers(value) for value in body]
     return int(body) if isinstance(body, float) and body.is_integer() else body
 
 
-def _asked(schema: BaseSchema) -> list[Operation]:
+def _operations(schema: BaseSchema) -> list[Operation]:
     """Every operation; those that change the cluster, which all others use, come last."""
     actual = [actual.ok() for actual in schema.get_all_operations() if isinstance(actual, Ok)]
     assert len(actual) > 30
     return sorted(actual, key=lambda operation: operation.path == "/v1/cluster")
 
 
-def _some(
+def _send_examples(
     cases: st.SearchStrategy[Tried], times: int, ask: Callable[[Tried, requests.Session], Response]
 ) -> Counter[int]:
     """Asks some times; every answer is as it is described. The statuses that there were."""
@@ -259,11 +259,11 @@ def _some(
         suppress_health_check=list(HealthCheck),
     )
     @given(case=cases)
-    def tried(case: Tried) -> None:
+    def send(case: Tried) -> None:
         seen[ask(case, session).status_code] += 1
 
     with requests.Session() as session:
-        tried()
+        send()
     return seen
 
 
@@ -281,7 +281,7 @@ def _try(
     check: Callable[[Tried, Response], None],
 ) -> Counter[int]:
     """Asks for an operation some times, what is known and what is not."""
-    path, query = service.known(operation), WAIT.get(operation.path)
+    path, query = service.existing_path_parameters(operation), WAIT.get(operation.path)
     known = operation.as_strategy(mode, path_parameters=path or None, query=query)
     cases = st.one_of(known, operation.as_strategy(mode, query=query)) if path else known
 
@@ -291,11 +291,11 @@ def _try(
         check(case, answer)
         return answer
 
-    return _some(cases, EXAMPLES, ask)
+    return _send_examples(cases, EXAMPLES, ask)
 
 
 def test_valid_requests_are_accepted(document: dict[str, Any], service: Service) -> None:
-    def understood(case: Tried, answer: Response) -> None:
+    def check_accepted(case: Tried, answer: Response) -> None:
         if case.operation.path == "/v1/cluster":
             assert answer.status_code in (200, 412, 422), answer.text
         elif answer.status_code == 422 and case.operation.body:
@@ -303,25 +303,25 @@ def test_valid_requests_are_accepted(document: dict[str, Any], service: Service)
         else:
             assert answer.status_code in (200, 201, 204, 404, 409), answer.text
 
-    described = _loaded(_reachable(document), service.url)
-    for operation in _asked(described):
+    described = _schema(_reachable(document), service.url)
+    for operation in _operations(described):
         if right := VALID_BODIES.get(operation.label):
-            case = operation.Case(path_parameters=service.known(operation), body=right())
+            case = operation.Case(path_parameters=service.existing_path_parameters(operation), body=right())
             answer = case.call()
             assert answer.status_code in (200, 201), answer.text
             _conforms(case, answer)
-        seen = _try(service, operation, GenerationMode.POSITIVE, understood)
+        seen = _try(service, operation, GenerationMode.POSITIVE, check_accepted)
         done = sum(times for status, times in seen.items() if status < 300)
         assert done or operation.label in VALID_BODIES | NOT_DONE, f"{operation.label}: {seen}"
 
 
 def test_invalid_requests_are_rejected(document: dict[str, Any], service: Service) -> None:
-    def refused(case: Tried, answer: Response) -> None:
+    def check_rejected(case: Tried, answer: Response) -> None:
         case.validate_response(answer, checks=[negative_data_rejection])
 
-    for operation in _asked(_loaded(document, service.url)):
+    for operation in _operations(_schema(document, service.url)):
         if operation.query or operation.body:
-            seen = _try(service, operation, GenerationMode.NEGATIVE, refused)
+            seen = _try(service, operation, GenerationMode.NEGATIVE, check_rejected)
             assert sum(seen.values()) > 0, operation.label
 
 
@@ -334,7 +334,7 @@ def test_each_role_is_authorized_as_documented(
     (folder / "tokens").write_text("".join(lines))
     with served(folder, CLUSTER, "--tokens", "tokens", "--task-policy", "borg") as url:
         document, needed = _open(Http(url, tokens["read"]))
-        for operation in _asked(_loaded(_reachable(document), url)):
+        for operation in _operations(_schema(_reachable(document), url)):
             role = needed[operation.label]
 
             def ask(case: Tried, session: requests.Session, role: str | None = role) -> Response:
@@ -352,4 +352,4 @@ def test_each_role_is_authorized_as_documented(
             path = {one.name: PATHS[one.name] for one in operation.path_parameters}
             query = WAIT.get(operation.path)
             cases = operation.as_strategy(GenerationMode.POSITIVE, path_parameters=path or None, query=query)
-            _some(cases, 2, ask)
+            _send_examples(cases, 2, ask)

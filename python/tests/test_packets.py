@@ -123,17 +123,17 @@ def test_a_python_scheduler_gives_the_results_of_the_built_in_one() -> None:
 
 
 def test_errors_of_a_python_scheduler_are_reported() -> None:
-    def fails(scheduler: Any, **more: Any) -> str:
+    def error_of(scheduler: Any, **more: Any) -> str:
         with pytest.raises(InputError) as raised:
             packets.simulate(SMALL | {"scheduler": {"name": scheduler, **more}})
         return str(raised.value)
 
     twice = [("1ms", [(0, 1)]), ("1ms", [(0, 1), (0, 2)])]
     message = "day 1: source 0 has circuits to 1 and 2: a port has one"
-    assert fails(lambda *_: twice) == f"scenario: scheduler.name: {message}"
-    assert fails(lambda *_: twice, demand="adu") == f"scenario: schedule request at 0 ns: {message}"
-    assert fails(lambda *_: 7, demand="adu") == "days: `<lambda>` returned int: expected a list of days"
-    assert "computes schedules from demand" in fails(lambda *_: [])
+    assert error_of(lambda *_: twice) == f"scenario: scheduler.name: {message}"
+    assert error_of(lambda *_: twice, demand="adu") == f"scenario: schedule request at 0 ns: {message}"
+    assert error_of(lambda *_: 7, demand="adu") == "days: `<lambda>` returned int: expected a list of days"
+    assert "computes schedules from demand" in error_of(lambda *_: [])
 
     def broken(demand: Any, network: Any) -> Any:
         raise ZeroDivisionError("mine")

@@ -56,7 +56,7 @@ def samples(
     return Samples(engine, engine.table(table), links, of.rack_table(), MINUTES)
 
 
-def both(gbps: Mapping[str, Sequence[float | None]]) -> dict[str, Sequence[float | None]]:
+def both_directions(gbps: Mapping[str, Sequence[float | None]]) -> dict[str, Sequence[float | None]]:
     """The same up and down."""
     return {f"{rack}:{way}": series for rack, series in gbps.items() for way in ("uplink", "downlink")}
 
@@ -199,7 +199,8 @@ QUIET: list[float | None] = [1.0] * 20
 
 def test_a_busy_rack_gets_ports_and_a_shift_and_both_cool_it() -> None:
     result = plan(
-        samples(cluster(), both({"r0": BUSY, "r1": QUIET, "r2": QUIET})), Settings(port_bps=10 * GB)
+        samples(cluster(), both_directions({"r0": BUSY, "r1": QUIET, "r2": QUIET})),
+        Settings(port_bps=10 * GB),
     )
     assert (result.racks, result.over, result.ports) == (3, 1, 1)
     (one,) = result.planned
@@ -219,13 +220,13 @@ def test_a_busy_rack_gets_ports_and_a_shift_and_both_cool_it() -> None:
 
 
 def test_the_plan_is_empty_if_no_rack_is_too_busy() -> None:
-    result = plan(samples(cluster(), both({"r0": QUIET, "r1": QUIET})))
+    result = plan(samples(cluster(), both_directions({"r0": QUIET, "r1": QUIET})))
     assert (result.racks, result.over, result.planned, result.taking) == (2, 0, [], {})
 
 
 def test_work_without_a_target_rack_is_reported() -> None:
     full: list[float | None] = [7.4] * 20
-    result = plan(samples(cluster(), both({"r0": BUSY, "r1": full, "r2": full})))
+    result = plan(samples(cluster(), both_directions({"r0": BUSY, "r1": full, "r2": full})))
     (one,) = result.planned
     assert (one.shift.percent, one.shift.left, one.shift.to) == (17, 17 - len(one.shift.to), one.shift.to)
     assert sum(one.shift.to.values()) <= 2
@@ -235,20 +236,20 @@ def test_work_of_disk_racks_moves_only_to_disk_and_mixed_racks() -> None:
     kinds = ["disk", "compute", "mixed"]
     racks = [{"name": f"r{number}", "kind": kind} for number, kind in enumerate(kinds)]
     of = Cluster({"racks": racks, "hosts_per_rack": 1, "nic": "10Gbps", "rack_link": "10Gbps"})
-    result = plan(samples(of, both({"r0": BUSY, "r1": QUIET, "r2": QUIET})))
+    result = plan(samples(of, both_directions({"r0": BUSY, "r1": QUIET, "r2": QUIET})))
     assert result.planned[0].shift.to == {"r2": 17}
 
 
 def test_a_rack_without_observations_at_those_times_takes_no_work() -> None:
     unseen: list[float | None] = [None] * 11 + [1.0] * 9
-    result = plan(samples(cluster(), both({"r0": BUSY, "r1": unseen, "r2": QUIET})))
+    result = plan(samples(cluster(), both_directions({"r0": BUSY, "r1": unseen, "r2": QUIET})))
     assert result.planned[0].shift.to == {"r2": 17}
 
 
 def test_work_that_leaves_a_pod_crosses_the_links_of_both() -> None:
-    racks = both({"r0": BUSY, "r1": [7.4] * 20, "r2": QUIET, "r3": QUIET})
+    racks = both_directions({"r0": BUSY, "r1": [7.4] * 20, "r2": QUIET, "r3": QUIET})
     of = cluster(racks=4, pods=2)
-    result = plan(samples(of, racks | both({"p0": [20.0] * 20, "p1": [4.0] * 20})))
+    result = plan(samples(of, racks | both_directions({"p0": [20.0] * 20, "p1": [4.0] * 20})))
     (one,) = result.planned
     outside = one.shift.to.get("r2", 0) + one.shift.to.get("r3", 0)
     assert outside == 17
@@ -258,7 +259,7 @@ def test_work_that_leaves_a_pod_crosses_the_links_of_both() -> None:
 
 def test_restored_capacity_needs_no_ports() -> None:
     capacity = {f"r0:{way}": [5.0] * 10 + [10.0] * 10 for way in ("uplink", "downlink")}
-    gbps = both({"r0": [4.5] * 20, "r1": QUIET})
+    gbps = both_directions({"r0": [4.5] * 20, "r1": QUIET})
     result = plan(samples(cluster(), gbps, capacity), Settings(port_bps=5 * GB))
     (one,) = result.planned
     assert (one.ports.added, one.ports.lost, one.shift.percent) == (0, 0, 0)
@@ -267,7 +268,7 @@ def test_restored_capacity_needs_no_ports() -> None:
 
 
 def test_both_engines_give_the_same_plan(spark: Engine) -> None:
-    gbps = both({"r0": BUSY, "r1": QUIET, "r2": [7.0] * 20})
+    gbps = both_directions({"r0": BUSY, "r1": QUIET, "r2": [7.0] * 20})
     records = [plan(samples(cluster(), gbps, engine=engine)).record() for engine in (Engine.duckdb(), spark)]
     assert records[0] == records[1]
 
@@ -296,13 +297,13 @@ def test_invalid_settings_are_rejected(invalid: dict[str, Any], error: str) -> N
     assert str(raised.value).startswith(error)
 
 
-def written(folder: Path) -> list[str]:
+def write_files(folder: Path) -> list[str]:
     """A cluster file and telemetry for the command."""
     (folder / "racks.yaml").write_text(
         json.dumps({"racks": 3, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link": "10Gbps"})
     )
     rows: dict[str, list[Any]] = {"t_s": [], "link": [], "load_bps": []}
-    for name, rates in both({"r0": BUSY, "r1": QUIET, "r2": QUIET}).items():
+    for name, rates in both_directions({"r0": BUSY, "r1": QUIET, "r2": QUIET}).items():
         for number, rate in enumerate(rates):
             rows["t_s"].append((START + (number + 1) * MINUTES) // 1000)
             rows["link"].append(name)
@@ -312,7 +313,7 @@ def written(folder: Path) -> list[str]:
 
 
 def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
-    command = written(tmp_path)
+    command = write_files(tmp_path)
     result = run(*command, "--port", "10Gbps")
     assert result.returncode == 0
     lines = result.stdout.splitlines()
@@ -325,7 +326,7 @@ def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
 
 
 def test_json_and_tables_agree(run: Run, tmp_path: Path) -> None:
-    result = run(*written(tmp_path), "--port", "10Gbps", "--out", "plan", "-o", "json")
+    result = run(*write_files(tmp_path), "--port", "10Gbps", "--out", "plan", "-o", "json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     tables = {path.stem: parquet.read_table(path).to_pylist() for path in tmp_path.glob("plan/*.parquet")}
@@ -349,7 +350,7 @@ def test_json_and_tables_agree(run: Run, tmp_path: Path) -> None:
 
 
 def test_interval_length_and_coverage_are_settings(run: Run, tmp_path: Path) -> None:
-    whole = [*written(tmp_path), "--interval", "10min", "-o", "json"]
+    whole = [*write_files(tmp_path), "--interval", "10min", "-o", "json"]
     record = json.loads(run(*whole).stdout)
     assert record["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 11
     # The first and the last sample are each half of an interval.
@@ -370,7 +371,7 @@ def test_interval_length_and_coverage_are_settings(run: Run, tmp_path: Path) -> 
     ],
 )
 def test_invalid_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
-    result = run(*written(tmp_path), *options)
+    result = run(*write_files(tmp_path), *options)
     assert (result.returncode, result.stdout) == (2, "")
     assert f"error: {error}" in result.stderr
 
@@ -380,7 +381,7 @@ def outcomes(of: Plan) -> Numbers:
 
 
 def test_the_same_telemetry_gives_the_same_plan() -> None:
-    gbps = both({"r0": BUSY, "r1": QUIET, "r2": QUIET})
+    gbps = both_directions({"r0": BUSY, "r1": QUIET, "r2": QUIET})
     first, second = (plan(samples(cluster(), gbps)) for _ in range(2))
     assert first.record() == second.record()
     assert (outcomes(first) == outcomes(second)).all()

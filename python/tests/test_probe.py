@@ -23,7 +23,7 @@ SHORT = ("--bursts", "2", "--packets", "40")
 
 
 @contextmanager
-def listening(*arguments: str) -> Iterator[str]:
+def start_listener(*arguments: str) -> Iterator[str]:
     """A host that listens; its address."""
     command = [str(LEEWARD), "probe", "listen", "--listen", "127.0.0.1:0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -39,10 +39,10 @@ def listening(*arguments: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[list[str]]:
     with ExitStack() as all_of_them:
-        yield [all_of_them.enter_context(listening()) for _ in range(4)]
+        yield [all_of_them.enter_context(start_listener()) for _ in range(4)]
 
 
-def listed(hosts: list[str]) -> str:
+def host_list(hosts: list[str]) -> str:
     return ",".join(f"{name}={host}" for name, host in zip("abcd", hosts, strict=False))
 
 
@@ -59,7 +59,7 @@ def test_a_path_is_measured_from_this_host_and_between_two_others(run: Run, host
 
 
 def test_a_mesh_is_a_cluster_that_tasks_are_placed_on(run: Run, tmp_path: Path, hosts: list[str]) -> None:
-    result = run("probe", "mesh", "--hosts", listed(hosts), *SHORT, "--out", "m.yaml", "--hops")
+    result = run("probe", "mesh", "--hosts", host_list(hosts), *SHORT, "--out", "m.yaml", "--hops")
     assert (result.returncode, "wrote m.yaml" in result.stderr) == (0, True), result.stderr
     network = leeward.Cluster(tmp_path / "m.yaml")
     assert (network.shape, network.host_names(), network.racks) == ("pipe", list("abcd"), 1)
@@ -73,9 +73,9 @@ def test_a_mesh_is_a_cluster_that_tasks_are_placed_on(run: Run, tmp_path: Path, 
 def test_an_unreachable_host_is_named_and_no_file_is_written(
     run: Run, tmp_path: Path, hosts: list[str]
 ) -> None:
-    with listening() as gone:
+    with start_listener() as gone:
         pass
-    given = listed([*hosts[:2], gone])
+    given = host_list([*hosts[:2], gone])
     result = run("probe", "mesh", "--hosts", given, *SHORT, "--out", "m.yaml")
     assert result.returncode == 1
     assert "error: 4 of 6 paths could not be measured" in result.stderr
@@ -86,7 +86,7 @@ def test_an_unreachable_host_is_named_and_no_file_is_written(
 
 
 def test_one_machine_is_one_rack(run: Run, hosts: list[str]) -> None:
-    result = run("probe", "hops", "--hosts", listed(hosts[:3]))
+    result = run("probe", "hops", "--hosts", host_list(hosts[:3]))
     assert result.returncode == 0, result.stderr
     assert re.search(r"^r0 +a, b, c$", result.stdout, re.MULTILINE)
     assert probe.hops(probe.named(hosts[:2]))["hops"] == [[None, 1], [1, None]]
@@ -101,7 +101,7 @@ def test_cross_steady_and_train_probes_report_their_measurements(run: Run, hosts
     assert len(document["samples"]) == 4
     assert all(lag["lag_s"] == 0.05 for lag in document["lags"])
     grid = ("--bursts", "2", "--packets", "20,40", "--for", "200ms", "--paths", "1")
-    result = run("probe", "calibrate", "--hosts", listed(hosts[:2]), *grid)
+    result = run("probe", "calibrate", "--hosts", host_list(hosts[:2]), *grid)
     assert result.returncode == 0, result.stderr
     assert re.search(r"^use --bursts 2 --packets (20|40)$", result.stdout, re.MULTILINE)
 
@@ -118,7 +118,7 @@ def test_failed_measurements_are_reported_once_and_exit_with_1(
 
 
 def test_the_bottlenecks_command_classifies_the_network(run: Run, hosts: list[str]) -> None:
-    ask = ("--hosts", listed(hosts), "--pairs", "1", "--for", "1500ms", "-o", "json")
+    ask = ("--hosts", host_list(hosts), "--pairs", "1", "--for", "1500ms", "-o", "json")
     result = run("probe", "bottlenecks", *ask)
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
@@ -131,7 +131,7 @@ def test_the_bottlenecks_command_classifies_the_network(run: Run, hosts: list[st
 def test_probes_without_the_right_secret_are_rejected(run: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("wind\n")
     (tmp_path / "empty").write_text("")
-    with listening("--secret", str(tmp_path / "secret")) as host:
+    with start_listener("--secret", str(tmp_path / "secret")) as host:
         assert run("probe", "path", "here", host, *SHORT, "--secret", "secret").returncode == 0
         result = run("probe", "path", "here", host, *SHORT)
         assert (result.returncode, "wrong secret" in result.stderr) == (1, True)

@@ -315,7 +315,7 @@ def test_a_refusal_for_another_reason_has_no_telemetry_hint(run: Run, loads: Pat
         (("--seed", "9" * 23), "error: Invalid value for '--seed': `"),
         (("--jobs", "9" * 23), "error: Invalid value for '--jobs': `"),
         (("--seeds", "9" * 23), "error: Invalid value for '--seeds': `"),
-        (("--policy", "uniform,uniform"), "error: --policy: `uniform` is there twice"),
+        (("--policy", "uniform,uniform"), "error: --policy: `uniform` is given twice"),
         (("--policy", "uniform,sinbad:foo=1"), "error: --policy: sinbad.foo: unknown field"),
         (("--policy", "best"), "error: --policy: unknown policy `best`"),
         (("--policy", ""), "error: --policy: ``: expected the name of a policy"),
@@ -343,7 +343,7 @@ def test_invalid_options_are_named(run: Run, scenario: Path, options: tuple[str,
         ({"policies": []}, "policies: expected at least one"),
         ({"policies": "best"}, "policies: unknown policy `best`"),
         ({"policies": ["sinbad:foo=1"]}, "policies: sinbad.foo: unknown field"),
-        ({"policies": ["uniform", "uniform"]}, "policies: `uniform` is there twice"),
+        ({"policies": ["uniform", "uniform"]}, "policies: `uniform` is given twice"),
     ],
 )
 def test_invalid_arguments_of_a_simulation_are_named(

@@ -34,14 +34,14 @@ def count(samples: Samples) -> int:
     return int(samples.engine.arrow(samples.table.agg(n=samples.table.count()))["n"][0].as_py())
 
 
-def looks(path: Path, discards: Discards | None = None) -> list[dict[str, Any]]:
+def read_tasks(path: Path, discards: Discards | None = None) -> list[dict[str, Any]]:
     engine = Engine.duckdb(threads=1)
     table = read_fleet(engine, path, TASKS, RACKS, discards or Discards())
     actual: list[dict[str, Any]] = engine.arrow(table.order_by("job")).to_pylist()
     return actual
 
 
-def kept(path: Path) -> int:
+def latency_count(path: Path) -> int:
     (path.parent / "loads.csv").write_text(LOADS)
     return measure(path, telemetry(path.parent / "loads.csv"), Settings(least=2, resamples=0)).latencies
 
@@ -60,9 +60,9 @@ def test_all_table_readers_accept_the_same_csv_dialects(tmp_path: Path, form: An
     for name, text in (("t", LOADS), ("l", LATENCIES), ("k", LOOKS), ("m", TRANSFERS)):
         (tmp_path / f"{name}.csv").write_bytes(form(text))
     assert count(telemetry(tmp_path / "t.csv")) == 20
-    assert kept(tmp_path / "l.csv") == 3
+    assert latency_count(tmp_path / "l.csv") == 3
     # A name of digits stays the name that it is.
-    assert [row["rack"] for row in looks(tmp_path / "k.csv")] == ["001", "r1"]
+    assert [row["rack"] for row in read_tasks(tmp_path / "k.csv")] == ["001", "r1"]
     assert matrix.read(tmp_path / "m.csv").bytes.sum() == 12
 
 
@@ -144,14 +144,14 @@ def test_each_file_of_a_folder_has_its_own_time_unit(tmp_path: Path) -> None:
 
 def test_one_absurd_time_discards_only_that_latency(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(LATENCIES + f"{T * 10**6},8,file-read,r0,r1\n")
-    assert kept(tmp_path / "a.csv") == 3
+    assert latency_count(tmp_path / "a.csv") == 3
     (tmp_path / "a.csv").write_text(LATENCIES.replace(str(T + 200), f"{T}000"))
     with pytest.raises(InputError, match="is it in milliseconds"):
-        kept(tmp_path / "a.csv")
+        latency_count(tmp_path / "a.csv")
     times = pyarrow.array([T + 200, 2**40], pyarrow.timestamp("s"))
     columns = {"latency_ms": [8, 8], "operation": ["file-read"] * 2, "src": ["r0"] * 2, "dst": ["r1"] * 2}
     parquet.write_table(pyarrow.table({"t": times, **columns}), tmp_path / "a.parquet")
-    assert kept(tmp_path / "a.parquet") == 1
+    assert latency_count(tmp_path / "a.parquet") == 1
 
 
 @pytest.mark.parametrize("field", ["operation", "latency_ms", "medium"])
@@ -159,20 +159,20 @@ def test_list_columns_are_rejected_outside_the_ends_of_operations(tmp_path: Path
     columns: dict[str, Any] = {"t_s": [T + 200], "latency_ms": [8], "operation": ["file-read"]}
     columns |= {"medium": ["hdd"], "src": [["r0"]], "dst": [["r1"]]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
-    assert kept(tmp_path / "a.parquet") == 1
+    assert latency_count(tmp_path / "a.parquet") == 1
     parquet.write_table(pyarrow.table(columns | {field: [["x"]]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=f"{field}: a column of `list<.*expected numbers or texts"):
-        kept(tmp_path / "a.parquet")
+        latency_count(tmp_path / "a.parquet")
 
 
 def test_a_cell_of_a_fleet_table_without_a_number_discards_its_row(tmp_path: Path) -> None:
     discards = Discards()
     (tmp_path / "a.csv").write_text(f"{LOOKS}{T},r0,c,abc,1,1\n{T},r0,d,,1,1\n{T},r0,e,nan,1,1\n")
-    assert [row["job"] for row in looks(tmp_path / "a.csv", discards)] == ["a", "b"]
+    assert [row["job"] for row in read_tasks(tmp_path / "a.csv", discards)] == ["a", "b"]
     assert discards.counts == {"not-a-number": 3}
 
 
 def test_numbers_of_a_fleet_table_too_large_to_sum_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(LOOKS.replace(",4,", ",1e15,") + f"{T},r0,c,1e15,1,1\n" * 3)
     with pytest.raises(InputError, match="cpus: its numbers add up to 5e"):
-        looks(tmp_path / "a.csv")
+        read_tasks(tmp_path / "a.csv")

@@ -50,7 +50,7 @@ def rows(samples: Samples) -> list[tuple[str, int, int, int, int]]:
     ]
 
 
-def taken(path: Path, text: str, name: str = "a.csv", **given: Any) -> Samples:
+def read_telemetry(path: Path, text: str, name: str = "a.csv", **given: Any) -> Samples:
     (path / name).write_text(text)
     return read(CLUSTER, [path / name], engine=Engine.duckdb(threads=1), **given)
 
@@ -83,7 +83,7 @@ WANTED = [
     ids=["long", "semicolons", "time by its size", "kbps", "wide", "dates"],
 )
 def test_equivalent_layouts_give_the_same_samples(tmp_path: Path, text: str) -> None:
-    assert rows(taken(tmp_path, text)) == WANTED
+    assert rows(read_telemetry(tmp_path, text)) == WANTED
 
 
 def test_gzip_parquet_and_folders_give_the_same_samples(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_unusable_rows_are_counted_by_reason(tmp_path: Path) -> None:
         f",1,{T}",
         f"r0:uplink,1e9,{T}",
     ]
-    samples = taken(tmp_path, LONG + "\n".join(bad) + "\n", now_ms=1000 * (T + 100))
+    samples = read_telemetry(tmp_path, LONG + "\n".join(bad) + "\n", now_ms=1000 * (T + 100))
     assert rows(samples) == WANTED
     assert samples.discards.counts == {
         "not-a-number": 3,
@@ -131,19 +131,19 @@ def test_unusable_rows_are_counted_by_reason(tmp_path: Path) -> None:
 def test_non_numeric_cells_of_a_wide_file_are_counted_and_empty_ones_not(tmp_path: Path) -> None:
     cells = ["", "error", "n/a", '""', "5e8", " ", "nan"]
     text = "t_s,r0:uplink,r1:uplink\n" + "".join(f"{T + 30 * at},1,{cell}\n" for at, cell in enumerate(cells))
-    samples = taken(tmp_path, text)
+    samples = read_telemetry(tmp_path, text)
     assert [row[0] for row in rows(samples)].count("r1:uplink") == 1
     assert samples.discards.counts == {"not-a-number": 3}
 
 
 def test_times_of_an_unset_clock_are_discarded_as_past(tmp_path: Path) -> None:
-    samples = taken(tmp_path, f"{LONG}r0:uplink,1,5\nr1:uplink,1,-{T}\n")
+    samples = read_telemetry(tmp_path, f"{LONG}r0:uplink,1,5\nr1:uplink,1,-{T}\n")
     assert rows(samples) == WANTED
     assert samples.discards.counts == {"past": 2}
     counters = "link,counter_octets,t_s\nr0:uplink,5,30\n" + "".join(
         f"r0:uplink,{at},{T + 30 * at}\n" for at in range(4)
     )
-    assert taken(tmp_path, counters).discards.counts == {"past": 1}
+    assert read_telemetry(tmp_path, counters).discards.counts == {"past": 1}
 
 
 @pytest.mark.parametrize("speed", ["inf", "-inf", "nan", "", "x", "-5"])
@@ -151,11 +151,11 @@ def test_invalid_speeds_are_counted_and_do_not_hide_excessive_ones(tmp_path: Pat
     text = "link,load_bps,t_s,speed_bps\n" + "".join(
         f"r0:uplink,1e9,{T + 30 * at},{speed if at == 1 else '2e10'}\n" for at in range(4)
     )
-    samples = taken(tmp_path, text)
+    samples = read_telemetry(tmp_path, text)
     assert [row[4] for row in rows(samples)] == [2 * 10**10, 4 * 10**10, 2 * 10**10, 2 * 10**10]
     assert samples.discards.counts == {"no-speed": 1}
     with pytest.raises(InputError, match="its unit"):
-        taken(tmp_path, f"{text}r0:uplink,1,{T + 120},1e20\n")
+        read_telemetry(tmp_path, f"{text}r0:uplink,1,{T + 120},1e20\n")
 
 
 def test_a_sample_of_a_link_with_all_ports_down_is_counted(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_sample_of_a_link_with_all_ports_down_is_counted(tmp_path: Path) -> No
         for step in range(4)
         for port in (1, 2)
     )
-    samples = taken(tmp_path, text, map=tmp_path / "map.yaml")
+    samples = read_telemetry(tmp_path, text, map=tmp_path / "map.yaml")
     assert len(rows(samples)) == 2
     assert samples.discards.counts == {"no-capacity": 4}
 
@@ -176,7 +176,7 @@ def test_ports_become_the_links_of_the_map_with_their_own_speeds(tmp_path: Path)
         "unix_s,device,interface,bandwidth_kbps,in_kbps,out_kbps\n"
         f"{T},tor1,Eth1,40000000,5,6\n{T + 10},tor1,Eth1,20000000,7,8\n{T},tor1,Null0,0,1,1\n"
     )
-    samples = taken(tmp_path, text, map=tmp_path / "map.yaml")
+    samples = read_telemetry(tmp_path, text, map=tmp_path / "map.yaml")
     assert rows(samples) == [
         ("r0:uplink", 0, 10, 60_000, 40 * 10**9),
         ("r0:uplink", 10, 10, 80_000, 20 * 10**9),
@@ -191,7 +191,9 @@ def test_a_map_that_leaves_out_every_series_is_an_error_with_a_hint(tmp_path: Pa
     with pytest.raises(
         InputError, match="none of 1 series is a link of the cluster: device=tor1, int"
     ) as error:
-        taken(tmp_path, f"unix_s,device,interface,load_bps\n{T},tor1,Eth1,1\n", map=tmp_path / "map.yaml")
+        read_telemetry(
+            tmp_path, f"unix_s,device,interface,load_bps\n{T},tor1,Eth1,1\n", map=tmp_path / "map.yaml"
+        )
     (hint,) = error.value.__notes__
     assert hint.endswith("map.yaml: `ignore` has them, or their rule has no link for `load`")
 
@@ -203,7 +205,7 @@ def test_bits_and_capacities_of_the_ports_of_a_link_add_up(tmp_path: Path) -> No
         for step in range(4)
         for port in (1, 2, 3, 4)
     )
-    samples = taken(tmp_path, text, map=tmp_path / "map.yaml")
+    samples = read_telemetry(tmp_path, text, map=tmp_path / "map.yaml")
     assert [(bits, capacity // 10**9) for *_, bits, capacity in rows(samples)] == [
         (40_000, 40), (40_000, 40), (40_000, 20), (40_000, 20)
     ]  # fmt: skip
@@ -214,7 +216,7 @@ def test_ports_without_speeds_share_the_capacity_of_the_cluster_file(tmp_path: P
     text = "unix_s,device,interface,out_bps\n" + "".join(
         f"{T + 10 * step},tor1,Eth{port},1000\n" for step in range(2) for port in (1, 2)
     )
-    assert {row[4] for row in rows(taken(tmp_path, text, map=tmp_path / "map.yaml"))} == {40 * 10**9}
+    assert {row[4] for row in rows(read_telemetry(tmp_path, text, map=tmp_path / "map.yaml"))} == {40 * 10**9}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_ports_without_speeds_share_the_capacity_of_the_cluster_file(tmp_path: P
         ("t_s,link\n1,2\n", "no readings, such as `load_bps`"),
         ("link,load_bps\na,2\n", "no column of times"),
         ("t_s,load_bps\n1,2\n", "no `link`"),
-        ("t_s,link,load_bps,LINK\n", "there twice"),
+        ("t_s,link,load_bps,LINK\n", "given twice"),
         ("t_s,link,load_bps\n", "no readings"),
         (f"t_s,link,load_bps\n{T},r9:uplink,1\n", "none of 1 series is a link"),
         (f"t_s,link,load_bps\n{T},r0:uplink,1\n", "no series has two readings"),
@@ -236,7 +238,7 @@ def test_ports_without_speeds_share_the_capacity_of_the_cluster_file(tmp_path: P
 )
 def test_an_invalid_file_is_an_input_error(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
-        taken(tmp_path, text)
+        read_telemetry(tmp_path, text)
     assert message in str(error.value)
 
 
@@ -259,7 +261,7 @@ def test_random_bytes_only_raise_input_errors(tmp_path_factory: Any, data: bytes
 
 def test_since_and_until_bound_the_samples(tmp_path: Path) -> None:
     text = "link,load_bps,t_s\n" + "".join(f"r0:uplink,1,{T + 30 * step}\n" for step in range(100))
-    some = taken(tmp_path, text, since="10min", until="2023-11-14T22:33:20Z")
+    some = read_telemetry(tmp_path, text, since="10min", until="2023-11-14T22:33:20Z")
     assert [row[1] for row in rows(some)] == list(range(630, 1201, 30))
     assert not some.discards.counts
 

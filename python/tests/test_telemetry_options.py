@@ -21,7 +21,7 @@ LINKS = ("--telemetry", str(EXAMPLES / "telemetry" / "links.parquet"))
 LATENCY = ("--latency", str(EXAMPLES / "telemetry" / "latencies.csv.gz"))
 
 
-def given(command: str) -> tuple[str, ...]:
+def required_arguments(command: str) -> tuple[str, ...]:
     """The command with its required options except telemetry."""
     return (command, *RACKS, *(LATENCY if command == "impact" else ()))
 
@@ -66,7 +66,7 @@ def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None
 def test_invalid_options_give_the_same_error_in_every_command(
     run: Run, command: str, invalid: tuple[str, ...], error: str
 ) -> None:
-    result = run(*given(command), *LINKS, *invalid)
+    result = run(*required_arguments(command), *LINKS, *invalid)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {error}")
 
@@ -76,13 +76,13 @@ def test_a_map_without_prometheus_queries_is_rejected_by_option(
     run: Run, tmp_path: Path, command: str
 ) -> None:
     (tmp_path / "map.yaml").write_text("links:\n  - match: {device: s1}\n    in: r0:downlink\n")
-    result = run(*given(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
+    result = run(*required_arguments(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
     assert result.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_missing_telemetry_and_cluster_options_are_named(run: Run, command: str) -> None:
-    result = run(*given(command))
+    result = run(*required_arguments(command))
     assert result.stderr.startswith("error: --telemetry: expected either files or a Prometheus server")
     assert run(command, *LATENCY[: 2 * (command == "impact")], *LINKS).stderr.startswith(
         "error: Missing option '--cluster'"
@@ -90,7 +90,13 @@ def test_missing_telemetry_and_cluster_options_are_named(run: Run, command: str)
 
 
 def test_a_folder_is_replaced_only_by_a_result_of_the_same_analysis(run: Run, tmp_path: Path) -> None:
-    plan = (*given("plan"), "--telemetry", str(EXAMPLES / "telemetry" / "day.parquet"), "--cadence", "5min")
+    plan = (
+        *required_arguments("plan"),
+        "--telemetry",
+        str(EXAMPLES / "telemetry" / "day.parquet"),
+        "--cadence",
+        "5min",
+    )
     for _ in range(2):
         assert run(*plan, "--out", "out").stderr.endswith("wrote out/summary.json and 3 tables\n")
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["analysis"] == "plan"
@@ -99,13 +105,13 @@ def test_a_folder_is_replaced_only_by_a_result_of_the_same_analysis(run: Run, tm
     (tmp_path / "out" / "mine.parquet").unlink()
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     for command in ("hotspots", "impact"):
-        result = run(*given(command), *LINKS, "--out", "out")
+        result = run(*required_arguments(command), *LINKS, "--out", "out")
         expected = f"expected an empty folder or an earlier result of {command}"
         assert result.stderr == f"error: --out: `out`: holds a result of plan; {expected}\n"
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
 def test_hotspots_accepts_files_as_positional_arguments(run: Run) -> None:
-    named = run(*given("hotspots"), *LINKS, "-o", "json")
+    named = run(*required_arguments("hotspots"), *LINKS, "-o", "json")
     assert named.returncode == 0, named.stderr
-    assert run(*given("hotspots"), LINKS[1], "-o", "json").stdout == named.stdout
+    assert run(*required_arguments("hotspots"), LINKS[1], "-o", "json").stdout == named.stdout

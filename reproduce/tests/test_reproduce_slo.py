@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 import pytest
 
-from leeward._native import study_contend
+from leeward._native import simulate_contention
 from leeward.errors import InputError
 from leeward_reproduce import results_folder
 from leeward_reproduce.perform import reproduce, runs
@@ -258,7 +258,7 @@ def test_an_invalid_contest_is_an_input_error() -> None:
     with pytest.raises(InputError, match="workload A: SLO -1: must be finite and above 0"):
         contention.contend(1, contention.own_clients([contention.storage_member("A", -1.0)]), 60, [99.0])
     with pytest.raises(InputError, match="unknown field"):
-        study_contend(1, '{"more": 1}')
+        simulate_contention(1, '{"more": 1}')
 
 
 def test_a_horizon_is_rejected() -> None:

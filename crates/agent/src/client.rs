@@ -36,9 +36,9 @@ struct Problem {
 /// Certificate authorities to trust for the controller.
 fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError> {
     if let Some(file) = ca {
-        let wrong = || InputError::new(file, "expected certificates in PEM (-----BEGIN CERTIFICATE-----)");
+        let invalid = || InputError::new(file, "expected certificates in PEM (-----BEGIN CERTIFICATE-----)");
         let text = read_text(file)?;
-        let items: Vec<_> = parse_pem(text.as_bytes()).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        let items: Vec<_> = parse_pem(text.as_bytes()).collect::<Result<_, _>>().map_err(|_| invalid())?;
         let found: Vec<_> = items
             .into_iter()
             .filter_map(|item| match item {
@@ -46,7 +46,7 @@ fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError
                 _ => None,
             })
             .collect();
-        return if found.is_empty() { Err(wrong()) } else { Ok(found) };
+        return if found.is_empty() { Err(invalid()) } else { Ok(found) };
     }
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {

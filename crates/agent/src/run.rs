@@ -46,10 +46,10 @@ pub fn run<E>(
         settings.controllers.iter().map(|url| Client::new(settings, url)).collect::<Result<_, _>>()?;
     let mut probe = None;
     if let Some((address, secret)) = &settings.probe {
-        let wrong = |error| InputError::new("--probe-listen", error);
-        let listener = Listener::bind(*address, Limits::default(), secret.clone()).map_err(wrong)?;
+        let invalid = |error| InputError::new("--probe-listen", error);
+        let listener = Listener::bind(*address, Limits::default(), secret.clone()).map_err(invalid)?;
         // The port in use, which differs from the requested port if that was 0.
-        probe = Some(listener.address().map_err(wrong)?.port());
+        probe = Some(listener.address().map_err(invalid)?.port());
         let named = thread::Builder::new().name("leeward-probe".to_owned());
         let serving = named.spawn(move || listener.run());
         serving.map_err(|error| InputError::new("--probe-listen", error))?;

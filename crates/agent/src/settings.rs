@@ -79,21 +79,21 @@ impl Settings {
     /// # Errors
     /// Returns an [`InputError`] with the invalid option or file.
     pub fn new(given: Arguments) -> Result<Settings, InputError> {
-        let wrong = |option: &str, message: String| InputError::new(option, message);
+        let invalid = |option: &str, message: String| InputError::new(option, message);
         let controllers = controllers(&given.controllers)?;
         let host = match given.host {
             Some(host) => host,
             None => {
-                Machine::name().map_err(|error| wrong("--host", format!("the machine's name: {error}")))?
+                Machine::name().map_err(|error| invalid("--host", format!("the machine's name: {error}")))?
             }
         };
         if host.is_empty() || host.contains(|letter: char| letter.is_control() || letter == ':') {
-            return Err(wrong("--host", format!("`{}`: expected the name of a host", excerpt(&host))));
+            return Err(invalid("--host", format!("`{}`: expected the name of a host", excerpt(&host))));
         }
         let interval = given.interval.as_deref().unwrap_or("1s");
-        let interval: Nanos = interval.parse().map_err(|error| wrong("--interval", format!("{error}")))?;
+        let interval: Nanos = interval.parse().map_err(|error| invalid("--interval", format!("{error}")))?;
         if interval < SHORTEST {
-            return Err(wrong("--interval", "expected 10ms or more".to_owned()));
+            return Err(invalid("--interval", "expected 10ms or more".to_owned()));
         }
         let devices = devices(&given.devices)?;
         if let Some(file) = &given.token_file {
@@ -104,16 +104,16 @@ impl Settings {
             let expected = "expected an address and a port, such as 10.0.0.7:7601";
             let address: SocketAddr = text
                 .parse()
-                .map_err(|_| wrong("--probe-listen", format!("`{}`: {expected}", excerpt(text))))?;
+                .map_err(|_| invalid("--probe-listen", format!("`{}`: {expected}", excerpt(text))))?;
             if shared.is_none() && !address.ip().is_loopback() {
                 let message = "without a secret anyone who reaches it could request measurements; give one with --secret";
-                return Err(wrong("--probe-listen", format!("`{}`: {message}", excerpt(text))));
+                return Err(invalid("--probe-listen", format!("`{}`: {message}", excerpt(text))));
             }
             Ok((address, Secret(shared.clone())))
         });
         let probe = probe.transpose()?;
         if probe.is_none() && given.secret.is_some() {
-            return Err(wrong("--secret", "only for measurements; give --probe-listen too".to_owned()));
+            return Err(invalid("--secret", "only for measurements; give --probe-listen too".to_owned()));
         }
         let (interfaces, token, ca) = (given.interfaces, given.token_file, given.ca);
         Ok(Settings { controllers, host, interfaces, devices, interval, token, ca, probe })
@@ -122,7 +122,7 @@ impl Settings {
 
 /// Validates URLs and removes trailing slashes.
 fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
-    let wrong = |message: String| InputError::new("--controller", message);
+    let invalid = |message: String| InputError::new("--controller", message);
     let mut found: Vec<String> = Vec::new();
     for text in given {
         let url = text.trim_end_matches('/');
@@ -133,15 +133,15 @@ fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
         });
         if !named {
             let expected = "expected a URL such as https://leeward:7600";
-            return Err(wrong(format!("`{}`: {expected}", excerpt(text))));
+            return Err(invalid(format!("`{}`: {expected}", excerpt(text))));
         }
         if found.iter().any(|other| other == url) {
-            return Err(wrong(format!("`{}`: given twice", excerpt(text))));
+            return Err(invalid(format!("`{}`: given twice", excerpt(text))));
         }
         found.push(url.to_owned());
     }
     if found.is_empty() {
-        return Err(wrong("missing; expected the URL of a controller".to_owned()));
+        return Err(invalid("missing; expected the URL of a controller".to_owned()));
     }
     Ok(found)
 }
@@ -150,17 +150,17 @@ fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
 fn devices(given: &[String]) -> Result<Vec<(String, String)>, InputError> {
     let mut found: Vec<(String, String)> = Vec::new();
     for text in given {
-        let wrong = |message: &str| InputError::new("--device", format!("`{}`: {message}", excerpt(text)));
+        let invalid = |message: &str| InputError::new("--device", format!("`{}`: {message}", excerpt(text)));
         let (disk, name) = text.split_once('=').unwrap_or((text, text));
         let right = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if disk.is_empty() || disk.contains(|letter: char| letter == '/' || !letter.is_ascii_graphic()) {
-            return Err(wrong("expected a disk as /sys/block has it, such as sda or nvme0n1"));
+            return Err(invalid("expected a disk as /sys/block has it, such as sda or nvme0n1"));
         }
         if name.is_empty() || !name.bytes().all(right) {
-            return Err(wrong("expected DISK=NAME with the name of a device in the cluster file"));
+            return Err(invalid("expected DISK=NAME with the name of a device in the cluster file"));
         }
         if found.iter().any(|(other, called)| other == disk || called == name) {
-            return Err(wrong("a disk is one device; it is given twice"));
+            return Err(invalid("a disk is one device; it is given twice"));
         }
         found.push((disk.to_owned(), name.to_owned()));
     }

@@ -14,10 +14,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// A request at the controller: its head, and its body as JSON.
-type Heard = (String, serde_json::Value);
+type Request = (String, serde_json::Value);
 
 /// Reads one request from a connection.
-fn heard(reader: &mut impl BufRead) -> Option<Heard> {
+fn read_request(reader: &mut impl BufRead) -> Option<Request> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         if reader.read_line(&mut head).ok()? == 0 {
@@ -35,7 +35,7 @@ fn heard(reader: &mut impl BufRead) -> Option<Heard> {
 
 /// A controller that answers each request by its number, or closes the connection if the answer is empty. Returns its address
 /// and the requests it receives.
-fn controller(answer: impl Fn(usize) -> String + Send + 'static) -> (SocketAddr, Receiver<Heard>) {
+fn controller(answer: impl Fn(usize) -> String + Send + 'static) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let (tell, told) = channel();
@@ -44,7 +44,7 @@ fn controller(answer: impl Fn(usize) -> String + Send + 'static) -> (SocketAddr,
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
             let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
-            while let Some(request) = heard(&mut reader) {
+            while let Some(request) = read_request(&mut reader) {
                 let answer = answer(number);
                 number += 1;
                 let told = tell.send(request).is_ok();
@@ -61,10 +61,10 @@ fn response(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
-const TAKEN: &str = r#"{"epoch":1,"links":2,"skipped":{"down":0,"stale":0}}"#;
+const ACCEPTED: &str = r#"{"epoch":1,"links":2,"skipped":{"down":0,"stale":0}}"#;
 
 /// Sends bytes over the loopback interface.
-fn carry(bytes: usize) {
+fn send_over_loopback(bytes: usize) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let mut sender = TcpStream::connect(address).expect("a connection");
@@ -96,7 +96,7 @@ impl Agent {
     }
 
     /// Lines of output, until the process ends or no line comes soon.
-    fn written(&mut self) -> impl Iterator<Item = String> {
+    fn output_lines(&mut self) -> impl Iterator<Item = String> {
         let stderr = BufReader::new(self.0.stderr.take().expect("stderr is piped"));
         let (tell, told) = channel();
         thread::spawn(move || {
@@ -140,7 +140,7 @@ fn reports_come_every_interval_and_cost_little() {
     let folder = tempfile::tempdir().expect("a folder");
     let token = folder.path().join("token");
     std::fs::write(&token, "leeward_abc\n").expect("a file");
-    let (address, told) = controller(|_| response("200 OK", TAKEN));
+    let (address, told) = controller(|_| response("200 OK", ACCEPTED));
     let token = token.display().to_string();
     let agent = Agent::start(address, &["--interval", "50ms", "--token-file", &token]);
     let (mut end, mut sums) = (None, [0.0; 2]);
@@ -157,7 +157,7 @@ fn reports_come_every_interval_and_cost_little() {
             sums[way] += load / 8.0 * until.duration_since(from).as_secs_f64();
         }
         if number == 0 {
-            carry(CARRIED);
+            send_over_loopback(CARRIED);
         }
     }
     // On the loopback interface all sent bytes are received. The agent reads the two directions one after another, and
@@ -175,7 +175,7 @@ fn reports_come_every_interval_and_cost_little() {
 
 #[test]
 fn each_controller_gets_reports_even_if_another_is_unavailable() {
-    let (first, heard) = controller(|_| response("200 OK", TAKEN));
+    let (first, heard) = controller(|_| response("200 OK", ACCEPTED));
     let unknown = r#"{"epoch":1,"links":2,"devices":0,"skipped":{},"unknown_devices":["r0h1:vda"]}"#;
     let (second, heard_too) = controller(move |_| response("200 OK", unknown));
     let (second, away) = (format!("http://{second}"), "http://127.0.0.1:1");
@@ -188,7 +188,7 @@ fn each_controller_gets_reports_even_if_another_is_unavailable() {
         format!("{second}: not accepted: the cluster has no device `r0h1:vda`; --device vda=NAME"),
     ]
     .into();
-    for line in agent.written() {
+    for line in agent.output_lines() {
         missing.retain(|beginning| !line.starts_with(beginning));
         if missing.is_empty() {
             break;
@@ -210,10 +210,10 @@ fn each_controller_gets_reports_even_if_another_is_unavailable() {
 
 #[test]
 fn retries_slow_down_and_send_only_new_data_afterwards() {
-    let answer = |number| if number < 6 { String::new() } else { response("200 OK", TAKEN) };
+    let answer = |number| if number < 6 { String::new() } else { response("200 OK", ACCEPTED) };
     let (address, told) = controller(answer);
     let mut agent = Agent::start(address, &["--interval", "20ms"]);
-    let mut written = agent.written();
+    let mut written = agent.output_lines();
     let waits: Vec<f64> = (0..6)
         .map(|_| {
             let line = written.next().expect("a line");
@@ -243,10 +243,10 @@ fn replies_of_any_kind_are_logged_in_one_line_and_survived() {
     let last = strange.len();
     let (address, told) = controller(move |number| match strange.get(number) {
         Some(answer) => answer.clone(),
-        None => response("200 OK", TAKEN),
+        None => response("200 OK", ACCEPTED),
     });
     let mut agent = Agent::start(address, &["--interval", "10ms"]);
-    let mut written = agent.written();
+    let mut written = agent.output_lines();
     let lines: Vec<String> = (0..last).map(|_| written.next().expect("a line")).collect();
     for (line, part) in
         lines.iter().zip(["no such link", "busy", "not a reply of a controller", "301", "", ""])
@@ -265,7 +265,7 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
         let mut agent =
             Agent(command.args(arguments).stderr(Stdio::piped()).spawn().expect("the program starts"));
         // An agent whose reports are accepted writes nothing more, and ends when dropped.
-        let told: Vec<String> = agent.written().take(1).collect();
+        let told: Vec<String> = agent.output_lines().take(1).collect();
         let told = told.concat();
         assert!(told.starts_with("error: "), "it went on: {told}");
         (agent.0.wait().expect("the process ends").code(), told)
@@ -310,8 +310,8 @@ fn https_needs_a_trusted_certificate() {
             let connection = ServerConnection::new(config.clone()).expect("a connection");
             let mut reader = BufReader::new(StreamOwned::new(connection, stream));
             // A client that does not trust the certificate closes the connection.
-            while heard(&mut reader).is_some() {
-                if reader.get_mut().write_all(response("200 OK", TAKEN).as_bytes()).is_err() {
+            while read_request(&mut reader).is_some() {
+                if reader.get_mut().write_all(response("200 OK", ACCEPTED).as_bytes()).is_err() {
                     break;
                 }
             }
@@ -320,7 +320,7 @@ fn https_needs_a_trusted_certificate() {
     let distrusted = "report failed: certificate not trusted (";
     for (ca, told) in [(&wrong, distrusted), (&right, "reports accepted")] {
         let mut agent = Agent::at(&url, &["--interval", "20ms", "--ca", ca]);
-        let line = agent.written().next().expect("a line");
+        let line = agent.output_lines().next().expect("a line");
         assert!(line.starts_with(told), "{line}");
         let (_, resident) = agent.cost();
         println!("{} KiB resident with TLS", resident >> 10);
@@ -330,13 +330,13 @@ fn https_needs_a_trusted_certificate() {
 
 #[test]
 fn the_agent_takes_part_in_measurements_on_request() {
-    let (at, _told) = controller(|_| response("200 OK", TAKEN));
+    let (at, _told) = controller(|_| response("200 OK", ACCEPTED));
     // Another process may take a free port before the agent takes it; the test then tries another port.
     let started = (0..10).find_map(|_| {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let address = free.expect("a port");
         let mut agent = Agent::start(at, &["--interval", "50ms", "--probe-listen", &address.to_string()]);
-        let line = agent.written().next().expect("a line");
+        let line = agent.output_lines().next().expect("a line");
         assert!(line.starts_with("reports accepted") || line.contains("choose another port"), "{line}");
         line.starts_with("reports").then_some((agent, address))
     });

@@ -35,7 +35,7 @@ struct ContentionInput {
 /// Latencies under each scheduler of workloads that are drawn by load and burstiness. The result has one entry per
 /// workload under each scheduler's name.
 #[pyfunction]
-pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAny>> {
+pub fn simulate_contention(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAny>> {
     let asked: ContentionInput = read(asked)?;
     let outcome = py.detach(|| -> Result<BTreeMap<String, Vec<Outcome>>, PyInputError> {
         let contest = ContentionExperiment {
@@ -63,7 +63,7 @@ pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAn
 
 /// Open-loop workloads of the thesis, by their letters.
 #[pyfunction]
-pub fn study_described(py: Python<'_>) -> PyResult<Py<PyAny>> {
+pub fn published_workloads(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let row = |of: &PublishedWorkload| {
         let row =
             json!({"storage_load": of.storage_load, "network_load": of.network_load, "gap_c2": of.gap_c2});

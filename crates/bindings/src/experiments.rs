@@ -259,14 +259,14 @@ impl Study {
 
 /// Draws `count` workloads, each from `from` (trace, SLO) with replacement and a random start.
 #[pyfunction]
-pub fn study_draws(seed: u64, count: usize, from: Vec<(usize, f64)>) -> Result<Vec<Drawn>, PyInputError> {
+pub fn draw_workloads(seed: u64, count: usize, from: Vec<(usize, f64)>) -> Result<Vec<Drawn>, PyInputError> {
     let draws = leeward_experiments::draws(seed, count, &from).map_err(refused)?;
     Ok(draws.into_iter().map(|draw| (draw.trace, draw.start, draw.slo)).collect())
 }
 
 /// Draws a client and a server for each workload.
 #[pyfunction]
-pub fn study_links(
+pub fn draw_links(
     seed: u64,
     count: usize,
     clients: usize,
@@ -277,7 +277,7 @@ pub fn study_links(
 
 /// Draws arrivals and departures in order: each has a workload, and true for an arrival.
 #[pyfunction]
-pub fn study_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, PyInputError> {
+pub fn draw_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, PyInputError> {
     leeward_experiments::visits(seed, count, stay).map_err(refused)
 }
 

@@ -56,11 +56,11 @@ mod _native {
     #[pymodule_export]
     use crate::cluster::Cluster;
     #[pymodule_export]
-    use crate::contention::{study_contend, study_described};
+    use crate::contention::{published_workloads, simulate_contention};
     #[pymodule_export]
     use crate::describe::{bytes_text, rate_text, seconds};
     #[pymodule_export]
-    use crate::experiments::{Study, study_draws, study_links, study_visits};
+    use crate::experiments::{Study, draw_links, draw_visits, draw_workloads};
     #[pymodule_export]
     use crate::fluid::simulate_flows;
     #[pymodule_export]

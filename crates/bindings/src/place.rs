@@ -41,12 +41,12 @@ pub fn place_replicas(
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let fabric = &cluster.fabric;
-    let wrong =
+    let invalid =
         |field: &str, message: String| PyInputError(InputError::new("request", message).in_field(field));
-    let spec: PolicySpec = policy.parse().map_err(|message| wrong("policy", message))?;
+    let spec: PolicySpec = policy.parse().map_err(|message| invalid("policy", message))?;
     let made =
-        replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
-    let size: Bytes = size.parse().map_err(|e| wrong("size", format!("{e}")))?;
+        replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
+    let size: Bytes = size.parse().map_err(|e| invalid("size", format!("{e}")))?;
     let request = ReplicasSpec {
         writer: writer.map(str::to_owned),
         replicas,
@@ -62,7 +62,7 @@ pub fn place_replicas(
     let settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     let interval = settings.interval;
     let ledger = Ledger::new(fabric.clone(), &cluster.capacities, settings);
-    let ledger = ledger.map_err(|e| wrong("ledger", e.to_string()))?;
+    let ledger = ledger.map_err(|e| invalid("ledger", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let mut engine = Engine::new(ledger, made, seed, explain);
     let answer =

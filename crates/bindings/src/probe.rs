@@ -31,12 +31,12 @@ pub fn probe_listen(
     secret: Option<String>,
     listening: Py<PyAny>,
 ) -> PyResult<()> {
-    let wrong = |message: String| PyInputError(InputError::new("listen", message));
-    let address: SocketAddr = listen
-        .parse()
-        .map_err(|_| wrong(format!("`{listen}`: expected an address and a port, such as 127.0.0.1:7601")))?;
+    let invalid = |message: String| PyInputError(InputError::new("listen", message));
+    let address: SocketAddr = listen.parse().map_err(|_| {
+        invalid(format!("`{listen}`: expected an address and a port, such as 127.0.0.1:7601"))
+    })?;
     let listener = Listener::bind(address, Limits::default(), Secret(secret));
-    let listener = listener.map_err(|error| wrong(error.to_string()))?;
+    let listener = listener.map_err(|error| invalid(error.to_string()))?;
     let bound = listener.address().map_err(raised)?;
     listening.call1(py, (bound.to_string(),))?;
     py.detach(|| listener.run()).map_err(raised)

@@ -26,10 +26,10 @@ impl Scheduler {
     #[new]
     #[pyo3(signature = (cluster, policy, seed = 1))]
     fn new(cluster: &Bound<'_, Cluster>, policy: &str, seed: u64) -> Result<Scheduler, PyInputError> {
-        let wrong = |message: String| PyInputError(InputError::new("policy", message));
-        let spec: PolicySpec = policy.parse().map_err(wrong)?;
+        let invalid = |message: String| PyInputError(InputError::new("policy", message));
+        let spec: PolicySpec = policy.parse().map_err(invalid)?;
         let policy =
-            tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
+            tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|error| invalid(error.to_string()))?;
         let cluster = &cluster.get().inner;
         let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
         let ledger = ledger.map_err(|error| PyInputError(InputError::new("cluster", error.to_string())))?;

@@ -114,15 +114,15 @@ impl Scenario {
         jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Vec<Run>> {
-        let wrong = |message: String| PyInputError(InputError::new("policy", message));
+        let invalid = |message: String| PyInputError(InputError::new("policy", message));
         let specs: Result<Vec<PolicySpec>, PyInputError> =
-            policies.iter().map(|text| text.parse().map_err(wrong)).collect();
+            policies.iter().map(|text| text.parse().map_err(invalid)).collect();
         let specs = specs?;
         if specs.is_empty() || seeds.is_empty() {
-            return Err(wrong("expected at least one policy and one seed".into()).into());
+            return Err(invalid("expected at least one policy and one seed".into()).into());
         }
         if let Some(twice) = (1..specs.len()).find(|&at| specs[..at].contains(&specs[at])) {
-            return Err(wrong(format!("`{}` is there twice", specs[twice].label)).into());
+            return Err(invalid(format!("`{}` is given twice", specs[twice].label)).into());
         }
         let task = |seed| specs.iter().map(move |policy| Task { policy: policy.clone(), seed });
         let tasks: Vec<Task> = seeds.into_iter().flat_map(task).collect();
@@ -146,13 +146,13 @@ impl Scenario {
 /// Checks the name and settings of a policy for a scenario's kind of object.
 #[pyfunction]
 pub fn check_policy(policy: &str, kind: &str) -> Result<(), PyInputError> {
-    let wrong = |message: String| PyInputError(InputError::new("policy", message));
+    let invalid = |message: String| PyInputError(InputError::new("policy", message));
     let Some(kind) = Kind::from_name(kind) else {
         let message = format!("`{}`: expected replicas, cell or apps", excerpt(kind));
         return Err(PyInputError(InputError::new("kind", message)));
     };
-    let spec: PolicySpec = policy.parse().map_err(wrong)?;
-    kind.check(&spec).map_err(|error| wrong(error.to_string()))
+    let spec: PolicySpec = policy.parse().map_err(invalid)?;
+    kind.check(&spec).map_err(|error| invalid(error.to_string()))
 }
 
 /// Converts an error of a run for Python.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_scenarios::scenario::PolicySpec;
 use leeward_slo::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
-use leeward_slo::file::{Came, Entry, Order, Placed, Workloads};
+use leeward_slo::file::{Came, Entry, Order, PlacedSystem, Workloads};
 use leeward_slo::priorities::{by_slo, merge, priority_meister};
 use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
@@ -21,7 +21,7 @@ use crate::traces::open_text;
 #[pyclass(frozen, module = "leeward")]
 pub struct SloWorkloads {
     inner: Workloads,
-    placed: Placed,
+    placed: PlacedSystem,
     cluster: leeward_fabric::Cluster,
     data: Option<PathBuf>,
 }
@@ -94,10 +94,10 @@ impl SloWorkloads {
 
     /// Decides whether the workloads of another file can be admitted besides the present ones.
     fn admit(&self, py: Python<'_>, arriving: String, method: &str) -> PyResult<Py<PyAny>> {
-        let wrong = |message: String| PyInputError(InputError::new("method", message));
-        let spec: PolicySpec = method.parse().map_err(wrong)?;
+        let invalid = |message: String| PyInputError(InputError::new("method", message));
+        let spec: PolicySpec = method.parse().map_err(invalid)?;
         let by =
-            self.inner.admission(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
+            self.inner.admission(&spec.name, &spec.settings).map_err(|error| invalid(error.to_string()))?;
         let (others, admitted) = py
             .detach(|| {
                 let files = beside(&arriving, self.data.clone());
@@ -180,9 +180,9 @@ impl SloWorkloads {
     ) -> PyResult<Vec<Option<Result<Latency, Unbounded>>>> {
         let Some((method, settings)) = by else { return Ok(vec![None; system.promises.len()]) };
         py.detach(|| {
-            let wrong =
+            let invalid =
                 |error: &dyn std::fmt::Display| PyInputError(InputError::new(&self.inner.path, error));
-            let mut bounds = Bounds::new(system, settings).map_err(|error| wrong(&error))?;
+            let mut bounds = Bounds::new(system, settings).map_err(|error| invalid(&error))?;
             let one = |promise| -> PyResult<_> {
                 Python::attach(|py| py.check_signals())?;
                 Ok(Some(bounds.bound(promise, method)))

@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
             ];
             if let Some((field, _)) = given.into_iter().find(|(_, given)| *given && !again) {
                 let message = "expected none: packing chooses it, also when it packs again";
-                return Err(workloads.wrong(entry, field, message));
+                return Err(workloads.invalid(entry, field, message));
             }
         }
         if workloads.congestion != Congestion::Everywhere {
@@ -149,15 +149,15 @@ impl<'a> Run<'a> {
 
     /// Places all workloads in the order of the file; `classes` reserve part of their SLOs.
     fn pack(&self, classes: &Classes, tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<PackResult> {
-        let wrong =
+        let invalid =
             |error: &dyn std::fmt::Display| PyInputError(InputError::new(&self.workloads.path, error));
         let fabric = &self.cluster.fabric;
         let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &self.clients);
-        let site = site.map_err(|error| wrong(&error))?;
+        let site = site.map_err(|error| invalid(&error))?;
         let settings = PackSettings { levels: classes.longest(), ..self.base.clone() };
         let mut packing = Packing::new(site, settings, self.way).map_err(PyInputError)?;
         let ledger = Ledger::new(fabric.clone(), &self.cluster.capacities, LedgerSettings::default());
-        let mut ledger = ledger.map_err(|error| wrong(&error))?;
+        let mut ledger = ledger.map_err(|error| invalid(&error))?;
         let (now, mut scratch, mut held) = (Nanos(0), Scratch::default(), Promised::new());
         let numbers: BTreeMap<&str, u64> = (self.workloads.entries.iter().zip(0..))
             .map(|(entry, number)| (entry.workload.name.as_str(), number))
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
                     let view = ledger.view(now, &mut scratch);
                     let (made, names) = transaction(&packing, &plan, &held, &view, owner)
                         .map_err(|error| PyInputError(InputError::new(fabric.name(), error)))?;
-                    let ids = ledger.commit(made, now).map_err(|error| wrong(&error))?;
+                    let ids = ledger.commit(made, now).map_err(|error| invalid(&error))?;
                     names.iter().for_each(|name| drop(held.insert(name.clone(), Vec::new())));
                     for (name, id) in names.into_iter().zip(ids) {
                         held.entry(name).or_default().push(id);
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
             tell(done + 1)?;
         }
         let system = promised(packing.system(), |name| self.slo(name));
-        let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| wrong(&error))?;
+        let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| invalid(&error))?;
         let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
         Ok(PackResult { packing, bounds, system, ledger })
     }

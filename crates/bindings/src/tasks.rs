@@ -48,7 +48,7 @@ pub fn place_tasks(
     let cluster = &cluster.get().inner;
     let spec = spec(policy)?;
     let policy =
-        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let decide = move || -> Result<Value, InputError> {
         let files = Files { base: PathBuf::new(), data };
@@ -110,7 +110,7 @@ pub fn migrate(
     let fabric = &cluster.fabric;
     let spec = spec(policy)?;
     let policy =
-        moves::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+        moves::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
     let decide = || -> Result<Value, InputError> {
         let fleet = Fleet::read(&running.to_string_lossy(), fabric)?;
         let (ledger, now) = ledger(cluster, Some(&telemetry), clock, hot)?;
@@ -142,21 +142,21 @@ pub fn migrate(
     as_python(py, &py.detach(decide).map_err(PyInputError)?)
 }
 
-fn wrong(field: &str, message: String) -> PyInputError {
+fn invalid(field: &str, message: String) -> PyInputError {
     PyInputError(InputError::new("request", message).in_field(field))
 }
 
 fn spec(policy: &str) -> Result<PolicySpec, PyInputError> {
-    policy.parse().map_err(|message| wrong("policy", message))
+    policy.parse().map_err(|message| invalid("policy", message))
 }
 
 /// Resources of each task of a matrix without an app file.
 fn alike(cpus: Option<String>, memory: Option<String>) -> Result<Task, InputError> {
-    let wrong = |field: &str, message: String| InputError::new("request", message).in_field(field);
-    let cpus =
-        cpus.map_or(Ok(Cpus(1000)), |text| text.parse().map_err(|error| wrong("cpus", format!("{error}"))))?;
+    let invalid = |field: &str, message: String| InputError::new("request", message).in_field(field);
+    let cpus = cpus
+        .map_or(Ok(Cpus(1000)), |text| text.parse().map_err(|error| invalid("cpus", format!("{error}"))))?;
     let memory = memory
-        .map_or(Ok(Bytes(0)), |text| text.parse().map_err(|error| wrong("memory", format!("{error}"))))?;
+        .map_or(Ok(Bytes(0)), |text| text.parse().map_err(|error| invalid("memory", format!("{error}"))))?;
     Ok(Task { cpus, memory, ..Task::default() })
 }
 
@@ -187,15 +187,15 @@ fn ledger(
 
 /// Rejects traffic between tasks if they are placed one by one.
 fn by_themselves(file: Option<String>, matrix: bool, app: &App) -> Result<(), InputError> {
-    let wrong = |name: String, field: &str| {
+    let invalid = |name: String, field: &str| {
         let message =
             "a job's tasks are placed one by one; transfers would be ignored: use --app (or together)";
         Err(InputError::new(name, message).in_field(field))
     };
     if matrix {
-        return wrong("request".into(), "matrix");
+        return invalid("request".into(), "matrix");
     }
-    if app.request.transfers.is_empty() { Ok(()) } else { wrong(file.unwrap_or_default(), "transfers") }
+    if app.request.transfers.is_empty() { Ok(()) } else { invalid(file.unwrap_or_default(), "transfers") }
 }
 
 /// Requests to decide: the whole app, or each of its tasks alone, as a task scheduler would.
@@ -345,15 +345,15 @@ pub fn simulate_apps(
     let cluster = &cluster.get().inner;
     let spec = spec(policy)?;
     let policy =
-        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
     let arrivals = apps.into_iter().enumerate().map(|(at, app)| arrival(at, app));
     let arrivals = arrivals.collect::<Result<Vec<_>, _>>().map_err(PyInputError)?;
     let believed = believed.map_or(cluster, |believed| &believed.get().inner);
     if believed.fabric.resource_count() != cluster.fabric.resource_count() {
-        return Err(wrong("believed", "expected a cluster of the same hosts and links".into()).into());
+        return Err(invalid("believed", "expected a cluster of the same hosts and links".into()).into());
     }
     let runs = py.detach(|| run_apps(cluster, &believed.capacities, &arrivals, policy, seed));
-    let runs = runs.map_err(|error| wrong("apps", error.to_string()))?;
+    let runs = runs.map_err(|error| invalid("apps", error.to_string()))?;
     let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
     let described = runs.into_iter().zip(&arrivals).map(|(run, arrival)| {
         let name = |&host: &HostId| cluster.fabric.host_name(host);
@@ -370,12 +370,12 @@ pub fn simulate_apps(
 }
 
 fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<AppArrival, InputError> {
-    let wrong = |message: String| Err(InputError::new("apps", message).in_field(format!("[{at}]")));
+    let invalid = |message: String| Err(InputError::new("apps", message).in_field(format!("[{at}]")));
     let tasks = needs.len() as u32;
     let mut list = Vec::with_capacity(needs.len());
     for (cpus, memory) in needs {
         if !(0.0..=1e6).contains(&cpus) {
-            return wrong(format!("{cpus} processors: expected a number from 0 to 1000000"));
+            return invalid(format!("{cpus} processors: expected a number from 0 to 1000000"));
         }
         list.push(Task {
             cpus: Cpus((cpus * 1000.0).round() as u64),
@@ -388,7 +388,7 @@ fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<AppArrival, 
     for &(from, to, bytes) in &sends {
         total = total.saturating_add(bytes);
         if from.max(to) >= tasks || from == to || !seen.insert((from, to)) || total > 1 << 62 {
-            return wrong(format!(
+            return invalid(format!(
                 "transfer from {from} to {to}: expected two of {tasks} tasks, once, and a size"
             ));
         }
@@ -396,7 +396,7 @@ fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<AppArrival, 
     let transfer = |(from, to, bytes)| Transfer { from, to, bytes: Bytes(bytes) };
     let transfers = sends.into_iter().map(transfer).collect();
     if list.is_empty() {
-        return wrong("expected at least one task".into());
+        return invalid("expected at least one task".into());
     }
     Ok(AppArrival { start, request: AppRequest { tasks: list, transfers, ..AppRequest::default() } })
 }

@@ -55,18 +55,18 @@ impl Trace {
         payload: Option<f64>,
         other: Option<f64>,
     ) -> Result<Trace, PyInputError> {
-        let wrong = |name: &str, given: &str, expected: String| {
+        let invalid = |name: &str, given: &str, expected: String| {
             let given = leeward_fabric::input::excerpt(given);
             PyInputError(InputError::new(name, format!("`{given}`: expected {expected}")))
         };
         let mut settings = ReadSettings { volume, ..ReadSettings::default() };
         if let Some(name) = dialect {
             let known = Dialect::ALL.map(Dialect::name).join(", ");
-            let unknown = || wrong("dialect", name, format!("one of {known}"));
+            let unknown = || invalid("dialect", name, format!("one of {known}"));
             settings.dialect = Some(Dialect::from_name(name).ok_or_else(unknown)?);
         }
         if let Some(name) = event {
-            settings.event = Event::from_name(name).ok_or_else(|| wrong("event", name, "Q or D".into()))?;
+            settings.event = Event::from_name(name).ok_or_else(|| invalid("event", name, "Q or D".into()))?;
         }
         if let Some(text) = largest {
             settings.largest = text.parse::<Bytes>().map_err(|error| InputError::new("largest", error))?.0;
@@ -103,7 +103,7 @@ impl Trace {
             let mut work = Work::new(self.network, self.device.as_ref());
             let mut tail = percentile.zip(self.device.as_ref()).map(|(at, device)| Tail::new(device, at));
             let (dialect, passed_over) = self.each(|request| {
-                statistics.push(request, work.of(request).map_err(|error| self.wrong(error))?);
+                statistics.push(request, work.of(request).map_err(|error| self.invalid(error))?);
                 let tail = tail.as_mut().map_or(Ok(()), |tail| tail.push(request));
                 tail.map_err(|error| InputError::new("percentile", error))
             })?;
@@ -157,15 +157,15 @@ impl Trace {
         let stage = self.stage(stage)?;
         let refuse = |name, error| PyInputError(InputError::new(name, error));
         let curve = py.detach(|| self.rb_curve(stage))?;
-        let wrong = |message: String| PyInputError(InputError::new("margin", message));
+        let invalid = |message: String| PyInputError(InputError::new("margin", message));
         if margin.is_nan() || margin < 0.0 {
             return Err(
-                wrong(format!("{}: expected a share from 0, such as 0.1", format_number(margin))).into()
+                invalid(format!("{}: expected a share from 0, such as 0.1", format_number(margin))).into()
             );
         }
         let scaled = curve.scaled(1.0 + margin);
         let curve = scaled.map_err(|_| {
-            wrong(format!("{}: the scaled work exceeds the range of numbers", format_number(margin)))
+            invalid(format!("{}: the scaled work exceeds the range of numbers", format_number(margin)))
         })?;
         let alpha = curve.arrival_curve();
         let pruned = match (prune, error) {
@@ -256,9 +256,9 @@ impl Trace {
                     name,
                     format!("{}: expected {expected}", format_number(value)),
                 )),
-                error => PyInputError(self.wrong(error)),
+                error => PyInputError(self.invalid(error)),
             })?;
-            let curve = RbCurve::from_nanos(arrivals).map_err(|error| PyInputError(self.wrong(error)))?;
+            let curve = RbCurve::from_nanos(arrivals).map_err(|error| PyInputError(self.invalid(error)))?;
             Ok(Model::of(stage, &settings, &fit, &curve))
         })?;
         as_python(py, &made)
@@ -297,7 +297,7 @@ impl Trace {
     fn work(&self, stage: Stage, mut take: impl FnMut(Nanos, f64)) -> PyResult<()> {
         let mut work = Work::new(self.network, self.device.as_ref());
         self.each(|request| {
-            let work = work.of(request).map_err(|error| self.wrong(error))?;
+            let work = work.of(request).map_err(|error| self.invalid(error))?;
             // The work is always known at this stage.
             take(request.at, work.at(stage).unwrap_or(0.0));
             Ok(())
@@ -317,7 +317,7 @@ impl Trace {
                 if count.is_multiple_of(REQUESTS) { Python::attach(|py| py.check_signals()) } else { Ok(()) };
             let arrival = looked.and_then(|()| {
                 let request = request.map_err(PyInputError)?;
-                let work = work.of(&request).map_err(|error| PyInputError(self.wrong(error)))?;
+                let work = work.of(&request).map_err(|error| PyInputError(self.invalid(error)))?;
                 Ok((request.at.0, work.at(stage).unwrap_or(0.0)))
             });
             arrival.map_err(|error| failed = Some(error)).ok()
@@ -325,7 +325,7 @@ impl Trace {
         let curve = RbCurve::from_nanos(arrivals);
         match failed {
             Some(error) => Err(error),
-            None => Ok(curve.map_err(|error| PyInputError(self.wrong(error)))?),
+            None => Ok(curve.map_err(|error| PyInputError(self.invalid(error)))?),
         }
     }
 
@@ -345,7 +345,7 @@ impl Trace {
         Ok(stage)
     }
 
-    fn wrong(&self, error: impl std::fmt::Display) -> InputError {
+    fn invalid(&self, error: impl std::fmt::Display) -> InputError {
         InputError::new(&self.file, error)
     }
 }

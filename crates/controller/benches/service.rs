@@ -19,7 +19,7 @@ use leeward_service::{Addresses, Completion, Coordinator, Handle, Limits, NewClu
 use leeward_store::{Database, Durability, Postgres, Sqlite, Store};
 use leeward_testing::postgres;
 use serde_json::json;
-use support::{Numbers, Server, cluster, frozen, labels, samples, service_on};
+use support::{Numbers, Server, cluster, frozen_clock, labels, samples, service_on};
 
 const CLUSTER: &str = "racks: 150\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
                        devices: [{read: 50MB/s, write: 50MB/s}]\n";
@@ -112,7 +112,7 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
         let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("an in-memory store opens"));
         let make = Box::new(move |_: &Cluster, _: bool| informed(&made));
         let file = NewCluster::read("bench", CLUSTER).expect("a right cluster");
-        let (handle, work) = Handle::open(make, file, Box::new(store), frozen(), "bench".into())
+        let (handle, work) = Handle::open(make, file, Box::new(store), frozen_clock(), "bench".into())
             .await
             .expect("an empty store");
         tokio::spawn(work);
@@ -141,7 +141,7 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
 }
 
 fn the_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
-    let server = Server::start(service_on(CLUSTER, "", frozen(), store));
+    let server = Server::start(service_on(CLUSTER, "", frozen_clock(), store));
     let fabric = &cluster.fabric;
     let loads = report(cluster).loads;
     let links: Vec<(String, f64)> =

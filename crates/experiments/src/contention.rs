@@ -152,7 +152,7 @@ impl DrawnContention {
                     "client {}, server {}, device {device}: there are {clients}, {servers} and {devices}, numbered from 0",
                     member.client, member.server
                 );
-                return Err(member.wrong(problem));
+                return Err(member.invalid(problem));
             }
             let own = member.draw(at, world)?;
             let path = |stage| site.path(member.client, member.server, device, stage);

@@ -1,7 +1,7 @@
 //! Packs draws onto servers (SLO section 5.4).
 
 use leeward_slo::System;
-use leeward_slo::pack::{PackSettings, Packing, Request, Why};
+use leeward_slo::pack::{PackSettings, Packing, RejectReason, Request};
 use leeward_traces::Stage;
 
 use super::traces::{Part, Traces};
@@ -86,7 +86,9 @@ pub fn fits_alone(
         let workload = traces.workload(name(trace), &draw, part, &Stage::ALL, false)?;
         match packing.plan(&Request { workload, client: None }).map_err(|refused| refused.why) {
             Ok(_) => Ok(true),
-            Err(Why::Wrong(problem)) => Err(ExperimentError::draw(format!("an SLO of {slo} s"), problem)),
+            Err(RejectReason::Invalid(problem)) => {
+                Err(ExperimentError::draw(format!("an SLO of {slo} s"), problem))
+            }
             Err(_) => Ok(false),
         }
     };

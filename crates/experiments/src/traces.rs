@@ -232,7 +232,7 @@ fn of_part(requests: &[Request], part: Part) -> &[Request] {
 fn works(name: &str, requests: &[Request], device: &Device) -> Result<Vec<[f64; 3]>, ExperimentError> {
     let mut work = Work::new(NetworkWork::default(), Some(device));
     let of = |request: &Request| {
-        let work = work.of(request).map_err(|error| wrong(name, error))?;
+        let work = work.of(request).map_err(|error| invalid(name, error))?;
         // With a device, there is work at every stage.
         Ok(Stage::ALL.map(|stage| work.at(stage).unwrap_or(0.0)))
     };
@@ -262,13 +262,13 @@ fn curves_of(
     }
     let work = works(name, requests, device)?;
     let mut tail = Tail::new(device, settings.percentile);
-    requests.iter().try_for_each(|request| tail.push(request)).map_err(|error| wrong(name, error))?;
+    requests.iter().try_for_each(|request| tail.push(request)).map_err(|error| invalid(name, error))?;
     let curve = |stage: Stage| -> Result<(ArrivalCurve, f64), ExperimentError> {
         let arrivals = requests.iter().zip(&work).map(|(request, work)| (request.at.0, work[stage as usize]));
-        let curve = RbCurve::from_nanos(arrivals).map_err(|error| wrong(name, error))?;
+        let curve = RbCurve::from_nanos(arrivals).map_err(|error| invalid(name, error))?;
         let pruned = curve.arrival_curve().prune_within(settings.pruning);
         let largest = work.iter().map(|work| work[stage as usize]).fold(0.0, f64::max);
-        Ok((pruned.map_err(|error| wrong(name, error))?.curve, largest))
+        Ok((pruned.map_err(|error| invalid(name, error))?.curve, largest))
     };
     let [network_in, storage, network_out] = Stage::ALL.map(curve);
     Ok(TraceCurves {
@@ -278,6 +278,6 @@ fn curves_of(
     })
 }
 
-fn wrong(name: &str, error: impl std::fmt::Display) -> ExperimentError {
+fn invalid(name: &str, error: impl std::fmt::Display) -> ExperimentError {
     ExperimentError::Trace { trace: name.to_owned(), problem: error.to_string() }
 }

@@ -154,7 +154,7 @@ impl WorkloadDraw {
                         "other requests from {} s for {} s: expected times above 0",
                         instead.from, instead.seconds
                     );
-                    return Err(self.wrong(problem));
+                    return Err(self.invalid(problem));
                 }
                 let seed = stream(context.seed, CHANGE, at as u64).random();
                 let shape = self.traffic.drawing(instead.gap_c2);
@@ -187,17 +187,17 @@ impl WorkloadDraw {
             Load::NetworkOut(share) => (share, Stage::NetworkOut, context.bytes),
         };
         if stage == Stage::Storage && self.device.is_none() {
-            return Err(self.wrong("a load of storage, and no device: expected one of the network"));
+            return Err(self.invalid("a load of storage, and no device: expected one of the network"));
         }
         if !(share > 0.0 && share.is_finite()) {
-            return Err(self.wrong(format!("a load of {share}: expected a share above 0")));
+            return Err(self.invalid(format!("a load of {share}: expected a share above 0")));
         }
         let sample = self.synthetic(shape.clone(), seed)?.take(SAMPLE).collect();
         let works = self.arrivals(sample, context.device);
         let mean = works.iter().map(|arrival| arrival.work[stage as usize]).sum::<f64>() / SAMPLE as f64;
         shape.rate = share * capacity / mean;
         if shape.rate * context.seconds > MOST {
-            return Err(self.wrong(format!(
+            return Err(self.invalid(format!(
                 "{} requests a second for {} s: expected at most {MOST} requests",
                 shape.rate, context.seconds
             )));
@@ -207,7 +207,7 @@ impl WorkloadDraw {
     }
 
     fn synthetic(&self, shape: Drawing, seed: u64) -> Result<Synthetic, ExperimentError> {
-        Synthetic::new(shape, seed).map_err(|error| self.wrong(error.to_string()))
+        Synthetic::new(shape, seed).map_err(|error| self.invalid(error.to_string()))
     }
 
     fn arrivals(&self, requests: Vec<Request>, device: &Device) -> Vec<Arrival> {
@@ -223,7 +223,7 @@ impl WorkloadDraw {
         if requests.len() < 2 {
             let count = requests.len();
             return Err(
-                self.wrong(format!("{count} requests in {} s: expected at least two", context.seconds))
+                self.invalid(format!("{count} requests in {} s: expected at least two", context.seconds))
             );
         }
         let arrivals = self.arrivals(requests.to_vec(), context.model);
@@ -231,26 +231,26 @@ impl WorkloadDraw {
             let work = arrivals.iter().map(|arrival| (arrival.at.0, arrival.work[stage as usize]));
             RbCurve::from_nanos(work)
                 .map(|curve| (stage, curve))
-                .map_err(|error| self.wrong(error.to_string()))
+                .map_err(|error| self.invalid(error.to_string()))
         };
         self.stages().map(curve).collect()
     }
 
     fn demand(&self, stage: Stage, curve: &RbCurve) -> Result<Demand, ExperimentError> {
         let pruned = curve.arrival_curve().prune_within(PRUNING);
-        let arrivals = pruned.map_err(|error| self.wrong(error.to_string()))?.curve;
+        let arrivals = pruned.map_err(|error| self.invalid(error.to_string()))?.curve;
         Ok(Demand { stage, arrivals, largest: curve.largest(), model: None, unloaded: 0.0 })
     }
 
     fn limits(&self, rates: &[f64], curves: &[(Stage, RbCurve)]) -> Result<ArrivalCurve, ExperimentError> {
         let storage = curves.iter().find(|(stage, _)| *stage == Stage::Storage);
-        let (_, curve) = storage.ok_or_else(|| self.wrong("limits at a device, and no device"))?;
+        let (_, curve) = storage.ok_or_else(|| self.invalid("limits at a device, and no device"))?;
         let bucket = |&rate: &f64| {
-            let burst = curve.burst(rate).map_err(|error| self.wrong(error.to_string()))?;
-            TokenBucket::new(rate, burst).map_err(|error| self.wrong(error.to_string()))
+            let burst = curve.burst(rate).map_err(|error| self.invalid(error.to_string()))?;
+            TokenBucket::new(rate, burst).map_err(|error| self.invalid(error.to_string()))
         };
         let buckets = rates.iter().map(bucket).collect::<Result<Vec<_>, ExperimentError>>()?;
-        ArrivalCurve::new(&buckets).ok_or_else(|| self.wrong("no rate: expected at least one"))
+        ArrivalCurve::new(&buckets).ok_or_else(|| self.invalid("no rate: expected at least one"))
     }
 
     /// Demand of a closed loop in the bounds of other workloads. It comes after all promises, which wait only for its
@@ -262,20 +262,20 @@ impl WorkloadDraw {
         context: DrawContext<'_>,
     ) -> Result<Vec<Demand>, ExperimentError> {
         if self.slo.is_some() {
-            return Err(self.wrong("a closed loop with an SLO: expected none"));
+            return Err(self.invalid("a closed loop with an SLO: expected none"));
         }
         let sample = self.synthetic(shape, seed)?.take(SAMPLE).collect();
         let works = self.arrivals(sample, context.model);
         let demand = |stage: Stage| {
             let largest = works.iter().map(|arrival| arrival.work[stage as usize]).fold(0.0, f64::max);
             let bucket = TokenBucket::new(largest * 1e-9, largest);
-            let arrivals = bucket.map_err(|error| self.wrong(error.to_string()))?.into();
+            let arrivals = bucket.map_err(|error| self.invalid(error.to_string()))?.into();
             Ok(Demand { stage, arrivals, largest, model: None, unloaded: 0.0 })
         };
         self.stages().map(demand).collect()
     }
 
-    pub(super) fn wrong(&self, problem: impl Into<String>) -> ExperimentError {
+    pub(super) fn invalid(&self, problem: impl Into<String>) -> ExperimentError {
         ExperimentError::draw(format!("workload {}", self.name), problem)
     }
 }

@@ -27,7 +27,7 @@ impl Clock {
         fabric: &Fabric,
         measured: &BTreeMap<ResourceId, f64>,
     ) -> Result<(), InputError> {
-        let wrong = |message: String| Err(InputError::new(file, message).in_field("t_s"));
+        let invalid = |message: String| Err(InputError::new(file, message).in_field("t_s"));
         let order = |a: &(&ResourceId, &f64), b: &(&ResourceId, &f64)| a.1.total_cmp(b.1);
         // Among links measured at the same time, the error names the first.
         let Some((&oldest, &at)) = measured.iter().min_by(|a, b| order(a, b).then(a.0.cmp(b.0))) else {
@@ -35,7 +35,7 @@ impl Clock {
         };
         if self.now - at > self.max_age {
             let stale = measured.values().filter(|&&at| self.now - at > self.max_age).count();
-            return wrong(format!(
+            return invalid(format!(
                 "{stale} of {} links {} stale: {} was measured {} ago; at most {}",
                 measured.len(),
                 if stale == 1 { "is" } else { "are" },
@@ -49,7 +49,9 @@ impl Clock {
         };
         if at - self.now > AHEAD {
             let (name, ahead) = (fabric.resource_name(newest), in_words(at - self.now));
-            return wrong(format!("{name} was measured {ahead} in the future; expected seconds since 1970"));
+            return invalid(format!(
+                "{name} was measured {ahead} in the future; expected seconds since 1970"
+            ));
         }
         Ok(())
     }

@@ -46,10 +46,10 @@ impl Placer {
         circuits: bool,
         seed: u64,
     ) -> Result<Placer, InputError> {
-        let wrong = |message: String| InputError::new("copies", message);
+        let invalid = |message: String| InputError::new("copies", message);
         let made = replicas::REGISTRY
             .make(&policy.name, &policy.settings)
-            .map_err(|error| wrong(error.to_string()))?;
+            .map_err(|error| invalid(error.to_string()))?;
         let hosts_per_rack = network.hosts_per_rack as u32;
         let of = Block {
             first: 0,
@@ -62,7 +62,7 @@ impl Placer {
         let waits = made.batching_delay(&request(0, &of, replicas, hosts_per_rack));
         if waits > Nanos(0) {
             let message = format!("`{}` lets blocks wait for {waits}: expected interval=0s", policy.label);
-            return Err(wrong(message));
+            return Err(invalid(message));
         }
         let circuit = if circuits { network.circuit_rate.0 } else { 0 };
         let text = format!(
@@ -74,7 +74,7 @@ impl Placer {
         let Cluster { fabric, capacities } = Cluster::from_text("network", &text)?;
         let settings = LedgerSettings { interval: every, ..LedgerSettings::default() };
         let ledger = Ledger::new(fabric.clone(), &capacities, settings)
-            .map_err(|error| wrong(format!("report: {error}")))?;
+            .map_err(|error| invalid(format!("report: {error}")))?;
         let link = |link: Option<ResourceId>| (link.expect("racks of a tree have links"), 0);
         let links = |rack: DomainId| [link(fabric.out_of_domain(rack)), link(fabric.into_domain(rack))];
         let mut placer = Placer {

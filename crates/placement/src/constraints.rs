@@ -31,7 +31,7 @@ impl Constraints {
     /// # Errors
     /// [`InputError`] with the field of the request that has an unknown name.
     pub fn named(fabric: &Fabric, exclude: &[String], tags: &[String]) -> Result<Constraints, InputError> {
-        let wrong = |field: &str, message: String| InputError::new("request", message).in_field(field);
+        let invalid = |field: &str, message: String| InputError::new("request", message).in_field(field);
         let mut constraints = Constraints::default();
         for name in exclude {
             match (fabric.host(name), fabric.domain(name)) {
@@ -40,12 +40,12 @@ impl Constraints {
                 (None, None) => {
                     let name = excerpt(name);
                     let message = format!("`{name}`: no host, rack or pod of the cluster has this name");
-                    return Err(wrong("exclude", message));
+                    return Err(invalid("exclude", message));
                 }
             }
         }
         for tag in tags {
-            let unknown = || wrong("tags", format!("no host has the tag `{}`", excerpt(tag)));
+            let unknown = || invalid("tags", format!("no host has the tag `{}`", excerpt(tag)));
             constraints.tags |= fabric.tag_mask(tag).ok_or_else(unknown)?;
         }
         constraints.sort();

@@ -117,20 +117,20 @@ impl Access {
         };
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
         let AccessFile { basic_auth, authorization, http_headers, tls_config } = given;
-        let wrong = |field: &str, message: &str| InputError::new(name, message).in_field(field);
+        let invalid = |field: &str, message: &str| InputError::new(name, message).in_field(field);
         let who = match (basic_auth, authorization) {
             (Some(_), Some(_)) => {
-                return Err(wrong("authorization", "there is basic_auth as well; expected one of them"));
+                return Err(invalid("authorization", "there is basic_auth as well; expected one of them"));
             }
             (Some(BasicFile { username, password, password_file }), None) => {
                 let secret = Secret::of(folder, password, password_file);
-                let secret = secret.ok_or_else(|| wrong("basic_auth.password", EITHER))?;
+                let secret = secret.ok_or_else(|| invalid("basic_auth.password", EITHER))?;
                 secret.checked(name, "basic_auth.password_file")?;
                 Some(Who::Basic(username, secret))
             }
             (None, Some(AuthorizationFile { r#type, credentials, credentials_file })) => {
                 let secret = Secret::of(folder, credentials, credentials_file);
-                let secret = secret.ok_or_else(|| wrong("authorization.credentials", EITHER))?;
+                let secret = secret.ok_or_else(|| invalid("authorization.credentials", EITHER))?;
                 secret.checked(name, "authorization.credentials_file")?;
                 Some(Who::Token(r#type.unwrap_or_else(|| "Bearer".to_owned()), secret))
             }
@@ -140,7 +140,7 @@ impl Access {
             let (HeaderFile::One(value) | HeaderFile::Listed([value])) = value;
             let read = header.parse().ok().zip(HeaderValue::try_from(value).ok());
             let field = format!("http_headers.{}", excerpt(&header));
-            read.ok_or_else(|| wrong(&field, "a letter that a header may not have"))
+            read.ok_or_else(|| invalid(&field, "a letter that a header may not have"))
         };
         let is_safe = url.starts_with("https://");
         let tls = is_safe.then(|| spoken(name, folder, tls_config.unwrap_or_default())).transpose()?;
@@ -216,8 +216,8 @@ fn spoken(name: &str, folder: &Path, given: TlsFile) -> Result<TlsConfig, InputE
         });
         let found: Vec<Certificate<'static>> = items.collect();
         let message = format!("{file}: expected a certificate in PEM (-----BEGIN CERTIFICATE-----)");
-        let wrong = || InputError::new(name, message).in_field(format!("tls_config.{field}"));
-        if found.is_empty() { Err(wrong()) } else { Ok(found) }
+        let invalid = || InputError::new(name, message).in_field(format!("tls_config.{field}"));
+        if found.is_empty() { Err(invalid()) } else { Ok(found) }
     };
     let roots = match &ca_file {
         Some(file) => certificates("ca_file", file)?,
@@ -239,8 +239,8 @@ fn spoken(name: &str, folder: &Path, given: TlsFile) -> Result<TlsConfig, InputE
                 _ => None,
             });
             let message = format!("{file}: expected a private key in PEM (-----BEGIN PRIVATE KEY-----)");
-            let wrong = || InputError::new(name, message).in_field(format!("tls_config.{field}"));
-            let key: PrivateKey<'static> = keys.ok_or_else(wrong)?;
+            let invalid = || InputError::new(name, message).in_field(format!("tls_config.{field}"));
+            let key: PrivateKey<'static> = keys.ok_or_else(invalid)?;
             Some(ClientCert::new_with_certs(&certificates("cert_file", cert)?, key))
         }
         (None, Some(_)) => {

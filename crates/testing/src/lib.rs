@@ -6,6 +6,7 @@
 //!   repository, so their tests are skipped without them, under CI too.
 //! * [`postgres`] runs a PostgreSQL for the tests of the store and the service.
 //! * [`clusters`] holds clusters and ledgers that several crates test with.
+//! * [`rows`] checks all rows of a table, and reports every row that fails.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 pub mod clusters;
 pub mod golden;
 pub mod postgres;
+pub mod rows;
 
 /// Returns the environment that a test needs. Without it, prints the reason of the skip and returns `None`.
 ///

@@ -122,9 +122,9 @@ impl Synthetic {
             1.0 => Gaps::Exponential,
             c2 if c2 < 1.0 => {
                 // A gap with so small a variance could not be distinguished from a constant gap.
-                let wrong = ShapeError { field: "gap_c2", number: c2, expected: "0, or 1e-9 and more" };
-                let c2 = (c2 >= 1e-9).then_some(c2).ok_or(wrong.clone())?;
-                Gaps::Gamma(Gamma::new(1.0 / c2, c2).map_err(|_| wrong)?)
+                let error = ShapeError { field: "gap_c2", number: c2, expected: "0, or 1e-9 and more" };
+                let c2 = (c2 >= 1e-9).then_some(c2).ok_or(error.clone())?;
+                Gaps::Gamma(Gamma::new(1.0 / c2, c2).map_err(|_| error)?)
             }
             c2 => Gaps::Hyperexponential((1.0 + ((c2 - 1.0) / (c2 + 1.0)).sqrt()) / 2.0),
         };
@@ -203,8 +203,8 @@ impl Sizes {
                 let within = mean >= 1.0 && mean <= largest as f64;
                 check("mean", mean, within, "1 byte to the largest")?;
                 check("c2", c2, (0.0..=1e6).contains(&c2), "0 to 1e6")?;
-                let wrong = |_| ShapeError { field: "c2", number: c2, expected: "0 to 1e6" };
-                let drawn = LogNormal::from_mean_cv(mean, c2.sqrt()).map_err(wrong)?;
+                let invalid = |_| ShapeError { field: "c2", number: c2, expected: "0 to 1e6" };
+                let drawn = LogNormal::from_mean_cv(mean, c2.sqrt()).map_err(invalid)?;
                 Ok(SizeDistribution::LogNormal(drawn, largest))
             }
         }

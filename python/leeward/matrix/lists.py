@@ -226,7 +226,7 @@ def _limited_lines(text: TextIOWrapper, name: str) -> Iterator[str]:
 def _columns(header: list[str], name: str) -> list[int]:
     for column in COLUMNS:
         if header.count(column) != 1:
-            problem = "there twice" if column in header else f"missing; there are: {', '.join(header)}"
+            problem = "given twice" if column in header else f"missing; there are: {', '.join(header)}"
             raise InputError(name, 1, None, column, f"this column is {problem}"[:300])
     return [header.index(column) for column in COLUMNS]
 

@@ -133,7 +133,7 @@ def check_order(tasks: Sequence[str]) -> tuple[str, ...]:
     check_tasks(len(names), "tasks")
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
-        raise _input_error("tasks", f"`{duplicate}` is there twice")
+        raise _input_error("tasks", f"`{duplicate}` is given twice")
     return names
 
 

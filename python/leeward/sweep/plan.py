@@ -139,7 +139,7 @@ def cells(variant_list: Sequence[Variant], policies: Sequence[str], seeds: Seque
             raise InputError(argument, None, None, None, "expected at least one")
         duplicates = [value for at, value in enumerate(values) if value in values[:at]]
         if duplicates:
-            raise InputError(argument, None, None, None, f"`{duplicates[0]}` is there twice")
+            raise InputError(argument, None, None, None, f"`{duplicates[0]}` is given twice")
     return [
         Cell(variant, seed, policy.strip())
         for variant in variant_list

@@ -51,7 +51,7 @@ def axes(values: Mapping[str, Sequence[object] | str]) -> list[Setting]:
                     path, text, "expected a word, a number, or a list or mapping in brackets"
                 )
             if text in texts[path][:at]:
-                raise _setting_error(path, text, "is there twice")
+                raise _setting_error(path, text, "given twice")
     return [tuple(zip(texts, combination, strict=True)) for combination in itertools.product(*texts.values())]
 
 
@@ -67,7 +67,7 @@ def parse(options: Sequence[str]) -> dict[str, list[str]]:
         if not equals:
             raise _setting_error(option, None, "expected a path and values, such as telemetry.delay=0s,2s")
         if path in values:
-            raise _setting_error(path, texts, "is there twice; separate its values by commas")
+            raise _setting_error(path, texts, "given twice; separate its values by commas")
         values[path] = split_at_commas(texts)
     return values
 

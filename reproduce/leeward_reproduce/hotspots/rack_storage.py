@@ -30,7 +30,7 @@ from pyarrow import parquet
 
 from leeward import Cluster, slo
 from leeward._arrays import Floats, Ints
-from leeward._native import study_described
+from leeward._native import published_workloads
 
 HOSTS = 5
 """Hosts of the rack, as in `clusters/storage.yaml`."""
@@ -96,7 +96,7 @@ STAGES = {"read": ("storage", "network-out"), "write": ("network-in", "storage")
 
 def burstiness() -> float:
     """C^2 of the gaps between requests: the median of the workloads of SLO table 3.1."""
-    return float(statistics.median(row["gap_c2"] for row in study_described().values()))
+    return float(statistics.median(row["gap_c2"] for row in published_workloads().values()))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from leeward._native import study_draws, study_links
+from leeward._native import draw_links, draw_workloads
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper, workloads
 from leeward_reproduce.slo.caches import DNC, PM, QJUMP, RELEASED, SILO, SNC
@@ -41,7 +41,7 @@ def network(seed: int) -> Outcome:
         draw_list, on = caches.draws(seed), caches.links(seed)
         if kind == "released":
             pairs = [(trace, slo) for slo in caches.SLOS for trace in range(len(workloads.study()))]
-            draw_list = study_draws(seed, caches.WORKLOADS, pairs)
+            draw_list = draw_workloads(seed, caches.WORKLOADS, pairs)
         result[kind] = {}
         for name in POLICIES:
             of = workloads.study(name == RELEASED) if kind == "released" else None
@@ -86,7 +86,7 @@ def mixtures(seed: int) -> Outcome:
 def _draw_stored(seed: int) -> workloads.Draws:
     """Workloads with storage, as many as fit on the device by their mean load."""
     pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(workloads.study()))]
-    draw_list, loads, total = study_draws(seed, STORED, pairs), workloads.loads(), 0.0
+    draw_list, loads, total = draw_workloads(seed, STORED, pairs), workloads.loads(), 0.0
     for at, (trace, _, _) in enumerate(draw_list):
         total += loads[trace]
         if total > LOAD:
@@ -116,7 +116,7 @@ def _admit(
         "over": "enforced" if name in caches.LIMITED else "unlimited",
         "packet": caches.FRAME,
     }
-    results = workloads.study().admit(drawn, study_links(seed, len(drawn), STORED, 1), json.dumps(request))
+    results = workloads.study().admit(drawn, draw_links(seed, len(drawn), STORED, 1), json.dumps(request))
     result: Outcome = {
         "admitted": len(results["placed"]),
         "bytes": sum(workloads.study().payload(drawn[index][0], "second") for index in results["placed"]),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from leeward._native import Study, study_draws
+from leeward._native import Study, draw_workloads
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper, workloads
 
@@ -20,7 +20,7 @@ def together(seed: int) -> Outcome:
     result: Outcome = {}
     for name, traces, first in _kinds():
         pairs = [(trace, 1.0) for trace in range(first, len(traces))]
-        results = traces.peaks(study_draws(seed, TOGETHER, pairs), "whole", WINDOW)
+        results = traces.peaks(draw_workloads(seed, TOGETHER, pairs), "whole", WINDOW)
         result[name] = results["all"]["bytes"] / sum(one["bytes"] for one in results["each"])
     return result
 

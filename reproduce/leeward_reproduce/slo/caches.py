@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward import data
-from leeward._native import Study, study_draws, study_links
+from leeward._native import Study, draw_links, draw_workloads
 from leeward_reproduce.slo import workloads
 
 TRACES, SECONDS, SEED = 24, 600.0, 1
@@ -65,12 +65,12 @@ def _study(profile: Path, traces: int, small: int, seconds: float, seed: int, re
 def draws(seed: int, count: int = 0, slos: tuple[float, ...] = SLOS) -> workloads.Draws:
     """Workloads of the traces of objects."""
     pairs = [(SMALL + trace, slo) for slo in slos for trace in range(TRACES)]
-    return study_draws(seed, count or WORKLOADS, pairs)
+    return draw_workloads(seed, count or WORKLOADS, pairs)
 
 
 def links(seed: int, count: int = 0, times: int = 1) -> list[tuple[int, int]]:
     """Clients and servers of a cluster enlarged by a factor."""
-    return study_links(seed, count or WORKLOADS, CLIENTS * times, SERVERS * times)
+    return draw_links(seed, count or WORKLOADS, CLIENTS * times, SERVERS * times)
 
 
 def machines(times: int = 1) -> dict[str, Any]:

@@ -10,13 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward._native import study_contend, study_described
+from leeward._native import published_workloads, simulate_contention
 from leeward_reproduce.slo import workloads
 
 
 def _table_rows(letters: str, load: str) -> dict[str, tuple[float, float]]:
     """Load and C^2 of gaps of some workloads of table 3.1."""
-    rows = ((letter, study_described()[letter]) for letter in letters)
+    rows = ((letter, published_workloads()[letter]) for letter in letters)
     return {letter: (row[load], row["gap_c2"]) for letter, row in rows}
 
 
@@ -144,7 +144,7 @@ def contend(
         "percentiles": percentiles,
         "schedulers": schedulers,
     }
-    return study_contend(seed, json.dumps(request))
+    return simulate_contention(seed, json.dumps(request))
 
 
 def _rates() -> dict[str, Any]:

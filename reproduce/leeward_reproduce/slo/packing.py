@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from leeward._native import study_visits
+from leeward._native import draw_visits
 from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import paper, pictures, workloads
 
@@ -61,7 +61,7 @@ def random(seed: int) -> Outcome:
 def visits(seed: int) -> Outcome:
     """Figure 5.10: the most servers in use while workloads come and go."""
     draw_list = workloads.draws(seed, WHOLE, workloads.SLOS, ways=tuple(workloads.WAYS))
-    steps = study_visits(seed, WHOLE, STAY)
+    steps = draw_visits(seed, WHOLE, STAY)
     return {
         name: workloads.pack(draw_list, way, steps, fast=True)["most"] for name, way in workloads.WAYS.items()
     }

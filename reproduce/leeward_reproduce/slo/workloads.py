@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward import data
-from leeward._native import Study, Trace, study_draws
+from leeward._native import Study, Trace, draw_workloads
 
 SET = "zhu-workloadcompactor"
 PROFILE = "profileSSD.txt"
@@ -164,7 +164,7 @@ def draws(
     part: str = "whole",
 ) -> Draws:
     """Workloads with any of these SLOs that fit on a server alone under each of some methods."""
-    return study_draws(seed, count, feasible(slos, ways, part))
+    return draw_workloads(seed, count, feasible(slos, ways, part))
 
 
 def pack(

@@ -142,8 +142,8 @@ impl Mapping {
             let at = service.at.as_ref().map(|at| {
                 let mut prefixes = Vec::new();
                 for place in at {
-                    let wrong = |message| InputError::new(name, message).in_field(field.as_str()).at(place);
-                    prefixes.extend(mapping.prefixes(&place.value).map_err(wrong)?);
+                    let invalid = |message| InputError::new(name, message).in_field(field.as_str()).at(place);
+                    prefixes.extend(mapping.prefixes(&place.value).map_err(invalid)?);
                 }
                 Ok::<_, InputError>(prefixes)
             });
@@ -226,9 +226,9 @@ impl PortsEntry {
         let (from, to) = match self {
             PortsEntry::One(port) => return Ok(*port..=*port),
             PortsEntry::Range(text) => {
-                let wrong = || format!("`{}`: expected a port or a range such as 8000-8099", excerpt(text));
-                let (from, to) = text.split_once('-').ok_or_else(wrong)?;
-                let port = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong());
+                let message = || format!("`{}`: expected a port or a range such as 8000-8099", excerpt(text));
+                let (from, to) = text.split_once('-').ok_or_else(message)?;
+                let port = |text: &str| text.trim().parse::<u16>().map_err(|_| message());
                 (port(from)?, port(to)?)
             }
         };
@@ -237,13 +237,13 @@ impl PortsEntry {
 }
 
 fn parsed(text: &str) -> Result<Prefix, String> {
-    let wrong = || format!("`{}`: expected an address or a prefix such as 10.0.1.0/24", excerpt(text));
+    let message = || format!("`{}`: expected an address or a prefix such as 10.0.1.0/24", excerpt(text));
     let (address, length) = match text.trim().split_once('/') {
-        None => return text.trim().parse().map(Prefix::whole).map_err(|_| wrong()),
+        None => return text.trim().parse().map(Prefix::whole).map_err(|_| message()),
         Some((address, length)) => (address, length),
     };
-    let address: IpAddr = address.parse().map_err(|_| wrong())?;
-    length.parse().ok().and_then(|length| Prefix::new(address, length)).ok_or_else(wrong)
+    let address: IpAddr = address.parse().map_err(|_| message())?;
+    length.parse().ok().and_then(|length| Prefix::new(address, length)).ok_or_else(message)
 }
 
 /// A name that is valid in lists and matrices.

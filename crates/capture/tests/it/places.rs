@@ -6,6 +6,7 @@ use crate::support::files::{Captured, Order, pcap};
 use crate::support::{Udp, cells, packets, read_into, v4};
 use leeward_capture::places::{Mapping, Prefix, Prefixes};
 use leeward_capture::{Places, Reason, Settings};
+use leeward_testing::rows::{check_rows, equal};
 use proptest::prelude::*;
 
 proptest! {
@@ -112,9 +113,10 @@ fn an_invalid_mapping_is_rejected_with_place_and_reason() {
             "m.yaml:1:29: services[0]: `db`: expected an address, a prefix, or a name from `addresses`",
         ),
     ];
-    for (name, text, message) in cases {
-        assert_eq!(Mapping::of(name, text).expect_err(text).to_string(), message);
-    }
+    check_rows(cases, |(name, text, message)| {
+        let error = Mapping::of(name, text).err().map(|error| error.to_string());
+        equal(&error.as_deref(), &Some(message))
+    });
 }
 
 /// Cells of packets (source, its port, destination, its port), without their times.

@@ -62,16 +62,16 @@ impl Fixed {
     /// # Errors
     /// Returns an error if both `rings` and `days` are set, or if the given one is empty.
     pub fn new(settings: FixedSettings) -> Result<Fixed, InputError> {
-        let wrong = |field, message| Err(setting_error(NAME, field, message));
+        let invalid = |field, message| Err(setting_error(NAME, field, message));
         match settings {
             FixedSettings { rings: Some(_), days: Some(_) } => {
-                wrong("days", "given together with `rings`: expected one of them")
+                invalid("days", "given together with `rings`: expected one of them")
             }
             FixedSettings { rings: Some(of), .. } if of.is_empty() => {
-                wrong("rings", "empty: expected at least one")
+                invalid("rings", "empty: expected at least one")
             }
             FixedSettings { days: Some(of), .. } if of.is_empty() => {
-                wrong("days", "empty: expected at least one")
+                invalid("days", "empty: expected at least one")
             }
             FixedSettings { days: Some(days), .. } => Ok(Fixed(Plan::Days(days))),
             FixedSettings { rings, .. } => Ok(Fixed(Plan::Rings(rings.unwrap_or_else(|| vec![1])))),

@@ -200,7 +200,7 @@ impl ProbeBody {
             return Err(Problem::field("hosts", format!("{} given: expected {expected}", hosts.len())));
         }
         if let Some(at) = (1..hosts.len()).find(|&at| hosts[..at].contains(&hosts[at])) {
-            return Err(Problem::field(format!("hosts[{at}]"), "it is there twice"));
+            return Err(Problem::field(format!("hosts[{at}]"), "given twice"));
         }
         Ok((spec, hosts, keep))
     }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::{Server, agent, frozen, service};
+use crate::support::{Server, agent, frozen_clock, service};
 use arc_swap::ArcSwap;
 use leeward_controller::{
     Access, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, TlsSettings, Tokens, certified,
@@ -19,19 +19,19 @@ use serde_json::{Value, json};
 const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
 /// Starts a service with one token per role. Returns the server and the tokens.
-fn guarded(settings: impl FnOnce(&mut Service)) -> (Server, [String; 4]) {
+fn server_with_roles(settings: impl FnOnce(&mut Service)) -> (Server, [String; 4]) {
     let made = Role::ALL.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
-    with_tokens(made, settings)
+    server_with_tokens(made, settings)
 }
 
 /// Starts a service that knows these tokens. Returns the server and the tokens' texts.
-fn with_tokens<const N: usize>(
+fn server_with_tokens<const N: usize>(
     made: [NewToken; N],
     settings: impl FnOnce(&mut Service),
 ) -> (Server, [String; N]) {
     let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
     let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
-    let mut service = service(CLUSTER, "", frozen());
+    let mut service = service(CLUSTER, "", frozen_clock());
     service.access = Arc::new(Access::new(Some(tokens), None));
     settings(&mut service);
     (Server::start(service), made.map(|one| one.token))
@@ -57,7 +57,7 @@ fn ask(
 
 #[test]
 fn each_operation_accepts_its_role_and_higher_ones() {
-    let (server, tokens) = guarded(|_| {});
+    let (server, tokens) = server_with_roles(|_| {});
     let (_, _, description) = ask(&server, "GET", "/v1/openapi.json", Some(&tokens[0]), "");
     let description: Value = serde_json::from_str(&description).expect("JSON");
     assert_eq!(description["components"]["securitySchemes"]["bearer"]["scheme"], json!("bearer"));
@@ -110,7 +110,7 @@ fn each_operation_accepts_its_role_and_higher_ones() {
 fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
     let hosts: [(&str, &[&str]); 3] = [("r0h0", &["r0h0"]), ("r0", &["r0"]), ("switches", &[])];
     let made = hosts.map(|(name, hosts)| NewToken::make(name, Role::Report, hosts).expect("randomness"));
-    let (server, [host, rack, switches]) = with_tokens(made, |_| {});
+    let (server, [host, rack, switches]) = server_with_tokens(made, |_| {});
     let report = |token: &str, said: Value| {
         let mut body = json!({ "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z" });
         body.as_object_mut().expect("an object").extend(said.as_object().expect("an object").clone());
@@ -179,7 +179,7 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
 
 #[test]
 fn no_response_contains_the_token() {
-    let (server, _) = guarded(|_| {});
+    let (server, _) = server_with_roles(|_| {});
     for token in ["leeward_secret", "x", ""] {
         let (status, _, text) = ask(&server, "GET", "/v1/status", Some(token), "");
         assert_eq!(status, 401);
@@ -189,35 +189,35 @@ fn no_response_contains_the_token() {
 
 #[test]
 fn without_tokens_requests_for_other_host_names_are_rejected() {
-    let asked = |server: &Server, host: &str| {
+    let response_to = |server: &Server, host: &str| {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
         let head = format!("GET /v1/status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).expect("the server reads");
-        let mut heard = String::new();
-        stream.read_to_string(&mut heard).expect("text");
-        heard
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("text");
+        response
     };
-    let open = Server::start(service(CLUSTER, "", frozen()));
+    let open = Server::start(service(CLUSTER, "", frozen_clock()));
     for own in ["localhost:7600", "127.0.0.1", "[::1]:1"] {
-        assert!(asked(&open, own).starts_with("HTTP/1.1 200"), "{own}");
+        assert!(response_to(&open, own).starts_with("HTTP/1.1 200"), "{own}");
     }
     for other in ["evil.example:7600", "10.0.0.1", ""] {
-        let heard = asked(&open, other);
+        let response = response_to(&open, other);
         assert!(
-            heard.starts_with("HTTP/1.1 421") && heard.contains("urn:leeward:problem:misdirected"),
-            "{heard}"
+            response.starts_with("HTTP/1.1 421") && response.contains("urn:leeward:problem:misdirected"),
+            "{response}"
         );
     }
-    let (closed, _) = guarded(|_| {});
-    assert!(asked(&closed, "leeward.example").starts_with("HTTP/1.1 401"));
+    let (closed, _) = server_with_roles(|_| {});
+    assert!(response_to(&closed, "leeward.example").starts_with("HTTP/1.1 401"));
 }
 
 #[test]
 fn a_client_over_its_rate_limit_gets_retry_after() {
-    let (server, tokens) = guarded(|service| {
+    let (server, tokens) = server_with_roles(|service| {
         service.access.set_rate(Some(3));
         // The clock is frozen, so the bucket does not refill.
-        service.clock = frozen();
+        service.clock = frozen_clock();
     });
     for _ in 0..3 {
         assert_eq!(ask(&server, "GET", "/v1/status", Some(&tokens[0]), "").0, 200);
@@ -230,7 +230,7 @@ fn a_client_over_its_rate_limit_gets_retry_after() {
 
 #[test]
 fn the_body_limit_is_configurable() {
-    let mut service = service(CLUSTER, "", frozen());
+    let mut service = service(CLUSTER, "", frozen_clock());
     service.body = 100;
     let server = Server::start(service);
     let mut block = json!({ "size": "256MiB", "tags": [] });
@@ -305,7 +305,7 @@ fn a_reload_replaces_certificate_and_tokens() {
     let telemetry = Arc::new(Telemetry::new(None));
     let (tls, access_too) = (Some(kept.clone()), access.clone());
     let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
-    let mut service = service(CLUSTER, "", frozen());
+    let mut service = service(CLUSTER, "", frozen_clock());
     (service.access, service.tls, service.reload) = (access.clone(), Some(kept), Some(reload.clone()));
     let server = Server::start(service);
     assert_eq!(over_tls(&server, &first).expect("the server speaks TLS"), "HTTP/1.1 401 Un");
@@ -332,7 +332,7 @@ fn a_reload_replaces_certificate_and_tokens() {
 fn clients_without_tls_and_silent_clients_are_disconnected() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tls, trusted) = certificate(folder.path(), "service");
-    let mut service = service(CLUSTER, "", frozen());
+    let mut service = service(CLUSTER, "", frozen_clock());
     service.tls = Some(Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate"))));
     (service.patience, service.connections) = (Duration::from_millis(300), 1);
     let server = Server::start(service);
@@ -340,9 +340,9 @@ fn clients_without_tls_and_silent_clients_are_disconnected() {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
         stream.write_all(said.as_bytes()).expect("the server reads");
-        let mut heard = Vec::new();
-        let _ = stream.read_to_end(&mut heard);
-        assert!(!heard.starts_with(b"HTTP"));
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
+        assert!(!response.starts_with(b"HTTP"));
     }
     assert!(over_tls(&server, &trusted).is_ok());
 }

@@ -103,7 +103,7 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
 }
 
 /// A clock whose readings the test sets.
-fn going() -> (Arc<Mutex<ClockReadings>>, Clock) {
+fn manual_clock() -> (Arc<Mutex<ClockReadings>>, Clock) {
     let start = ClockReadings { wall: Nanos(10 * HOUR.0), steady: Nanos(0) };
     let hands = Arc::new(Mutex::new(start));
     let (origin, shown) = ("2026-01-01T00:00:00Z".parse().expect("a time"), hands.clone());
@@ -111,7 +111,7 @@ fn going() -> (Arc<Mutex<ClockReadings>>, Clock) {
 }
 
 /// Advances both clocks by one second, then sets the wall clock to `set` if given.
-fn pass(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
+fn advance(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
     let mut hands = hands.lock().expect("the lock is not poisoned");
     hands.steady = hands.steady.plus(Nanos::SECOND);
     hands.wall = set.unwrap_or(hands.wall.plus(Nanos::SECOND));
@@ -133,7 +133,7 @@ fn report(server: &Server, clock: &Clock, hands: &Mutex<ClockReadings>) -> Value
 }
 
 /// Returns the service's status after its clock check, which runs every second.
-fn standing(server: &Server, clock: &Clock) -> Value {
+fn status_after_clock_check(server: &Server, clock: &Clock) -> Value {
     let now = json!(clock.text(clock.now()));
     for _ in 0..100 {
         let (_, _, status) = server.get("/v1/status");
@@ -145,64 +145,64 @@ fn standing(server: &Server, clock: &Clock) -> Value {
     panic!("it does not come to {now}");
 }
 
-fn seen(server: &Server) -> usize {
+fn seen_link_count(server: &Server) -> usize {
     items(server, "/v1/links").iter().filter(|link| link["seen"] == json!(true)).count()
 }
 
 #[test]
 fn a_forward_clock_step_takes_effect_at_once() {
-    let (hands, clock) = going();
+    let (hands, clock) = manual_clock();
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
     let app = |lasts: &str| json!({ "app": { "tasks": [{ "name": "t", "cpus": 1 }] }, "lasts": lasts });
-    pass(&hands, None);
+    advance(&hands, None);
     assert_eq!(report(&server, &clock, &hands), json!(all));
     for lasts in ["1800s", "3h"] {
         assert_eq!(server.post("/v1/place/tasks", &app(lasts)).0, 201);
     }
     // The machine was suspended for an hour.
-    pass(&hands, Some(Nanos(11 * HOUR.0)));
-    assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(0.0));
-    assert_eq!(seen(&server), 0, "telemetry is an hour old");
+    advance(&hands, Some(Nanos(11 * HOUR.0)));
+    assert_eq!(status_after_clock_check(&server, &clock)["clock_behind_s"], json!(0.0));
+    assert_eq!(seen_link_count(&server), 0, "telemetry is an hour old");
     let held = items(&server, "/v1/commitments");
     assert_eq!(held.len(), 1, "what was to end has ended, and nothing else: {held:?}");
     for _ in 0..5 {
         assert_eq!(report(&server, &clock, &hands), json!(all));
-        assert_eq!(seen(&server), all);
+        assert_eq!(seen_link_count(&server), all);
         let wall = hands.lock().expect("the lock is not poisoned").wall;
         assert_eq!((clock.now(), clock.behind()), (wall, Nanos(0)));
         let (status, _, placed) =
             server.post("/v1/place/replicas", &json!({ "size": "256MiB", "replicas": 2 }));
         assert_eq!(status, 201, "{placed}");
-        pass(&hands, None);
+        advance(&hands, None);
     }
 }
 
 #[test]
 fn a_backward_clock_step_is_reported_and_old_data_stays_old() {
-    let (hands, clock) = going();
+    let (hands, clock) = manual_clock();
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
-    pass(&hands, None);
+    advance(&hands, None);
     assert_eq!(report(&server, &clock, &hands), json!(all));
     let block = json!({ "size": "256MiB", "replicas": 2 });
     let (_, _, before) = server.post("/v1/place/replicas", &block);
     // The wall clock is two hours behind the time that it would otherwise show.
-    pass(&hands, Some(Nanos(8 * HOUR.0 + 2 * Nanos::SECOND.0)));
+    advance(&hands, Some(Nanos(8 * HOUR.0 + 2 * Nanos::SECOND.0)));
     for second in 2..=5 {
         assert_eq!(clock.now(), Nanos(10 * HOUR.0 + second * Nanos::SECOND.0), "time goes on");
-        assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(7200.0));
+        assert_eq!(status_after_clock_check(&server, &clock)["clock_behind_s"], json!(7200.0));
         assert_eq!(report(&server, &clock, &hands), json!(0), "of these times is known already what was");
-        pass(&hands, None);
+        advance(&hands, None);
     }
     assert!(server.metrics().contains("\nleeward_clock_behind_seconds 7200.0\n"));
-    assert_eq!(seen(&server), 0, "no report for more than three intervals");
+    assert_eq!(seen_link_count(&server), 0, "no report for more than three intervals");
     let (status, _, problem) = server.post("/v1/place/replicas", &block);
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")), "{problem}");
     assert_eq!(items(&server, "/v1/commitments")[0]["id"], before["id"]);
     // Reports stamped with the service's time are accepted.
-    pass(&hands, Some(clock.now()));
+    advance(&hands, Some(clock.now()));
     assert_eq!(report(&server, &clock, &hands), json!(all));
-    assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(0.0));
+    assert_eq!(status_after_clock_check(&server, &clock)["clock_behind_s"], json!(0.0));
     assert_eq!(server.post("/v1/place/replicas", &block).0, 201);
 }

@@ -7,14 +7,14 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::{Server, frozen, service};
+use crate::support::{Server, frozen_clock, service};
 use leeward_controller::{Access, NewToken, Role, Service, Tokens};
 
 const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 const HEAD: &str = "POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 
-fn started(settings: impl FnOnce(&mut Service)) -> Server {
-    let mut service = service(CLUSTER, "", frozen());
+fn start(settings: impl FnOnce(&mut Service)) -> Server {
+    let mut service = service(CLUSTER, "", frozen_clock());
     settings(&mut service);
     Server::start(service)
 }
@@ -26,7 +26,7 @@ fn connect(server: &Server) -> TcpStream {
 }
 
 /// Sends a request and returns the status of the response.
-fn asked(stream: &mut TcpStream, sent: &str) -> String {
+fn response_status(stream: &mut TcpStream, sent: &str) -> String {
     stream.write_all(sent.as_bytes()).expect("the server reads");
     let mut response = [0; 4_096];
     let length = stream.read(&mut response).expect("the server answers");
@@ -43,7 +43,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 #[test]
 fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
     let made = NewToken::make("reader", Role::Read, &[]).expect("randomness");
-    let server = started(|service| {
+    let server = start(|service| {
         let tokens = Tokens::from_text("tokens", &made.line).expect("a valid line");
         (service.access, service.connections) = (Arc::new(Access::new(Some(tokens), None)), 4);
     });
@@ -51,28 +51,28 @@ fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
         format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n")
     };
     let mut known = connect(&server);
-    assert_eq!(asked(&mut known, &ask("/v1/commitments", &made.token)), "200");
+    assert_eq!(response_status(&mut known, &ask("/v1/commitments", &made.token)), "200");
     let mut strangers: Vec<TcpStream> = (0..3).map(|_| connect(&server)).collect();
     // Public operations and invalid tokens do not authenticate a connection.
-    assert_eq!(asked(&mut strangers[0], &ask("/healthz", "none")), "200");
-    assert_eq!(asked(&mut strangers[1], &ask("/v1/commitments", "none")), "401");
+    assert_eq!(response_status(&mut strangers[0], &ask("/healthz", "none")), "200");
+    assert_eq!(response_status(&mut strangers[1], &ask("/v1/commitments", "none")), "401");
     let mut late: Vec<TcpStream> = Vec::new();
     for _ in 0..3 {
         let mut one = connect(&server);
-        assert_eq!(asked(&mut one, &ask("/v1/commitments", &made.token)), "200");
+        assert_eq!(response_status(&mut one, &ask("/v1/commitments", &made.token)), "200");
         late.push(one);
     }
     assert_eq!(strangers.iter_mut().map(is_closed).collect::<Vec<_>>(), [true; 3]);
     assert!(!is_closed(&mut known) && !late.iter_mut().any(is_closed));
-    assert_eq!(asked(&mut known, &ask("/v1/commitments", &made.token)), "200");
+    assert_eq!(response_status(&mut known, &ask("/v1/commitments", &made.token)), "200");
 }
 
 #[test]
 fn the_first_head_has_ten_seconds_and_later_heads_the_set_time() {
-    let server = started(|service| service.patience = Duration::from_secs(30));
+    let server = start(|service| service.patience = Duration::from_secs(30));
     let began = Instant::now();
     let mut kept = connect(&server);
-    assert_eq!(asked(&mut kept, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"), "200");
+    assert_eq!(response_status(&mut kept, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"), "200");
     let mut dripping = connect(&server);
     dripping.write_all(b"GET /healthz HTTP/1.1\r\nx: ").expect("the server reads");
     while !is_closed(&mut dripping) {
@@ -81,12 +81,12 @@ fn the_first_head_has_ten_seconds_and_later_heads_the_set_time() {
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(began.elapsed() > Duration::from_secs(9), "it was closed after {:?}", began.elapsed());
-    assert_eq!(asked(&mut kept, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"), "200");
+    assert_eq!(response_status(&mut kept, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"), "200");
 }
 
 #[test]
 fn all_request_bodies_share_one_memory_limit() {
-    let server = started(|service| (service.body, service.bodies) = (1 << 20, 1 << 20));
+    let server = start(|service| (service.body, service.bodies) = (1 << 20, 1 << 20));
     // The request announces more bytes than it sends; announced bytes reserve no memory.
     let mut slow = connect(&server);
     let most = " ".repeat(900 << 10);

@@ -1,12 +1,13 @@
 //! Output of the demo, and its absence without `--demo`.
 
-use crate::support::{Server, agent, frozen, service};
+use crate::support::{Server, agent, frozen_clock, service};
+use leeward_testing::rows::{check_rows, equal};
 use serde_json::{Value, json};
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
 fn server(demo: bool) -> Server {
-    let mut service = service(CLUSTER, "", frozen());
+    let mut service = service(CLUSTER, "", frozen_clock());
     service.demo = demo;
     Server::start(service)
 }
@@ -77,11 +78,12 @@ fn an_invalid_comparison_is_rejected_by_field_and_changes_nothing() {
         ("/history/arms/1/hot_share/1", json!(2), "history.arms[1].hot_share[1]"),
         ("/history/arms/0/hot_share", json!(vec![0.5; 10_001]), "history.arms[0].hot_share"),
     ];
-    for (at, value, field) in wrong {
+    check_rows(wrong, |(at, value, field)| {
         let mut demo = comparison();
         *demo.pointer_mut(at).expect("a field of it") = value;
         let (status, problem) = put(&server, &demo);
-        assert_eq!((status, &problem["field"]), (422, &json!(field)), "{at}: {problem}");
-    }
+        equal(&(status, problem["field"].as_str()), &(422_u16, Some(field)))
+            .map_err(|failure| format!("{at}: {failure}"))
+    });
     assert_eq!(server.get("/v1/demo").2, comparison());
 }

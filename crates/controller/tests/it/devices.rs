@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::{Server, frozen, service};
+use crate::support::{Server, frozen_clock, service};
 use leeward_fabric::Nanos;
 use leeward_records::Clock;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ oversubscription: 1
 ";
 
 /// A clock that the test advances, in seconds.
-fn moved(seconds: &Arc<AtomicU64>) -> Clock {
+fn manual_clock(seconds: &Arc<AtomicU64>) -> Clock {
     let (began, seconds) = ("2026-01-31T12:00:00Z".parse().expect("a time"), seconds.clone());
     Clock::new(began, move || Nanos(seconds.load(Ordering::Relaxed) * Nanos::SECOND.0))
 }
@@ -37,7 +37,7 @@ fn disk(device: &str, busy: f64) -> Value {
 #[test]
 fn hosts_show_disk_use_and_queues_now_and_over_time() {
     let seconds = Arc::new(AtomicU64::new(10));
-    let server = Server::start(service(CLUSTER, "", moved(&seconds)));
+    let server = Server::start(service(CLUSTER, "", manual_clock(&seconds)));
     let links = json!([{ "link": "r0h0:egress", "load_bps": 5e8, "speed_bps": 1e9, "queue_bytes": 3000 }]);
     // The only disk of a host with one device may have any name. On a host with two, names must match the
     // cluster's.
@@ -92,7 +92,7 @@ fn hosts_show_disk_use_and_queues_now_and_over_time() {
 
 #[test]
 fn a_reported_speed_lowers_a_capacity_and_never_raises_it() {
-    let server = Server::start(service(CLUSTER, "", frozen()));
+    let server = Server::start(service(CLUSTER, "", frozen_clock()));
     let links = json!([
         { "link": "r0h0:egress", "load_bps": 5e7, "speed_bps": 1e8 },
         { "link": "r0h0:ingress", "load_bps": 5e7, "speed_bps": 1e11 },
@@ -118,7 +118,7 @@ fn a_reported_speed_lowers_a_capacity_and_never_raises_it() {
 
 #[test]
 fn the_only_disk_of_a_host_is_its_device_and_others_are_unknown() {
-    let server = Server::start(service(CLUSTER, "", frozen()));
+    let server = Server::start(service(CLUSTER, "", frozen_clock()));
     let mut second = 0;
     // Reports these disks, and expects `unknown` among the answer's unknown devices.
     let mut says = |disks: &[&str], unknown: &[&str]| {
@@ -152,7 +152,7 @@ fn the_only_disk_of_a_host_is_its_device_and_others_are_unknown() {
 #[test]
 fn a_slow_link_that_stops_reporting_is_not_counted_as_slow() {
     let seconds = Arc::new(AtomicU64::new(10));
-    let server = Server::start(service(CLUSTER, "", moved(&seconds)));
+    let server = Server::start(service(CLUSTER, "", manual_clock(&seconds)));
     let slow = |expected: u64| {
         // The coordinator notices in the next iteration of its loop, which comes at least once per real second.
         let found = (0..200).find(|_| {
@@ -184,7 +184,7 @@ fn a_slow_link_that_stops_reporting_is_not_counted_as_slow() {
 fn an_unplugged_host_gets_no_promise_and_blocks_no_other() {
     let cluster = "racks: 2\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 1\npriorities: 4\n\
                    devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
-    let server = Server::start(service(cluster, "", frozen()));
+    let server = Server::start(service(cluster, "", frozen_clock()));
     let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
     let workload = |name: &str, client: &str, volume: Option<&str>, millis: u64| {
         let storage = json!([{ "rate": "2%", "burst": "1ms" }]);
@@ -232,7 +232,7 @@ fn an_unplugged_host_gets_no_promise_and_blocks_no_other() {
 
 #[test]
 fn impossible_disk_values_reject_the_whole_report_by_field() {
-    let server = Server::start(service(CLUSTER, "", frozen()));
+    let server = Server::start(service(CLUSTER, "", frozen_clock()));
     let link = json!([{ "link": "r0h0:egress", "load_bps": 1.0 }]);
     let with = |field: &str, value: Value| {
         let mut one = disk("r0h0:disk0", 0.5);

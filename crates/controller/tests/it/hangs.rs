@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::support::{Server, frozen, labels, policies, service_on};
+use crate::support::{Server, frozen_clock, labels, policies, service_on};
 use leeward_controller::Service;
 use leeward_ledger::LedgerSettings;
 use leeward_records::{Change, Clock, DecisionId, DecisionRecord, State};
@@ -21,7 +21,7 @@ const POLICY: &str = "{without_telemetry: default}";
 
 /// Faults to inject into a store.
 #[derive(Default)]
-struct Ills {
+struct Faults {
     /// Writes fail, reads fail.
     fails: Mutex<(bool, bool)>,
     /// The store hangs while this lock is held.
@@ -30,7 +30,7 @@ struct Ills {
     ended: Mutex<Vec<DecisionId>>,
 }
 
-impl Ills {
+impl Faults {
     fn fail(&self, writing: bool, reading: bool) {
         *self.fails.lock().unwrap_or_else(PoisonError::into_inner) = (writing, reading);
     }
@@ -49,50 +49,51 @@ impl Ills {
 }
 
 /// A store with injected faults.
-struct Frail {
+struct FaultyStore {
     store: Sqlite,
-    ills: Arc<Ills>,
+    faults: Arc<Faults>,
 }
 
-impl Store for Frail {
+impl Store for FaultyStore {
     fn kind(&self) -> Kind {
         self.store.kind()
     }
 
     fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError> {
-        self.ills.check(|(writing, _)| *writing)?;
+        self.faults.check(|(writing, _)| *writing)?;
         self.store.renew_lease(address)
     }
 
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
-        self.ills.check(|(_, reading)| *reading)?;
+        self.faults.check(|(_, reading)| *reading)?;
         self.store.load(decisions, callers)
     }
 
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
-        self.ills.check(|(_, reading)| *reading)?;
+        self.faults.check(|(_, reading)| *reading)?;
         self.store.decisions(ids)
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        self.ills.check(|(writing, _)| *writing)?;
+        self.faults.check(|(writing, _)| *writing)?;
         let ended = changes.iter().filter_map(|change| match change {
             Change::Ended { id, released: Some(_) } => Some(*id),
             _ => None,
         });
-        self.ills.ended.lock().unwrap_or_else(PoisonError::into_inner).extend(ended);
+        self.faults.ended.lock().unwrap_or_else(PoisonError::into_inner).extend(ended);
         self.store.apply(changes)
     }
 }
 
-fn frail() -> (Arc<Ills>, Server) {
-    frail_at(frozen())
+fn faulty_server() -> (Arc<Faults>, Server) {
+    faulty_server_at(frozen_clock())
 }
 
-fn frail_at(clock: Clock) -> (Arc<Ills>, Server) {
-    let ills = Arc::new(Ills::default());
-    let store = Frail { store: Sqlite::in_memory().expect("an in-memory store opens"), ills: ills.clone() };
-    (ills, Server::start(service_on(CLUSTER, POLICY, clock, Box::new(store))))
+fn faulty_server_at(clock: Clock) -> (Arc<Faults>, Server) {
+    let faults = Arc::new(Faults::default());
+    let store =
+        FaultyStore { store: Sqlite::in_memory().expect("an in-memory store opens"), faults: faults.clone() };
+    (faults, Server::start(service_on(CLUSTER, POLICY, clock, Box::new(store))))
 }
 
 fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
@@ -118,15 +119,15 @@ fn is_ready(server: &Server) -> bool {
 
 #[test]
 fn a_decision_that_cannot_be_stored_is_rejected_and_leaves_no_trace() {
-    let (ills, server) = frail();
+    let (faults, server) = faulty_server();
     let (status, first) = block(&server, "first");
     assert_eq!((status, &first["id"]), (201, &json!("0")));
-    ills.fail(true, true);
+    faults.fail(true, true);
     for _ in 0..3 {
         let (status, problem) = block(&server, "second");
         assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:store")), "{problem}");
     }
-    ills.fail(false, false);
+    faults.fail(false, false);
     let placed = until("the store is well again", || {
         Some(block(&server, "second")).filter(|(status, _)| *status == 201).map(|(_, placed)| placed)
     });
@@ -139,9 +140,9 @@ fn a_decision_that_cannot_be_stored_is_rejected_and_leaves_no_trace() {
 
 #[test]
 fn a_full_disk_leaves_stored_decisions_readable() {
-    let (ills, server) = frail();
+    let (faults, server) = faulty_server();
     let (_, first) = block(&server, "first");
-    ills.fail(true, false);
+    faults.fail(true, false);
     assert_eq!(block(&server, "second").0, 503);
     until("the store stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
     assert_eq!(server.get("/v1/decisions/0"), (200, "application/json".to_owned(), first));
@@ -150,9 +151,9 @@ fn a_full_disk_leaves_stored_decisions_readable() {
 
 #[test]
 fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
-    let (ills, server) = frail();
+    let (faults, server) = faulty_server();
     assert_eq!(block(&server, "first").0, 201);
-    let hung = ills.hang();
+    let hung = faults.hang();
     let began = Instant::now();
     let answers: Vec<(u16, Value)> = std::thread::scope(|scope| {
         let asked: Vec<_> = (0..4)
@@ -195,12 +196,12 @@ fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
 
 #[test]
 fn ends_during_a_store_hang_are_stored_when_it_recovers() {
-    let (ills, server) = frail_at(Clock::system());
+    let (faults, server) = faulty_server_at(Clock::system());
     let (status, _, placed) = server.post("/v1/place/replicas", &json!({ "size": "64MiB", "lasts": "4s" }));
     assert_eq!(status, 201, "{placed}");
-    let hung = ills.hang();
+    let hung = faults.hang();
     until("the store stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
-    let ended = || ills.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let ended = || faults.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let path = format!("/v1/decisions/{}", placed["id"].as_str().expect("an id"));
     assert_eq!(server.get(&path).2["released"], Value::Null, "the decision ends later");
     until("its time is over", || Some(()).filter(|()| server.get(&path).2["released"] != Value::Null));
@@ -211,7 +212,7 @@ fn ends_during_a_store_hang_are_stored_when_it_recovers() {
 
 #[test]
 fn a_snapshot_does_not_wait_for_an_epoch_of_another_run() {
-    let (_, server) = frail();
+    let (_, server) = faulty_server();
     let epoch = server.get("/v1/snapshot").2["epoch"].as_u64().expect("a number");
     let began = Instant::now();
     let (status, _, snapshot) = server.get(&format!("/v1/snapshot?after={}&wait=20s", epoch + 1_000));
@@ -221,22 +222,22 @@ fn a_snapshot_does_not_wait_for_an_epoch_of_another_run() {
 
 #[test]
 fn a_stored_cluster_is_never_reported_as_rejected() {
-    let (ills, server) = frail();
+    let (faults, server) = faulty_server();
     let racks = |path: &str, field: &str| server.get(path).2[field].clone();
     assert_eq!(racks("/v1/cluster", "racks"), json!(4));
     // The write succeeds, and the read after it fails.
-    ills.fail(false, true);
+    faults.fail(false, true);
     let (status, answer) = server.patch("/v1/cluster", &json!({ "racks": 5 }), "\"1\"");
     assert_eq!((status, &answer["racks"]), (200, &json!(5)), "{answer}");
     assert!(!is_ready(&server), "the state for decisions is lost");
-    ills.fail(false, false);
+    faults.fail(false, false);
     until("the service continues", || is_ready(&server).then_some(()));
     assert_eq!(racks("/v1/racks", "items").as_array().map(Vec::len), Some(5));
     // The write fails.
-    ills.fail(true, false);
+    faults.fail(true, false);
     let (status, answer) = server.patch("/v1/cluster", &json!({ "racks": 6 }), "\"2\"");
     assert_eq!((status, &answer["type"]), (503, &json!("urn:leeward:problem:store")), "{answer}");
-    ills.fail(false, false);
+    faults.fail(false, false);
     until("the service continues", || is_ready(&server).then_some(()));
     assert_eq!(racks("/v1/cluster", "racks"), json!(5));
     assert_eq!(racks("/v1/racks", "items").as_array().map(Vec::len), Some(5));

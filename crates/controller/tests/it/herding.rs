@@ -3,7 +3,7 @@
 use crate::support;
 use std::sync::Barrier;
 
-use crate::support::{Numbers, Server, cluster, frozen, labels, place_now, placed, service};
+use crate::support::{Numbers, Server, cluster, decision_of, frozen_clock, labels, place_now, service};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, find_link};
@@ -70,7 +70,7 @@ fn one_after_the_other(limits: Limits) -> Chains {
     for _ in 0..PLACERS {
         let spec = PlacementSpec::Replicas(ReplicasSpec::new(Bytes(256 << 20)));
         let placement = Placement { spec, caller: None, lasts: None };
-        let (record, _) = placed(place_now(&mut coordinator, NOW, placement));
+        let (record, _) = decision_of(place_now(&mut coordinator, NOW, placement));
         chains.push(record.details.hosts.clone());
     }
     chains.sort();
@@ -79,7 +79,7 @@ fn one_after_the_other(limits: Limits) -> Chains {
 
 /// Simultaneous placements, each over its own connection.
 fn all_at_once() -> Chains {
-    let server = Server::start(service(CLUSTER, "", frozen()));
+    let server = Server::start(service(CLUSTER, "", frozen_clock()));
     server.report(&loads());
     let together = Barrier::new(PLACERS as usize);
     let place = || {

@@ -15,7 +15,7 @@ static SECONDS: AtomicU64 = AtomicU64::new(0);
 
 /// A service with reports of one link every five seconds, over `seconds`. Each step of ten seconds adds a tenth of the
 /// interface to the load, and after ten steps the load starts again at zero.
-fn heard(seconds: u64) -> Server {
+fn server_with_history(seconds: u64) -> Server {
     let began = "2026-01-31T12:00:00Z".parse().expect("a time");
     let clock = Clock::new(began, || Nanos(SECONDS.load(Ordering::Relaxed) * Nanos::SECOND.0));
     let server = Server::start(service(CLUSTER, "", clock));
@@ -41,7 +41,7 @@ fn second(history: &Value) -> i64 {
 
 #[test]
 fn history_steps_are_bounded_and_invalid_queries_name_their_field() {
-    let server = heard(300);
+    let server = server_with_history(300);
     let series = |query: &str| {
         let (status, _, history) = server.get(&format!("/v1/links/r0h0:egress/history{query}"));
         assert_eq!(status, 200, "{query}: {history}");

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Server, frozen, service};
+use crate::support::{Server, frozen_clock, service};
 use leeward_agent::Arguments;
 use leeward_controller::ProbeSettings;
 use leeward_probe::Limits;
 use leeward_probe::control::{Listener, Secret, Stop};
 use leeward_records::Clock;
+use leeward_testing::rows::{check_rows, equal};
 use serde_json::{Value, json};
 
 const MESH: &str = "{shape: pipe, hosts: 3, pair: 1Mbps, cpus: 4}";
@@ -45,7 +46,7 @@ fn offer(server: &Server, host: &str, port: u16) -> (u16, Value) {
     (status, answer)
 }
 
-fn started(cluster: &str, probes: ProbeSettings, clock: Clock) -> Server {
+fn start(cluster: &str, probes: ProbeSettings, clock: Clock) -> Server {
     let mut service = service(cluster, "", clock);
     service.probes = probes;
     Server::start(service)
@@ -53,7 +54,7 @@ fn started(cluster: &str, probes: ProbeSettings, clock: Clock) -> Server {
 
 /// Starts a service with three probe hosts.
 fn hosts() -> (Server, Vec<Host>) {
-    let server = started(MESH, ProbeSettings::default(), frozen());
+    let server = start(MESH, ProbeSettings::default(), frozen_clock());
     let hosts: Vec<Host> = (0..3).map(|_| Host::start(None)).collect();
     for (at, host) in hosts.iter().enumerate() {
         assert_eq!(offer(&server, &format!("h{at}"), host.port).0, 200);
@@ -68,7 +69,7 @@ fn train() -> Value {
 
 /// Polls a survey until it is over, and returns it.
 #[expect(clippy::disallowed_methods, reason = "a test waits")]
-fn over(server: &Server, id: &str) -> Value {
+fn finished_survey(server: &Server, id: &str) -> Value {
     let began = Instant::now();
     loop {
         let (status, _, probe) = server.get(&format!("/v1/probes/{id}"));
@@ -81,7 +82,7 @@ fn over(server: &Server, id: &str) -> Value {
     }
 }
 
-fn begun(server: &Server, body: &Value) -> String {
+fn start_survey(server: &Server, body: &Value) -> String {
     let (status, _, probe) = server.post("/v1/probes", body);
     assert_eq!((status, &probe["state"]), (201, &json!("running")), "{probe}");
     probe["id"].as_str().expect("an id").to_owned()
@@ -90,8 +91,11 @@ fn begun(server: &Server, body: &Value) -> String {
 #[test]
 fn a_path_is_measured_between_hosts_by_their_names() {
     let (server, _hosts) = hosts();
-    let id = begun(&server, &json!({ "kind": "path", "hosts": ["h2", "h0"], "train": train(), "times": 3 }));
-    let probe = over(&server, &id);
+    let id = start_survey(
+        &server,
+        &json!({ "kind": "path", "hosts": ["h2", "h0"], "train": train(), "times": 3 }),
+    );
+    let probe = finished_survey(&server, &id);
     assert_eq!(
         (&probe["state"], &probe["done"], &probe["steps"]),
         (&json!("done"), &json!(3), &json!(3)),
@@ -111,7 +115,7 @@ fn a_path_is_measured_between_hosts_by_their_names() {
 fn a_complete_mesh_updates_the_cluster_and_an_incomplete_one_does_not() {
     let (server, mut hosts) = hosts();
     let body = json!({ "kind": "mesh", "hosts": ["h0", "h1", "h2"], "train": train(), "keep": true });
-    let probe = over(&server, &begun(&server, &body));
+    let probe = finished_survey(&server, &start_survey(&server, &body));
     assert_eq!((&probe["state"], &probe["error"]), (&json!("done"), &Value::Null), "{probe}");
     let paths = probe["result"]["paths"].as_array().expect("a list");
     assert_eq!(paths.len(), 6);
@@ -130,7 +134,7 @@ fn a_complete_mesh_updates_the_cluster_and_an_incomplete_one_does_not() {
     // One host is gone: the others are measured, and the cluster does not change.
     hosts.pop();
     thread::sleep(Duration::from_millis(200));
-    let probe = over(&server, &begun(&server, &body));
+    let probe = finished_survey(&server, &start_survey(&server, &body));
     assert_eq!((&probe["state"], &probe["cluster_version"]), (&json!("done"), &Value::Null), "{probe}");
     assert!(probe["error"].as_str().is_some_and(|why| why.starts_with("not kept: no rate from ")), "{probe}");
     let failed = probe["result"]["paths"].as_array().expect("a list").iter();
@@ -161,7 +165,7 @@ fn agents_join_by_reporting_and_their_measurements_set_the_cluster() {
         "{shape: hose, nic: 5Mbps, hosts: [{name: h0}, {name: h1}, {name: h2}]}",
         "{shape: pipe, pair: 5Mbps, hosts: 3}",
     ] {
-        let server = started(cluster, ProbeSettings::default(), Clock::system());
+        let server = start(cluster, ProbeSettings::default(), Clock::system());
         ["h0", "h1", "h2"].iter().for_each(|host| agent(&server, host));
         let path = json!({ "kind": "path", "hosts": ["h0", "h2"], "train": train() });
         let began = Instant::now();
@@ -177,12 +181,12 @@ fn agents_join_by_reporting_and_their_measurements_set_the_cluster() {
             assert!(began.elapsed() < Duration::from_secs(30), "no report came: {probe}");
             thread::sleep(Duration::from_millis(20));
         };
-        assert_eq!(over(&server, &id)["state"], "done");
+        assert_eq!(finished_survey(&server, &id)["state"], "done");
         let hosts = ["h0", "h1", "h2"];
         // The second and third agents may report a little later.
         thread::sleep(Duration::from_millis(500));
         let mesh = json!({ "kind": "mesh", "hosts": hosts, "train": train(), "keep": true });
-        let probe = over(&server, &begun(&server, &mesh));
+        let probe = finished_survey(&server, &start_survey(&server, &mesh));
         assert_eq!((&probe["state"], &probe["error"]), (&json!("done"), &Value::Null), "{probe}");
         let fast = if cluster.contains("hose") { "h0:egress" } else { "h0%3Eh1" };
         let capacity = server.get(&format!("/v1/links/{fast}")).2["capacity_bps"].as_i64();
@@ -194,30 +198,30 @@ fn agents_join_by_reporting_and_their_measurements_set_the_cluster() {
 fn one_probe_runs_at_a_time_and_can_be_cancelled() {
     let (server, _hosts) = hosts();
     let long = json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train(), "times": 1000 });
-    let id = begun(&server, &long);
+    let id = start_survey(&server, &long);
     let (status, _, problem) = server.post("/v1/probes", &long);
     assert_eq!(status, 503, "{problem}");
     assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(&id)), "{problem}");
     assert_eq!(server.delete(&format!("/v1/probes/{id}")).0, 200);
-    let probe = over(&server, &id);
+    let probe = finished_survey(&server, &id);
     assert_eq!((&probe["state"], &probe["result"]), (&json!("cancelled"), &Value::Null), "{probe}");
     assert!(probe["done"].as_u64() < Some(1_000) && !probe["ended"].is_null(), "{probe}");
-    let next = begun(&server, &json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train() }));
-    assert_eq!(over(&server, &next)["state"], "done");
+    let next = start_survey(&server, &json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train() }));
+    assert_eq!(finished_survey(&server, &next)["state"], "done");
     assert_eq!(server.delete(&format!("/v1/probes/{next}")).2["state"], "done", "an ended probe stays done");
     assert_eq!(server.get("/v1/probes/1").0, 404);
 }
 
 #[test]
 fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
-    let server = started(MESH, ProbeSettings::default(), frozen());
+    let server = start(MESH, ProbeSettings::default(), frozen_clock());
     assert_eq!(offer(&server, "h0", 7601).0, 200);
     for (wrong, field) in
         [(offer(&server, "nobody", 7601), "probe.host"), (offer(&server, "h1", 0), "probe.port")]
     {
         assert_eq!((wrong.0, wrong.1["field"].as_str()), (422, Some(field)), "{wrong:?}");
     }
-    for (body, field) in [
+    let invalid = [
         (json!({ "kind": "path", "hosts": ["h0", "h1"] }), "hosts[1]"),
         (json!({ "kind": "path", "hosts": ["h0", "127.0.0.1"] }), "hosts[1]"),
         (json!({ "kind": "path", "hosts": ["h0", "h0"] }), "hosts[1]"),
@@ -227,10 +231,12 @@ fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
         (json!({ "kind": "mesh", "hosts": ["h0", "h1"], "name": "a: b" }), "name"),
         (json!({ "kind": "bottlenecks", "hosts": ["h0", "h1", "h2"], "duration": "2min" }), "duration"),
         (json!({ "kind": "bottlenecks", "hosts": ["h0", "h1", "h2"], "duration": "1s" }), "duration"),
-    ] {
+    ];
+    check_rows(invalid, |(body, field)| {
         let (status, _, problem) = server.post("/v1/probes", &body);
-        assert_eq!((status, problem["field"].as_str()), (422, Some(field)), "{body}: {problem}");
-    }
+        equal(&(status, problem["field"].as_str()), &(422_u16, Some(field)))
+            .map_err(|failure| format!("{body}: {failure}"))
+    });
     for (train, field, detail) in [
         (json!({ "packets": 1 }), "train.packets", "1: expected a whole number from 2 to 10000"),
         (json!({ "gap": "1500ms" }), "train.gap", "1.5 s: expected at most 1 s"),
@@ -245,10 +251,10 @@ fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
     ] {
         assert_eq!(server.post("/v1/probes", &body).0, 422, "{body}");
     }
-    let tree = started(
+    let tree = start(
         "{racks: 1, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}",
         ProbeSettings::default(),
-        frozen(),
+        frozen_clock(),
     );
     let body = json!({ "kind": "mesh", "hosts": ["r0h0", "r0h1"], "keep": true });
     let (status, _, problem) = tree.post("/v1/probes", &body);
@@ -264,11 +270,11 @@ fn hosts_with_a_secret_measure_only_for_a_service_that_knows_it() {
     let addresses =
         addresses.map(|(at, host)| (format!("h{at}"), format!("127.0.0.1:{}", host.port))).collect();
     let secret = Some(file.display().to_string());
-    let server = started(MESH, ProbeSettings { secret, addresses }, frozen());
+    let server = start(MESH, ProbeSettings { secret, addresses }, frozen_clock());
     let body = json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train() });
     for (known, state) in [("of ours\n", "done"), ("of theirs\n", "failed")] {
         std::fs::write(&file, known).expect("a file");
-        let probe = over(&server, &begun(&server, &body));
+        let probe = finished_survey(&server, &start_survey(&server, &body));
         assert_eq!(probe["state"], state, "{probe}");
         assert!(!probe.to_string().contains("of theirs"), "{probe}");
     }

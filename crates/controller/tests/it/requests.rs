@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::request_text::{parse, send};
-use crate::support::{frozen, service};
+use crate::support::{frozen_clock, service};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -34,10 +34,10 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// The reply of a new service to a request given as text. `None` if the text is no request, or if the reply takes long.
-fn replied(text: &[u8]) -> Option<(u16, String)> {
+fn response_of_new_service(text: &[u8]) -> Option<(u16, String)> {
     let request = parse(text)?;
     runtime().block_on(async {
-        let mut service = service(CLUSTER, "", frozen());
+        let mut service = service(CLUSTER, "", frozen_clock());
         service.demo = true;
         let (routes, actor) = service.open().await.expect("an empty store");
         let actor = tokio::spawn(actor);
@@ -49,7 +49,7 @@ fn replied(text: &[u8]) -> Option<(u16, String)> {
 }
 
 /// The path in the OpenAPI document for the path of a request.
-fn described<'a>(paths: impl Iterator<Item = &'a String>, path: &str) -> Option<&'a String> {
+fn documented_path<'a>(paths: impl Iterator<Item = &'a String>, path: &str) -> Option<&'a String> {
     let matches = |form: &str| {
         let (form, path): (Vec<_>, Vec<_>) = (form.split('/').collect(), path.split('/').collect());
         form.len() == path.len()
@@ -64,7 +64,7 @@ fn described<'a>(paths: impl Iterator<Item = &'a String>, path: &str) -> Option<
 #[test]
 fn every_operation_with_input_has_a_valid_fuzz_seed() {
     let document = runtime().block_on(async {
-        let (routes, _actor) = service(CLUSTER, "", frozen()).open().await.expect("an empty store");
+        let (routes, _actor) = service(CLUSTER, "", frozen_clock()).open().await.expect("an empty store");
         let request =
             axum::http::Request::get("/v1/openapi.json").body(axum::body::Body::empty()).expect("valid");
         let reply =
@@ -77,7 +77,7 @@ fn every_operation_with_input_has_a_valid_fuzz_seed() {
     let mut seeded = BTreeSet::new();
     for seed in seeds() {
         let text = String::from_utf8_lossy(&seed).into_owned();
-        if let Some((status, problem)) = replied(&seed) {
+        if let Some((status, problem)) = response_of_new_service(&seed) {
             let by_state = BY_STATE.iter().any(|detail| problem.contains(detail));
             assert!(
                 by_state || ![400, 405, 408, 413, 415, 422].contains(&status) && status != 500,
@@ -87,7 +87,7 @@ fn every_operation_with_input_has_a_valid_fuzz_seed() {
         let line = text.lines().next().expect("a line");
         let (method, uri) = line.split_once(' ').expect("a request");
         let path = uri.split('?').next().expect("a path");
-        let path = described(paths.keys(), path).expect("an operation");
+        let path = documented_path(paths.keys(), path).expect("an operation");
         seeded.insert((method.to_lowercase(), path.clone()));
     }
     let has_input = |operation: &Value| {
@@ -107,9 +107,9 @@ fn every_operation_with_input_has_a_valid_fuzz_seed() {
 
 /// A change of a request: bytes are removed, and others inserted.
 #[derive(Clone, Debug)]
-struct Cut(Index, usize, Vec<u8>);
+struct Edit(Index, usize, Vec<u8>);
 
-fn cut() -> impl Strategy<Value = Cut> {
+fn edit() -> impl Strategy<Value = Edit> {
     const PIECES: &[&str] = &[
         "null",
         "-1",
@@ -133,21 +133,21 @@ fn cut() -> impl Strategy<Value = Cut> {
     ];
     let piece =
         prop_oneof![select(PIECES).prop_map(|piece| piece.as_bytes().to_vec()), vec(any::<u8>(), 0..4)];
-    (any::<Index>(), 0..12_usize, piece).prop_map(|(at, gone, piece)| Cut(at, gone, piece))
+    (any::<Index>(), 0..12_usize, piece).prop_map(|(at, gone, piece)| Edit(at, gone, piece))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn every_request_succeeds_or_gets_a_short_problem(seed in select(seeds()), cuts in vec(cut(), 1..6)) {
+    fn every_request_succeeds_or_gets_a_short_problem(seed in select(seeds()), edits in vec(edit(), 1..6)) {
         let mut request = seed;
-        for Cut(at, gone, piece) in cuts {
+        for Edit(at, gone, piece) in edits {
             let at = at.index(request.len() + 1);
             let end = request.len().min(at + gone);
             request.splice(at..end, piece);
         }
-        if let Some((status, problem)) = replied(&request) {
+        if let Some((status, problem)) = response_of_new_service(&request) {
             prop_assert!(status != 500, "{} {}", status, problem);
             prop_assert!(problem.len() < 3_000 && !problem.contains('\n'), "{}", problem);
         }

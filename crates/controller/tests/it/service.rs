@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::support::{Heard, Server, frozen, service};
+use crate::support::{Response, Server, frozen_clock, service};
 use leeward_controller::RunError;
 use leeward_records::Clock;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ devices: [{read: 50MB/s, write: 50MB/s}]
 ";
 
 fn start() -> Server {
-    Server::start(service(CLUSTER, "", frozen()))
+    Server::start(service(CLUSTER, "", frozen_clock()))
 }
 
 fn everything_idle() -> Vec<(String, f64)> {
@@ -30,7 +30,7 @@ fn everything_idle() -> Vec<(String, f64)> {
     (0..6).flat_map(host).chain((0..3).flat_map(rack)).map(|link| (link, 0.0)).collect()
 }
 
-fn written((status, media_type, body): &Heard) -> String {
+fn transcript((status, media_type, body): &Response) -> String {
     format!("{status} {media_type}\n{body:#}\n\n")
 }
 
@@ -38,7 +38,8 @@ fn written((status, media_type, body): &Heard) -> String {
 fn a_conversation_with_the_service() {
     let server = start();
     let mut conversation = String::new();
-    let mut record = |asked: &str, heard: Heard| conversation += &format!("{asked}\n{}", written(&heard));
+    let mut record =
+        |asked: &str, heard: Response| conversation += &format!("{asked}\n{}", transcript(&heard));
     server.report(&everything_idle());
     let late = json!({
         "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
@@ -124,17 +125,18 @@ fn invalid_requests_get_problem_documents_and_change_nothing() {
     for (path, body) in bad {
         let heard = server.send(path, "application/json", &body);
         assert!(heard.0 >= 400 && heard.1 == "application/problem+json", "{body}: {heard:?}");
-        table += &format!("POST {path} {body}\n{}", written(&heard));
+        table += &format!("POST {path} {body}\n{}", transcript(&heard));
     }
     table += &format!(
         "POST {place}, as a form\n{}",
-        written(&server.send(place, "application/x-www-form-urlencoded", "size=1GiB"))
+        transcript(&server.send(place, "application/x-www-form-urlencoded", "size=1GiB"))
     );
     for id in ["19c13ec9e00-0", "19c13ec9e00-x", "18ffffffff0-0", "17", "%ff"] {
-        table += &format!("GET /v1/decisions/{id}\n{}", written(&server.get(&format!("/v1/decisions/{id}"))));
+        table +=
+            &format!("GET /v1/decisions/{id}\n{}", transcript(&server.get(&format!("/v1/decisions/{id}"))));
     }
-    table += &format!("GET /v2\n{}", written(&server.get("/v2")));
-    table += &format!("GET {place}\n{}", written(&server.get(place)));
+    table += &format!("GET /v2\n{}", transcript(&server.get("/v2")));
+    table += &format!("GET {place}\n{}", transcript(&server.get(place)));
     insta::assert_snapshot!(table);
     assert_eq!(server.get("/v1/snapshot"), before);
     server.post(place, &json!({ "size": "256MiB", "client": "a", "sequence": 2 }));
@@ -154,7 +156,7 @@ fn a_refusal_without_telemetry_names_the_remedy() {
 #[test]
 fn a_decision_stores_at_most_eight_candidates_per_level() {
     let cluster = "{racks: 12, hosts_per_rack: 12, nic: 1Gbps, oversubscription: 1}";
-    let server = Server::start(service(cluster, "", frozen()));
+    let server = Server::start(service(cluster, "", frozen_clock()));
     let racks = (0..12).flat_map(|rack| ["uplink", "downlink"].map(|way| format!("r{rack}:{way}")));
     let hosts = (0..144).map(|host| format!("r{}h{}:ingress", host / 12, host % 12));
     server.report(&racks.chain(hosts).map(|link| (link, 0.0)).collect::<Vec<_>>());
@@ -218,7 +220,7 @@ fn a_chunked_body_is_read_up_to_the_limit() {
 #[test]
 fn a_client_that_stops_sending_times_out() {
     let server = Server::start({
-        let mut service = service(CLUSTER, "", frozen());
+        let mut service = service(CLUSTER, "", frozen_clock());
         service.patience = Duration::from_millis(200);
         service
     });
@@ -241,7 +243,7 @@ fn a_client_that_stops_sending_times_out() {
 #[test]
 fn a_client_over_the_connection_limit_is_served_when_one_closes() {
     let server = Server::start({
-        let mut service = service(CLUSTER, "", frozen());
+        let mut service = service(CLUSTER, "", frozen_clock());
         service.connections = 3;
         service
     });
@@ -265,7 +267,7 @@ fn a_client_over_the_connection_limit_is_served_when_one_closes() {
 #[test]
 fn a_service_that_cannot_announce_its_address_does_not_start() {
     let run = |address: &str| {
-        let service = service(CLUSTER, "", frozen());
+        let service = service(CLUSTER, "", frozen_clock());
         service.run(address.parse().expect("an address"), |_| Err("nobody hears it"))
     };
     assert!(matches!(run("127.0.0.1:0"), Err(RunError::Told("nobody hears it"))));
@@ -397,7 +399,7 @@ fn the_openapi_document_is_complete() {
 #[test]
 fn memory_holds_a_bounded_number_of_decisions_and_the_store_the_rest() {
     let server = Server::start({
-        let mut service = service(CLUSTER, "", frozen());
+        let mut service = service(CLUSTER, "", frozen_clock());
         service.limits.decisions = 3;
         service
     });

@@ -1,6 +1,6 @@
 //! Workloads with guaranteed SLOs: the HTTP API.
 
-use crate::support::{Server, frozen, labels, policies, service};
+use crate::support::{Server, frozen_clock, labels, policies, service};
 use leeward_controller::Service;
 use leeward_engine::Policies;
 use leeward_ledger::LedgerSettings;
@@ -38,7 +38,7 @@ fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
 
 #[test]
 fn a_conversation_about_workloads() {
-    let server = Server::start(service(CLUSTER, "", frozen()));
+    let server = Server::start(service(CLUSTER, "", frozen_clock()));
     let body = |form: Value| json!({ "workload": form });
     let (status, _, made) = server.post("/v1/workloads", &body(form("mail", Some("r1h1"), 50, 10)));
     assert_eq!((status, &made["kind"]), (201, &json!("workload")), "{made}");
@@ -100,7 +100,7 @@ fn a_conversation_about_workloads() {
 
 #[test]
 fn scores_and_other_policies_commit_nothing() {
-    let server = Server::start(service(CLUSTER, "", frozen()));
+    let server = Server::start(service(CLUSTER, "", frozen_clock()));
     let (_, _, policies) = server.get("/v1/policies");
     let decides = |kind: &str| {
         let all = policies[kind].as_array().expect("a list");
@@ -154,7 +154,7 @@ fn a_score_is_the_residual_capacity_of_the_fullest_link() {
     let (labels, settings) = (PolicyLabels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
     let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
     let mut service = Service::new(cluster, tasks, labels, settings, 1, store).expect("defaults are right");
-    service.clock = frozen();
+    service.clock = frozen_clock();
     let server = Server::start(service);
     let links = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(|link| (link.to_owned(), 3e8));
     server.report(&links[..2]);

@@ -22,15 +22,15 @@ const SOON: Duration = Duration::from_secs(5);
 const EXTENT: (usize, usize) = (10_000, 100_000);
 
 fn decisions() -> u64 {
-    asked("LEEWARD_DECISIONS").unwrap_or(30_000)
+    env_number("LEEWARD_DECISIONS").unwrap_or(30_000)
 }
 
 /// Number of decisions with commitments; these are the newest ones.
-fn holding() -> u64 {
-    asked("LEEWARD_HOLDING").unwrap_or(20_000)
+fn committed_decisions() -> u64 {
+    env_number("LEEWARD_HOLDING").unwrap_or(20_000)
 }
 
-fn asked(variable: &str) -> Option<u64> {
+fn env_number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: how many")))
 }
 
@@ -38,7 +38,7 @@ fn asked(variable: &str) -> Option<u64> {
 /// each. The newest copies and every ten thousandth have commitments. Their times are an hour later, so they count as
 /// recent when a service reads them.
 fn copies(decisions: u64) -> [String; 2] {
-    let holding = holding();
+    let holding = committed_decisions();
     let holds = |id: &str| format!("{id} > {decisions} - {holding} OR {id} % 10000 = 0");
     [
         format!(

@@ -42,7 +42,7 @@ impl Drop for Running {
 }
 
 /// Starts a service. Returns it with its URL and its further output lines.
-fn started(folder: &Path, arguments: &[&str]) -> (Running, String, impl Iterator<Item = String> + use<>) {
+fn start(folder: &Path, arguments: &[&str]) -> (Running, String, impl Iterator<Item = String> + use<>) {
     let mut command = leewardd(folder);
     let mut child =
         Running(command.args(arguments).stderr(Stdio::piped()).spawn().expect("the program starts"));
@@ -116,7 +116,7 @@ fn a_new_token_is_valid_after_a_reload() {
     std::fs::write(folder.path().join("tokens"), "").expect("a file");
     let config = "cluster: c.yaml\nlisten: 127.0.0.1:0\ntokens: tokens\nlog: {format: json}\n";
     std::fs::write(folder.path().join("l.yaml"), config).expect("a file");
-    let (mut child, url, mut written) = started(folder.path(), &["--config", "l.yaml"]);
+    let (mut child, url, mut written) = start(folder.path(), &["--config", "l.yaml"]);
     let store = folder.path().join(".local/state/leeward/c.db");
     let token = &token(folder.path(), "page", &["--role", "read"]);
     assert!(!std::fs::read_to_string(folder.path().join("tokens")).expect("a file").contains(token));
@@ -145,7 +145,7 @@ fn tokens_bound_to_unknown_hosts_are_logged_with_the_hosts() {
     let admin = token(folder.path(), "ops", &["--role", "admin"]);
     let config = "cluster: c.yaml\nstore: memory\nlisten: 127.0.0.1:0\ntokens: tokens\nlog: {format: json}\n";
     std::fs::write(folder.path().join("l.yaml"), config).expect("a file");
-    let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
+    let (child, url, written) = start(folder.path(), &["--config", "l.yaml"]);
     let (writer, lines) = mpsc::channel();
     thread::spawn(move || written.for_each(|line| drop(writer.send(line))));
     let warnings = || {
@@ -163,7 +163,7 @@ fn tokens_bound_to_unknown_hosts_are_logged_with_the_hosts() {
     let hosts = r#"{"hosts_per_rack": 8, "racks": 1}"#;
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), hosts), 200);
     assert_eq!(warnings(), ["agents", "r1h0"]);
-    let rest = stopped(child, lines.into_iter());
+    let rest = stop_and_read(child, lines.into_iter());
     assert!(rest.iter().all(|line| !line.contains("is bound to a host")), "{rest:#?}");
 }
 
@@ -171,7 +171,7 @@ fn tokens_bound_to_unknown_hosts_are_logged_with_the_hosts() {
 fn a_service_without_tokens_warns_that_any_local_user_has_access() {
     let folder = folder();
     let arguments = ["--cluster", "c.yaml", "--listen", "127.0.0.1:0", "--store", "memory"];
-    let (mut child, url, mut written) = started(folder.path(), &arguments);
+    let (mut child, url, mut written) = start(folder.path(), &arguments);
     assert!(written.any(|line| line.contains("WARN anyone on this machine may ask")));
     assert_eq!(status(&url, "whatever"), 200);
     signal(&child, "-INT");
@@ -179,7 +179,7 @@ fn a_service_without_tokens_warns_that_any_local_user_has_access() {
 }
 
 /// Polls the condition for up to ten seconds.
-fn soon(is_so: impl Fn() -> bool) -> bool {
+fn wait_until(is_so: impl Fn() -> bool) -> bool {
     (0..200).any(|_| {
         let so = is_so();
         if !so {
@@ -190,7 +190,7 @@ fn soon(is_so: impl Fn() -> bool) -> bool {
 }
 
 /// Stops a service with SIGTERM and waits for its end. Returns its remaining output.
-fn stopped(mut child: Running, written: impl Iterator<Item = String>) -> Vec<String> {
+fn stop_and_read(mut child: Running, written: impl Iterator<Item = String>) -> Vec<String> {
     signal(&child, "-TERM");
     let rest = written.collect();
     assert_eq!(child.0.wait().expect("the process ends").code(), Some(0));
@@ -227,9 +227,9 @@ fn with_json_logs_every_line_is_json() {
 
     let admin = token(folder.path(), "ops", &["--role", "admin"]);
     config("cluster: c.yaml\nlisten: 127.0.0.1:0\ntokens: tokens");
-    let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
+    let (child, url, written) = start(folder.path(), &["--config", "l.yaml"]);
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), r#"{"name": "other"}"#), 200);
-    let lines: Vec<Value> = stopped(child, written).iter().map(|line| json_of(line)).collect();
+    let lines: Vec<Value> = stop_and_read(child, written).iter().map(|line| json_of(line)).collect();
     let changed =
         lines.iter().find(|line| line["message"] == "the cluster was changed").expect("the change is logged");
     assert_eq!((&changed["by"], &changed["version"]), (&json!("ops"), &json!(2)));
@@ -246,16 +246,16 @@ fn a_reload_changes_rate_limits_and_log_level() {
         std::fs::write(folder.path().join("l.yaml"), text).expect("a file");
     };
     config("{}", "info");
-    let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
+    let (child, url, written) = start(folder.path(), &["--config", "l.yaml"]);
     let refused = || (0..20).filter(|_| status(&url, "") == 429).count();
     assert_eq!(refused(), 0);
     config("{requests_per_s: 1}", "debug");
     signal(&child, "-HUP");
-    assert!(soon(|| refused() > 0), "the limit counts");
+    assert!(wait_until(|| refused() > 0), "the limit counts");
     config("{}", "error");
     signal(&child, "-HUP");
-    assert!(soon(|| refused() == 0), "the limit is lifted");
-    let lines = stopped(child, written);
+    assert!(wait_until(|| refused() == 0), "the limit is lifted");
+    let lines = stop_and_read(child, written);
     let of_requests: Vec<usize> = lines
         .iter()
         .enumerate()
@@ -283,7 +283,7 @@ fn the_log_contains_no_token_and_no_secret() {
         token(folder.path(), "ops", &["--role", "admin"]),
     ];
     let [page, host, ops] = made.each_ref().map(|token| format!("Bearer {token}"));
-    let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
+    let (child, url, written) = start(folder.path(), &["--config", "l.yaml"]);
     let report = |host: &str| {
         json!({
             "from": "2026-01-31T12:00:00Z", "until": "2026-01-31T12:00:01Z", "probe": { "host": host, "port": 9 },
@@ -306,7 +306,7 @@ fn the_log_contains_no_token_and_no_secret() {
     for (method, path, who, body, status) in asked {
         assert_eq!(ask(&url, method, path, who, &body), status, "{method} {path}");
     }
-    let lines = stopped(child, written);
+    let lines = stop_and_read(child, written);
     assert!(lines.iter().filter(|line| line.contains("DEBUG request ")).count() >= 10, "{lines:#?}");
     let secrets = made.iter().map(|token| token.trim_start_matches("leeward_"));
     for secret in secrets.chain(["guessed", "what the hosts share"]) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// Results that the service acknowledged before it was killed.
 #[derive(Default)]
-struct Told {
+struct AcknowledgedResults {
     /// Decisions.
     decisions: Vec<Value>,
     /// Ids of decisions that ended.
@@ -23,7 +23,7 @@ struct Told {
     moves: Vec<(Value, &'static str)>,
 }
 
-impl Told {
+impl AcknowledgedResults {
     /// Asserts that all results are stored, and that ended decisions hold nothing.
     fn audit(&self, process: &Process) {
         process.until("the service is ready", Process::is_ready);
@@ -53,7 +53,7 @@ impl Told {
     /// Places, ends, changes and answers until the service is killed. The delay after the first decisions
     /// depends on the round.
     fn until_killed(&mut self, process: &Process, round: u64) {
-        let moves = advised(process);
+        let moves = wait_for_moves(process);
         let clients: Vec<String> = (0..3).map(|client| format!("{round} {client}")).collect();
         let (decided, over) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let note = |acknowledged| {
@@ -62,9 +62,9 @@ impl Told {
         };
         let (decisions, (ended, moves)) = std::thread::scope(|scope| {
             let decisions = scope.spawn(|| placers(process, &clients, 1, note));
-            let ended = scope.spawn(|| ends(process, &format!("{round} ends"), &moves, &over));
+            let ended = scope.spawn(|| place_and_release(process, &format!("{round} ends"), &moves, &over));
             let names = &mut self.names;
-            let changes = scope.spawn(|| change(process, round, names));
+            let changes = scope.spawn(|| rename_cluster(process, round, names));
             process.until("something was decided, and something ended", |_| {
                 decided.load(Ordering::SeqCst) > 6 && over.load(Ordering::SeqCst) > 0
             });
@@ -97,7 +97,7 @@ fn report(process: &Process, hot: &str, tasks: &[Value]) {
 }
 
 /// Reports a rack as hot, with movable tasks in it, until moves are advised.
-fn advised(process: &Process) -> Vec<Value> {
+fn wait_for_moves(process: &Process) -> Vec<Value> {
     let app = json!({ "app": { "tasks": [{ "name": "t", "tolerant": true }] } });
     let mut tasks = Vec::new();
     process.until("tasks are placed", |process| {
@@ -125,7 +125,7 @@ fn advised(process: &Process) -> Vec<Value> {
 }
 
 /// Places and releases one block after another, and sometimes answers a move. Returns the acknowledged ends and moves.
-fn ends(
+fn place_and_release(
     process: &Process,
     client: &str,
     moves: &[Value],
@@ -151,7 +151,7 @@ fn ends(
 }
 
 /// Renames the cluster again and again.
-fn change(process: &Process, round: u64, (names, acknowledged): &mut (Vec<String>, usize)) {
+fn rename_cluster(process: &Process, round: u64, (names, acknowledged): &mut (Vec<String>, usize)) {
     for number in 0.. {
         let name = format!("c{round}-{number}");
         names.push(name.clone());
@@ -172,15 +172,15 @@ fn kill_after_kill(store: &str, durable: &str, rounds: u64) {
         command.args(["--durable", durable, "--moves", "utp", "--interval", "100ms"]);
         Process::run(command)
     };
-    let mut told = Told::default();
+    let mut results = AcknowledgedResults::default();
     for round in 0..rounds {
         let mut process = start();
-        told.audit(&process);
-        told.until_killed(&process, round);
+        results.audit(&process);
+        results.until_killed(&process, round);
         process.kill();
     }
-    told.audit(&start());
-    let Told { decisions, ended, names: (_, changes), moves } = told;
+    results.audit(&start());
+    let AcknowledgedResults { decisions, ended, names: (_, changes), moves } = results;
     assert!(changes > 0 && !moves.is_empty(), "{changes} changes, {} moves", moves.len());
     eprintln!(
         "{store} {durable}: {} decisions, {} ends, {changes} names, {} answers",
@@ -356,10 +356,10 @@ fn a_damaged_store_is_a_one_line_error_at_start() {
         let mut damaged = whole.clone();
         damaged[from..to].fill(0xa5);
         std::fs::write(&file, damaged).expect("a file");
-        let told = command(folder.path(), "store.db").output().expect("the program starts");
-        let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
+        let output = command(folder.path(), "store.db").output().expect("the program starts");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let last = stderr.lines().last().unwrap_or_default();
-        assert_eq!(told.status.code(), Some(2), "{stderr}");
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(last.starts_with("error: --store: store.db: "), "{stderr}");
     }
 }

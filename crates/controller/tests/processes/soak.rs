@@ -70,11 +70,11 @@ fn answer(process: &Process, sent: &[u8]) -> String {
 }
 
 /// Sends one piece after another with pauses, until the service closes the connection or the test ends.
-fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
+fn drip(process: &Process, first: &str, piece: &[u8], stop: &AtomicBool) {
     let mut stream = process.connect();
     let began = Instant::now();
     let mut sent = stream.write_all(first.as_bytes());
-    while sent.is_ok() && !ends.load(Ordering::Relaxed) {
+    while sent.is_ok() && !stop.load(Ordering::Relaxed) {
         assert!(began.elapsed() < 6 * PATIENCE, "it waits for ever for {first:?}");
         std::thread::sleep(PATIENCE / 10);
         sent = stream.write_all(piece);
@@ -89,21 +89,21 @@ fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
 }
 
 /// Repeats one kind of bad client until the test ends.
-fn misbehave(process: &Process, kind: usize, ends: &AtomicBool) {
+fn misbehave(process: &Process, kind: usize, stop: &AtomicBool) {
     let body = format!("{HEAD}content-length: 1000\r\n\r\n");
-    while !ends.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) {
         match kind % 8 {
             // The four attacks: silence, an endless head, an endless body, and a body that stops.
-            0 => drip(process, "", b"", ends),
-            1 => drip(process, "GET /v1/status HTTP/1.1\r\nx: ", b"x", ends),
-            2 => drip(process, &body, b" ", ends),
-            3 => drip(process, &body, b"", ends),
+            0 => drip(process, "", b"", stop),
+            1 => drip(process, "GET /v1/status HTTP/1.1\r\nx: ", b"x", stop),
+            2 => drip(process, &body, b" ", stop),
+            3 => drip(process, &body, b"", stop),
             // Sends requests and reads nothing.
             4 => {
                 let mut stream = process.connect();
                 let ask = "GET /v1/snapshot HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
                 let _ = stream.set_write_timeout(Some(2 * PATIENCE));
-                while stream.write_all(ask.as_bytes()).is_ok() && !ends.load(Ordering::Relaxed) {}
+                while stream.write_all(ask.as_bytes()).is_ok() && !stop.load(Ordering::Relaxed) {}
             }
             // Requests a placement and disconnects.
             5 => {
@@ -125,16 +125,16 @@ fn misbehave(process: &Process, kind: usize, ends: &AtomicBool) {
 }
 
 /// Stops all bad clients on drop, also on a panic; otherwise the test would wait for them forever.
-struct Ends<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 /// Places something new and returns the decision's id.
-fn placed(process: &Process, path: &str, mut body: Value, sequence: u64) -> String {
+fn place(process: &Process, path: &str, mut body: Value, sequence: u64) -> String {
     (body["client"], body["sequence"]) = (path.into(), sequence.into());
     let answer = process.send(path, &body);
     let Some((201, decision)) = &answer else { panic!("{path}: {answer:?}\n{}", process.log()) };
@@ -150,14 +150,14 @@ fn round(process: &Process, number: u64) {
         links.map(|link| json!({ "link": link["link"], "load_bps": number % 7 * 10_000_000 })).collect();
     let report = json!({ "from": status["since"], "until": status["time"], "links": links });
     assert_eq!(process.send("/v1/reports", &report).map(|(status, _)| status), Some(200));
-    let block = placed(process, "/v1/place/replicas", json!({ "size": "64MiB" }), number);
+    let block = place(process, "/v1/place/replicas", json!({ "size": "64MiB" }), number);
     assert_eq!(process.get(&format!("/v1/decisions/{block}")).map(|(status, _)| status), Some(200));
     let app = json!({
         "tasks": [{ "name": "a", "cpus": 1, "egress": { "mean": "5Mbps" } }, { "name": "b", "cpus": 1 }],
         "transfers": [{ "from": "a", "to": "b", "bytes": "1MB" }],
     });
     let job = format!("j{}", number % 5);
-    let tasks = placed(process, "/v1/place/tasks", json!({ "app": app, "job": job }), number);
+    let tasks = place(process, "/v1/place/tasks", json!({ "app": app, "job": job }), number);
     let peers = json!([{ "host": "r0h0", "egress_bps": 1_000_000, "ingress_bps": 1_000_000 }]);
     let score = json!({ "hosts": ["r1h0", "r2h1", "r3h2"], "egress_bps": 5_000_000, "peers": peers });
     assert_eq!(process.send("/v1/score/hosts", &score).map(|(status, _)| status), Some(200));
@@ -172,7 +172,7 @@ fn round(process: &Process, number: u64) {
         workload["server"] = "r1h1".into();
     }
     let path = if is_placed { "/v1/workloads" } else { "/v1/place/volumes" };
-    let promise = placed(process, path, json!({ "workload": workload }), number);
+    let promise = place(process, path, json!({ "workload": workload }), number);
     for id in [tasks, promise] {
         let ended = process.delete(&format!("/v1/commitments/{id}"));
         assert_eq!(ended.map(|(status, _)| status), Some(200));
@@ -180,7 +180,7 @@ fn round(process: &Process, number: u64) {
 }
 
 /// Asserts that ended decisions hold nothing.
-fn nothing_is_held(process: &Process) {
+fn assert_nothing_is_reserved(process: &Process) {
     for kind in ["tasks", "workload", "volumes"] {
         let (_, held) = process.get(&format!("/v1/commitments?kind={kind}")).expect("an answer");
         assert_eq!(held["items"], json!([]));
@@ -203,17 +203,17 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
     let folder = tempfile::tempdir().expect("a folder");
     let process = start(folder.path());
     process.until("the service is ready", Process::is_ready);
-    let ends = AtomicBool::new(false);
+    let stop = AtomicBool::new(false);
     // These rounds allocate all memory that serving needs, before the measurement.
     round(&process, 1);
     round(&process, 2);
     let before = process.descriptors();
     let (mut slowest, mut memory, mut rounds) = (Duration::ZERO, 0, 2);
     std::thread::scope(|scope| {
-        let _over = Ends(&ends);
+        let _over = StopOnDrop(&stop);
         for kind in 0..24 {
-            let (process, ends) = (&process, &ends);
-            scope.spawn(move || misbehave(process, kind, ends));
+            let (process, stop) = (&process, &stop);
+            scope.spawn(move || misbehave(process, kind, stop));
         }
         let began = Instant::now();
         while began.elapsed() < lasts {
@@ -235,7 +235,7 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
     let after = process.memory();
     assert!(after <= memory + 48 + kept, "{after} MiB after {memory} MiB, of which decisions are {kept}");
     assert!(!process.log().contains("panicked"), "{}", process.log());
-    nothing_is_held(&process);
+    assert_nothing_is_reserved(&process);
     round(&process, rounds + 1);
     eprintln!(
         "{rounds} rounds, the slowest {slowest:?}; memory {memory} MiB and {after} MiB, of which decisions are {kept}; \

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::support::leewardd::{Process, command};
-use crate::support::prometheus::{Answers, Fake, Question, well};
+use crate::support::prometheus::{Answers, Fake, Question, healthy_answer};
 use serde_json::{Value, json};
 
 const MAP: &str = "prometheus: {in: in_octets, out: out_octets, speed: speed_mbps}\nlinks:\n  - match: {port: \
@@ -79,12 +79,12 @@ fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let half = |question: &Question| {
-        let (status, extra, body) = well(question);
+        let (status, extra, body) = healthy_answer(question);
         (status, extra, body[..body.len() / 2].to_vec())
     };
     let slow = |question: &Question| {
         std::thread::sleep(Duration::from_millis(700));
-        well(question)
+        healthy_answer(question)
     };
     let cases: Vec<(&str, Box<Answers>)> = vec![
         ("no answer in 400ms", Box::new(slow)),
@@ -107,7 +107,7 @@ fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
             state == "fails" && problem.contains(part)
         });
         process.until("the load is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
-        fake.answer(well);
+        fake.answer(healthy_answer);
         process.until("loads are known again", |process| {
             state(process).0 == "answers" && sees(process, "r0:uplink", 3.2e8)
         });
@@ -125,7 +125,7 @@ fn missing_ports_and_series_are_reported_and_other_links_continue() {
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("loads are known", |process| sees(process, "r1:downlink", 8.8e8));
     fake.answer(|question| {
-        let (status, extra, body) = well(question);
+        let (status, extra, body) = healthy_answer(question);
         let text = String::from_utf8(body).expect("text").replace("r1-up1", "elsewhere");
         (status, extra, if question.query.starts_with("speed") { NONE.into() } else { text.into_bytes() })
     });
@@ -142,7 +142,7 @@ fn missing_ports_and_series_are_reported_and_other_links_continue() {
     assert!(remarks.contains("no rule matches"), "{remarks}");
     process
         .until("the log has the remark", |process| process.log().contains("2 links are not heard any more"));
-    fake.answer(well);
+    fake.answer(healthy_answer);
     process.until("loads of r1 are known again", |process| sees(process, "r1:downlink", 8.8e8));
 }
 
@@ -151,9 +151,9 @@ const NONE: &[u8] = b"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\
 #[test]
 fn a_selector_without_series_is_reported_by_field() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
-    fake.answer(
-        |question| if question.query.starts_with("in") { (200, "", NONE.into()) } else { well(question) },
-    );
+    fake.answer(|question| {
+        if question.query.starts_with("in") { (200, "", NONE.into()) } else { healthy_answer(question) }
+    });
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("the other way is seen", |process| sees(process, "r0:uplink", 3.2e8));
     let remarks = process.status("telemetry")["remarks"].to_string();

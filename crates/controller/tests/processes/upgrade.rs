@@ -17,7 +17,7 @@ fn end(mut process: Process) {
 }
 
 /// Decides on a new store, reverts its schema to the first step, and opens it again.
-fn upgraded(folder: &Path, store: &str, first_step: impl Fn(), steps: impl Fn() -> i64) {
+fn check_upgrade(folder: &Path, store: &str, first_step: impl Fn(), steps: impl Fn() -> i64) {
     let process = Process::start(folder, store);
     process.until("the service leads", Process::is_ready);
     let mut decisions: Vec<Value> =
@@ -55,7 +55,7 @@ fn a_file_of_the_first_schema_is_migrated_with_its_decisions() {
             .expect("the database is writable");
     };
     let steps = || open().pragma_query_value(None, "user_version", |row| row.get(0)).expect("a number");
-    upgraded(folder.path(), "store.db", first_step, steps);
+    check_upgrade(folder.path(), "store.db", first_step, steps);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_database_of_the_first_schema_is_migrated_with_its_decisions() {
     let ask = |question: &str| server.ask(&database, question).expect("the server answers");
     let first_step = || drop(ask(&format!("{FIRST_STEP} UPDATE made SET steps = 1")));
     let steps = || ask("SELECT steps FROM made").parse().expect("a number");
-    upgraded(folder.path(), &server.url(&database), first_step, steps);
+    check_upgrade(folder.path(), &server.url(&database), first_step, steps);
 }
 
 #[test]

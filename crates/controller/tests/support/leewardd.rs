@@ -71,12 +71,12 @@ impl Process {
 
     /// Response to a GET; `None` without a response.
     pub fn get(&self, path: &str) -> Option<(u16, Value)> {
-        heard(self.agent.get(format!("{}{path}", self.url)).call())
+        read_response(self.agent.get(format!("{}{path}", self.url)).call())
     }
 
     /// Response to a POST without a body; `None` without a response.
     pub fn post(&self, path: &str) -> Option<(u16, Value)> {
-        heard(self.agent.post(format!("{}{path}", self.url)).send_empty())
+        read_response(self.agent.post(format!("{}{path}", self.url)).send_empty())
     }
 
     /// Response text of a GET.
@@ -88,18 +88,18 @@ impl Process {
     /// Response to a POST with a body; `None` without a response.
     pub fn send(&self, path: &str, body: &Value) -> Option<(u16, Value)> {
         let request = self.agent.post(format!("{}{path}", self.url));
-        heard(request.header("content-type", "application/json").send(body.to_string()))
+        read_response(request.header("content-type", "application/json").send(body.to_string()))
     }
 
     /// Response to a PATCH with JSON; `None` without a response.
     pub fn patch(&self, path: &str, body: &Value) -> Option<(u16, Value)> {
         let request = self.agent.patch(format!("{}{path}", self.url));
-        heard(request.header("content-type", "application/json").send(body.to_string()))
+        read_response(request.header("content-type", "application/json").send(body.to_string()))
     }
 
     /// Response to a DELETE; `None` without a response.
     pub fn delete(&self, path: &str) -> Option<(u16, Value)> {
-        heard(self.agent.delete(format!("{}{path}", self.url)).call())
+        read_response(self.agent.delete(format!("{}{path}", self.url)).call())
     }
 
     /// Response to a block placement by this client; `None` without a response.
@@ -157,7 +157,7 @@ impl Drop for Process {
     }
 }
 
-fn heard(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<(u16, Value)> {
+fn read_response(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<(u16, Value)> {
     let mut answer = answer.ok()?;
     let text = answer.body_mut().read_to_string().ok()?;
     Some((answer.status().as_u16(), serde_json::from_str(&text).ok()?))

@@ -20,10 +20,10 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 #[allow(unused_imports, reason = "each of those that share it uses a part")]
-pub use self::core::{Numbers, cluster, labels, place_now, placed, policies, samples};
+pub use self::core::{Numbers, cluster, decision_of, labels, place_now, policies, samples};
 
 /// A frozen clock: 2026-01-31T12:00:10Z, ten seconds after its origin.
-pub fn frozen() -> Clock {
+pub fn frozen_clock() -> Clock {
     Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), || Nanos(10 * Nanos::SECOND.0))
 }
 
@@ -50,7 +50,7 @@ pub struct Server {
 }
 
 /// A response: status, content type and body.
-pub type Heard = (u16, String, Value);
+pub type Response = (u16, String, Value);
 
 impl Server {
     pub fn start(service: Service) -> Server {
@@ -82,8 +82,8 @@ impl Server {
         self.thread.take().expect("the service stops once").join().expect("the service does not panic")
     }
 
-    pub fn get(&self, path: &str) -> Heard {
-        heard(self.agent.get(self.url(path)).call())
+    pub fn get(&self, path: &str) -> Response {
+        read_response(self.agent.get(self.url(path)).call())
     }
 
     /// Metrics that include everything acknowledged. Values are as old as the last network snapshot.
@@ -95,22 +95,22 @@ impl Server {
         response.body_mut().read_to_string().expect("text")
     }
 
-    pub fn delete(&self, path: &str) -> Heard {
-        heard(self.agent.delete(self.url(path)).call())
+    pub fn delete(&self, path: &str) -> Response {
+        read_response(self.agent.delete(self.url(path)).call())
     }
 
     pub fn patch(&self, path: &str, body: &Value, version: &str) -> (u16, Value) {
         let request = self.agent.patch(self.url(path)).header("content-type", "application/json");
-        let (status, _, body) = heard(request.header("if-match", version).send(body.to_string()));
+        let (status, _, body) = read_response(request.header("if-match", version).send(body.to_string()));
         (status, body)
     }
 
-    pub fn post(&self, path: &str, body: &Value) -> Heard {
+    pub fn post(&self, path: &str, body: &Value) -> Response {
         self.send(path, "application/json", &body.to_string())
     }
 
-    pub fn send(&self, path: &str, media_type: &str, body: &str) -> Heard {
-        heard(self.agent.post(self.url(path)).header("content-type", media_type).send(body))
+    pub fn send(&self, path: &str, media_type: &str, body: &str) -> Response {
+        read_response(self.agent.post(self.url(path)).header("content-type", media_type).send(body))
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -131,7 +131,7 @@ pub fn agent() -> ureq::Agent {
     ureq::Agent::config_builder().http_status_as_error(false).build().into()
 }
 
-fn heard(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Heard {
+fn read_response(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Response {
     let mut response = response.expect("the service answers");
     let media_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
     let (status, media_type) = (response.status().as_u16(), media_type.unwrap_or_default().to_owned());

@@ -34,7 +34,7 @@ pub struct Fake {
 
 impl Fake {
     pub fn start() -> Fake {
-        Fake::speaking(None)
+        Fake::listen(None)
     }
 
     /// A server with TLS. `right.pem` has the authority that signed its certificate; `wrong.pem` has another one.
@@ -57,17 +57,17 @@ impl Fake {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = config.expect("versions").with_no_client_auth().with_single_cert(chain, key);
-        Fake::speaking(Some(Arc::new(config.expect("the settings are compatible"))))
+        Fake::listen(Some(Arc::new(config.expect("the settings are compatible"))))
     }
 
-    fn speaking(tls: Option<Arc<ServerConfig>>) -> Fake {
+    fn listen(tls: Option<Arc<ServerConfig>>) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let url = match &tls {
             Some(_) => format!("https://localhost:{port}"),
             None => format!("http://127.0.0.1:{port}"),
         };
-        let good: Arc<Answers> = Arc::new(well);
+        let good: Arc<Answers> = Arc::new(healthy_answer);
         let answers = Arc::new(Mutex::new(good));
         let headers = Arc::new(Mutex::new(String::new()));
         let (given, heard) = (answers.clone(), headers.clone());
@@ -130,7 +130,7 @@ fn serve(stream: impl Read + Write, answers: &Mutex<Arc<Answers>>, heard: &Mutex
 }
 
 /// Samples of the ports every 100 ms, with counters that started in 1970.
-pub fn well(question: &Question) -> Answer {
+pub fn healthy_answer(question: &Question) -> Answer {
     let (name, reach) = question.query.split_once("%5B").expect("a range selector");
     let reach: f64 = reach.trim_end_matches("ms%5D").parse().expect("milliseconds");
     let first = ((question.time * 1000.0 - reach) / 100.0).floor() as u64 + 1;

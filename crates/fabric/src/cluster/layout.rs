@@ -168,15 +168,15 @@ impl Layout<'_> {
         let pairs = fabric.host_count() * (fabric.host_count() - 1);
         capacity[..pairs].fill(self.errors.file.pair.as_ref().map_or(Load(0), |pair| pair.value.0.as_load()));
         for (i, item) in self.errors.file.pairs.iter().enumerate() {
-            let wrong = |end: &str, message: String| {
+            let invalid = |end: &str, message: String| {
                 self.errors.at(item.referenced, format!("pairs[{i}].{end}"), message)
             };
             let host = |end: &str, name: &Name| {
-                fabric.host(&name.0).ok_or_else(|| wrong(end, format!("`{}`: no such host", name.0)))
+                fabric.host(&name.0).ok_or_else(|| invalid(end, format!("`{}`: no such host", name.0)))
             };
             let (from, to) = (host("from", &item.value.from)?, host("to", &item.value.to)?);
             let Some(pair) = fabric.pair(from, to) else {
-                return Err(wrong("to", format!("`{}`: a host needs no link to itself", item.value.to.0)));
+                return Err(invalid("to", format!("`{}`: a host needs no link to itself", item.value.to.0)));
             };
             capacity[pair.index()] = item.value.rate.0.as_load();
         }

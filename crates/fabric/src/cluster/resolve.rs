@@ -365,18 +365,18 @@ fn devices(errors: Errors<'_>, files: &[Spanned<DeviceFile>]) -> Result<Arc<[Dev
     for (i, item) in files.iter().enumerate() {
         let file = &item.value;
         let name = file.name.as_ref().map_or_else(|| format!("disk{i}"), |name| name.0.clone());
-        let wrong = |message: String| Err(errors.at(item.referenced, format!("devices[{i}]"), message));
+        let invalid = |message: String| Err(errors.at(item.referenced, format!("devices[{i}]"), message));
         if i >= HOST_DEVICES {
-            return wrong(format!("more than {HOST_DEVICES} devices in a host"));
+            return invalid(format!("more than {HOST_DEVICES} devices in a host"));
         }
         if LINKS.contains(&name.as_str()) {
-            return wrong(format!("`{name}`: a link of the host has this name; choose another"));
+            return invalid(format!("`{name}`: a link of the host has this name; choose another"));
         }
         if devices.iter().any(|device| *device.name == *name) {
-            return wrong(format!("`{name}`: two devices of a host have this name"));
+            return invalid(format!("`{name}`: two devices of a host have this name"));
         }
         if file.capacity == Some(Bytes(0)) {
-            return wrong("capacity: 0B: must be positive; leave it out for no limit".into());
+            return invalid("capacity: 0B: must be positive; leave it out for no limit".into());
         }
         devices.push(Device {
             name: name.into(),

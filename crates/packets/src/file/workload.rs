@@ -273,7 +273,7 @@ fn limit(name: &'static str, pieces: u64) -> Result<(), WorkloadError> {
         return Ok(());
     }
     let made = format!("{pieces} pieces in all");
-    Err(WorkloadError::setting(name, made, "20 million pieces at most"))
+    Err(WorkloadError::setting(name, made, "at most 20 million"))
 }
 
 impl FlowFile {
@@ -329,7 +329,7 @@ impl DfsioFile {
             ));
         }
         if racks < 2 {
-            return Err(WorkloadError::setting("mappers", self.mappers, "on two racks at least"));
+            return Err(WorkloadError::setting("mappers", self.mappers, "on at least two racks"));
         }
         let packets = self.bytes.0.div_ceil(self.packet.0);
         let hops = 2 * u64::from(self.replication - 1);
@@ -358,7 +358,7 @@ impl CollectiveFile {
     fn workload(&self, racks: u32, hosts: u32) -> Result<Workload, WorkloadError> {
         above("rounds", self.rounds)?;
         if self.ranks_per_rack == 0 || self.ranks_per_rack > hosts {
-            let expected = "above 0, and no more than hosts of a rack";
+            let expected = "above 0, and at most the number of hosts in a rack";
             return Err(WorkloadError::setting("ranks_per_rack", self.ranks_per_rack, expected));
         }
         let all = u64::from(racks) * u64::from(self.ranks_per_rack);

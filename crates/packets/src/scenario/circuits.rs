@@ -29,7 +29,7 @@ pub(super) enum Circuits {
     },
 }
 
-fn wrong(field: &str, message: impl Into<String>) -> InputError {
+fn invalid(field: &str, message: impl Into<String>) -> InputError {
     InputError::new("scenario", message.into()).in_field(field)
 }
 
@@ -37,16 +37,16 @@ fn wrong(field: &str, message: impl Into<String>) -> InputError {
 pub(super) fn of(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> Result<Circuits, InputError> {
     match (&file.scheduler, &file.routing) {
         (None, Some(of)) => {
-            Err(wrong("routing", format!("`{}` routes over circuits: expected `scheduler`", of.name)))
+            Err(invalid("routing", format!("`{}` routes over circuits: expected `scheduler`", of.name)))
         }
         (None, _) if !file.network.packet_switch => {
             let message = "false: no packet could be delivered without circuits: expected `scheduler`";
-            Err(wrong("network.packet_switch", message))
+            Err(invalid("network.packet_switch", message))
         }
         (None, _) => Ok(Circuits::None),
         (Some(of), _) => match (&of.name, &of.days) {
-            (Some(_), Some(_)) => Err(wrong("scheduler.days", "beside `name`: expected one of them")),
-            (None, None) => Err(wrong("scheduler", "expected `name` or `days`")),
+            (Some(_), Some(_)) => Err(invalid("scheduler.days", "beside `name`: expected one of them")),
+            (None, None) => Err(invalid("scheduler", "expected `name` or `days`")),
             (None, Some(_)) => of_days(of, file),
             (Some(name), None) => {
                 let scheduler = scheduler.map_or_else(|| named(name), Ok)?;
@@ -57,23 +57,23 @@ pub(super) fn of(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> R
 }
 
 fn named(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let spec: PolicySpec = name.parse().map_err(|message: String| wrong("scheduler.name", message))?;
+    let spec: PolicySpec = name.parse().map_err(|message: String| invalid("scheduler.name", message))?;
     schedulers::REGISTRY
         .make(&spec.name, &spec.settings)
-        .map_err(|error| wrong("scheduler.name", error.to_string()))
+        .map_err(|error| invalid("scheduler.name", error.to_string()))
 }
 
 /// Returns the schedule of the days in the file, with unchanged lengths.
 fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
     let days = of.days.as_deref().unwrap_or_default();
     if of.demand.is_some() {
-        return Err(wrong("scheduler.demand", "listed days do not depend on demand: expected no `demand`"));
+        return Err(invalid("scheduler.demand", "listed days do not depend on demand: expected no `demand`"));
     }
     if days.is_empty() {
-        return Err(wrong("scheduler.days", "empty: expected at least one"));
+        return Err(invalid("scheduler.days", "empty: expected at least one"));
     }
     let schedule = fixed_schedule(file.network.racks, of.night, days)
-        .map_err(|error| wrong("scheduler.days", error.to_string()))?;
+        .map_err(|error| invalid("scheduler.days", error.to_string()))?;
     let network = network(of, file, schedule.length(), Nanos(0))?;
     let routes = routes(&schedule, &network, file)?;
     Ok(Circuits::Fixed(schedule, Arc::new(routes)))
@@ -93,15 +93,15 @@ fn scheduled(
     }
     let racks = file.network.racks;
     let none = DemandMatrix::new(racks, vec![0; racks * racks])
-        .map_err(|error| wrong("network.racks", error.to_string()))?;
-    let refused = |error: CircuitsError| wrong("scheduler.name", error.to_string());
+        .map_err(|error| invalid("network.racks", error.to_string()))?;
+    let refused = |error: CircuitsError| invalid("scheduler.name", error.to_string());
     let schedule = scheduler.schedule(&none, &network).map_err(refused)?;
     if schedule.days().is_empty() {
         let message = format!("`{name}` computes schedules from demand: expected voq, adu, socket or oracle");
-        return Err(wrong("scheduler.demand", message));
+        return Err(invalid("scheduler.demand", message));
     }
     check(&schedule, racks, &network, scheduler.guarantees())
-        .map_err(|error| wrong("scheduler", error.to_string()))?;
+        .map_err(|error| invalid("scheduler", error.to_string()))?;
     let routes = routes(&schedule, &network, file)?;
     Ok(Circuits::Fixed(schedule, Arc::new(routes)))
 }
@@ -115,7 +115,7 @@ fn network(
 ) -> Result<Network, InputError> {
     let (circuit, packet) = (file.network.circuit_rate, file.network.packet_rate);
     Network::new(circuit, packet, of.night, week, min_day)
-        .map_err(|error| wrong("scheduler", error.to_string()))
+        .map_err(|error| invalid("scheduler", error.to_string()))
 }
 
 /// Rejects settings that need a repeating schedule, if schedules follow the demand.
@@ -123,9 +123,9 @@ fn repeats(file: &PacketsFile) -> Result<(), InputError> {
     let expected = "expected a schedule that repeats, `scheduler` without `demand`";
     match &file.routing {
         Some(of) if of.name != DIRECT => {
-            Err(wrong("routing.name", format!("`{}` looks ahead to later days: {expected}", of.name)))
+            Err(invalid("routing.name", format!("`{}` looks ahead to later days: {expected}", of.name)))
         }
-        _ if !file.network.packet_switch => Err(wrong(
+        _ if !file.network.packet_switch => Err(invalid(
             "network.packet_switch",
             format!("false: pairs without demand have no circuit: {expected}, or a packet switch"),
         )),
@@ -135,11 +135,12 @@ fn repeats(file: &PacketsFile) -> Result<(), InputError> {
 
 /// Returns the routes of packets over a schedule that repeats.
 fn routes(schedule: &Schedule, network: &Network, file: &PacketsFile) -> Result<Routes, InputError> {
-    let wrong_name = |message: String| wrong("routing.name", message);
+    let invalid_name = |message: String| invalid("routing.name", message);
     let name = file.routing.as_ref().map_or(DIRECT, |of| &of.name);
-    let spec: PolicySpec = name.parse().map_err(wrong_name)?;
-    let routing =
-        routing::REGISTRY.make(&spec.name, &spec.settings).map_err(|error| wrong_name(error.to_string()))?;
+    let spec: PolicySpec = name.parse().map_err(invalid_name)?;
+    let routing = routing::REGISTRY
+        .make(&spec.name, &spec.settings)
+        .map_err(|error| invalid_name(error.to_string()))?;
     if spec.name == DIRECT
         && !file.network.packet_switch
         && let Some((source, destination)) = schedule.unlinked()
@@ -147,7 +148,7 @@ fn routes(schedule: &Schedule, network: &Network, file: &PacketsFile) -> Result<
         let message = format!(
             "false: no day has a circuit from rack {source} to rack {destination}: every pair must have one"
         );
-        return Err(wrong("network.packet_switch", message));
+        return Err(invalid("network.packet_switch", message));
     }
-    routing.routes(schedule, network).map_err(|error| wrong_name(error.to_string()))
+    routing.routes(schedule, network).map_err(|error| invalid_name(error.to_string()))
 }

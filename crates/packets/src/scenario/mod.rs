@@ -112,14 +112,15 @@ impl Scenario {
         file: &PacketsFile,
         scheduler: Option<Box<dyn Scheduler>>,
     ) -> Result<Scenario, InputError> {
-        let wrong = |field: &str, message: String| Err(InputError::new("scenario", message).in_field(field));
+        let invalid =
+            |field: &str, message: String| Err(InputError::new("scenario", message).in_field(field));
         if file.horizon == Nanos(0) {
-            return wrong("horizon", "0s: must be above 0".to_owned());
+            return invalid("horizon", "0s: must be above 0".to_owned());
         }
         let settings = settings::of(file)?;
         let hosts = file.network.racks.saturating_mul(file.network.hosts_per_rack);
         if hosts > MOST_HOSTS {
-            return wrong(
+            return invalid(
                 "network.hosts_per_rack",
                 format!("{hosts} hosts in all: must be at most {MOST_HOSTS}"),
             );
@@ -133,7 +134,7 @@ impl Scenario {
                 .workload(racks, hosts, file.horizon, file.seed)
                 .map_err(|error| refused(error, format!("workload.{}", of.word())))?,
             None if file.trains.is_empty() => {
-                return wrong("workload", "none, and no `trains`: expected one of them".to_owned());
+                return invalid("workload", "none, and no `trains`: expected one of them".to_owned());
             }
             None => Workload::new(racks, hosts),
         };
@@ -152,7 +153,7 @@ impl Scenario {
         };
         // The placer is valid here, so it is valid when a run creates it again.
         if let Some(Err(error)) = copies.as_ref().map(Copies::placer) {
-            return wrong("workload.dfsio.copies", error.to_string());
+            return invalid("workload.dfsio.copies", error.to_string());
         }
         Ok(Scenario { settings, circuits, workload, copies, horizon: file.horizon })
     }

@@ -12,18 +12,18 @@ const EARLY: Nanos = Nanos(600_000);
 /// Largest number of samples of a run.
 const MOST_SAMPLES: u64 = 20_000_000;
 
-fn wrong(field: &str, message: impl Into<String>) -> InputError {
+fn invalid(field: &str, message: impl Into<String>) -> InputError {
     InputError::new("scenario", message.into()).in_field(field)
 }
 
 /// Returns the checked settings of the simulator.
 pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
     let tcp = file.tcp.settings();
-    tcp.check().map_err(|error| wrong("tcp", error.to_string()))?;
+    tcp.check().map_err(|error| invalid("tcp", error.to_string()))?;
     let mut switch = file.network.switch();
     if let Some(of) = &file.resize {
         let resize = Resize::new(of.small, of.big, of.tau)
-            .map_err(|error| wrong("resize", tail(&error.to_string())))?;
+            .map_err(|error| invalid("resize", tail(&error.to_string())))?;
         switch.resize = Some(resize);
     }
     without_effect(file)?;
@@ -52,7 +52,7 @@ pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
     if let Some(of) = &file.sample {
         let count = (file.horizon.0 / of.every.0).saturating_mul(of.pairs.len() as u64);
         if count > MOST_SAMPLES {
-            return Err(wrong("sample.every", format!("{count} samples: must be at most {MOST_SAMPLES}")));
+            return Err(invalid("sample.every", format!("{count} samples: must be at most {MOST_SAMPLES}")));
         }
     }
     Ok(settings)
@@ -64,7 +64,7 @@ fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
     let is_retcp = tcp.control == ControlFile::Retcp;
     let of_retcp = [("alpha", tcp.alpha.is_some()), ("beta", tcp.beta.is_some()), ("ece", tcp.ece.is_some())];
     if let Some((field, _)) = of_retcp.iter().find(|(_, given)| *given && !is_retcp) {
-        return Err(wrong(&format!("tcp.{field}"), "applies to `control: retcp` only"));
+        return Err(invalid(&format!("tcp.{field}"), "applies to `control: retcp` only"));
     }
     if file.scheduler.is_none() {
         let expected = "expected `scheduler`";
@@ -74,7 +74,7 @@ fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
             ("tcp.divisions", tcp.divisions > 1, "divisions require circuits"),
         ];
         if let Some((field, _, what)) = of_circuits.iter().find(|(_, given, _)| *given) {
-            return Err(wrong(field, format!("{what}: {expected}")));
+            return Err(invalid(field, format!("{what}: {expected}")));
         }
     }
     if file.network.mark_at.is_none() {
@@ -84,7 +84,7 @@ fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
             ("tcp.ecn", tcp.ecn, "ECN requires marks of queues"),
         ];
         if let Some((field, _, what)) = of_marks.iter().find(|(_, given, _)| *given) {
-            return Err(wrong(field, format!("{what}: {expected}")));
+            return Err(invalid(field, format!("{what}: {expected}")));
         }
     }
     Ok(())
@@ -93,14 +93,14 @@ fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
 /// Maps an invalid setting to its field of the file.
 fn of_field(error: &SettingsError) -> InputError {
     match error {
-        SettingsError::Switch(error) => wrong("network", error.to_string()),
-        SettingsError::Tcp(error) => wrong("tcp", error.to_string()),
-        SettingsError::Zero { name: "give_up" } => wrong("give_up", "0s: must be above 0"),
-        SettingsError::Zero { name: "limits" } => wrong("network.limits", "rate: 0bps: must be above 0"),
-        SettingsError::Limited { .. } => wrong("network.limits", tail(&error.to_string())),
-        SettingsError::Zero { name: "sample_every" } => wrong("sample.every", "0s: must be above 0"),
-        SettingsError::Zero { name } => wrong(&format!("network.{name}"), "0: must be above 0"),
-        SettingsError::Pair { .. } => wrong("sample.pairs", tail(&error.to_string())),
+        SettingsError::Switch(error) => invalid("network", error.to_string()),
+        SettingsError::Tcp(error) => invalid("tcp", error.to_string()),
+        SettingsError::Zero { name: "give_up" } => invalid("give_up", "0s: must be above 0"),
+        SettingsError::Zero { name: "limits" } => invalid("network.limits", "rate: 0bps: must be above 0"),
+        SettingsError::Limited { .. } => invalid("network.limits", tail(&error.to_string())),
+        SettingsError::Zero { name: "sample_every" } => invalid("sample.every", "0s: must be above 0"),
+        SettingsError::Zero { name } => invalid(&format!("network.{name}"), "0: must be above 0"),
+        SettingsError::Pair { .. } => invalid("sample.pairs", tail(&error.to_string())),
     }
 }
 

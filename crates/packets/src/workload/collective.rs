@@ -28,7 +28,7 @@ impl Collective {
     fn start(&self) -> Result<Workload, WorkloadError> {
         let ranks = self.ranks.len();
         if ranks < 2 {
-            return Err(WorkloadError::setting("ranks", ranks, "2 at least"));
+            return Err(WorkloadError::setting("ranks", ranks, "at least 2"));
         }
         if self.bytes < ranks as u64 {
             return Err(WorkloadError::setting("bytes", self.bytes, "at least one for each rank"));
@@ -87,7 +87,7 @@ impl Collective {
         let mut workload = self.start()?;
         let ranks = self.ranks.len();
         if parts == 0 || self.bytes < parts as u64 {
-            return Err(WorkloadError::setting("parts", parts, "above 0, and of at least a byte"));
+            return Err(WorkloadError::setting("parts", parts, "above 0, and at most the number of bytes"));
         }
         let mut flows = vec![(0, 0)];
         for rank in 1..ranks {

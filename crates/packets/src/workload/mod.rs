@@ -281,7 +281,7 @@ impl Workload {
             return Err(WorkloadError::setting(
                 "copies",
                 value,
-                "the writer's, and as many as the layout has",
+                "the writer's host first, and as many distinct hosts as the layout has",
             ));
         }
         for (hop, ends) in chain.windows(2).enumerate() {

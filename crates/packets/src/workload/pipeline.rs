@@ -86,7 +86,7 @@ impl Pipeline {
             let twice = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
             if twice || chain.len() < 2 {
                 let found = if twice { "two on one host" } else { "none elsewhere" };
-                let expected = "on distinct hosts, and at least one besides the writer's";
+                let expected = "on distinct hosts, and at least one of them not the writer's";
                 return Err(WorkloadError::setting("copies", format!("block {block}: {found}"), expected));
             }
             let first = workload.flows.len() as u32;

@@ -75,7 +75,7 @@ impl Rings {
 
     fn check(&self) -> Result<(), WorkloadError> {
         // A host sends no flow to itself.
-        let (least, expected) = if self.own_rack { (2, "2 at least") } else { (1, "1 at least") };
+        let (least, expected) = if self.own_rack { (2, "at least 2") } else { (1, "at least 1") };
         if self.hosts < least {
             return Err(WorkloadError::setting("hosts", self.hosts, expected));
         }
@@ -90,7 +90,11 @@ impl Rings {
         for (name, bytes) in [("big_bytes", &self.big_bytes), ("small_bytes", &self.small_bytes)] {
             if *bytes.start() == 0 || bytes.is_empty() {
                 let value = format!("{} to {}", bytes.start(), bytes.end());
-                return Err(WorkloadError::setting(name, value, "minimum above 0, and maximum no less"));
+                return Err(WorkloadError::setting(
+                    name,
+                    value,
+                    "a range that starts above 0 and ends no lower",
+                ));
             }
         }
         Ok(())

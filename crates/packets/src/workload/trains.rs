@@ -46,24 +46,28 @@ impl Train {
     pub(super) fn check(&self, racks: u32, hosts: u32, beside: u64) -> Result<(), WorkloadError> {
         for (end, place) in [("from", self.source), ("to", self.destination)] {
             if place.rack >= racks || place.host >= hosts {
-                return Err(WorkloadError::setting(end, place, "an existing host; both are numbered from 0"));
+                return Err(WorkloadError::setting(
+                    end,
+                    place,
+                    "an existing host; racks and hosts are numbered from 0",
+                ));
             }
         }
         if self.source == self.destination {
-            return Err(WorkloadError::setting("to", self.destination, "another host than sends"));
+            return Err(WorkloadError::setting("to", self.destination, "another host than the sender"));
         }
         if self.bursts == 0 {
             return Err(WorkloadError::setting("bursts", self.bursts, "above 0"));
         }
         if self.packets < 2 {
-            return Err(WorkloadError::setting("packets", self.packets, "2 at least"));
+            return Err(WorkloadError::setting("packets", self.packets, "at least 2"));
         }
         if !(1..=MOST_PAYLOAD).contains(&self.payload) {
-            return Err(WorkloadError::setting("payload", self.payload, "1 to 65507"));
+            return Err(WorkloadError::setting("payload", self.payload, "from 1 to 65507"));
         }
         let all = self.total().saturating_add(beside);
         if all > MOST_PACKETS {
-            return Err(WorkloadError::setting("packets", all, "20 million in all at most"));
+            return Err(WorkloadError::setting("packets", all, "at most 20 million in all"));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 use leeward_packets::{FlowRecord, Outcome, Scenario, ScenarioError, Settings};
+use leeward_testing::rows::{check_rows, contains};
 use proptest::prelude::*;
 
 const LONG: &str = "workload: {long: {from: 0, to: 1}}\nhorizon: 10ms\n";
@@ -300,17 +301,20 @@ fn errors_in_a_file_name_the_field() {
         ),
         ("network: {limits: [{host: [0, 1], rate: 0bps}]}\n", "network.limits: rate: 0bps: must be above 0"),
         ("trains: [{from: [0, 0], to: [8, 0]}]\n", "trains[0]: to: r8h0: must be an existing host"),
-        ("trains: [{from: [0, 0], to: [0, 0]}]\n", "trains[0]: to: r0h0: must be another host than sends"),
+        (
+            "trains: [{from: [0, 0], to: [0, 0]}]\n",
+            "trains[0]: to: r0h0: must be another host than the sender",
+        ),
         ("trains: [{from: [0, 0], to: [0, 1], bursts: 0}]\n", "trains[0]: bursts: 0: must be above 0"),
-        ("trains: [{from: [0, 0], to: [0, 1], packets: 1}]\n", "trains[0]: packets: 1: must be 2 at least"),
-        ("trains: [{from: [0, 0], to: [0, 1], payload: 65508}]\n", "payload: 65508: must be 1 to 65507"),
+        ("trains: [{from: [0, 0], to: [0, 1], packets: 1}]\n", "trains[0]: packets: 1: must be at least 2"),
+        ("trains: [{from: [0, 0], to: [0, 1], payload: 65508}]\n", "payload: 65508: must be from 1 to 65507"),
         (
             "trains: [{from: [0, 0], to: [0, 1], bursts: 1000000}]\n",
-            "packets: 200000000: must be 20 million in all at most",
+            "packets: 200000000: must be at most 20 million in all",
         ),
         (
             "trains: [{from: [0, 0], to: [0, 1], bursts: 99999}, {from: [0, 0], to: [0, 1]}]\n",
-            "trains[1]: packets: 20001800: must be 20 million in all at most",
+            "trains[1]: packets: 20001800: must be at most 20 million in all",
         ),
         ("scheduler: {name: sunday}\n", "scheduler.name: unknown scheduler `sunday`"),
         ("scheduler: {name: solstice}\n", "scheduler.demand: `solstice` computes schedules from demand"),
@@ -413,12 +417,19 @@ fn errors_in_a_file_name_the_field() {
         ),
         ("sample: {every: 1ns, pairs: [[0, 1], [1, 2], [2, 3]]}\n", "sample.every: 30000000 samples"),
     ];
-    let problem =
-        |text: &str| Scenario::from_text("rdcn.yaml", text).err().expect("a wrong file").to_string();
-    for (extra, expected) in table {
-        let problem = problem(&format!("{LONG}{extra}"));
-        assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{extra}: {problem}");
-    }
+    let problem = |text: &str| {
+        let scenario = Scenario::from_text("rdcn.yaml", text);
+        scenario.err().map_or_else(|| "no error".to_owned(), |error| error.to_string())
+    };
+    let check = |text: &str, expected: &str| {
+        let problem = problem(text);
+        if problem.starts_with("rdcn.yaml") {
+            contains(&problem, expected)
+        } else {
+            Err(format!("{problem:?}, expected the name of the file first"))
+        }
+    };
+    check_rows(table, |(extra, expected)| check(&format!("{LONG}{extra}"), expected));
     let workloads = [
         (
             "{long: {from: 0, to: 0}}",
@@ -448,7 +459,7 @@ fn errors_in_a_file_name_the_field() {
         ("{collective: {kind: tree, bytes: 1MB, parts: 0}}", "parts: 0: must be above 0"),
         (
             "{collective: {kind: tree, bytes: 9000000TB, parts: 1152921504606846976}}",
-            "workload.collective: rounds: 18446744073709551615 pieces in all: must be 20 million",
+            "workload.collective: rounds: 18446744073709551615 pieces in all: must be at most 20 million",
         ),
         (
             "{collective: {kind: star, bytes: 1MB}}",
@@ -461,10 +472,9 @@ fn errors_in_a_file_name_the_field() {
             "workload: `long` and `collective`: expected one of them",
         ),
     ];
-    for (workload, expected) in workloads {
-        let problem = problem(&format!("workload: {workload}\nhorizon: 2s\n"));
-        assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{workload}: {problem}");
-    }
+    check_rows(workloads, |(workload, expected)| {
+        check(&format!("workload: {workload}\nhorizon: 2s\n"), expected)
+    });
     assert!(problem("workload: {long: {from: 0, to: 1}}\n").contains("horizon"));
     assert!(problem("horizon: 1s\n").contains("workload: none, and no `trains`: expected one of them"));
     assert!(

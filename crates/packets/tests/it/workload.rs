@@ -337,11 +337,11 @@ fn invalid_workloads_are_named() {
             "flow 0: r0h0 is both source and destination: expected two hosts",
             "piece 0: flow 0 does not exist: the workload has 0, numbered from 0",
             "rings: 8: must be above 0 and below the number of racks",
-            "ranks: 1: must be 2 at least",
+            "ranks: 1: must be at least 2",
             "bytes: 3: must be at least one for each rank",
-            "parts: 5: must be above 0, and of at least a byte",
+            "parts: 5: must be above 0, and at most the number of bytes",
             "hosts: 0: must be above 0",
-            "copies: block 0: none elsewhere: must be on distinct hosts, and at least one besides the writer's",
+            "copies: block 0: none elsewhere: must be on distinct hosts, and at least one of them not the writer's",
         ]
     );
     workload.add_flow(flow).unwrap();

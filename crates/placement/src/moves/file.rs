@@ -109,27 +109,29 @@ impl Fleet {
         let mut names = BTreeMap::<String, usize>::new();
         for (at, item) in file.tasks.iter().enumerate() {
             let running = &item.value;
-            let wrong = |field: &str, message: String| {
+            let invalid = |field: &str, message: String| {
                 InputError::new(path, message).in_field(format!("tasks[{at}].{field}")).at(item)
             };
             let unknown =
-                || wrong("host", format!("`{}`: the cluster has no such host", excerpt(&running.host)));
+                || invalid("host", format!("`{}`: the cluster has no such host", excerpt(&running.host)));
             let host = fabric.host(&running.host).ok_or_else(unknown)?;
             if running.task.count.is_some() {
-                return Err(wrong("task.count", "a task that runs is on one host: write each out".into()));
+                return Err(invalid("task.count", "a task that runs is on one host: write each out".into()));
             }
-            let demand =
-                running.task.demand().map_err(|(field, message)| wrong(&format!("task.{field}"), message))?;
+            let demand = running
+                .task
+                .demand()
+                .map_err(|(field, message)| invalid(&format!("task.{field}"), message))?;
             if names.insert(running.task.name.clone(), at).is_some() {
                 let name = excerpt(&running.task.name);
-                return Err(wrong("task.name", format!("`{name}`: two tasks have this name")));
+                return Err(invalid("task.name", format!("`{name}`: two tasks have this name")));
             }
             let job = match &running.job {
                 Some(name) => match jobs.get(name) {
                     Some(&job) => job,
                     None if !file.jobs.is_empty() => {
                         let message = format!("`{}`: `jobs` lists no job of this name", excerpt(name));
-                        return Err(wrong("job", message));
+                        return Err(invalid("job", message));
                     }
                     None => {
                         let job = fleet.job(u32::MAX);

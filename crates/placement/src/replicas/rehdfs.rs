@@ -44,12 +44,12 @@ pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Regist
     schema: schema::<ReHdfsSettings>,
     make: |text| {
         let read: ReHdfsSettings = settings("rehdfs", text)?;
-        let wrong = |field, message| setting_error("rehdfs", field, message);
+        let invalid = |field, message| setting_error("rehdfs", field, message);
         if read.offsets.is_empty() {
-            return Err(wrong("offsets", "expected at least one number of racks"));
+            return Err(invalid("offsets", "expected at least one number of racks"));
         }
         if read.period == Nanos(0) {
-            return Err(wrong("period", "0s: expected more than nothing"));
+            return Err(invalid("period", "0s: expected more than nothing"));
         }
         Ok(Box::new(ReHdfs { settings: read }))
     },

@@ -57,14 +57,14 @@ impl ReplicasSpec {
     /// [`InputError`] with the invalid field.
     pub fn request(&self, fabric: &Fabric, id: u64) -> Result<ReplicaRequest, InputError> {
         if self.size == Bytes(0) {
-            return Err(wrong("size", "0B: expected more than nothing"));
+            return Err(invalid("size", "0B: expected more than nothing"));
         }
         if self.replicas == 0 {
-            return Err(wrong("replicas", "0: expected at least one copy"));
+            return Err(invalid("replicas", "0: expected at least one copy"));
         }
         let unknown = |name: &str| {
             let (name, example) = (excerpt(name), fabric.host_name(HostId(0)));
-            wrong("writer", format!("unknown host `{name}`; hosts are named like {example}"))
+            invalid("writer", format!("unknown host `{name}`; hosts are named like {example}"))
         };
         let writer = self.writer.as_ref().map(|name| fabric.host(name).ok_or_else(|| unknown(name)));
         Ok(ReplicaRequest {
@@ -84,12 +84,12 @@ impl ReplicasSpec {
         let mut constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
         for name in &self.collocate {
             let unknown =
-                || wrong("collocate", format!("`{}`: no host of the cluster has this name", excerpt(name)));
+                || invalid("collocate", format!("`{}`: no host of the cluster has this name", excerpt(name)));
             constraints.collocated.push(fabric.host(name).ok_or_else(unknown)?);
         }
         if let Some(most) = self.max_imbalance {
             if !(0.0..=1.0).contains(&most) {
-                return Err(wrong("max_imbalance", format!("{most}: expected a share from 0 to 1")));
+                return Err(invalid("max_imbalance", format!("{most}: expected a share from 0 to 1")));
             }
             constraints.max_imbalance = Some(most);
         }
@@ -99,7 +99,7 @@ impl ReplicasSpec {
     }
 }
 
-fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
+fn invalid(field: &str, message: impl std::fmt::Display) -> InputError {
     InputError::new("request", message).in_field(field)
 }
 

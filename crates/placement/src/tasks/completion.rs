@@ -18,12 +18,12 @@ pub struct Completion {
     /// End of the last transfer, in seconds from the start; infinite if a link has no capacity.
     pub seconds: f64,
     /// Each transfer, in the order of the request.
-    pub transfers: Vec<Carried>,
+    pub transfers: Vec<Bottleneck>,
 }
 
 /// Bottleneck of a transfer.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Carried {
+pub struct Bottleneck {
     /// Slowest link on its path; `None` within a host.
     pub limit: Option<ResourceId>,
     /// Time at which that link has carried everything that crosses it, in seconds.
@@ -48,23 +48,23 @@ pub fn completion(
         }
     }
     let mut path = Vec::new();
-    let carried: Vec<Carried> = (transfers.iter())
+    let bottlenecks: Vec<Bottleneck> = (transfers.iter())
         .map(|transfer| {
             let (from, to) = ends(transfer);
             path.clear();
             path.extend_from_slice(rates.path(from, to));
-            let mut worst = Carried { limit: None, seconds: 0.0 };
+            let mut worst = Bottleneck { limit: None, seconds: 0.0 };
             for &link in path.iter().filter(|_| transfer.bytes.0 > 0) {
                 let seconds = seconds(bytes[link.index()], rates.of_link(link));
                 if worst.limit.is_none() || seconds > worst.seconds {
-                    worst = Carried { limit: Some(link), seconds };
+                    worst = Bottleneck { limit: Some(link), seconds };
                 }
             }
             worst
         })
         .collect();
-    let seconds = carried.iter().map(|carried| carried.seconds).fold(0.0, f64::max);
-    Completion { seconds, transfers: carried }
+    let seconds = bottlenecks.iter().map(|bottleneck| bottleneck.seconds).fold(0.0, f64::max);
+    Completion { seconds, transfers: bottlenecks }
 }
 
 /// Time of a link for `bytes` at a rate in bit/s.

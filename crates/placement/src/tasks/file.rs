@@ -160,20 +160,20 @@ impl<'a> Reader<'a> {
 
     fn task(&mut self, at: usize, item: &Spanned<TaskFile>) -> Result<(), InputError> {
         let file = &item.value;
-        let wrong = |field: &str, message: String| {
+        let invalid = |field: &str, message: String| {
             let error = InputError::new(self.path, message).in_field(format!("tasks[{at}].{field}"));
             Err(error.at(item))
         };
         let count = file.count.unwrap_or(1);
         if count == 0 || self.tasks.len() + count as usize > MOST_TASKS {
-            return wrong(
+            return invalid(
                 "count",
                 format!("{count}: expected at least 1, and at most {MOST_TASKS} tasks in all"),
             );
         }
         let task = match file.demand() {
             Ok(task) => task,
-            Err((field, message)) => return wrong(field, message),
+            Err((field, message)) => return invalid(field, message),
         };
         let first = self.names.len() as u32;
         for number in 0..count {
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         let group = (file.name.clone(), first..first + count);
         for (name, tasks) in single.chain(file.count.map(|_| group)) {
             if self.groups.insert(name.clone(), tasks).is_some() {
-                return wrong("name", format!("`{name}`: two tasks have this name"));
+                return invalid("name", format!("`{name}`: two tasks have this name"));
             }
         }
         Ok(())
@@ -196,32 +196,32 @@ impl<'a> Reader<'a> {
         let mut bytes = BTreeMap::<(u32, u32), u64>::new();
         let mut total = 0.0;
         for (at, item) in items.iter().enumerate() {
-            let wrong = |field: &str, message: String| {
+            let invalid = |field: &str, message: String| {
                 let error = InputError::new(self.path, message).in_field(format!("transfers[{at}].{field}"));
                 error.at(item)
             };
             let tasks = |field: &str, name: &String| {
                 let known = self.groups.get(name).cloned();
-                known.ok_or_else(|| wrong(field, format!("`{}`: no task has this name", excerpt(name))))
+                known.ok_or_else(|| invalid(field, format!("`{}`: no task has this name", excerpt(name))))
             };
             let TransferFile { from, to, bytes: amount } = &item.value;
             let (senders, receivers) = (tasks("from", from)?, tasks("to", to)?);
             if senders == receivers && senders.len() == 1 {
-                return Err(wrong("to", format!("`{}`: a task sends nothing to itself", excerpt(to))));
+                return Err(invalid("to", format!("`{}`: a task sends nothing to itself", excerpt(to))));
             }
             // Check before creation, so that a short hostile file costs no memory.
             if bytes.len() + senders.len() * receivers.len() > MOST_TRANSFERS {
-                return Err(wrong("to", format!("more than {MOST_TRANSFERS} transfers in one app")));
+                return Err(invalid("to", format!("more than {MOST_TRANSFERS} transfers in one app")));
             }
             for (from, to) in senders.flat_map(|from| receivers.clone().map(move |to| (from, to))) {
                 if from != to && bytes.insert((from, to), amount.0).is_some() {
                     let [from, to] = [from, to].map(|task| &self.names[task as usize]);
-                    return Err(wrong("to", format!("what {from} sends to {to} is there twice")));
+                    return Err(invalid("to", format!("the transfer from {from} to {to} is given twice")));
                 }
                 total += amount.0 as f64;
             }
             if total > MOST_BYTES {
-                return Err(wrong("bytes", "too much for one app".into()));
+                return Err(invalid("bytes", "too much for one app".into()));
             }
         }
         Ok(bytes.into_iter().map(|((from, to), bytes)| Transfer { from, to, bytes: Bytes(bytes) }).collect())

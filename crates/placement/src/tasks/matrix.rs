@@ -129,21 +129,21 @@ impl App {
     /// # Errors
     /// [`InputError`] about `matrix`, with the position of the invalid number.
     pub fn set_matrix(&mut self, rows: &[Vec<f64>]) -> Result<(), InputError> {
-        let wrong = |message: String| Err(InputError::new("matrix", message));
+        let invalid = |message: String| Err(InputError::new("matrix", message));
         let tasks = self.names.len();
         if rows.len() != tasks {
-            return wrong(format!("{} rows, but there are {tasks} tasks", rows.len()));
+            return invalid(format!("{} rows, but there are {tasks} tasks", rows.len()));
         }
         let mut square = Square::default();
         for (from, row) in (0..).zip(rows) {
             if row.len() != tasks {
                 let message =
                     format!("row {}: {} numbers in {tasks} rows: not a square", from + 1, row.len());
-                return wrong(message);
+                return invalid(message);
             }
             for (to, &bytes) in (0..).zip(row) {
                 if let Err(message) = square.add(from, to, bytes) {
-                    return wrong(format!("row {}, column {}: {message}", from + 1, to + 1));
+                    return invalid(format!("row {}, column {}: {message}", from + 1, to + 1));
                 }
             }
         }

@@ -33,7 +33,7 @@ pub use borg::{Borg, BorgSettings};
 pub(crate) use capacity_check::Taken;
 pub use capacity_check::still_fits;
 pub use choreo::{Choreo, ChoreoSettings, Ties};
-pub use completion::{Carried, Completion, completion};
+pub use completion::{Bottleneck, Completion, completion};
 pub use exact::{Exact, ExactSettings};
 pub use file::{AppFile, TaskFile};
 pub use leeward::{Leeward, LeewardSettings};

@@ -100,15 +100,15 @@ impl Peer {
     ///
     /// Returns the system's error or the host's refusal.
     pub fn request(&mut self, request: &Request, takes: Duration) -> Result<Reply, ProbeError> {
-        let wrong = |error: io::Error| match error.kind() {
+        let probe_error = |error: io::Error| match error.kind() {
             io::ErrorKind::InvalidData => {
                 ProbeError::Protocol { peer: self.name.clone(), message: error.to_string() }
             }
             _ => ProbeError::system(&self.name, &error),
         };
-        self.stream.set_read_timeout(Some(takes + PATIENCE)).map_err(wrong)?;
-        frame::write(&mut self.stream, request).map_err(wrong)?;
-        match frame::read(&mut self.stream).map_err(wrong)? {
+        self.stream.set_read_timeout(Some(takes + PATIENCE)).map_err(probe_error)?;
+        frame::write(&mut self.stream, request).map_err(probe_error)?;
+        match frame::read(&mut self.stream).map_err(probe_error)? {
             Reply::Busy {} => Err(ProbeError::Busy { peer: self.name.clone() }),
             Reply::Refused { message } => Err(ProbeError::refused(&self.name, &message)),
             answer => Ok(answer),

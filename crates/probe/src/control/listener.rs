@@ -66,9 +66,9 @@ impl Listener {
     ///
     /// Returns [`ProbeError::System`] with the system's error.
     pub fn bind(address: SocketAddr, limits: Limits, secret: Secret) -> Result<Listener, ProbeError> {
-        let wrong = |error| ProbeError::system(address, &error);
-        let socket = TcpListener::bind(address).map_err(wrong)?;
-        socket.set_nonblocking(true).map_err(wrong)?;
+        let system_error = |error| ProbeError::system(address, &error);
+        let socket = TcpListener::bind(address).map_err(system_error)?;
+        socket.set_nonblocking(true).map_err(system_error)?;
         let shared = Arc::new(Shared {
             limits,
             secret,
@@ -268,12 +268,12 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
     let Ok(_alone) = shared.receiving.try_lock() else {
         return Err(ProbeError::Busy { peer: String::new() });
     };
-    let wrong = |error| ProbeError::system("receiving", &error);
+    let system_error = |error| ProbeError::system("receiving", &error);
     // The port number is the same as the connection's, so that a firewall needs one rule.
-    let address = stream.local_addr().map_err(wrong)?;
-    let receiver = packets::Receiver::bind(address, &train).map_err(wrong)?;
-    let (session, port) = (random_session(), receiver.address().map_err(wrong)?.port());
-    frame::write(stream, &Reply::Ready { port, session }).map_err(wrong)?;
+    let address = stream.local_addr().map_err(system_error)?;
+    let receiver = packets::Receiver::bind(address, &train).map_err(system_error)?;
+    let (session, port) = (random_session(), receiver.address().map_err(system_error)?.port());
+    frame::write(stream, &Reply::Ready { port, session }).map_err(system_error)?;
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let receiving = scope.spawn(|| receiver.receive(session, train, &ended, TRAIN_NS));
@@ -283,8 +283,8 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
         // The sender has finished, regardless of the message.
         ended.store(true, Ordering::Release);
         let received = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        match message.map_err(wrong)? {
-            Request::Ended {} => Ok(Reply::Received { received: received.map_err(wrong)? }),
+        match message.map_err(system_error)? {
+            Request::Ended {} => Ok(Reply::Received { received: received.map_err(system_error)? }),
             _ => Err(ProbeError::Nothing("expected `ended` after a train".to_owned())),
         }
     })
@@ -296,13 +296,13 @@ fn receive_transfer(
     transfer: Transfer,
 ) -> Result<Reply, ProbeError> {
     transfer.check(&shared.limits)?;
-    let wrong = |error| ProbeError::system("receiving", &error);
+    let system_error = |error| ProbeError::system("receiving", &error);
     let session = random_session();
     let (sender, streams) = channel();
     lock(&shared.transfers).insert(session, sender);
     let result = collect(stream, &transfer, session, &streams);
     lock(&shared.transfers).remove(&session);
-    let slots = result.map_err(wrong)?;
+    let slots = result.map_err(system_error)?;
     Ok(Reply::Transferred { transferred: TransferReport { duration_ns: transfer.duration_ns, slots } })
 }
 

@@ -68,11 +68,11 @@ fn transfer_to(
         Reply::Ready { session, .. } => session,
         other => return Err(peer.unexpected(&other)),
     };
-    let wrong = |error| ProbeError::system(to, &error);
+    let system_error = |error| ProbeError::system(to, &error);
     let mut streams = Vec::new();
     for _ in 0..transfer.connections {
         let mut stream = connect(to)?;
-        frame::write(&mut stream, &Request::Data { session }).map_err(wrong)?;
+        frame::write(&mut stream, &Request::Data { session }).map_err(system_error)?;
         streams.push(stream);
     }
     thread::scope(|scope| {
@@ -80,7 +80,7 @@ fn transfer_to(
             streams.into_iter().map(|stream| scope.spawn(|| bulk::send(stream, transfer))).collect();
         for sent in sending {
             let sent = sent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            sent.map_err(wrong)?;
+            sent.map_err(system_error)?;
         }
         Ok(())
     })?;

@@ -101,7 +101,7 @@ impl Map {
         let reader = Reader { file };
         if let Some(columns) = columns {
             let message = "these are of files, which a service does not read; leave them out of its map";
-            return Err(reader.wrong("columns", &columns, message));
+            return Err(reader.invalid("columns", &columns, message));
         }
         let Some(prometheus) = prometheus else {
             let message = "missing; expected the counters to ask for: `in` and `out`, or `load`";
@@ -123,7 +123,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn wrong<T>(&self, field: &str, place: &Spanned<T>, message: impl fmt::Display) -> InputError {
+    fn invalid<T>(&self, field: &str, place: &Spanned<T>, message: impl fmt::Display) -> InputError {
         InputError::new(self.file, message).in_field(field).at(place)
     }
 
@@ -133,7 +133,7 @@ impl Reader<'_> {
         let queries = self.ways(at, [r#in, out, load], |_, text| Ok(text.to_owned()))?;
         if queries.is_empty() {
             let message = "expected `in` and `out`, or `load`: the counters to ask for";
-            return Err(self.wrong(at, given, message));
+            return Err(self.invalid(at, given, message));
         }
         let speed = speed.as_ref().map(|speed| self.text(&format!("{at}.speed"), speed).map(str::to_owned));
         Ok(Metrics {
@@ -154,11 +154,11 @@ impl Reader<'_> {
         let at = format!("links[{number}]");
         let RuleFile { r#match, r#in, out, load } = &given.value;
         let links = self.ways(&at, [r#in, out, load], |_, text| {
-            let wrong = || format!("`{}`: expected `{{name}}` or `{{name+1}}`", excerpt(text));
-            template(text).ok_or_else(wrong)
+            let message = || format!("`{}`: expected `{{name}}` or `{{name+1}}`", excerpt(text));
+            template(text).ok_or_else(message)
         })?;
         if links.is_empty() {
-            return Err(self.wrong(&at, given, "expected `in`, `out` or `load`: the name of a link"));
+            return Err(self.invalid(&at, given, "expected `in`, `out` or `load`: the name of a link"));
         }
         Ok(Rule { labels: self.patterns(&format!("{at}.match"), r#match)?, links })
     }
@@ -174,28 +174,28 @@ impl Reader<'_> {
         let read = |(way, one): (Way, &Spanned<String>)| {
             let field = format!("{at}.{}", way.name());
             let text = self.text(&field, one)?;
-            Ok((way, read(way, text).map_err(|message| self.wrong(&field, one, message))?))
+            Ok((way, read(way, text).map_err(|message| self.invalid(&field, one, message))?))
         };
         said.map(read).collect()
     }
 
     fn patterns(&self, at: &str, given: &Spanned<Patterns>) -> Result<Match, InputError> {
         if given.value.0.is_empty() {
-            return Err(self.wrong(at, given, "expected labels with patterns"));
+            return Err(self.invalid(at, given, "expected labels with patterns"));
         }
         let pattern = |(label, one): &(String, Spanned<String>)| {
             let field = format!("{at}.{}", excerpt(label));
             let text = self.text(&field, one)?;
             let pattern = compiled(text);
-            let wrong = |why| self.wrong(&field, one, format!("`{}`: {why}", excerpt(text)));
-            Ok((label.clone(), pattern.map_err(wrong)?))
+            let invalid = |why| self.invalid(&field, one, format!("`{}`: {why}", excerpt(text)));
+            Ok((label.clone(), pattern.map_err(invalid)?))
         };
         given.value.0.iter().map(pattern).collect()
     }
 
     fn text<'a>(&self, field: &str, given: &'a Spanned<String>) -> Result<&'a str, InputError> {
         if given.value.trim().is_empty() {
-            return Err(self.wrong(field, given, "expected a text"));
+            return Err(self.invalid(field, given, "expected a text"));
         }
         Ok(&given.value)
     }
@@ -212,7 +212,7 @@ impl Reader<'_> {
         found.map(|&(_, meant)| meant).ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|&(name, _)| name).collect();
             let message = format!("`{}`: expected one of {}", excerpt(&given.value), names.join(", "));
-            self.wrong(field, given, message)
+            self.invalid(field, given, message)
         })
     }
 }

@@ -180,6 +180,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use leeward_fabric::input::read_yaml;
+    use leeward_testing::rows::{check_rows, equal};
     use serde::Deserialize;
 
     use super::*;
@@ -240,14 +241,11 @@ mod tests {
 
     #[test]
     fn map_errors_have_the_same_line_and_field_as_in_leeward_hotspots() {
-        for Wrong { field, line, map } in cases().wrong {
-            let error = Map::from_text("map.yaml", &map).expect_err(&map);
-            assert_eq!(
-                (error.line, error.field.as_deref()),
-                (Some(line), Some(field.as_str())),
-                "{map}: {error}"
-            );
-        }
+        check_rows(cases().wrong, |Wrong { field, line, map }| {
+            let error = Map::from_text("map.yaml", &map).err().ok_or_else(|| format!("no error: {map}"))?;
+            equal(&(error.line, error.field.as_deref()), &(Some(line), Some(field.as_str())))
+                .map_err(|failure| format!("{map}: {failure}"))
+        });
     }
 
     #[test]

@@ -22,14 +22,14 @@ impl Kind {
     /// the reason.
     pub(super) fn of<'a>(sources: impl Iterator<Item = &'a Source> + Clone) -> Result<Kind, (usize, String)> {
         let all = || sources.clone();
-        let (kind, wrong) = if all().any(Source::makes_tasks) {
+        let (kind, conflict) = if all().any(Source::makes_tasks) {
             (Kind::Cell, all().position(|other| !other.makes_tasks()))
         } else if all().any(Source::makes_apps) {
             (Kind::Apps, all().position(|other| !other.makes_apps() && !other.is_background()))
         } else {
             (Kind::Replicas, None)
         };
-        let Some(at) = wrong else { return Ok(kind) };
+        let Some(at) = conflict else { return Ok(kind) };
         let other = all().nth(at).map_or("", Source::kind);
         Err((
             at,

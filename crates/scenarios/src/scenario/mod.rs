@@ -138,12 +138,12 @@ impl Scenario {
             return Err(error("warmup", message).at(&read.warmup));
         }
         let telemetry = &read.telemetry;
-        let wrong = |field: &str, message| error(&format!("telemetry.{field}"), message).at(telemetry);
-        telemetry.value.check().map_err(|(field, message)| wrong(field, message))?;
+        let invalid = |field: &str, message| error(&format!("telemetry.{field}"), message).at(telemetry);
+        telemetry.value.check().map_err(|(field, message)| invalid(field, message))?;
         let interval = telemetry.value.interval;
         if horizon.0 / interval.0 > MOST_REPORTS {
             let message = format!("{interval}: more than {MOST_REPORTS} reports in {horizon}");
-            return Err(wrong("interval", message));
+            return Err(invalid("interval", message));
         }
         let ledger = ledger(&read.ledger.value, &telemetry.value)
             .map_err(|(field, message)| error(&field, message).at(&read.ledger))?;
@@ -174,8 +174,8 @@ impl Scenario {
                 return Err(error("migration", message.into()).at(read));
             }
             Some(read) => {
-                let wrong = |(field, message)| error(&format!("migration.{field}"), message).at(read);
-                read.value.check(horizon).map_err(wrong)?;
+                let invalid = |(field, message)| error(&format!("migration.{field}"), message).at(read);
+                read.value.check(horizon).map_err(invalid)?;
                 Some(read.value.clone())
             }
             None => None,
@@ -184,28 +184,28 @@ impl Scenario {
         let named = || defaults.iter().map(|name| PolicySpec::named(name)).collect();
         let policies: Vec<PolicySpec> = read.policies.as_ref().map_or_else(named, |read| read.value.clone());
         if let Some(read) = &read.policies {
-            let wrong = |message: String| Err(error("policies", message).at(read));
+            let invalid = |message: String| Err(error("policies", message).at(read));
             if policies.is_empty() {
-                return wrong(format!("an empty list; leave it out for {}", defaults.join(" and ")));
+                return invalid(format!("an empty list; leave it out for {}", defaults.join(" and ")));
             }
             for (i, policy) in policies.iter().enumerate() {
                 let made = kind.check(policy);
                 if let Err(message) = made {
-                    return wrong(message.to_string());
+                    return invalid(message.to_string());
                 }
                 if policies[..i].iter().any(|other| other.label == policy.label) {
-                    return wrong(format!("`{}` is there twice", policy.label));
+                    return invalid(format!("`{}` is given twice", policy.label));
                 }
             }
         }
         let mut events = Vec::with_capacity(read.events.len());
         for (i, spanned) in read.events.iter().enumerate() {
             let read = event(&cluster, &spanned.value, horizon);
-            let wrong = |(field, message): (&str, String)| {
+            let invalid = |(field, message): (&str, String)| {
                 let path = if field.is_empty() { String::new() } else { format!(".{field}") };
                 error(&format!("events[{i}]{path}"), message).at(spanned)
             };
-            events.push(read.map_err(wrong)?);
+            events.push(read.map_err(invalid)?);
         }
         events.sort_by_key(|event| event.at);
         Ok(Scenario {

@@ -52,7 +52,7 @@ impl App {
     /// other task.
     pub fn read(&self, inputs: &Inputs, horizon: f64) -> Result<Loaded, InputError> {
         if self.every == Some(Nanos(0)) {
-            return Err(wrong("every", "0s: must be positive; without `every` all arrive at once"));
+            return Err(invalid("every", "0s: must be positive; without `every` all arrive at once"));
         }
         let (file, mut app) = self.tasks(inputs)?;
         for (at, task) in app.request.tasks.iter().enumerate() {
@@ -66,14 +66,14 @@ impl App {
         }
         let scaled = |transfer: &Transfer| {
             let bytes = whole_bytes(transfer.bytes.0 as f64 * self.scale.get());
-            let too_much = || wrong("scale", format!("{}: more than any app sends", self.scale.get()));
+            let too_much = || invalid("scale", format!("{}: more than any app sends", self.scale.get()));
             Ok(Transfer { bytes: Bytes(bytes.ok_or_else(too_much)?), ..*transfer })
         };
         let transfers: Result<Vec<Transfer>, InputError> = app.request.transfers.iter().map(scaled).collect();
         app.request.transfers = transfers?;
         let total: u128 = app.request.transfers.iter().map(|transfer| u128::from(transfer.bytes.0)).sum();
         if total > MOST_BYTES {
-            return Err(wrong("scale", format!("{}: more than any app sends", self.scale.get())));
+            return Err(invalid("scale", format!("{}: more than any app sends", self.scale.get())));
         }
         let arrivals = self.arrivals(app.request.transfers.len(), horizon)?;
         let provenance = format!(
@@ -101,7 +101,7 @@ impl App {
         match (&self.file, &self.matrix) {
             (Some(file), None) => {
                 if let Some((field, _)) = of_matrix.iter().find(|(_, given)| *given) {
-                    return Err(wrong(field, "the app file has it; set it with `matrix` only"));
+                    return Err(invalid(field, "the app file has it; set it with `matrix` only"));
                 }
                 // This call reports errors of the name. The app's matrix is relative to its own folder.
                 inputs.files.open(file)?;
@@ -116,7 +116,7 @@ impl App {
                 let task = Task { cpus, memory: self.memory.unwrap_or_default(), ..Task::default() };
                 Ok((matrix, AppTasks::from_square(matrix, &inputs.files, task)?))
             }
-            _ => Err(wrong("file", "expected one of `file` and `matrix`")),
+            _ => Err(invalid("file", "expected one of `file` and `matrix`")),
         }
     }
 
@@ -133,7 +133,7 @@ impl App {
         let count = fit.min(wanted);
         if count * (transfers.max(1) as f64) > MOST_RECORDS as f64 {
             let field = if self.every.is_some() { "every" } else { "count" };
-            return Err(wrong(field, format!("more than {MOST_RECORDS} transfers in all")));
+            return Err(invalid(field, format!("more than {MOST_RECORDS} transfers in all")));
         }
         let at = |number: u32| first + f64::from(number) * gap;
         Ok((0..count as u32).map(at).filter(|&at| at < horizon).collect())
@@ -144,6 +144,6 @@ impl App {
 const MOST_BYTES: u128 = 1 << 62;
 
 /// Creates an error about the settings of this source.
-fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
+fn invalid(field: &str, message: impl std::fmt::Display) -> InputError {
     InputError::new("app", message).in_field(field)
 }

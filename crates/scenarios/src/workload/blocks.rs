@@ -123,9 +123,9 @@ impl Blocks {
         }
         let count = line.count("replicas", "copies of each block", cell)?;
         let copies = u8::try_from(count).ok().and_then(NonZeroU8::new);
-        let wrong = |message| line.error("replicas", message);
-        let copies = copies.ok_or_else(|| wrong(format!("{count}: expected 1 to 255 copies")))?;
-        enough_hosts(cluster, copies.get(), Layout::Chain).map_err(wrong)?;
+        let invalid = |message| line.error("replicas", message);
+        let copies = copies.ok_or_else(|| invalid(format!("{count}: expected 1 to 255 copies")))?;
+        enough_hosts(cluster, copies.get(), Layout::Chain).map_err(invalid)?;
         Ok(copies)
     }
 }

@@ -178,14 +178,14 @@ impl FlowMaker<'_> {
     /// Repeats all flows at an interval, to the end of the run; returns a note for the report.
     fn repeat(&mut self, every: Option<Nanos>, horizon: f64) -> Result<String, InputError> {
         let Some(gap) = every else { return Ok(String::new()) };
-        let wrong = |message: String| InputError::new(&self.settings.file, message).in_field("every");
+        let invalid = |message: String| InputError::new(&self.settings.file, message).in_field("every");
         if gap.0 == 0 {
-            return Err(wrong("0s: must be positive".into()));
+            return Err(invalid("0s: must be positive".into()));
         }
         let (gap, once) = (gap.as_secs_f64(), self.made.len());
         let rounds = (horizon / gap).ceil().max(1.0);
         if rounds * once as f64 > MOST_RECORDS as f64 {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "more than {MOST_RECORDS} flows; set a longer time or a shorter `duration`"
             )));
         }

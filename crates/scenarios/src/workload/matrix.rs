@@ -113,15 +113,15 @@ impl Matrix {
     }
 
     fn check(&self, cluster: &Cluster) -> Result<(), InputError> {
-        let wrong = |field: &str, message: &str| Err(InputError::new(&self.file, message).in_field(field));
+        let invalid = |field: &str, message: &str| Err(InputError::new(&self.file, message).in_field(field));
         if self.rate.is_some() && self.total.is_some() {
-            return wrong("total", "`rate` makes rates, `total` flows: expected one of the two");
+            return invalid("total", "`rate` makes rates, `total` flows: expected one of the two");
         }
         if self.rate.is_some() && self.every.is_some() {
-            return wrong("every", "`rate` makes rates, which last; leave `every` out");
+            return invalid("every", "`rate` makes rates, which last; leave `every` out");
         }
         if self.every == Some(Nanos(0)) {
-            return wrong("every", "0s: must be positive");
+            return invalid("every", "0s: must be positive");
         }
         if self.numbers == Numbers::Racks {
             check_rack_links(cluster, "`numbers: hosts`")

@@ -169,7 +169,7 @@ impl Reads {
             let message = format!(
                 "{expected:.1e} reads: more than {MOST_READS:.0}; expected less, or a shorter `duration`"
             );
-            return Err(wrong(field, message));
+            return Err(invalid(field, message));
         }
         let stream = ReadStream {
             start,
@@ -178,7 +178,7 @@ impl Reads {
             size: self.size,
             skew: self.skew.get(),
             degraded_after: self.degraded.map(|degraded| degraded.after.as_secs_f64()),
-            readers: self.readers.hosts(cluster).map_err(|message| wrong("readers", message))?,
+            readers: self.readers.hosts(cluster).map_err(|message| invalid("readers", message))?,
             draws: Draws::new(seed, READ),
         };
         let (mut count, mut last) = (0, stream.start);
@@ -200,20 +200,22 @@ impl Reads {
         let per_second = match (self.rate, self.per_second) {
             (Some(rate), None) => rate.0 as f64 / 8.0 / self.size.0 as f64,
             (None, Some(per_second)) => per_second.get(),
-            (None, None) => return Err(wrong("rate", "missing: expected this or `per_second`")),
-            (Some(_), Some(_)) => return Err(wrong("per_second", "beside `rate`: expected one of the two")),
+            (None, None) => return Err(invalid("rate", "missing: expected this or `per_second`")),
+            (Some(_), Some(_)) => {
+                return Err(invalid("per_second", "beside `rate`: expected one of the two"));
+            }
         };
         if self.skew.get() > 4.0 {
-            return Err(wrong("skew", format!("{}: expected 0 to 4", self.skew.get())));
+            return Err(invalid("skew", format!("{}: expected 0 to 4", self.skew.get())));
         }
         if self.degraded.is_some_and(|degraded| degraded.after.0 == 0) {
-            return Err(wrong("degraded.after", "0s: must be positive"));
+            return Err(invalid("degraded.after", "0s: must be positive"));
         }
         Ok(per_second)
     }
 }
 
 /// Creates an error about the settings of this source.
-fn wrong(field: &str, message: impl fmt::Display) -> InputError {
+fn invalid(field: &str, message: impl fmt::Display) -> InputError {
     InputError::new("reads", message).in_field(field)
 }

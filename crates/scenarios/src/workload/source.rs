@@ -168,15 +168,16 @@ impl Source {
 
     /// Checks that a file can be written.
     fn check(&self, file: &FileWrite, cluster: &Cluster) -> Result<(), InputError> {
-        let wrong = |field: &str, message: String| Err(InputError::new(self.kind(), message).in_field(field));
+        let invalid =
+            |field: &str, message: String| Err(InputError::new(self.kind(), message).in_field(field));
         enough_hosts(cluster, file.replicas, file.layout).or_else(|message| match file.layout {
-            Layout::Chain => wrong("replicas", message),
-            Layout::Stripe { .. } => wrong("coding", message),
+            Layout::Chain => invalid("replicas", message),
+            Layout::Stripe { .. } => invalid("coding", message),
         })?;
         if file.bytes.0.div_ceil(file.block.0.max(1)) > MOST_BLOCKS {
             let message =
                 format!("{}: a file of {} would have more than {MOST_BLOCKS} blocks", file.block, file.bytes);
-            return wrong("block", message);
+            return invalid("block", message);
         }
         Ok(())
     }

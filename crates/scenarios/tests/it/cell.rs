@@ -291,8 +291,8 @@ fn settings_reach_both_the_task_policy_and_the_move_policy() {
     assert_eq!(run(&scenario, "utp-reactive:margin=0.5:step=0.05").moves, []);
     assert_eq!(run(&scenario, "utp-reactive:margin=0.4:step=0.05:sample=50").moves.len(), 1);
     let task = |policy: &str| Task { policy: policy.parse().unwrap(), seed: 1 };
-    let wrong = run_all(&scenario, &[task("utp:magrin=0.1")], 1, &|_, _| true).expect_err("no such setting");
-    assert!(wrong.to_string().contains("magrin"), "{wrong}");
+    let error = run_all(&scenario, &[task("utp:magrin=0.1")], 1, &|_, _| true).expect_err("no such setting");
+    assert!(error.to_string().contains("magrin"), "{error}");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::support::{Numbers, PlaceReplies, U32, labels, place, place_now, place_replies, placed, samples};
+use crate::support::{
+    Numbers, PlaceReplies, U32, decision_of, labels, place, place_now, place_replies, samples,
+};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
@@ -55,10 +57,10 @@ fn idle(until: Nanos) -> Report {
 }
 
 fn block(caller: Option<(&str, u64)>) -> Placement {
-    sized(256 << 20, caller)
+    block_of_size(256 << 20, caller)
 }
 
-fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
+fn block_of_size(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
     let writer = Some("r0h0".to_owned());
     let spec = ReplicasSpec { size: Bytes(bytes), replicas: 3, writer, ..ReplicasSpec::default() };
     Placement {
@@ -74,7 +76,10 @@ fn snapshot(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> NetworkSnapsh
 }
 
 /// The mutable part of a snapshot.
-fn known(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> impl PartialEq + std::fmt::Debug + use<> {
+fn observable_state(
+    coordinator: &mut Coordinator<Numbers>,
+    now: Nanos,
+) -> impl PartialEq + std::fmt::Debug + use<> {
     let NetworkSnapshot { epoch, links, hosts, clients, counts, .. } = snapshot(coordinator, now);
     (epoch, links, hosts, clients, counts)
 }
@@ -85,7 +90,7 @@ fn loads(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<LinkState> {
 }
 
 /// A coordinator that has seen all links idle, at second 1.
-fn informed<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
+fn coordinator_with_idle_links<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
     let mut coordinator: Coordinator<A> = coordinator(settings, limits);
     assert!(coordinator.report(SECOND, idle(SECOND)).is_ok());
     coordinator
@@ -93,8 +98,8 @@ fn informed<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
 
 #[test]
 fn a_placement_records_hosts_limit_and_age_of_telemetry() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
-    let (record, repeated) = placed(place_now(&mut coordinator, at(1_400), block(None)));
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
+    let (record, repeated) = decision_of(place_now(&mut coordinator, at(1_400), block(None)));
     assert!(!repeated);
     assert_eq!((record.at, record.age()), (at(1_400), Some(at(400))));
     assert_eq!(record.details.hosts.len(), 3);
@@ -107,21 +112,21 @@ fn a_placement_records_hosts_limit_and_age_of_telemetry() {
 
 #[test]
 fn a_repeated_sequence_returns_the_same_decision_and_commits_nothing() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
-    let (first, _) = placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 7)))));
-    let before = known(&mut coordinator, at(1_200));
-    let (again, repeated) = placed(place_now(&mut coordinator, at(1_200), block(Some(("a", 7)))));
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
+    let (first, _) = decision_of(place_now(&mut coordinator, at(1_100), block(Some(("a", 7)))));
+    let before = observable_state(&mut coordinator, at(1_200));
+    let (again, repeated) = decision_of(place_now(&mut coordinator, at(1_200), block(Some(("a", 7)))));
     assert_eq!((again, repeated), (first, true));
-    assert_eq!(known(&mut coordinator, at(1_200)), before);
+    assert_eq!(observable_state(&mut coordinator, at(1_200)), before);
     // Sequences are per client.
-    let (other, repeated) = placed(place_now(&mut coordinator, at(1_200), block(Some(("b", 7)))));
+    let (other, repeated) = decision_of(place_now(&mut coordinator, at(1_200), block(Some(("b", 7)))));
     assert_eq!((other.id, repeated), (DecisionId(1), false));
 }
 
 #[test]
 fn an_older_sequence_is_refused() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
-    placed(place_now(&mut coordinator, SECOND, block(Some(("a", 7)))));
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
+    decision_of(place_now(&mut coordinator, SECOND, block(Some(("a", 7)))));
     let refused = place_now(&mut coordinator, SECOND, block(Some(("a", 6))));
     assert_eq!(refused, Err(PlaceError::Superseded { last: 7 }));
 }
@@ -132,13 +137,14 @@ fn a_refused_block_may_be_retried_with_its_sequence() {
     let refused = place_now(&mut coordinator, SECOND, block(Some(("a", 1))));
     assert_eq!(refused, Err(PlaceError::Rejected(Refusal::NoTelemetry { newest: None })));
     assert!(coordinator.report(SECOND, idle(SECOND)).is_ok());
-    let (_, repeated) = placed(place_now(&mut coordinator, SECOND, block(Some(("a", 1)))));
+    let (_, repeated) = decision_of(place_now(&mut coordinator, SECOND, block(Some(("a", 1)))));
     assert!(!repeated);
 }
 
 #[test]
 fn a_batched_block_is_answered_on_time_to_all_its_callers() {
-    let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("interval: 2s", Limits::default());
     assert_eq!(place(&mut coordinator, at(1_100), block(Some(("a", 1))), 1), []);
     assert_eq!(place(&mut coordinator, at(1_200), block(None), 2), []);
     assert_eq!(place(&mut coordinator, at(1_300), block(Some(("a", 1))), 3), []);
@@ -146,8 +152,10 @@ fn a_batched_block_is_answered_on_time_to_all_its_callers() {
     coordinator.wake(Nanos(2 * SECOND.0 - 1));
     assert_eq!(place_replies(&mut coordinator), []);
     coordinator.wake(Nanos(2 * SECOND.0));
-    let told: Vec<_> =
-        place_replies(&mut coordinator).into_iter().map(|(asker, reply)| (asker, placed(reply))).collect();
+    let told: Vec<_> = place_replies(&mut coordinator)
+        .into_iter()
+        .map(|(asker, reply)| (asker, decision_of(reply)))
+        .collect();
     assert_eq!(told.iter().map(|(asker, _)| *asker).collect::<Vec<_>>(), [1, 3, 2]);
     assert_eq!(told.iter().map(|(_, (_, repeated))| *repeated).collect::<Vec<_>>(), [false, true, false]);
     assert_eq!(told[0].1.0, told[1].1.0);
@@ -156,27 +164,28 @@ fn a_batched_block_is_answered_on_time_to_all_its_callers() {
 
 #[test]
 fn a_snapshot_counts_a_client_up_to_its_first_block_that_waits() {
-    let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
-    let small = |sequence| sized(1, Some(("a", sequence)));
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("interval: 2s", Limits::default());
+    let small = |sequence| block_of_size(1, Some(("a", sequence)));
     let counted = |coordinator: &mut Coordinator<Numbers>, now| {
         snapshot(coordinator, now).clients.first().map(|(_, last)| *last)
     };
     place(&mut coordinator, at(1_100), block(Some(("a", 0))), 0);
     assert_eq!(counted(&mut coordinator, at(1_100)), None);
-    placed(place_now(&mut coordinator, at(1_200), small(1)));
+    decision_of(place_now(&mut coordinator, at(1_200), small(1)));
     assert_eq!(counted(&mut coordinator, at(1_200)), None, "the second is counted in and the first is not");
     coordinator.wake(Nanos(2 * SECOND.0));
     assert_eq!(counted(&mut coordinator, Nanos(2 * SECOND.0)), Some(1));
     place(&mut coordinator, at(2_100), block(Some(("a", 5))), 0);
-    placed(place_now(&mut coordinator, at(2_200), small(6)));
+    decision_of(place_now(&mut coordinator, at(2_200), small(6)));
     assert_eq!(counted(&mut coordinator, at(2_200)), Some(4));
 }
 
 #[test]
 fn a_release_restores_the_loads_and_is_idempotent() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
     let before = loads(&mut coordinator, at(1_100));
-    let (record, _) = placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
+    let (record, _) = decision_of(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
     assert_ne!(loads(&mut coordinator, at(1_100)), before);
     for now in [1_200, 1_300] {
         let released = coordinator.release(at(now), record.id);
@@ -185,18 +194,19 @@ fn a_release_restores_the_loads_and_is_idempotent() {
         assert_eq!(loads(&mut coordinator, at(1_100)), before);
     }
     // A late copy of the request gets the decision and places nothing.
-    let (late, repeated) = placed(place_now(&mut coordinator, at(1_400), block(Some(("a", 1)))));
+    let (late, repeated) = decision_of(place_now(&mut coordinator, at(1_400), block(Some(("a", 1)))));
     assert_eq!((late.released, repeated), (Some(at(1_200)), true));
     assert_eq!(coordinator.release(at(1_400), DecisionId(9)), Err(ReleaseError::NotFound(DecisionId(9))));
 }
 
 #[test]
 fn evicted_decisions_still_count_in_the_loads() {
-    let mut all: Coordinator<Numbers> = informed("", Limits::default());
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 2, ..Limits::default() });
+    let mut all: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("", Limits { decisions: 2, ..Limits::default() });
     for sequence in 1..=5 {
         for coordinator in [&mut all, &mut coordinator] {
-            placed(place_now(coordinator, at(1_100), block(Some(("a", sequence)))));
+            decision_of(place_now(coordinator, at(1_100), block(Some(("a", sequence)))));
         }
     }
     assert_eq!(loads(&mut coordinator, at(1_100)), loads(&mut all, at(1_100)));
@@ -220,15 +230,16 @@ fn evicted_decisions_still_count_in_the_loads() {
         }
         assert_eq!(loads(&mut coordinator, now), loads(&mut all, now));
     }
-    assert_eq!(early(&mut coordinator, at(30_000)), 0);
+    assert_eq!(released_early(&mut coordinator, at(30_000)), 0);
 }
 
 #[test]
 fn evicted_decisions_still_end_on_time() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 2, ..Limits::default() });
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("", Limits { decisions: 2, ..Limits::default() });
     let before = loads(&mut coordinator, at(1_100));
     for _ in 0..5 {
-        placed(place_now(&mut coordinator, at(1_100), block(None)));
+        decision_of(place_now(&mut coordinator, at(1_100), block(None)));
     }
     let _ = coordinator.changes();
     for id in 0..5 {
@@ -246,16 +257,18 @@ fn evicted_decisions_still_end_on_time() {
 
 #[test]
 fn a_repeat_of_an_evicted_decision_is_not_placed_twice() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 1, ..Limits::default() });
-    placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
-    placed(place_now(&mut coordinator, at(1_100), block(Some(("b", 1)))));
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("", Limits { decisions: 1, ..Limits::default() });
+    decision_of(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
+    decision_of(place_now(&mut coordinator, at(1_100), block(Some(("b", 1)))));
     let again = place_now(&mut coordinator, at(1_100), block(Some(("a", 1))));
     assert_eq!(again, Ok(DecisionLookup::Evicted(DecisionId(0))), "the store has the decision");
 }
 
 #[test]
 fn a_sequence_reused_for_another_kind_while_waiting_is_rejected() {
-    let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("interval: 2s", Limits::default());
     let first = block(Some(("a", 1)));
     let spec = PlacementSpec::Workload(WorkloadSpec { workload: serde_json::Map::new() });
     let other = Placement { spec, caller: first.caller.clone(), lasts: None };
@@ -265,36 +278,36 @@ fn a_sequence_reused_for_another_kind_while_waiting_is_rejected() {
     coordinator.wake(Nanos(2 * SECOND.0));
     let mut out = place_replies(&mut coordinator);
     let (asker, answer) = out.remove(0);
-    assert_eq!((asker, placed(answer).0.details.spec.kind(), out.len()), (0, "replicas", 0));
+    assert_eq!((asker, decision_of(answer).0.details.spec.kind(), out.len()), (0, "replicas", 0));
 }
 
-fn early(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> u64 {
+fn released_early(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> u64 {
     snapshot(coordinator, now).counts.released_early
 }
 
 #[test]
 fn early_expiries_over_the_eviction_limit_are_counted() {
     let mut coordinator: Coordinator<Numbers> =
-        informed("", Limits { decisions: 1, evicted: 2, ..Limits::default() });
+        coordinator_with_idle_links("", Limits { decisions: 1, evicted: 2, ..Limits::default() });
     let before = loads(&mut coordinator, at(1_100));
     for count in 1..=6_u64 {
-        placed(place_now(&mut coordinator, at(1_100), block(None)));
-        assert_eq!(early(&mut coordinator, at(1_100)), count.saturating_sub(3));
+        decision_of(place_now(&mut coordinator, at(1_100), block(None)));
+        assert_eq!(released_early(&mut coordinator, at(1_100)), count.saturating_sub(3));
     }
     assert_ne!(loads(&mut coordinator, at(1_100)), before);
     // The entries that were not evicted expire on their own, and do not count as released early.
-    assert_eq!(early(&mut coordinator, at(60_000)), 3);
+    assert_eq!(released_early(&mut coordinator, at(60_000)), 3);
 }
 
 #[test]
 fn the_earliest_decision_is_evicted_first_whatever_its_id() {
     let mut coordinator: Coordinator<Numbers> =
-        informed("interval: 2s", Limits { decisions: 1, ..Limits::default() });
+        coordinator_with_idle_links("interval: 2s", Limits { decisions: 1, ..Limits::default() });
     assert_eq!(place(&mut coordinator, at(1_100), block(None), 0), []);
-    let (small, _) = placed(place_now(&mut coordinator, at(1_200), sized(1, None)));
+    let (small, _) = decision_of(place_now(&mut coordinator, at(1_200), block_of_size(1, None)));
     assert_eq!(small.id, DecisionId(1));
     coordinator.wake(Nanos(2 * SECOND.0));
-    let (waited, _) = placed(place_replies(&mut coordinator).remove(0).1);
+    let (waited, _) = decision_of(place_replies(&mut coordinator).remove(0).1);
     assert_eq!(waited.id, DecisionId(0));
     assert_eq!(coordinator.decision(at(2_100), DecisionId(0)), Ok(DecisionLookup::InMemory(waited)));
     assert_eq!(coordinator.decision(at(2_100), DecisionId(1)), Ok(DecisionLookup::Evicted(DecisionId(1))));
@@ -302,11 +315,11 @@ fn the_earliest_decision_is_evicted_first_whatever_its_id() {
 
 #[test]
 fn a_record_omits_long_constraint_lists() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
     let mut placement = block(None);
     let PlacementSpec::Replicas(spec) = &mut placement.spec else { panic!("it is a block") };
     spec.exclude = vec!["r4h3".to_owned(); 100];
-    let (record, _) = placed(place_now(&mut coordinator, at(1_100), placement));
+    let (record, _) = decision_of(place_now(&mut coordinator, at(1_100), placement));
     assert!(!record.details.hosts.contains(&"r4h3".to_owned()));
     let kept = serde_json::to_string(&record.details.spec).expect("the record serializes");
     assert!(kept.len() < 200, "{kept}");
@@ -314,13 +327,14 @@ fn a_record_omits_long_constraint_lists() {
 
 #[test]
 fn repeats_count_as_activity_of_a_client() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits { clients: 2, ..Limits::default() });
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("", Limits { clients: 2, ..Limits::default() });
     for (client, sequence) in [("a", 2), ("b", 1), ("a", 2)] {
-        placed(place_now(&mut coordinator, at(1_100), block(Some((client, sequence)))));
+        decision_of(place_now(&mut coordinator, at(1_100), block(Some((client, sequence)))));
     }
     let older = place_now(&mut coordinator, at(1_100), block(Some(("a", 1))));
     assert_eq!(older, Err(PlaceError::Superseded { last: 2 }));
-    placed(place_now(&mut coordinator, at(1_100), block(Some(("c", 1)))));
+    decision_of(place_now(&mut coordinator, at(1_100), block(Some(("c", 1)))));
     let known = snapshot(&mut coordinator, at(1_100)).clients;
     assert_eq!(known, [(Arc::from("a"), 2), (Arc::from("c"), 1)]);
 }
@@ -330,19 +344,21 @@ fn callers_of_one_block_are_limited_and_disconnected_ones_do_not_count() {
     fn ask<A: U32>(coordinator: &mut Coordinator<A>, to: u32) -> PlaceReplies {
         place(coordinator, at(1_100), block(Some(("a", 1))), to)
     }
-    let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("interval: 2s", Limits::default());
     (0..16).for_each(|asker| assert_eq!(ask(&mut coordinator, asker), []));
     assert_eq!(ask(&mut coordinator, 16), [(16, Err(PlaceError::Busy))]);
     // Only every tenth of these callers still listens.
-    enum Tenth {}
-    impl Addresses for Tenth {
+    enum EveryTenth {}
+    impl Addresses for EveryTenth {
         type To<T> = u32;
 
         fn is_open<T>(to: &u32) -> bool {
             to.is_multiple_of(10)
         }
     }
-    let mut coordinator: Coordinator<Tenth> = informed("interval: 2s", Limits::default());
+    let mut coordinator: Coordinator<EveryTenth> =
+        coordinator_with_idle_links("interval: 2s", Limits::default());
     (0..100).for_each(|asker| assert_eq!(ask(&mut coordinator, asker), []));
     coordinator.wake(Nanos(2 * SECOND.0));
     let told: Vec<u32> = place_replies(&mut coordinator).into_iter().map(|(asker, _)| asker).collect();
@@ -351,9 +367,10 @@ fn callers_of_one_block_are_limited_and_disconnected_ones_do_not_count() {
 
 #[test]
 fn the_least_recently_active_client_is_forgotten() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits { clients: 2, ..Limits::default() });
+    let mut coordinator: Coordinator<Numbers> =
+        coordinator_with_idle_links("", Limits { clients: 2, ..Limits::default() });
     for (client, sequence) in [("a", 1), ("b", 1), ("a", 2), ("c", 1)] {
-        placed(place_now(&mut coordinator, at(1_100), block(Some((client, sequence)))));
+        decision_of(place_now(&mut coordinator, at(1_100), block(Some((client, sequence)))));
     }
     let known = snapshot(&mut coordinator, at(1_100)).clients;
     assert_eq!(known, [(Arc::from("a"), 2), (Arc::from("c"), 1)]);
@@ -362,7 +379,7 @@ fn the_least_recently_active_client_is_forgotten() {
 #[test]
 fn the_number_of_waiting_blocks_is_limited() {
     let mut coordinator: Coordinator<Numbers> =
-        informed("interval: 2s", Limits { waiting: 1, ..Limits::default() });
+        coordinator_with_idle_links("interval: 2s", Limits { waiting: 1, ..Limits::default() });
     assert_eq!(place(&mut coordinator, at(1_100), block(None), 0), []);
     assert_eq!(place_now(&mut coordinator, at(1_200), block(None)), Err(PlaceError::Busy));
     assert_eq!(place(&mut coordinator, at(2_000), block(None), 1).len(), 1);
@@ -370,12 +387,14 @@ fn the_number_of_waiting_blocks_is_limited() {
 
 #[test]
 fn an_invalid_report_is_rejected_by_field_and_changes_nothing() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
-    let before = known(&mut coordinator, at(2_000));
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
+    let before = observable_state(&mut coordinator, at(2_000));
     let window = (SECOND, Nanos(2 * SECOND.0));
     let right = Report { loads: samples(window, [(ResourceId(8), Load(1))]), ..idle(Nanos(2 * SECOND.0)) };
-    let (mixed, drained) =
-        (HostReport { up: Some(true), ..of(0) }, HostReport { draining: Some(true), ..of(0) });
+    let (mixed, drained) = (
+        HostReport { up: Some(true), ..host_report(0) },
+        HostReport { draining: Some(true), ..host_report(0) },
+    );
     let load = |link, load| samples(window, [(ResourceId(8), Load(1)), (ResourceId(link), Load(load))]);
     let cases = [
         (Report { window: (SECOND, SECOND), ..right.clone() }, Part::Window, Wrong::Empty),
@@ -389,23 +408,27 @@ fn an_invalid_report_is_rejected_by_field_and_changes_nothing() {
     for (report, part, wrong) in cases {
         let refused = coordinator.report(at(2_000), report.clone());
         assert_eq!(refused, Err(InvalidReport { part, reason: wrong }), "{report:?}");
-        assert_eq!(known(&mut coordinator, at(2_000)), before, "{report:?}");
+        assert_eq!(observable_state(&mut coordinator, at(2_000)), before, "{report:?}");
     }
-    assert_eq!(reported(&mut coordinator, at(2_000), right), (1, Skipped::default()));
+    assert_eq!(accepted_and_skipped(&mut coordinator, at(2_000), right), (1, Skipped::default()));
 }
 
 /// An empty report of one host.
-fn of(host: u32) -> HostReport {
+fn host_report(host: u32) -> HostReport {
     HostReport { host: HostId(host), up: None, draining: None, stored: None }
 }
 
 /// A report of hosts over a window of half a second.
-fn said(until: Nanos, hosts: Vec<HostReport>) -> Report {
+fn report_of_hosts(until: Nanos, hosts: Vec<HostReport>) -> Report {
     Report { window: (Nanos(until.0 - SECOND.0 / 2), until), hosts, ..Report::default() }
 }
 
 /// Number of accepted links of a report, and the number of skipped ones.
-fn reported(coordinator: &mut Coordinator<Numbers>, now: Nanos, report: Report) -> (u64, Skipped) {
+fn accepted_and_skipped(
+    coordinator: &mut Coordinator<Numbers>,
+    now: Nanos,
+    report: Report,
+) -> (u64, Skipped) {
     match coordinator.report(now, report) {
         Ok(ReportSummary { links, skipped, .. }) => (links, skipped),
         other => panic!("not taken in: {other:?}"),
@@ -414,37 +437,47 @@ fn reported(coordinator: &mut Coordinator<Numbers>, now: Nanos, report: Report) 
 
 #[test]
 fn a_repeated_report_is_applied_once_and_answered_twice() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
     let (all, none) = (idle(SECOND).loads.len() as u64, Skipped::default());
-    let report = Report { hosts: vec![HostReport { draining: Some(true), ..of(3) }], ..idle(at(2_000)) };
-    assert_eq!(reported(&mut coordinator, at(2_000), report.clone()), (all, none));
+    let report =
+        Report { hosts: vec![HostReport { draining: Some(true), ..host_report(3) }], ..idle(at(2_000)) };
+    assert_eq!(accepted_and_skipped(&mut coordinator, at(2_000), report.clone()), (all, none));
     let before = loads(&mut coordinator, at(2_000));
-    assert_eq!(reported(&mut coordinator, at(2_000), report), (0, Skipped { stale: all + 1, ..none }));
+    assert_eq!(
+        accepted_and_skipped(&mut coordinator, at(2_000), report),
+        (0, Skipped { stale: all + 1, ..none })
+    );
     assert_eq!(loads(&mut coordinator, at(2_000)), before);
 }
 
 #[test]
 fn links_of_a_host_that_is_down_or_just_up_are_skipped() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
     let (all, none) = (idle(SECOND).loads.len() as u64, Skipped::default());
-    let up = |up| vec![HostReport { up: Some(up), ..of(0) }];
+    let up = |up| vec![HostReport { up: Some(up), ..host_report(0) }];
     let ingress = ledger().fabric().ingress(HostId(0)).expect("a tree");
     let until = |coordinator: &mut Coordinator<Numbers>, now| {
         loads(coordinator, now).into_iter().find(|state| state.link == ingress).expect("a link").until
     };
-    assert_eq!(reported(&mut coordinator, at(1_500), said(at(1_500), up(false))), (0, none));
     assert_eq!(
-        reported(&mut coordinator, at(2_000), idle(at(2_000))),
+        accepted_and_skipped(&mut coordinator, at(1_500), report_of_hosts(at(1_500), up(false))),
+        (0, none)
+    );
+    assert_eq!(
+        accepted_and_skipped(&mut coordinator, at(2_000), idle(at(2_000))),
         (all - 2, Skipped { down: 2, ..none })
     );
     assert_eq!(until(&mut coordinator, at(2_000)), Some(SECOND));
-    assert_eq!(reported(&mut coordinator, at(3_100), said(at(2_500), up(true))), (0, none));
+    assert_eq!(
+        accepted_and_skipped(&mut coordinator, at(3_100), report_of_hosts(at(2_500), up(true))),
+        (0, none)
+    );
     assert_eq!(until(&mut coordinator, at(3_100)), None, "the host came back without a report since");
     assert_eq!(
-        reported(&mut coordinator, at(3_200), idle(at(3_000))),
+        accepted_and_skipped(&mut coordinator, at(3_200), idle(at(3_000))),
         (all - 2, Skipped { stale: 2, ..none })
     );
-    assert_eq!(reported(&mut coordinator, at(4_000), idle(at(4_000))), (all, none));
+    assert_eq!(accepted_and_skipped(&mut coordinator, at(4_000), idle(at(4_000))), (all, none));
     assert_eq!(until(&mut coordinator, at(4_000)), Some(at(4_000)));
 }
 
@@ -454,22 +487,22 @@ fn the_latest_window_wins_whatever_the_order_of_arrival() {
     let truth = [(at(1_200), true), (at(1_400), false), (at(1_600), true)];
     let rack = |until, open: bool, drain: bool| {
         let host = |host| match drain {
-            true => HostReport { draining: Some(!open), ..of(host) },
-            false => HostReport { up: Some(open), ..of(host) },
+            true => HostReport { draining: Some(!open), ..host_report(host) },
+            false => HostReport { up: Some(open), ..host_report(host) },
         };
-        said(until, (4..20).map(host).collect())
+        report_of_hosts(until, (4..20).map(host).collect())
     };
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         for (last, drain) in [(2, true), (1, true), (2, false), (1, false)] {
-            let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+            let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
             for (until, open) in order.into_iter().filter(|&place| place <= last).map(|place| truth[place]) {
-                reported(&mut coordinator, at(1_700), rack(until, open, drain));
+                accepted_and_skipped(&mut coordinator, at(1_700), rack(until, open, drain));
             }
             if !drain {
                 let window = (at(1_700), at(2_000));
                 let loads = samples(window, idle(at(2_000)).loads.iter().map(|one| (one.resource, one.load)));
                 let seen = Report { window, loads, ..Report::default() };
-                reported(&mut coordinator, at(2_000), seen);
+                accepted_and_skipped(&mut coordinator, at(2_000), seen);
             }
             let answer = place_now(&mut coordinator, at(2_000), block(None));
             assert_eq!(answer.is_ok(), truth[last].1, "{order:?} {last} {drain}: {answer:?}");
@@ -482,13 +515,13 @@ fn hosts_that_are_down_draining_or_full_get_no_copies() {
     let mut coordinator = small_disks();
     // All racks except the writer's and the last are unusable, each for one of three reasons.
     let hosts = (4..16).map(|host| match host % 3 {
-        0 => HostReport { up: Some(false), ..of(host) },
-        1 => HostReport { draining: Some(true), ..of(host) },
-        _ => HostReport { stored: Some(Bytes(900 << 20)), ..of(host) },
+        0 => HostReport { up: Some(false), ..host_report(host) },
+        1 => HostReport { draining: Some(true), ..host_report(host) },
+        _ => HostReport { stored: Some(Bytes(900 << 20)), ..host_report(host) },
     });
-    assert!(coordinator.report(at(1_500), said(at(1_500), hosts.collect())).is_ok());
+    assert!(coordinator.report(at(1_500), report_of_hosts(at(1_500), hosts.collect())).is_ok());
     for _ in 0..4 {
-        let (record, _) = placed(place_now(&mut coordinator, at(1_600), block(None)));
+        let (record, _) = decision_of(place_now(&mut coordinator, at(1_600), block(None)));
         assert!(
             record.details.hosts[1..].iter().all(|host| host.starts_with("r4")),
             "{:?}",
@@ -516,10 +549,11 @@ fn small_disks() -> Coordinator<Numbers> {
 fn placements_after_a_storage_report_add_to_it() {
     // Four blocks fill the writer's own host, which takes the first copy while it has room.
     let first = |coordinator: &mut Coordinator<Numbers>, now| {
-        placed(place_now(coordinator, now, block(None))).0.details.hosts[0] == "r0h0"
+        decision_of(place_now(coordinator, now, block(None))).0.details.hosts[0] == "r0h0"
     };
-    let stores =
-        |until, stored: u64| said(until, vec![HostReport { stored: Some(Bytes(stored << 20)), ..of(0) }]);
+    let stores = |until, stored: u64| {
+        report_of_hosts(until, vec![HostReport { stored: Some(Bytes(stored << 20)), ..host_report(0) }])
+    };
     let mut coordinator = small_disks();
     assert!(first(&mut coordinator, at(1_200)) && first(&mut coordinator, at(1_400)));
     // The count includes the first block, but not the second.
@@ -527,21 +561,21 @@ fn placements_after_a_storage_report_add_to_it() {
     assert!(first(&mut coordinator, at(1_500)) && first(&mut coordinator, at(1_600)));
     assert!(!first(&mut coordinator, at(1_700)), "four blocks fill it");
     // An older count is ignored. A newer one below the placed total frees capacity.
-    let older = reported(&mut coordinator, at(1_700), stores(at(1_250), 0));
+    let older = accepted_and_skipped(&mut coordinator, at(1_700), stores(at(1_250), 0));
     assert_eq!(older, (0, Skipped { stale: 1, ..Skipped::default() }));
     assert!(!first(&mut coordinator, at(1_700)));
-    reported(&mut coordinator, at(1_800), stores(at(1_750), 768));
+    accepted_and_skipped(&mut coordinator, at(1_800), stores(at(1_750), 768));
     assert!(first(&mut coordinator, at(1_800)) && !first(&mut coordinator, at(1_800)));
     // All blocks placed after the count still use capacity.
-    reported(&mut coordinator, at(1_900), stores(at(1_760), 0));
+    accepted_and_skipped(&mut coordinator, at(1_900), stores(at(1_760), 0));
     assert!((0..3).all(|_| first(&mut coordinator, at(1_900))) && !first(&mut coordinator, at(1_900)));
 }
 
 #[test]
 fn time_never_goes_backward() {
-    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
-    placed(place_now(&mut coordinator, at(1_500), block(None)));
-    let (record, _) = placed(place_now(&mut coordinator, at(100), block(None)));
+    let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
+    decision_of(place_now(&mut coordinator, at(1_500), block(None)));
+    let (record, _) = decision_of(place_now(&mut coordinator, at(100), block(None)));
     assert_eq!(record.at, at(1_500));
 }
 

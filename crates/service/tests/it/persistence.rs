@@ -3,7 +3,7 @@
 use leeward_testing::postgres;
 use std::sync::Arc;
 
-use crate::support::{Numbers, cluster, labels, place, place_replies, placed, policies, samples};
+use crate::support::{Numbers, cluster, decision_of, labels, place, place_replies, policies, samples};
 use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cluster, Load, Nanos, ResourceId};
@@ -67,7 +67,7 @@ enum Step {
 
 /// Reply to an operation.
 #[derive(Clone, PartialEq, Debug)]
-enum Told {
+enum StepReply {
     Reported(ReportSummary),
     Placed(Arc<DecisionRecord>, bool),
     Decision(Arc<DecisionRecord>),
@@ -138,14 +138,14 @@ fn report(of: &Cluster, act: Act, now: Nanos) -> Report {
 }
 
 /// Carries out the jobs of the coordinator.
-fn look_into(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
+fn run_jobs(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
     loop {
         let Some(job) = coordinator.jobs().next() else { return };
         coordinator.finish_job(now, job.find());
     }
 }
 
-fn kept(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<DecisionRecord> {
+fn in_memory_record(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<DecisionRecord> {
     match coordinator.decision(now, DecisionId(id)) {
         Ok(DecisionLookup::InMemory(record)) => {
             Some(DecisionRecord { entries: Vec::new(), ..(*record).clone() })
@@ -156,7 +156,7 @@ fn kept(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<D
 }
 
 /// Makes this store the leader. A shared store gets a follower beside it.
-fn leads(mut store: Box<dyn Store>) -> Box<dyn Store> {
+fn as_leader(mut store: Box<dyn Store>) -> Box<dyn Store> {
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     store
 }
@@ -168,7 +168,7 @@ fn counts(coordinator: &mut Coordinator<Numbers>) -> Vec<(u32, u32)> {
 
 /// Applies acts to a coordinator whose changes go to the stores. `each` sees the stored changes. Returns the
 /// last decision number.
-fn carried_out(
+fn apply_acts(
     of: &Cluster,
     coordinator: &mut Coordinator<Numbers>,
     acts: &[Act],
@@ -187,7 +187,7 @@ fn carried_out(
             Some(Step::Release(id)) => drop(coordinator.release(now, DecisionId(id))),
             Some(Step::Get(_)) | None => coordinator.wake(now),
         }
-        look_into(coordinator, now);
+        run_jobs(coordinator, now);
         drop(place_replies(coordinator));
         next += 1;
         let changes: Vec<Change> = coordinator.changes().collect();
@@ -199,11 +199,11 @@ fn carried_out(
 /// Asserts that a coordinator resumed from the store knows every stored decision unchanged. For each open decision, it
 /// holds the same number of hosts and tasks. The resumed coordinator keeps the same promises, and decides one more
 /// workload as the original would. Known keys get the same answer, and numbers continue.
-fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
+fn check_resume(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let limits = Limits { decisions: 8, ..Limits::default() };
     let mut before = coordinator(&of, limits);
-    let (now, next) = carried_out(&of, &mut before, acts, |_, changes| {
+    let (now, next) = apply_acts(&of, &mut before, acts, |_, changes| {
         store.apply(changes).expect("enough room");
     });
     let mut after = coordinator(&of, limits);
@@ -211,15 +211,20 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     after.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
     for id in 0..next {
-        prop_assert_eq!(kept(&mut after, now, id), kept(&mut before, now, id), "decision {}", id);
+        prop_assert_eq!(
+            in_memory_record(&mut after, now, id),
+            in_memory_record(&mut before, now, id),
+            "decision {}",
+            id
+        );
     }
     let number = |coordinator: &mut Coordinator<Numbers>| {
         let tasks = placement(&of, Act::Tasks { count: 1, lasts: None }, now);
         let later = now.plus(SECOND);
         coordinator.report(later, report(&of, Act::Report(1), later)).expect("a valid report");
-        placed(place(coordinator, later, tasks, 0).pop().expect("a reply").1).0.id
+        decision_of(place(coordinator, later, tasks, 0).pop().expect("a reply").1).0.id
     };
-    let last = (0..next).rev().find(|&id| kept(&mut before, now, id).is_some());
+    let last = (0..next).rev().find(|&id| in_memory_record(&mut before, now, id).is_some());
     prop_assert_eq!(counts(&mut after), counts(&mut before));
     let reserved = |coordinator: &mut Coordinator<Numbers>| -> Vec<Load> {
         coordinator.snapshot().links.iter().map(|link| link.reserved).collect()
@@ -228,9 +233,9 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let one_more = |coordinator: &mut Coordinator<Numbers>| {
         let act = Act::Workload { name: 9, millis: 30, placed: false, lasts: None };
         coordinator.place(now, placement(&of, act, now), 0);
-        look_into(coordinator, now);
+        run_jobs(coordinator, now);
         let reply = place_replies(coordinator).pop().expect("a reply").1;
-        reply.map(|lookup| placed(Ok(lookup)).0.details.promise.clone())
+        reply.map(|lookup| decision_of(Ok(lookup)).0.details.promise.clone())
     };
     let mut resumed = coordinator(&of, limits);
     let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
@@ -244,53 +249,58 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
 proptest! {
     #[test]
     fn a_coordinator_resumes_from_a_file(acts in proptest::collection::vec(act(), 1..40)) {
-        goes_on(&acts, leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
+        check_resume(&acts, as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
     }
 }
 
 /// Answers of a coordinator. `find` completes answers about evicted decisions. Fields that differ between coordinators,
 /// the epoch and the ledger entries, are blanked.
-fn answered(
+fn reply_to_step(
     coordinator: &mut Coordinator<Numbers>,
     now: Nanos,
     step: Step,
     find: impl FnOnce(&mut Coordinator<Numbers>, DecisionId) -> Option<DecisionRecord>,
-) -> Told {
+) -> StepReply {
     let bare = |record: Arc<DecisionRecord>| {
         let details = DecisionDetails { epoch: Epoch::default(), ..record.details.clone() };
         Arc::new(DecisionRecord { entries: Vec::new(), details, ..(*record).clone() })
     };
-    let stored = |coordinator: &mut _, id, found: fn(Arc<DecisionRecord>) -> Told, missing: Told| {
-        find(coordinator, id).map_or(missing, |record| found(bare(Arc::new(record))))
-    };
+    let stored =
+        |coordinator: &mut _, id, found: fn(Arc<DecisionRecord>) -> StepReply, missing: StepReply| {
+            find(coordinator, id).map_or(missing, |record| found(bare(Arc::new(record))))
+        };
     match step {
         Step::Report(report) => {
             let summary = coordinator.report(now, report).expect("a valid report");
-            Told::Reported(ReportSummary { epoch: Epoch::default(), ..summary })
+            StepReply::Reported(ReportSummary { epoch: Epoch::default(), ..summary })
         }
         Step::Place(placement) => {
             coordinator.place(now, placement, 0);
-            look_into(coordinator, now);
+            run_jobs(coordinator, now);
             match place_replies(coordinator).pop().expect("each is answered at once").1 {
                 Ok(DecisionLookup::InMemory(Placed { record, repeated })) => {
-                    Told::Placed(bare(record), repeated)
+                    StepReply::Placed(bare(record), repeated)
                 }
                 Ok(DecisionLookup::Evicted(id)) => {
-                    let missing = Told::NotPlaced(PlaceError::Forgotten(id));
-                    stored(coordinator, id, |record| Told::Placed(record, true), missing)
+                    let missing = StepReply::NotPlaced(PlaceError::Forgotten(id));
+                    stored(coordinator, id, |record| StepReply::Placed(record, true), missing)
                 }
-                Err(error) => Told::NotPlaced(error),
+                Err(error) => StepReply::NotPlaced(error),
             }
         }
         Step::Release(id) => match coordinator.release(now, DecisionId(id)) {
-            Ok(DecisionLookup::InMemory(record)) => Told::Decision(bare(record)),
-            Ok(DecisionLookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
-            Err(_) => Told::NoDecision,
+            Ok(DecisionLookup::InMemory(record)) => StepReply::Decision(bare(record)),
+            Ok(DecisionLookup::Evicted(id)) => {
+                stored(coordinator, id, StepReply::Decision, StepReply::NoDecision)
+            }
+            Err(_) => StepReply::NoDecision,
         },
         Step::Get(id) => match coordinator.decision(now, DecisionId(id)) {
-            Ok(DecisionLookup::InMemory(record)) => Told::Decision(bare(record)),
-            Ok(DecisionLookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
-            Err(_) => Told::NoDecision,
+            Ok(DecisionLookup::InMemory(record)) => StepReply::Decision(bare(record)),
+            Ok(DecisionLookup::Evicted(id)) => {
+                stored(coordinator, id, StepReply::Decision, StepReply::NoDecision)
+            }
+            Err(_) => StepReply::NoDecision,
         },
     }
 }
@@ -314,12 +324,12 @@ fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
             _ => 1_000_000,
         }));
         let Some(message) = message(&of, act, now, next) else { continue };
-        let told = answered(&mut few, now, message.clone(), &mut find);
-        prop_assert_eq!(told, answered(&mut all, now, message, |_, _| None), "{:?}", act);
+        let told = reply_to_step(&mut few, now, message.clone(), &mut find);
+        prop_assert_eq!(told, reply_to_step(&mut all, now, message, |_, _| None), "{:?}", act);
     }
     for id in 0..=acts.len() as u64 {
-        let told = answered(&mut few, now, Step::Get(id), &mut find);
-        prop_assert_eq!(told, answered(&mut all, now, Step::Get(id), |_, _| None));
+        let told = reply_to_step(&mut few, now, Step::Get(id), &mut find);
+        prop_assert_eq!(told, reply_to_step(&mut all, now, Step::Get(id), |_, _| None));
     }
     Ok(())
 }
@@ -329,7 +339,7 @@ proptest! {
     fn few_decisions_in_memory_give_the_same_answers_with_a_file(
         acts in proptest::collection::vec(act(), 1..40),
     ) {
-        answers_of_all(&acts, leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
+        answers_of_all(&acts, as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
     }
 }
 
@@ -364,14 +374,14 @@ impl Shared {
 #[test]
 fn a_coordinator_resumes_from_postgres() {
     in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
-        goes_on(&acts, leads(shared.store()))
+        check_resume(&acts, as_leader(shared.store()))
     });
 }
 
 #[test]
 fn few_decisions_in_memory_give_the_same_answers_with_postgres() {
     in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
-        answers_of_all(&acts, leads(shared.store()))
+        answers_of_all(&acts, as_leader(shared.store()))
     });
 }
 
@@ -382,8 +392,8 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
         let of = cluster(CLUSTER);
         let limits = Limits { decisions: 8, ..Limits::default() };
         let (mut leading, mut following) = (coordinator(&of, limits), coordinator(&of, limits));
-        let mut file = leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens")));
-        let (mut store, mut beside) = (leads(shared.store()), shared.store());
+        let mut file = as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens")));
+        let (mut store, mut beside) = (as_leader(shared.store()), shared.store());
         following
             .resume(beside.load(limits.decisions, limits.keys).expect("the store is readable"))
             .expect("the state fits the cluster");
@@ -398,7 +408,7 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
         };
         let (acts, looks): (Vec<Act>, Vec<bool>) = acts.into_iter().unzip();
         let (mut looks, mut together) = (looks.into_iter(), Vec::new());
-        let (now, next) = carried_out(&of, &mut leading, &acts, |now, changes| {
+        let (now, next) = apply_acts(&of, &mut leading, &acts, |now, changes| {
             file.apply(changes).expect("enough room");
             together.extend_from_slice(changes);
             if looks.next() == Some(true) {
@@ -413,7 +423,12 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
             file.load(8, 100).expect("the store is readable")
         );
         for id in 0..next {
-            prop_assert_eq!(kept(&mut following, now, id), kept(&mut leading, now, id), "decision {}", id);
+            prop_assert_eq!(
+                in_memory_record(&mut following, now, id),
+                in_memory_record(&mut leading, now, id),
+                "decision {}",
+                id
+            );
         }
         prop_assert_eq!(counts(&mut following), counts(&mut leading));
         Ok(())
@@ -421,7 +436,7 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
 }
 
 /// Tasks that make the uplinks of their racks hot, until moves are advised. All changes are stored.
-fn hot(
+fn wait_for_advised_moves(
     of: &Cluster,
     coordinator: &mut Coordinator<Numbers>,
     store: &mut dyn Store,
@@ -457,7 +472,7 @@ fn hot(
 }
 
 fn host_of(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> String {
-    kept(coordinator, now, id).map(|record| record.details.hosts[0].clone()).unwrap_or_default()
+    in_memory_record(coordinator, now, id).map(|record| record.details.hosts[0].clone()).unwrap_or_default()
 }
 
 fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migration> {
@@ -466,7 +481,7 @@ fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migrati
 
 #[test]
 fn advised_moves_are_stored_answered_and_withdrawn() {
-    moves(leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
+    moves(as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
 }
 
 #[test]
@@ -474,7 +489,7 @@ fn advised_moves_are_stored_in_postgres_and_reach_followers() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let shared = Shared(Database::read(&server.url(&database), None).expect("a right URL"));
-    moves(leads(shared.store()), Some(shared.store()));
+    moves(as_leader(shared.store()), Some(shared.store()));
 }
 
 /// Moves at a coordinator, and at one resumed from its store. Also at a follower, if the store can be shared.
@@ -488,7 +503,7 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
             .expect("the state fits the cluster");
         beside
     });
-    let (now, advised) = hot(&of, &mut before, &mut *store);
+    let (now, advised) = wait_for_advised_moves(&of, &mut before, &mut *store);
     if let Some(mut beside) = beside {
         let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = beside.renew_lease("there")
         else {
@@ -545,7 +560,7 @@ const ROWS: [&str; 4] = [
 
 /// Asserts that a store with a limit of 100 decisions deletes old rows in steps. `ask` runs a query that returns a
 /// number.
-fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
+fn check_cleanup(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
     let job = |name: String| Change::Job(name, Default::default());
     let count = |what: &str| ask(&format!("SELECT count(*) FROM {what}"));
     store.apply(&[job("first".to_owned())]).expect("enough room");
@@ -564,10 +579,10 @@ fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
 fn a_file_deletes_old_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
-    let store = leads(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
+    let store = as_leader(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
     let beside = rusqlite::Connection::open(&path).expect("the file exists");
     ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("enough room"));
-    forgets(store, |question| beside.query_row(question, [], |row| row.get(0)).expect("a number"));
+    check_cleanup(store, |question| beside.query_row(question, [], |row| row.get(0)).expect("a number"));
 }
 
 #[test]
@@ -575,10 +590,11 @@ fn postgres_deletes_old_rows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let url = Database::read(&server.url(&database), None).expect("a right URL");
-    let store =
-        leads(Box::new(Postgres::open(url, Durability::Process, 100).expect("the database is available")));
+    let store = as_leader(Box::new(
+        Postgres::open(url, Durability::Process, 100).expect("the database is available"),
+    ));
     ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("enough room")));
-    forgets(store, |question| {
+    check_cleanup(store, |question| {
         server.ask(&database, question).expect("the server answers").parse().expect("a number")
     });
 }
@@ -587,7 +603,8 @@ fn postgres_deletes_old_rows() {
 fn the_most_recent_of_many_clients_are_loaded() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
-    let mut store = leads(Box::new(Sqlite::open(&path, Durability::Process, 1_000_000).expect("a new file")));
+    let mut store =
+        as_leader(Box::new(Sqlite::open(&path, Durability::Process, 1_000_000).expect("a new file")));
     let (of, now) = (cluster(CLUSTER), Nanos(10 * SECOND.0));
     let mut before = coordinator(&of, Limits::default());
     let block = |client: &str, sequence| {
@@ -608,13 +625,13 @@ fn the_most_recent_of_many_clients_are_loaded() {
     let mut after = coordinator(&of, Limits { decisions: 10, clients: 100, ..Limits::default() });
     after.resume(state).expect("the state fits the cluster");
     for number in 24_991..=25_000_u64 {
-        let again = answered(
+        let again = reply_to_step(
             &mut after,
             now,
             Step::Place(block(&format!("client {}", 100_000 + number), 7)),
             |_, _| None,
         );
-        let Told::Placed(record, true) = again else { panic!("{number}: {again:?}") };
+        let StepReply::Placed(record, true) = again else { panic!("{number}: {again:?}") };
         assert_eq!(record.id, DecisionId(number));
     }
 }

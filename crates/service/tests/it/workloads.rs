@@ -52,7 +52,7 @@ fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
     form
 }
 
-fn ask(form: &Value, key: Option<&str>) -> Placement {
+fn placement(form: &Value, key: Option<&str>) -> Placement {
     let spec = WorkloadSpec { workload: form.as_object().expect("an object").clone() };
     let spec = if form.get("server").is_some() {
         PlacementSpec::Workload(spec)
@@ -64,18 +64,22 @@ fn ask(form: &Value, key: Option<&str>) -> Placement {
 }
 
 /// Sends a placement and runs the resulting jobs.
-fn tell<A: U32>(coordinator: &mut Coordinator<A>, placement: Placement, to: u32) -> PlaceReplies {
+fn place_and_run_jobs<A: U32>(
+    coordinator: &mut Coordinator<A>,
+    placement: Placement,
+    to: u32,
+) -> PlaceReplies {
     coordinator.place(SECOND, placement, to);
-    look_into(coordinator)
+    run_jobs_and_take_replies(coordinator)
 }
 
 /// Carries out the jobs of the coordinator. Returns the late replies to placements.
-fn look_into<A: U32>(coordinator: &mut Coordinator<A>) -> PlaceReplies {
-    carry_out(coordinator);
+fn run_jobs_and_take_replies<A: U32>(coordinator: &mut Coordinator<A>) -> PlaceReplies {
+    run_jobs(coordinator);
     place_replies(coordinator)
 }
 
-fn carry_out<A: U32>(coordinator: &mut Coordinator<A>) {
+fn run_jobs<A: U32>(coordinator: &mut Coordinator<A>) {
     loop {
         let found: Vec<JobResult> = coordinator.jobs().map(Job::find).collect();
         if found.is_empty() {
@@ -85,11 +89,11 @@ fn carry_out<A: U32>(coordinator: &mut Coordinator<A>) {
     }
 }
 
-fn placed(mut out: PlaceReplies) -> Arc<DecisionRecord> {
-    support::placed(out.pop().expect("a reply").1).0
+fn placed_record(mut out: PlaceReplies) -> Arc<DecisionRecord> {
+    support::decision_of(out.pop().expect("a reply").1).0
 }
 
-fn refused(mut out: PlaceReplies) -> PlaceError {
+fn place_error(mut out: PlaceReplies) -> PlaceError {
     match out.pop() {
         Some((_, Err(error))) => error,
         other => panic!("not refused: {other:?}"),
@@ -97,7 +101,7 @@ fn refused(mut out: PlaceReplies) -> PlaceError {
 }
 
 /// Reserved rate of a link.
-fn reserved(coordinator: &mut Coordinator<Numbers>, link: &str) -> i64 {
+fn reserved_rate(coordinator: &mut Coordinator<Numbers>, link: &str) -> i64 {
     let link = coordinator.fabric().resource(link).expect("a link");
     coordinator.snapshot().link(link).expect("a link").reserved.0
 }
@@ -105,17 +109,21 @@ fn reserved(coordinator: &mut Coordinator<Numbers>, link: &str) -> i64 {
 #[test]
 fn a_promise_holds_its_rates_until_it_is_released() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
-    let record = placed(tell(&mut coordinator, ask(&form("a", Some("r1h1"), 50, 10), None), 0));
+    let record = placed_record(place_and_run_jobs(
+        &mut coordinator,
+        placement(&form("a", Some("r1h1"), 50, 10), None),
+        0,
+    ));
     assert_eq!(record.details.hosts, ["r1h1"]);
     let promise = record.details.promise.clone().expect("a promise");
     assert!(promise.bound_s.expect("a bound") <= 0.05, "{promise:?}");
     // 4 MB/s and the margin of 10 %.
     for link in ["r0h0:egress", "r0:uplink", "r1:downlink", "r1h1:ingress", "r1h1:egress", "r0h0:ingress"] {
-        assert_eq!(reserved(&mut coordinator, link), 35_200_000, "{link}");
+        assert_eq!(reserved_rate(&mut coordinator, link), 35_200_000, "{link}");
     }
-    assert_eq!(reserved(&mut coordinator, "r0h1:egress"), 0);
+    assert_eq!(reserved_rate(&mut coordinator, "r0h1:egress"), 0);
     assert!(coordinator.release(SECOND, record.id).is_ok());
-    assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 0);
+    assert_eq!(reserved_rate(&mut coordinator, "r0h0:egress"), 0);
     let found = coordinator.workload(SECOND, "a").expect("a workload");
     assert!(found.record.released.is_some(), "the released record is still in memory");
     assert_eq!(coordinator.workload(SECOND, "b"), Err(NoWorkload("b".to_owned())));
@@ -124,16 +132,24 @@ fn a_promise_holds_its_rates_until_it_is_released() {
 #[test]
 fn a_shorter_slo_gets_the_first_priority_and_others_are_notified() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
-    let slow = placed(tell(&mut coordinator, ask(&form("slow", Some("r1h1"), 200, 10), None), 0));
+    let slow = placed_record(place_and_run_jobs(
+        &mut coordinator,
+        placement(&form("slow", Some("r1h1"), 200, 10), None),
+        0,
+    ));
     assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
     assert_eq!(coordinator.changes().count(), 1);
-    let fast = placed(tell(&mut coordinator, ask(&form("fast", Some("r1h1"), 40, 10), None), 0));
+    let fast = placed_record(place_and_run_jobs(
+        &mut coordinator,
+        placement(&form("fast", Some("r1h1"), 40, 10), None),
+        0,
+    ));
     assert_eq!(fast.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
     let changes: Vec<Change> = coordinator.changes().collect();
     let [Change::Moved(slow, held), Change::Decided(..)] = changes.as_slice() else { panic!("{changes:?}") };
     assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(1));
     assert_eq!(held.len(), 3, "an entry a stage");
-    assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 2 * 35_200_000);
+    assert_eq!(reserved_rate(&mut coordinator, "r0h0:egress"), 2 * 35_200_000);
 }
 
 #[test]
@@ -141,11 +157,13 @@ fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let (a, b) = (form("a", Some("r1h1"), 100, 5), form("b", Some("r1h1"), 100, 5));
     // All requests arrive before the first result.
-    for (to, placement) in [(1, ask(&a, Some("k"))), (2, ask(&a, Some("k"))), (3, ask(&a, None))] {
+    for (to, placement) in
+        [(1, placement(&a, Some("k"))), (2, placement(&a, Some("k"))), (3, placement(&a, None))]
+    {
         coordinator.place(SECOND, placement, to);
     }
     assert_eq!(place_replies(&mut coordinator), [], "the analysis takes longer than a turn");
-    let out = look_into(&mut coordinator);
+    let out = run_jobs_and_take_replies(&mut coordinator);
     let replies: Vec<(u32, bool)> = out
         .iter()
         .filter_map(|(asker, reply)| match reply {
@@ -154,26 +172,30 @@ fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
         })
         .collect();
     assert_eq!(replies, [(1, false), (2, true)]);
-    assert_eq!(refused(out), PlaceError::NameTaken("a".to_owned(), DecisionId(0)));
-    let again = placed(tell(&mut coordinator, ask(&b, Some("k")), 0));
+    assert_eq!(place_error(out), PlaceError::NameTaken("a".to_owned(), DecisionId(0)));
+    let again = placed_record(place_and_run_jobs(&mut coordinator, placement(&b, Some("k")), 0));
     assert_eq!(again.id, DecisionId(0), "a repeat returns the first decision");
     coordinator.release(SECOND, DecisionId(0)).expect("a decision");
-    assert_eq!(placed(tell(&mut coordinator, ask(&a, None), 0)).released, None);
+    assert_eq!(placed_record(place_and_run_jobs(&mut coordinator, placement(&a, None), 0)).released, None);
 }
 
 #[test]
 fn a_release_during_an_analysis_is_a_conflict_and_restarts_it() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
-    let first = placed(tell(&mut coordinator, ask(&form("first", Some("r1h1"), 200, 10), None), 0));
-    coordinator.place(SECOND, ask(&form("second", Some("r1h1"), 40, 10), None), 1);
+    let first = placed_record(place_and_run_jobs(
+        &mut coordinator,
+        placement(&form("first", Some("r1h1"), 200, 10), None),
+        0,
+    ));
+    coordinator.place(SECOND, placement(&form("second", Some("r1h1"), 40, 10), None), 1);
     let job = coordinator.jobs().next().expect("an analysis starts");
     coordinator.release(SECOND, first.id).expect("a decision");
     coordinator.finish_job(SECOND, job.find());
     assert_eq!(place_replies(&mut coordinator), [], "the basis of the analysis has changed");
     let job = coordinator.jobs().next().expect("the analysis restarts");
     coordinator.finish_job(SECOND, job.find());
-    assert_eq!(placed(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
-    assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
+    assert_eq!(placed_record(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
+    assert_eq!(reserved_rate(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
 }
 
 #[test]
@@ -182,10 +204,10 @@ fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
     let mut number = 0;
     let refused = loop {
         let name = format!("w{number}");
-        let out = tell(&mut coordinator, ask(&form(&name, Some("r1h1"), 30, 5), None), 0);
+        let out = place_and_run_jobs(&mut coordinator, placement(&form(&name, Some("r1h1"), 30, 5), None), 0);
         let ended = matches!(out.last(), Some((_, Err(_))));
         if ended {
-            break refused(out);
+            break place_error(out);
         }
         number += 1;
         assert!(number < 30, "there is room for ever");
@@ -194,16 +216,17 @@ fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
     assert!(number > 2 && why.contains("SLO"), "{number}: {why}");
     coordinator.changes().for_each(drop);
     let before = coordinator.snapshot().links;
-    tell(&mut coordinator, ask(&form("one-more", Some("r1h1"), 30, 5), None), 0);
+    place_and_run_jobs(&mut coordinator, placement(&form("one-more", Some("r1h1"), 30, 5), None), 0);
     assert_eq!(coordinator.changes().count(), 0);
     assert_eq!(coordinator.snapshot().links, before);
     // Another host has room, and packing finds it.
-    let packed = placed(tell(&mut coordinator, ask(&form("packed", None, 30, 5), None), 0));
+    let packed =
+        placed_record(place_and_run_jobs(&mut coordinator, placement(&form("packed", None, 30, 5), None), 0));
     assert_ne!(packed.details.hosts, ["r1h1"]);
     let before = coordinator.snapshot().links;
     let what_if = |coordinator: &mut Coordinator<Numbers>, policy: &str| {
         coordinator.what_if(SECOND, packed.id, policy, 0);
-        carry_out(coordinator);
+        run_jobs(coordinator);
         match coordinator.completions().next() {
             Some(Completion::WhatIf(0, answer)) => answer,
             _ => panic!("no reply"),
@@ -231,7 +254,7 @@ fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
 #[test]
 fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
-    coordinator.place(SECOND, ask(&form("a", None, 50, 10), None), 1);
+    coordinator.place(SECOND, placement(&form("a", None, 50, 10), None), 1);
     let result = coordinator.jobs().next().expect("an analysis starts").find();
     // The first candidate is some host of this rack. All hosts of the rack start draining.
     let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
@@ -243,7 +266,7 @@ fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     coordinator.report(SECOND, report).expect("a valid report");
     coordinator.finish_job(SECOND, result);
     assert_eq!(place_replies(&mut coordinator), [], "the analysis restarts");
-    let record = placed(look_into(&mut coordinator));
+    let record = placed_record(run_jobs_and_take_replies(&mut coordinator));
     assert!(record.details.hosts[0].starts_with("r1"), "{:?}", record.details.hosts);
 }
 
@@ -252,9 +275,13 @@ fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let name = |number: u64| format!("w{number}");
     for number in 0..8 {
-        placed(tell(&mut coordinator, ask(&form(&name(number), Some("r1h1"), 400, 2), None), 0));
+        placed_record(place_and_run_jobs(
+            &mut coordinator,
+            placement(&form(&name(number), Some("r1h1"), 400, 2), None),
+            0,
+        ));
     }
-    coordinator.place(SECOND, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 1);
+    coordinator.place(SECOND, placement(&form("last", Some("r1h1"), 400, 2), Some("key")), 1);
     for number in 0..8 {
         assert_eq!(place_replies(&mut coordinator), [], "{number}");
         let result = coordinator.jobs().next().expect("an analysis starts").find();
@@ -265,11 +292,21 @@ fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
     assert!(coordinator.jobs().next().is_none());
     // The request may be repeated, and other requests succeed.
     assert_eq!(
-        placed(tell(&mut coordinator, ask(&form("other", Some("r1h1"), 400, 2), None), 0)).id,
+        placed_record(place_and_run_jobs(
+            &mut coordinator,
+            placement(&form("other", Some("r1h1"), 400, 2), None),
+            0
+        ))
+        .id,
         DecisionId(9)
     );
     assert_eq!(
-        placed(tell(&mut coordinator, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 0)).id,
+        placed_record(place_and_run_jobs(
+            &mut coordinator,
+            placement(&form("last", Some("r1h1"), 400, 2), Some("key")),
+            0
+        ))
+        .id,
         DecisionId(10)
     );
 }
@@ -290,12 +327,12 @@ fn disconnected_callers_get_no_analysis_and_no_promise() {
     let mut coordinator: Coordinator<Later> = coordinator();
     for (asker, name) in [(1, "a"), (2, "b"), (3, "c"), (9, "d")] {
         let key = (name == "c").then_some("key");
-        coordinator.place(SECOND, ask(&form(name, Some("r1h1"), 100, 2), key), asker);
+        coordinator.place(SECOND, placement(&form(name, Some("r1h1"), 100, 2), key), asker);
     }
     let job = coordinator.jobs().next().expect("the first is looked into");
     LEFT.store(4, Ordering::Relaxed);
     coordinator.finish_job(SECOND, job.find());
-    look_into(&mut coordinator);
+    run_jobs_and_take_replies(&mut coordinator);
     let names = |coordinator: &mut Coordinator<Later>| -> Vec<String> {
         let found = coordinator.workloads(SECOND, None, 9);
         found
@@ -306,9 +343,13 @@ fn disconnected_callers_get_no_analysis_and_no_promise() {
     assert_eq!(names(&mut coordinator), ["d"], "all others have left");
     // A client that retries with its key gets a new attempt.
     assert!(
-        placed(tell(&mut coordinator, ask(&form("c", Some("r1h1"), 100, 2), Some("key")), 9))
-            .released
-            .is_none()
+        placed_record(place_and_run_jobs(
+            &mut coordinator,
+            placement(&form("c", Some("r1h1"), 100, 2), Some("key")),
+            9
+        ))
+        .released
+        .is_none()
     );
     assert_eq!(names(&mut coordinator), ["c", "d"]);
 }
@@ -338,7 +379,7 @@ fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
     let hosts: Vec<HostId> = (0..600).map(|at| HostId(at % 6)).collect();
     coordinator.score(SECOND, score(&hosts), 1);
     assert_eq!(coordinator.completions().count(), 0, "the analysis takes longer than a turn");
-    carry_out(&mut coordinator);
+    run_jobs(&mut coordinator);
     let scores = |coordinator: &mut Coordinator<Numbers>| match coordinator.completions().next() {
         Some(Completion::Score(_, Ok(Scores { ratings, epoch, age, .. }))) => (ratings.0, epoch, age),
         _ => panic!("no scores"),
@@ -362,7 +403,7 @@ fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
         _ => None,
     };
     assert_eq!(coordinator.completions().map(away).collect::<Vec<_>>(), [0, 1, 2, 3].map(Some));
-    carry_out(&mut coordinator);
+    run_jobs(&mut coordinator);
     assert_eq!(coordinator.completions().count(), 0);
 }
 
@@ -378,7 +419,11 @@ fn the_latest_measured_latency_of_a_workload_is_shown() {
     };
     let unknown = Skipped { unknown: 1, ..Skipped::default() };
     assert_eq!(skipped(&mut coordinator, report(1, "a", 0.1)), unknown);
-    let record = placed(tell(&mut coordinator, ask(&form("a", Some("r1h1"), 100, 5), None), 0));
+    let record = placed_record(place_and_run_jobs(
+        &mut coordinator,
+        placement(&form("a", Some("r1h1"), 100, 5), None),
+        0,
+    ));
     let seen = |coordinator: &mut Coordinator<Numbers>| coordinator.workloads(SECOND, None, 9)[0].latency_s;
     assert_eq!(seen(&mut coordinator), None);
     for (from, seconds, known) in [(5, 0.02, 0.02), (3, 0.03, 0.02), (6, 0.01, 0.01)] {

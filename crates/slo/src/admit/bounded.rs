@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::join::{best_effort, joined, reach};
-use super::{Admission, Arrival, Outcome, Refused};
+use super::{Admission, AdmissionError, Arrival, Outcome};
 use crate::bound::{BoundSettings, Bounds, Method, Miss, SystemError, Unbounded, Unit, attainable};
 use crate::priorities::{LEVELS, by_slo, merge, priority_meister};
 use crate::{Promise, System};
@@ -183,7 +183,7 @@ impl Admission for Bounded {
             return Ok(Outcome::promised(with, merged));
         };
         let own = miss.promise == last;
-        let refused = Refused::of(miss, &bounds);
+        let refused = AdmissionError::of(miss, &bounds);
         if self.name != "dnc" || !self.settings.search {
             return best_effort(system, &arrival, Some(refused), by);
         }
@@ -201,7 +201,7 @@ impl Admission for Bounded {
                 return Ok(Outcome { searched: true, ..promised });
             }
             Some(_) if own => refused,
-            Some(miss) => Refused::of(miss.clone(), &bounds),
+            Some(miss) => AdmissionError::of(miss.clone(), &bounds),
         };
         best_effort(system, &arrival, Some(refused), by)
     }

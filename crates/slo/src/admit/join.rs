@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
 
-use super::{Arrival, Outcome, Refused};
+use super::{AdmissionError, Arrival, Outcome};
 use crate::bound::{BoundSettings, Bounds, Method, SystemError};
 use crate::{Promise, System};
 
@@ -26,7 +26,7 @@ pub(super) fn joined(system: &System, arrival: &Arrival) -> System {
 pub(super) fn best_effort(
     system: &System,
     arrival: &Arrival,
-    refused: Option<Refused>,
+    refused: Option<AdmissionError>,
     by: Option<(Method, BoundSettings)>,
 ) -> Result<Outcome, SystemError> {
     let mut with = joined(system, arrival);

@@ -43,7 +43,7 @@ pub struct Outcome {
     /// it and the last priority, `u32::MAX`; the other promises are unchanged.
     pub system: System,
     /// Reason of a refusal; `None` if admitted.
-    pub refused: Option<Refused>,
+    pub refused: Option<AdmissionError>,
     /// Promises, by index, that would lose their SLO even with the arrival as best effort, because they may wait for
     /// one request of it. If there are any, the workload should not run there.
     pub disturbed: Vec<usize>,
@@ -67,7 +67,7 @@ impl Outcome {
 
 /// Reason for refusing an SLO to a workload.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum Refused {
+pub enum AdmissionError {
     /// A bound exceeds its SLO: the bound of the arriving workload, or of a workload that it would disturb.
     #[error("{workload}: {}{}", above(*.seconds, *.slo), by_itself(*.alone))]
     Miss {
@@ -108,13 +108,13 @@ pub enum Refused {
     },
 }
 
-impl Refused {
-    fn of(miss: Miss, bounds: &Bounds<'_>) -> Refused {
+impl AdmissionError {
+    fn of(miss: Miss, bounds: &Bounds<'_>) -> AdmissionError {
         match miss.outcome {
             Ok(bound) => {
                 let (workload, alone) = (bounds.name(miss.promise), bounds.alone(miss.promise));
                 let alone = alone.filter(|alone| alone.seconds > miss.slo.latency);
-                Refused::Miss { workload, seconds: bound.seconds, slo: miss.slo.latency, alone }
+                AdmissionError::Miss { workload, seconds: bound.seconds, slo: miss.slo.latency, alone }
             }
             Err(unbounded) => unbounded.into(),
         }

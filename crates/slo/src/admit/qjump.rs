@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::join::{LAST, best_effort, joined};
 use super::silo::{check_burst, no_network, paced};
-use super::{Admission, Arrival, Outcome, Refused};
+use super::{Admission, AdmissionError, Arrival, Outcome};
 use crate::System;
 use crate::bound::{BoundSettings, Bounds, Method, SystemError, attainable};
 
@@ -90,7 +90,7 @@ impl Admission for QJump {
         if arrival.workload.slo.is_none() {
             return best_effort(system, &arrival, None, self.by());
         }
-        let unloaded = attainable(&arrival.workload).err().map(Refused::from);
+        let unloaded = attainable(&arrival.workload).err().map(AdmissionError::from);
         if let Some(refused) = no_network(NAME, &arrival).or(unloaded) {
             return best_effort(system, &arrival, Some(refused), self.by());
         }
@@ -105,7 +105,7 @@ impl Admission for QJump {
                 // Reports the class that was nearest to admission. This is the first class in which another promise
                 // misses its SLO, or otherwise the first in which the arriving workload misses its own.
                 Some(miss) if miss.promise != last || refused.is_none() => {
-                    refused = Some(Refused::of(miss, &bounds));
+                    refused = Some(AdmissionError::of(miss, &bounds));
                 }
                 Some(_) => {}
             }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::join::{best_effort, joined};
-use super::{Admission, Arrival, Outcome, Refused};
+use super::{Admission, AdmissionError, Arrival, Outcome};
 use crate::System;
 use crate::bound::{BoundSettings, Bounds, LEAST_FRAME, Method, SystemError, Unit, attainable};
 
@@ -79,10 +79,10 @@ pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
 }
 
 /// Refusal for the first storage stage of a workload, if it has one.
-pub(super) fn no_network(policy: &'static str, arrival: &Arrival) -> Option<Refused> {
+pub(super) fn no_network(policy: &'static str, arrival: &Arrival) -> Option<AdmissionError> {
     let workload = &arrival.workload;
     let demand = workload.demands.iter().find(|demand| demand.stage == Stage::Storage)?;
-    Some(Refused::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
+    Some(AdmissionError::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
 }
 
 /// Lowest rate of a bucket of `burst` that delays arrivals by at most `seconds`, above 0. Work beyond the bucket leaves
@@ -94,7 +94,7 @@ fn least_rate(arrivals: &ArrivalCurve, burst: f64, seconds: f64) -> f64 {
 
 impl Silo {
     /// Raises rates until all SLOs are kept. Returns the refusal if an SLO cannot be kept.
-    fn raise(&self, system: &mut System) -> Result<Option<Refused>, SystemError> {
+    fn raise(&self, system: &mut System) -> Result<Option<AdmissionError>, SystemError> {
         let burst = self.settings.burst;
         for promise in &mut system.promises {
             promise.priorities.fill(u32::from(promise.workload.slo.is_none()));
@@ -114,7 +114,9 @@ impl Silo {
             let mut raised: Vec<(usize, Vec<f64>)> = Vec::new();
             for miss in &missed {
                 let promise = &system.promises[miss.promise];
-                let Ok(bound) = &miss.outcome else { return Ok(Some(Refused::of(miss.clone(), &bounds))) };
+                let Ok(bound) = &miss.outcome else {
+                    return Ok(Some(AdmissionError::of(miss.clone(), &bounds)));
+                };
                 let mut held = 0.0;
                 for (limits, demand) in promise.limits.iter().zip(&promise.workload.demands) {
                     held += demand.arrivals.shaper_delay(limits.buckets()[0]).unwrap_or(f64::INFINITY);
@@ -126,7 +128,7 @@ impl Silo {
                 let rises = rates.iter().zip(&promise.limits).any(|(rate, limits)| *rate > limits.rate());
                 let possible = left > 0.0 && rates.iter().all(|rate| rate.is_finite());
                 if !(possible && rises && round < MOST_ROUNDS) {
-                    return Ok(Some(Refused::of(miss.clone(), &bounds)));
+                    return Ok(Some(AdmissionError::of(miss.clone(), &bounds)));
                 }
                 raised.push((miss.promise, rates));
             }
@@ -140,7 +142,7 @@ impl Silo {
     }
 
     /// Refusal for a queue whose buffer is smaller than the sum of all bursts.
-    fn overflow(&self, system: &System) -> Option<Refused> {
+    fn overflow(&self, system: &System) -> Option<AdmissionError> {
         let buffer = self.settings.buffer;
         let mut bursts = vec![0.0; system.queues.len()];
         for promise in system.promises.iter().filter(|promise| promise.workload.slo.is_some()) {
@@ -149,7 +151,7 @@ impl Silo {
             }
         }
         let (queue, &bursts) = bursts.iter().enumerate().find(|(_, bursts)| **bursts > buffer)?;
-        Some(Refused::Buffer { queue: system.queues[queue].name.clone(), bursts, buffer })
+        Some(AdmissionError::Buffer { queue: system.queues[queue].name.clone(), bursts, buffer })
     }
 }
 
@@ -172,7 +174,7 @@ impl Admission for Silo {
         if arrival.workload.slo.is_none() {
             return best_effort(system, &arrival, None, self.by());
         }
-        let unloaded = attainable(&arrival.workload).err().map(Refused::from);
+        let unloaded = attainable(&arrival.workload).err().map(AdmissionError::from);
         if let Some(refused) = no_network(NAME, &arrival).or(unloaded) {
             return best_effort(system, &arrival, Some(refused), self.by());
         }

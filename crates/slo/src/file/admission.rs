@@ -5,8 +5,8 @@ use leeward_fabric::input::{InputError, read_yaml};
 use leeward_registry::RegistryError;
 use serde_json::{Map, Value};
 
-use super::{Placed, Workloads};
-use crate::admit::{Admission, Arrival, Outcome, REGISTRY, Refused, paces};
+use super::{PlacedSystem, Workloads};
+use crate::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY, paces};
 use crate::{Promise, System};
 
 /// An admission policy with the settings of a file.
@@ -30,7 +30,7 @@ pub struct Came {
     /// that admits it.
     pub changed: bool,
     /// Reason for which an SLO was refused; `None` if it was not.
-    pub refused: Option<Refused>,
+    pub refused: Option<AdmissionError>,
     /// Workloads that would lose their SLO even with this one as best effort. If there are any, this workload does not
     /// run.
     pub disturbed: Vec<String>,
@@ -105,7 +105,7 @@ impl Workloads {
     /// [`InputError`] for an arrival without a server or a path, or with priorities or limits.
     pub fn admit(
         &self,
-        placed: &Placed,
+        placed: &PlacedSystem,
         arriving: &Workloads,
         cluster: &Cluster,
         by: &Chosen,

@@ -18,9 +18,9 @@ const SHARE: &str = "a share in percent, such as 10%";
 
 impl Share {
     fn parse(text: &str) -> Result<Share, String> {
-        let wrong = || format!("`{}`: expected {SHARE}", excerpt(text));
-        let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim();
-        let percent: f64 = number.parse().map_err(|_| wrong())?;
+        let message = || format!("`{}`: expected {SHARE}", excerpt(text));
+        let number = text.trim().strip_suffix('%').ok_or_else(message)?.trim();
+        let percent: f64 = number.parse().map_err(|_| message())?;
         if !(0.0..=1e9).contains(&percent) {
             return Err(format!("`{}`: expected a share from 0% to 1e9%", excerpt(text)));
         }

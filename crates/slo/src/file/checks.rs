@@ -12,25 +12,25 @@ use super::{Entry, Workloads};
 
 /// Settings for all workloads of a file.
 pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, InputError> {
-    let wrong = |field: &str, message: String| InputError::new(path, message).in_field(field);
+    let invalid = |field: &str, message: String| InputError::new(path, message).in_field(field);
     let NetworkFile { overhead, payload, other } = file.network;
     let network = NetworkWork::with_defaults(overhead, payload, other)
-        .map_err(|error| wrong("network", error.to_string()))?;
+        .map_err(|error| invalid("network", error.to_string()))?;
     if file.buckets == 0 {
-        return Err(wrong("buckets", "0: expected at least 1".into()));
+        return Err(invalid("buckets", "0: expected at least 1".into()));
     }
     if file.levels == Some(0) {
-        return Err(wrong("levels", "0: expected at least 1".into()));
+        return Err(invalid("levels", "0: expected at least 1".into()));
     }
     if let Some(bounds) = file.bounds {
-        bounds.check().map_err(|error| wrong("bounds", error.to_string()))?;
+        bounds.check().map_err(|error| invalid("bounds", error.to_string()))?;
     }
     let fit = file.fit.settings();
     fit.check().map_err(|error| match error {
         FitError::Setting { name, value, expected } => {
-            wrong(&format!("fit.{name}"), format!("{}: expected {expected}", format_number(value)))
+            invalid(&format!("fit.{name}"), format!("{}: expected {expected}", format_number(value)))
         }
-        error => wrong("fit", error.to_string()),
+        error => invalid("fit", error.to_string()),
     })?;
     Ok(Settings { path: path.to_owned(), network, fit, buckets: file.buckets })
 }
@@ -60,7 +60,7 @@ pub(super) fn check_names(
     if file.workloads.is_empty() {
         return Err(InputError::new(path, "an empty list; expected at least one").in_field("workloads"));
     }
-    let wrong = |number: usize, field: &str, message: String| {
+    let invalid = |number: usize, field: &str, message: String| {
         let field = format!("workloads[{number}].{field}");
         Err(InputError::new(path, message).in_field(field).at(&file.workloads[number]))
     };
@@ -71,10 +71,10 @@ pub(super) fn check_names(
         let allowed = |c: char| c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c);
         if name.is_empty() || !name.chars().all(allowed) {
             let message = "a name has letters, digits, `.`, `_` and `-` only";
-            return wrong(number, "name", format!("`{}`: {message}", excerpt(name)));
+            return invalid(number, "name", format!("`{}`: {message}", excerpt(name)));
         }
         if !names.insert(name) {
-            return wrong(number, "name", format!("`{}`: two workloads have this name", excerpt(name)));
+            return invalid(number, "name", format!("`{}`: two workloads have this name", excerpt(name)));
         }
     }
     names.extend(there.map(|entry| entry.workload.name.as_str()));
@@ -82,10 +82,10 @@ pub(super) fn check_names(
         for (at, name) in item.value.depends_on.iter().enumerate() {
             let field = format!("depends_on[{at}]");
             if *name == item.value.name {
-                return wrong(number, &field, format!("`{}`: this is the workload itself", excerpt(name)));
+                return invalid(number, &field, format!("`{}`: this is the workload itself", excerpt(name)));
             }
             if !names.contains(name.as_str()) {
-                return wrong(number, &field, format!("`{}`: no workload has this name", excerpt(name)));
+                return invalid(number, &field, format!("`{}`: no workload has this name", excerpt(name)));
             }
         }
     }
@@ -95,7 +95,7 @@ pub(super) fn check_names(
 /// Checks that either all workloads with an SLO have priorities or none: given priorities and priorities by SLO have
 /// different scales. The last priority is for best effort.
 pub(super) fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), InputError> {
-    let wrong = |entry: &Entry, message: &str| {
+    let invalid = |entry: &Entry, message: &str| {
         let (number, place) = &entry.place;
         Err(InputError::new(path, message).in_field(format!("workloads[{number}].priority")).at(place))
     };
@@ -103,12 +103,12 @@ pub(super) fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), Inpu
     if let Some(entry) = entries.iter().find(last) {
         let message =
             "4294967295: expected a whole number from 0 to 4294967294; after that comes best effort";
-        return wrong(entry, message);
+        return invalid(entry, message);
     }
     if entries.iter().all(|entry| entry.priorities.is_none()) {
         return Ok(());
     }
     let without = entries.iter().find(|entry| entry.workload.slo.is_some() && entry.priorities.is_none());
     let message = "missing; other workloads have one: give one to all that have an SLO, or to none";
-    without.map_or(Ok(()), |entry| wrong(entry, message))
+    without.map_or(Ok(()), |entry| invalid(entry, message))
 }

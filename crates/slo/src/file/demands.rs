@@ -25,12 +25,12 @@ impl Reader<'_> {
             let place = (draft.number, draft.item);
             let known = told.iter().find(|told| told.stage == stage);
             let Some(Told { curve: Some((arrivals, largest)), model, .. }) = known else {
-                return Err(self.wrong(place, "stages", format!("{stage}: there is no curve of it")));
+                return Err(self.invalid(place, "stages", format!("{stage}: there is no curve of it")));
             };
             let nothing = |curve: &ArrivalCurve| curve.burst() == 0.0 && curve.rate() == 0.0;
             if nothing(arrivals) || model.as_ref().is_some_and(|model: &Mmpp| model.mean() == 0.0) {
                 let message = format!("{stage}: no work at all: leave that stage out");
-                return Err(self.wrong(place, "curves", message));
+                return Err(self.invalid(place, "curves", message));
             }
             let unloaded = match (stage, unloaded) {
                 (Stage::Storage, None) => {
@@ -66,7 +66,7 @@ impl Reader<'_> {
                 let percentile = draft.slo.map(|slo| slo.percentile).or(self.highest);
                 let tail = percentile.map(|percentile| trace.tail(device, percentile)).transpose();
                 let tail =
-                    tail.map_err(|error| self.wrong((draft.number, draft.item), "slo.percentile", error))?;
+                    tail.map_err(|error| self.invalid((draft.number, draft.item), "slo.percentile", error))?;
                 match tail.flatten() {
                     Some(seconds) => unloaded = seconds,
                     None if percentile.is_some() => {

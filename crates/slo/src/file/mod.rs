@@ -103,7 +103,7 @@ pub struct Traced {
 
 /// The system of a file.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct PlacedSystem {
     /// Queues and promises, in the order of the workloads.
     pub system: System,
     /// True if the file sets the priorities.
@@ -181,11 +181,11 @@ impl Workloads {
     /// # Errors
     /// [`InputError`] for a workload without a server, without a path, or with an SLO below its unloaded
     /// latency.
-    pub fn system(&self, cluster: &Cluster) -> Result<Placed, InputError> {
+    pub fn system(&self, cluster: &Cluster) -> Result<PlacedSystem, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, Vec::new());
         let mut promises = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
-            attainable(&entry.workload).map_err(|error| self.wrong(entry, "slo.latency", error))?;
+            attainable(&entry.workload).map_err(|error| self.invalid(entry, "slo.latency", error))?;
             promises.push(self.promise(entry, &mut routes)?);
         }
         let mut system = System { queues: routes.into_queues(), promises };
@@ -196,7 +196,7 @@ impl Workloads {
             merged = merge(&mut system, self.levels);
         }
         Bounds::new(&system, self.bounds).map_err(|error| InputError::new(&self.path, error))?;
-        Ok(Placed { system, given, merged })
+        Ok(PlacedSystem { system, given, merged })
     }
 
     /// Workloads as arrivals at a system. Adds missing queues to the system.
@@ -209,17 +209,17 @@ impl Workloads {
         let arrival = |entry: &Entry| {
             let message = "expected none: who admits a workload gives it";
             if entry.priorities.is_some() {
-                return Err(self.wrong(entry, "priority", message));
+                return Err(self.invalid(entry, "priority", message));
             }
             if entry.limits.iter().any(Option::is_some) {
-                return Err(self.wrong(entry, "limits", message));
+                return Err(self.invalid(entry, "limits", message));
             }
             let promise = self.promise(entry, &mut routes)?;
             let before = system.promises.iter().find(|before| before.workload.name == entry.workload.name);
             if before.is_some_and(|before| !same_place(before, &promise)) {
                 let message =
                     "it is there with another client, server or stages: one that changed stays where it is";
-                return Err(self.wrong(entry, "server", message));
+                return Err(self.invalid(entry, "server", message));
             }
             Ok(Arrival { workload: promise.workload, route: promise.route })
         };
@@ -260,18 +260,18 @@ impl Workloads {
     }
 
     fn route(&self, entry: &Entry, routes: &mut Routes<'_>) -> Result<Vec<Vec<usize>>, InputError> {
-        let missing = || self.wrong(entry, "server", "missing; expected the host that has the volume");
+        let missing = || self.invalid(entry, "server", "missing; expected the host that has the volume");
         let server = entry.server.ok_or_else(missing)?;
         let stages = entry.workload.demands.iter().map(|demand| demand.stage);
         let route = |stage| {
             let found = routes.route(stage, entry.client, server);
-            found.map_err(|message| self.wrong(entry, "server", message))
+            found.map_err(|message| self.invalid(entry, "server", message))
         };
         stages.map(route).collect()
     }
 
     /// Error in a field of a workload, with its position in the file.
-    pub fn wrong(&self, entry: &Entry, field: &str, message: impl std::fmt::Display) -> InputError {
+    pub fn invalid(&self, entry: &Entry, field: &str, message: impl std::fmt::Display) -> InputError {
         let (number, place) = &entry.place;
         InputError::new(&self.path, message).in_field(format!("workloads[{number}].{field}")).at(place)
     }

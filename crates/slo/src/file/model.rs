@@ -226,12 +226,12 @@ pub(super) fn read_models(path: &str) -> Result<Vec<Told>, InputError> {
 pub(super) fn models(path: &str, records: &[ModelRecord]) -> Result<Vec<Told>, InputError> {
     let mut told = Vec::new();
     for (at, record) in records.iter().enumerate() {
-        let wrong =
+        let invalid =
             |field: &str, message: String| InputError::new(path, message).in_field(format!("[{at}].{field}"));
-        let stage = stage(&record.stage).map_err(|message| wrong("stage", message))?;
-        let model = record.model().map_err(|error| wrong("states", error.to_string()))?;
+        let stage = stage(&record.stage).map_err(|message| invalid("stage", message))?;
+        let model = record.model().map_err(|error| invalid("states", error.to_string()))?;
         let curve = match &record.buckets {
-            Some(buckets) => Some(curve(buckets, record.largest).map_err(|error| wrong("buckets", error))?),
+            Some(buckets) => Some(curve(buckets, record.largest).map_err(|error| invalid("buckets", error))?),
             None => None,
         };
         told.push(Told { stage, curve, model: Some(model) });
@@ -264,11 +264,11 @@ pub(super) fn read_curves(path: &str) -> Result<ToldCurves, InputError> {
     let file: File = read_yaml(path, &read_text(path)?)?;
     let mut told = Vec::new();
     for (at, of) in file.curves.iter().enumerate() {
-        let wrong = |field: &str, message: String| {
+        let invalid = |field: &str, message: String| {
             InputError::new(path, message).in_field(format!("curves[{at}].{field}"))
         };
-        let stage = stage(&of.stage).map_err(|message| wrong("stage", message))?;
-        let curve = curve(&of.buckets, of.largest).map_err(|error| wrong("buckets", error))?;
+        let stage = stage(&of.stage).map_err(|message| invalid("stage", message))?;
+        let curve = curve(&of.buckets, of.largest).map_err(|error| invalid("buckets", error))?;
         told.push(Told { stage, curve: Some(curve), model: None });
     }
     let unloaded = file.trace.unloaded_s.zip(file.percentile);
@@ -282,7 +282,7 @@ pub(super) fn read_curves(path: &str) -> Result<ToldCurves, InputError> {
 fn once(path: &str, told: Vec<Told>) -> Result<Vec<Told>, InputError> {
     for (at, of) in told.iter().enumerate() {
         if told[..at].iter().any(|before| before.stage == of.stage) {
-            return Err(InputError::new(path, format!("{} is there twice", of.stage)));
+            return Err(InputError::new(path, format!("{} is given twice", of.stage)));
         }
     }
     Ok(told)

@@ -128,7 +128,7 @@ pub(super) fn read(
 }
 
 impl Reader<'_> {
-    pub fn wrong(
+    pub fn invalid(
         &self,
         draft: (usize, &Spanned<WorkloadFile>),
         field: &str,
@@ -141,7 +141,7 @@ impl Reader<'_> {
     /// Error of a file that a workload names, with the position of that name; an error of the workload file
     /// keeps its own position.
     fn inside(&self, draft: (usize, &Spanned<WorkloadFile>), field: &str, error: InputError) -> InputError {
-        if error.file == self.path { error } else { self.wrong(draft, field, error) }
+        if error.file == self.path { error } else { self.invalid(draft, field, error) }
     }
 
     /// Checks that every name in `devices` is a server.
@@ -165,15 +165,15 @@ impl Reader<'_> {
         let slo = of.slo.map(|slo| self.slo((number, item), slo)).transpose()?;
         let unknown = || format!("`{}`: the cluster has no such host", excerpt(&of.client));
         let client = fabric.host(&of.client);
-        let client = client.ok_or_else(|| self.wrong((number, item), "client", unknown()))?;
+        let client = client.ok_or_else(|| self.invalid((number, item), "client", unknown()))?;
         let place = of.server.as_deref().map(|name| server(fabric, name)).transpose();
-        let place = place.map_err(|message| self.wrong((number, item), "server", message))?;
+        let place = place.map_err(|message| self.invalid((number, item), "server", message))?;
         let stages = self.stages(file, number, item)?;
         let source = match (&of.trace, &of.curves, &of.model) {
             (Some(trace), None, None) => {
                 if of.unloaded.is_some() {
                     let message = "expected none: with a trace, it is what the device file says";
-                    return Err(self.wrong((number, item), "unloaded", message));
+                    return Err(self.invalid((number, item), "unloaded", message));
                 }
                 let stored = stages.as_ref().is_none_or(|stages| stages.contains(&Stage::Storage));
                 let device = if stored { Some(self.profile(file, number, item, place)?) } else { None };
@@ -181,15 +181,15 @@ impl Reader<'_> {
             }
             (None, None, None) => {
                 let message = "missing; expected one of `trace`, `curves` and `model`";
-                return Err(self.wrong((number, item), "trace", message));
+                return Err(self.invalid((number, item), "trace", message));
             }
             (Some(_), ..) => {
                 let message = "expected a trace, or `curves` and `model`, not both";
-                return Err(self.wrong((number, item), "trace", message));
+                return Err(self.invalid((number, item), "trace", message));
             }
             (None, curves, model) => {
                 if of.volume.is_some() {
-                    return Err(self.wrong(
+                    return Err(self.invalid(
                         (number, item),
                         "volume",
                         "goes with `trace`, whose volumes it is of",
@@ -210,7 +210,7 @@ impl Reader<'_> {
                 true => format!("`{name}`: the cluster file gives this host no device"),
                 false => format!("`{name}`: it has several devices; expected one of {}", names.join(", ")),
             };
-            return Err(self.wrong((number, item), "server", message));
+            return Err(self.invalid((number, item), "server", message));
         }
         Ok(Draft { number, item, slo, client, server: place, source, stages })
     }
@@ -220,10 +220,10 @@ impl Reader<'_> {
         if !(percentile > 0.0 && percentile < 100.0) {
             let percentile = leeward_fabric::input::format_number(percentile);
             let message = format!("{percentile}: expected a percentile above 0 and below 100");
-            return Err(self.wrong(draft, "slo.percentile", message));
+            return Err(self.invalid(draft, "slo.percentile", message));
         }
         if latency.0 == 0 {
-            return Err(self.wrong(draft, "slo.latency", "0s: expected a time above 0"));
+            return Err(self.invalid(draft, "slo.latency", "0s: expected a time above 0"));
         }
         Ok(Slo { percentile, latency: latency.as_secs_f64() })
     }
@@ -242,7 +242,7 @@ impl Reader<'_> {
         if stages.is_empty() || twice {
             let message = "expected at least one stage, and each once";
             return Err(match own {
-                Some(_) => self.wrong((number, item), "stages", message),
+                Some(_) => self.invalid((number, item), "stages", message),
                 None => InputError::new(self.path, message).in_field("stages"),
             });
         }
@@ -271,7 +271,7 @@ impl Reader<'_> {
                 let message = format!(
                     "{server} has no device file: give `device`, or one of `devices`, or leave storage out of `stages`"
                 );
-                return Err(self.wrong((number, item), "server", message));
+                return Err(self.invalid((number, item), "server", message));
             }
         };
         if let Some(&known) = self.profiles.get(name) {
@@ -312,7 +312,7 @@ impl Reader<'_> {
                 let mut told = Vec::new();
                 for (stage, curve) in buckets.curves() {
                     let field = format!("curves.{stage}");
-                    let empty = || self.wrong(draft, &field, "an empty list; expected at least one bucket");
+                    let empty = || self.invalid(draft, &field, "an empty list; expected at least one bucket");
                     let curve = curve.ok_or_else(empty)?;
                     let largest = curve.burst();
                     told.push(Told { stage, curve: Some((curve, largest)), model: None });
@@ -326,7 +326,7 @@ impl Reader<'_> {
             ModelsFile::Records(records) => model::models(self.path, records).map_err(|error| {
                 let field =
                     error.field.as_deref().map_or("model".to_owned(), |field| format!("model{field}"));
-                self.wrong(draft, &field, error.message)
+                self.invalid(draft, &field, error.message)
             }),
         };
         for one in model.map(read).transpose()?.unwrap_or_default() {
@@ -337,11 +337,11 @@ impl Reader<'_> {
         }
         if let Some(bare) = told.iter().find(|told| told.curve.is_none()) {
             let message = format!("it has a model of {} without a curve: give `curves` too", bare.stage);
-            return Err(self.wrong(draft, "model", message));
+            return Err(self.invalid(draft, "model", message));
         }
         if told.is_empty() {
             let field = if curves.is_some() { "curves" } else { "model" };
-            return Err(self.wrong(draft, field, "no stage; expected at least one"));
+            return Err(self.invalid(draft, field, "no stage; expected at least one"));
         }
         told.sort_by_key(|told| told.stage);
         Ok(Source::Told(told, unloaded))
@@ -371,19 +371,19 @@ impl Reader<'_> {
                         Some(_) => "the workload has no such stage",
                         None => "missing; expected one for each stage, or one for all",
                     };
-                    return Err(self.wrong((number, item), &format!("priority.{stage}"), message));
+                    return Err(self.invalid((number, item), &format!("priority.{stage}"), message));
                 }
                 Some(stages.iter().filter_map(|&stage| each.at(stage)).collect())
             }
         };
         let mut limits: Vec<Option<ArrivalCurve>> = vec![None; stages.len()];
         for (stage, curve) in of.limits.iter().flat_map(|limits| limits.curves()) {
-            let wrong = |message: &str| self.wrong((number, item), &format!("limits.{stage}"), message);
+            let invalid = |message: &str| self.invalid((number, item), &format!("limits.{stage}"), message);
             let at = stages.iter().position(|&of| of == stage);
-            let at = at.ok_or_else(|| wrong("the workload has no such stage"))?;
-            let curve = curve.ok_or_else(|| wrong("an empty list; expected at least one bucket"))?;
+            let at = at.ok_or_else(|| invalid("the workload has no such stage"))?;
+            let curve = curve.ok_or_else(|| invalid("an empty list; expected at least one bucket"))?;
             if curve.rate() == 0.0 {
-                return Err(wrong("a rate of 0: expected above 0, or nothing would pass in the long run"));
+                return Err(invalid("a rate of 0: expected above 0, or nothing would pass in the long run"));
             }
             limits[at] = Some(curve);
         }

@@ -51,15 +51,15 @@ impl<'de> Deserialize<'de> for PriorityFile {
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<PriorityFile, E> {
-                let wrong =
+                let invalid =
                     || E::custom(format_args!("{number}: expected {}", &self as &dyn serde::de::Expected));
-                u32::try_from(number).map(PriorityFile::One).map_err(|_| wrong())
+                u32::try_from(number).map(PriorityFile::One).map_err(|_| invalid())
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<PriorityFile, E> {
-                let wrong =
+                let invalid =
                     || E::custom(format_args!("{number}: expected {}", &self as &dyn serde::de::Expected));
-                u32::try_from(number).map(PriorityFile::One).map_err(|_| wrong())
+                u32::try_from(number).map(PriorityFile::One).map_err(|_| invalid())
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PriorityFile, A::Error> {

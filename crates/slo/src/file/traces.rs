@@ -55,23 +55,24 @@ impl<'a> Trace<'a> {
         if let Some(known) = self.stages.get(&key) {
             return Ok(known.clone());
         }
-        let wrong = |error: &dyn std::fmt::Display| InputError::new(self.name, error);
+        let invalid = |error: &dyn std::fmt::Display| InputError::new(self.name, error);
         let mut work = Work::new(self.settings.network, device.map(|(_, device)| device));
         let amounts: Result<Vec<f64>, _> = self
             .requests
             .iter()
             .map(|request| work.of(request).map(|work| work.at(stage).unwrap_or(0.0)))
             .collect();
-        let amounts = amounts.map_err(|error| wrong(&error))?;
+        let amounts = amounts.map_err(|error| invalid(&error))?;
         let times = self.requests.iter().map(|request| request.at.0);
-        let curve = RbCurve::from_nanos(times.zip(amounts.iter().copied())).map_err(|error| wrong(&error))?;
+        let curve =
+            RbCurve::from_nanos(times.zip(amounts.iter().copied())).map_err(|error| invalid(&error))?;
         if curve.total() == 0.0 {
-            return Err(wrong(&format_args!(
+            return Err(invalid(&format_args!(
                 "its requests are no work at {stage}: leave that out of `stages`"
             )));
         }
         if curve.arrival_curve().rate() == 0.0 {
-            return Err(wrong(&format_args!(
+            return Err(invalid(&format_args!(
                 "its work at {stage} comes at one moment: expected requests at two moments or more, which have a rate"
             )));
         }
@@ -80,7 +81,7 @@ impl<'a> Trace<'a> {
         let arrivals: Vec<mmpp::Request> =
             seconds.zip(&amounts).map(|(at, &work)| mmpp::Request { at, work }).collect();
         let fit = mmpp::fit(&arrivals, &self.settings.fit)
-            .map_err(|error| wrong(&format_args!("{stage}: {error}")))?;
+            .map_err(|error| invalid(&format_args!("{stage}: {error}")))?;
         let alpha = curve.arrival_curve();
         let curve = alpha
             .prune_to(self.settings.buckets)

@@ -74,8 +74,8 @@ pub fn settle(
     packets: Packets,
 ) -> Result<Settled, Unsettled> {
     let promises = system.promises.len();
-    let wrong = |at: &usize| free[*at] >= promises || free[..*at].contains(&free[*at]);
-    if let Some(at) = (0..free.len()).find(wrong) {
+    let invalid = |at: &usize| free[*at] >= promises || free[..*at].contains(&free[*at]);
+    if let Some(at) = (0..free.len()).find(invalid) {
         return Err(SystemError::Promise { promise: free[at], promises }.into());
     }
     // Validate before any choice of limits.

@@ -5,9 +5,9 @@ use leeward_registry::PolicySpec;
 
 use super::forms::{Read, read};
 use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
-use crate::admit::{Arrival, Refused};
+use crate::admit::{AdmissionError, Arrival};
 use crate::bound::Bounds;
-use crate::file::{Chosen, Placed, Workloads};
+use crate::file::{Chosen, PlacedSystem, Workloads};
 use crate::priorities::{by_slo, merge};
 use crate::{Promise, System};
 
@@ -34,7 +34,7 @@ pub fn admit(
     }
     let refused = |error: &dyn std::fmt::Display| Rejected::Refused(error.to_string());
     let placed = match standing.is_empty() {
-        true => Placed { system: System::default(), given: false, merged: None },
+        true => PlacedSystem { system: System::default(), given: false, merged: None },
         false => residents.system(cluster).map_err(|error| refused(&error.message))?,
     };
     let admitted = residents.admit(&placed, &arriving, cluster, &by);
@@ -62,9 +62,10 @@ fn narrowest(
     arriving: &Workloads,
     cluster: &Cluster,
     by: &Chosen,
-    why: &Refused,
+    why: &AdmissionError,
 ) -> Option<String> {
-    let (Refused::Miss { workload, seconds, .. }, (method, settings)) = (why, by.admission.by()?) else {
+    let (AdmissionError::Miss { workload, seconds, .. }, (method, settings)) = (why, by.admission.by()?)
+    else {
         return None;
     };
     let mut with = system.clone();

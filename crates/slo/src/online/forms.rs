@@ -23,7 +23,7 @@ const LONGEST_NAME: usize = 128;
 /// # Errors
 /// [`InputError`] with the field and the expected value.
 pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
-    let wrong = |field: &str, message: &str| Err(InputError::new("workload", message).in_field(field));
+    let invalid = |field: &str, message: &str| Err(InputError::new("workload", message).in_field(field));
     if Value::Object(form.clone()).to_string().len() > LARGEST {
         let message =
             format!("more than {LARGEST} bytes: give curves of fewer buckets, or models of fewer states");
@@ -31,31 +31,31 @@ pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
     }
     let name = form.get("name").and_then(Value::as_str).unwrap_or_default();
     if !(1..=LONGEST_NAME).contains(&name.len()) {
-        return wrong("name", "expected a name of 1 to 128 characters");
+        return invalid("name", "expected a name of 1 to 128 characters");
     }
     if form.get("trace").is_some_and(|trace| !trace.is_null()) {
-        return wrong(
+        return invalid(
             "trace",
             "files cannot be named here; give `curves`, as `leeward slo curve` makes them of a trace",
         );
     }
     for field in ["curves", "model"] {
         if form.get(field).is_some_and(Value::is_string) {
-            return wrong(field, "files cannot be named here; give what stands in it");
+            return invalid(field, "files cannot be named here; give what stands in it");
         }
     }
     for field in ["priority", "limits"] {
         if form.get(field).is_some_and(|given| !given.is_null()) {
-            return wrong(field, "expected none: it is what is decided");
+            return invalid(field, "expected none: it is what is decided");
         }
     }
     if form.get("slo").is_none_or(Value::is_null) {
-        return wrong("slo", "missing; what is best effort needs no promise");
+        return invalid("slo", "missing; what is best effort needs no promise");
     }
     let server = form.get("server").is_some_and(|server| !server.is_null());
     match (server, placed) {
-        (false, true) => wrong("server", "missing; expected the host that has the volume, or its device"),
-        (true, false) => wrong("server", "expected none: it is what is decided"),
+        (false, true) => invalid("server", "missing; expected the host that has the volume, or its device"),
+        (true, false) => invalid("server", "expected none: it is what is decided"),
         _ => Ok(()),
     }
 }
@@ -77,19 +77,19 @@ pub(super) fn read(cluster: &Cluster, standing: &[ActiveWorkload], form: &Form) 
         }
         Workloads::from_json(path, &file, cluster, others)
     };
-    let wrong = |error: InputError| {
+    let invalid = |error: InputError| {
         let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());
         Rejected::Wrong(InputError { field, ..error })
     };
     if standing.is_empty() {
-        let arriving = read("workload", vec![form.clone()], true, None).map_err(wrong)?;
+        let arriving = read("workload", vec![form.clone()], true, None).map_err(invalid)?;
         let residents = Workloads { entries: Vec::new(), ..arriving.clone() };
         return Ok(Read { residents, arriving });
     }
     let forms = standing.iter().map(|one| in_force(one, &names)).collect();
     let residents = read("workloads in force", forms, true, None)
         .map_err(|error| Rejected::Refused(format!("what is in force does not fit the cluster: {error}")))?;
-    let arriving = read("workload", vec![form.clone()], false, Some(&residents)).map_err(wrong)?;
+    let arriving = read("workload", vec![form.clone()], false, Some(&residents)).map_err(invalid)?;
     Ok(Read { residents, arriving })
 }
 

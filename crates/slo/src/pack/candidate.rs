@@ -9,9 +9,9 @@ use leeward_calculus::ArrivalCurve;
 use super::super::limits::{Hops, Known, NoLimits, Problem, Unsettled, settle_knowing};
 use super::super::system::{Promise, Queue, System};
 use super::super::workload::Workload;
-use super::packing::Placed;
+use super::packing::PlacedWorkload;
 use super::pruned::Out;
-use super::report::{NoRoom, Why};
+use super::report::{NoRoom, RejectReason};
 use super::search::{Place, Search};
 
 /// Number of places per thread between two joins. Starting a thread costs as much as a few programs.
@@ -19,7 +19,7 @@ const PLACES: usize = 8;
 
 /// A place that keeps every SLO, with the changes it causes.
 pub(super) struct Fit {
-    pub new: Placed,
+    pub new: PlacedWorkload,
     pub limits: Vec<(u64, Vec<ArrivalCurve>)>,
     pub delays: Vec<(u64, Vec<Vec<f64>>)>,
     pub read: Vec<usize>,
@@ -41,7 +41,7 @@ struct Around {
 
 impl Search<'_> {
     /// The first place that fits, in order of servers and their devices.
-    pub fn first(&self) -> Result<Fit, Why> {
+    pub fn first(&self) -> Result<Fit, RejectReason> {
         let packing = self.packing;
         let spare = self.asked.or_else(|| self.most_free());
         let mut no_room = NoRoom::default();
@@ -98,11 +98,11 @@ impl Search<'_> {
             }
         }
         match alone {
-            _ if clients == 0 => Err(Why::NoClient),
-            Some((why, place)) => Err(Why::Alone(self.reason(&why, &place))),
+            _ if clients == 0 => Err(RejectReason::NoClient),
+            Some((why, place)) => Err(RejectReason::Alone(self.reason(&why, &place))),
             None => {
                 no_room.limits.first = unsettled.map(|(why, place)| self.reason(&why, &place));
-                Err(Why::NoRoom(Box::new(no_room)))
+                Err(RejectReason::NoRoom(Box::new(no_room)))
             }
         }
     }
@@ -241,7 +241,7 @@ impl Search<'_> {
                 });
             };
         for id in &members {
-            let Placed { workload, level, route, limits, delays, .. } = &packing.placed[id];
+            let PlacedWorkload { workload, level, route, limits, delays, .. } = &packing.placed[id];
             add(workload, *level, route, limits.clone(), Some(delays));
         }
         let own = self.workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
@@ -262,7 +262,7 @@ impl Search<'_> {
         let settled = settle_knowing(system, &chosen, &*packing.way, packing.settings.packets(), known)?;
         let mut limits = settled.limits;
         let mut delays = settled.hops;
-        let new = Placed {
+        let new = PlacedWorkload {
             workload: self.workload.clone(),
             client: place.client,
             server: place.server,

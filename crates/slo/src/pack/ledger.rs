@@ -18,7 +18,7 @@ use leeward_fabric::{BITS_PER_BYTE, Discipline, Fabric, Hop, ResourceId, Resourc
 use leeward_ledger::{Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction, View};
 
 use super::super::{Promise, Queue};
-use super::packing::{Packing, Placed};
+use super::packing::{Packing, PlacedWorkload};
 use super::plan::Plan;
 use super::site::units_per_work;
 
@@ -131,7 +131,7 @@ fn classes(fabric: &Fabric, resource: ResourceId) -> Result<u8, BridgeError> {
 fn promise(
     packing: &Packing,
     fabric: &Fabric,
-    placed: &Placed,
+    placed: &PlacedWorkload,
     limits: &[ArrivalCurve],
     owner: u64,
     add: &mut Vec<Entry>,

@@ -27,7 +27,9 @@ mod site;
 pub use ledger::{BridgeError, Promised, believe, entries, transaction};
 pub use packing::{Packing, Resident};
 pub use plan::{Event, Plan, Request};
-pub use report::{Limit, NoRoom, Obstacle, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
+pub use report::{
+    Limit, NoRoom, Obstacle, PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport,
+};
 pub use rounds::{Classes, ROUNDS, levels, promised};
 pub use settings::{PackSettings, Requests};
 pub use site::{Client, Server, Site, SiteError};

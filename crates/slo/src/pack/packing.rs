@@ -10,7 +10,7 @@ use leeward_traces::Stage;
 use super::super::limits::{self, Limiting, with_margin};
 use super::super::system::{Promise, System};
 use super::super::workload::{Slo, Workload};
-use super::report::{Limit, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
+use super::report::{Limit, PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport};
 use super::settings::PackSettings;
 use super::site::{Server, Site};
 
@@ -34,7 +34,7 @@ pub struct Resident {
 
 /// A placed workload.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct PlacedWorkload {
     /// The workload with the margin and with pruned curves.
     pub workload: Arc<Workload>,
     pub client: usize,
@@ -64,7 +64,7 @@ pub struct Packing {
     pub(super) settings: PackSettings,
     pub(super) way: Box<dyn Limiting>,
     /// Placed workloads by arrival number.
-    pub(super) placed: BTreeMap<u64, Placed>,
+    pub(super) placed: BTreeMap<u64, PlacedWorkload>,
     pub(super) names: BTreeMap<String, u64>,
     /// For each queue, the workloads that cross it.
     pub(super) at: Vec<Vec<u64>>,
@@ -79,7 +79,7 @@ pub struct Packing {
     pub(super) closed: Vec<bool>,
     next: u64,
     pub(super) version: u64,
-    pub(super) refused: Vec<Refused>,
+    pub(super) refused: Vec<Rejection>,
     pruned_by: f64,
 }
 
@@ -125,15 +125,15 @@ impl Packing {
     /// count like any other placed workload.
     ///
     /// # Errors
-    /// [`Refused`] for the first workload without an SLO, with a name in use, or at a place that the site does not
+    /// [`Rejection`] for the first workload without an SLO, with a name in use, or at a place that the site does not
     /// have. Then the packing adds none of them.
-    pub fn take_in(&mut self, residents: Vec<Resident>) -> Result<(), Refused> {
-        let mut taken: Vec<(Placed, f64)> = Vec::with_capacity(residents.len());
+    pub fn take_in(&mut self, residents: Vec<Resident>) -> Result<(), Rejection> {
+        let mut taken: Vec<(PlacedWorkload, f64)> = Vec::with_capacity(residents.len());
         for Resident { workload: given, client, server, device, limits, within } in residents {
-            let refused = |why| Refused { workload: given.name.clone(), why };
+            let refused = |why| Rejection { workload: given.name.clone(), why };
             let there = self.names.contains_key(&given.name);
             if there || taken.iter().any(|(other, _)| other.workload.name == given.name) {
-                return Err(refused(Why::Placed));
+                return Err(refused(RejectReason::AlreadyPlaced));
             }
             let (mut workload, pruned_by) = self.prepare(&given).map_err(refused)?;
             let stored = workload.demands.iter().any(|demand| demand.stage == Stage::Storage);
@@ -141,9 +141,9 @@ impl Packing {
             let is_there =
                 client < self.site.clients().len() && self.site.servers().get(server).is_some_and(has);
             if !is_there || limits.len() != workload.demands.len() {
-                return Err(refused(Why::Wrong("the site has no such place for it".to_owned())));
+                return Err(refused(RejectReason::Invalid("the site has no such place for it".to_owned())));
             }
-            let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
+            let slo = workload.slo.ok_or_else(|| refused(RejectReason::BestEffort))?;
             let path = |stage| self.site.path(client, server, device, stage);
             let route: Vec<Vec<usize>> = workload.demands.iter().map(|demand| path(demand.stage)).collect();
             let delays = route.iter().map(|path| vec![f64::INFINITY; path.len()]).collect();
@@ -151,7 +151,7 @@ impl Packing {
             if let Some(latency) = within {
                 Arc::make_mut(&mut workload).slo = Some(Slo { latency, ..slo });
             }
-            let placed = Placed { workload, client, server, device, level, route, limits, delays };
+            let placed = PlacedWorkload { workload, client, server, device, level, route, limits, delays };
             taken.push((placed, pruned_by));
         }
         for (placed, pruned_by) in taken {
@@ -171,7 +171,7 @@ impl Packing {
     }
 
     /// Adds a workload to the placed ones. Returns the queues it crosses, for [`Packing::sum_up`].
-    pub(super) fn put(&mut self, new: Placed, pruned_by: f64) -> Vec<usize> {
+    pub(super) fn put(&mut self, new: PlacedWorkload, pruned_by: f64) -> Vec<usize> {
         let id = self.next;
         (self.next, self.version) = (self.next + 1, self.version + 1);
         self.pruned_by = self.pruned_by.max(pruned_by);
@@ -223,7 +223,7 @@ impl Packing {
     }
 
     /// Refused workloads in order of arrival.
-    pub fn refused(&self) -> &[Refused] {
+    pub fn refused(&self) -> &[Rejection] {
         &self.refused
     }
 
@@ -314,37 +314,37 @@ impl Packing {
 
     /// The workload with the margin and with few buckets, and the largest relative increase of a curve by
     /// pruning.
-    pub(super) fn prepare(&self, workload: &Workload) -> Result<(Arc<Workload>, f64), Why> {
-        let wrong = |why: String| Err(Why::Wrong(why));
-        let Some(slo) = workload.slo else { return Err(Why::BestEffort) };
+    pub(super) fn prepare(&self, workload: &Workload) -> Result<(Arc<Workload>, f64), RejectReason> {
+        let invalid = |why: String| Err(RejectReason::Invalid(why));
+        let Some(slo) = workload.slo else { return Err(RejectReason::BestEffort) };
         if !slo.latency.is_finite() || slo.latency <= 0.0 {
-            return wrong(format!("its SLO of {} s is not above 0", format_number(slo.latency)));
+            return invalid(format!("its SLO of {} s is not above 0", format_number(slo.latency)));
         }
         if workload.demands.is_empty() {
-            return wrong("it demands nothing at any stage".to_owned());
+            return invalid("it demands nothing at any stage".to_owned());
         }
         for demand in &workload.demands {
             let (stage, largest, burst) = (demand.stage, demand.largest, demand.arrivals.burst());
             if !(0.0..=burst).contains(&largest) {
-                return wrong(format!(
+                return invalid(format!(
                     "its largest request at {stage} is {}: expected 0 to its burst, {}",
                     format_number(largest),
                     format_number(burst)
                 ));
             }
             if !demand.unloaded.is_finite() || demand.unloaded < 0.0 {
-                return wrong(format!(
+                return invalid(format!(
                     "its profiled tail at {stage} is {} s: expected from 0",
                     demand.unloaded
                 ));
             }
         }
-        let mut scaled =
-            with_margin(workload, self.settings.margin).map_err(|error| Why::Wrong(error.to_string()))?;
+        let mut scaled = with_margin(workload, self.settings.margin)
+            .map_err(|error| RejectReason::Invalid(error.to_string()))?;
         let mut pruned_by = 0.0_f64;
         for demand in &mut scaled.demands {
             let pruned = demand.arrivals.prune_within(self.settings.pruning);
-            let pruned = pruned.map_err(|error| Why::Wrong(error.to_string()))?;
+            let pruned = pruned.map_err(|error| RejectReason::Invalid(error.to_string()))?;
             pruned_by = pruned_by.max(pruned.error);
             demand.arrivals = pruned.curve;
         }

@@ -7,8 +7,8 @@ use leeward_calculus::ArrivalCurve;
 use super::super::bound::attainable;
 use super::super::workload::Workload;
 use super::candidate::Fit;
-use super::packing::{Packing, Placed};
-use super::report::{Refused, Why};
+use super::packing::{Packing, PlacedWorkload};
+use super::report::{RejectReason, Rejection};
 use super::search::Search;
 
 /// A request for a place.
@@ -36,7 +36,7 @@ pub enum Event {
 pub struct Plan {
     pub(super) version: u64,
     pub(super) pruned_by: f64,
-    pub(super) new: Placed,
+    pub(super) new: PlacedWorkload,
     /// New limits of placed workloads.
     pub(super) limits: Vec<(u64, Vec<ArrivalCurve>)>,
     /// New delays of placed workloads.
@@ -49,21 +49,22 @@ impl Packing {
     /// Finds a place. The packing stays unchanged.
     ///
     /// # Errors
-    /// [`Refused`] with the reason for which no place fits.
-    pub fn plan(&self, request: &Request) -> Result<Plan, Refused> {
-        let refused = |why| Refused { workload: request.workload.name.clone(), why };
+    /// [`Rejection`] with the reason for which no place fits.
+    pub fn plan(&self, request: &Request) -> Result<Plan, Rejection> {
+        let refused = |why| Rejection { workload: request.workload.name.clone(), why };
         if self.names.contains_key(&request.workload.name) {
-            return Err(refused(Why::Placed));
+            return Err(refused(RejectReason::AlreadyPlaced));
         }
         if let Some(client) = request.client.filter(|&client| client >= self.site.clients().len()) {
             let clients = self.site.clients().len();
             let why = format!("client {client} is not one of {clients}, numbered from 0");
-            return Err(refused(Why::Wrong(why)));
+            return Err(refused(RejectReason::Invalid(why)));
         }
         let (workload, pruned_by) = self.prepare(&request.workload).map_err(refused)?;
-        let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
-        attainable(&workload)
-            .map_err(|below| refused(Why::Unloaded { stage: below.stage, seconds: below.unloaded }))?;
+        let slo = workload.slo.ok_or_else(|| refused(RejectReason::BestEffort))?;
+        attainable(&workload).map_err(|below| {
+            refused(RejectReason::Unloaded { stage: below.stage, seconds: below.unloaded })
+        })?;
         let level = self.settings.level(slo.latency);
         let Fit { new, limits, delays, read } =
             Search { packing: self, workload, level, asked: request.client }.first().map_err(refused)?;
@@ -93,8 +94,8 @@ impl Packing {
     /// index.
     ///
     /// # Errors
-    /// [`Refused`] with the reason for which no place fits.
-    pub fn place(&mut self, request: &Request) -> Result<(usize, usize), Refused> {
+    /// [`Rejection`] with the reason for which no place fits.
+    pub fn place(&mut self, request: &Request) -> Result<(usize, usize), Rejection> {
         match self.plan(request) {
             Ok(plan) => {
                 let at = (plan.new.server, plan.new.client);

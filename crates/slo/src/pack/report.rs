@@ -10,25 +10,25 @@ use super::super::format::time;
 /// A workload without a place.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("workload `{workload}` is refused: {why}")]
-pub struct Refused {
+pub struct Rejection {
     /// Name of the workload.
     pub workload: String,
     /// Reason.
-    pub why: Why,
+    pub why: RejectReason,
 }
 
 /// Reason for which a workload has no place.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum Why {
+pub enum RejectReason {
     /// The workload has no SLO.
     #[error("it has no SLO, so the packing reserves nothing for it; it can run as best effort")]
     BestEffort,
     /// A workload with this name is placed already.
     #[error("a workload with this name is placed already")]
-    Placed,
+    AlreadyPlaced,
     /// The workload is invalid.
     #[error("{0}")]
-    Wrong(String),
+    Invalid(String),
     /// No client has room for the workload.
     #[error("no client has room for it")]
     NoClient,

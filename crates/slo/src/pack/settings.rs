@@ -76,7 +76,7 @@ impl PackSettings {
 
     pub(super) fn check(&self) -> Result<(), InputError> {
         let share = |value: f64| value.is_finite() && value >= 0.0;
-        let wrong = |field: &str, value: f64| {
+        let invalid = |field: &str, value: f64| {
             Err(setting_error(
                 "packing",
                 field,
@@ -84,10 +84,10 @@ impl PackSettings {
             ))
         };
         if !share(self.margin) {
-            return wrong("margin", self.margin);
+            return invalid("margin", self.margin);
         }
         if !share(self.pruning) {
-            return wrong("pruning", self.pruning);
+            return invalid("pruning", self.pruning);
         }
         let rising = self.levels.windows(2).all(|pair| pair[0] < pair[1]);
         if !rising || self.levels.iter().any(|level| !level.is_finite() || *level <= 0.0) {

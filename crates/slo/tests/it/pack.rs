@@ -9,7 +9,7 @@ use leeward_fabric::Cluster;
 use leeward_slo::Workload;
 use leeward_slo::limits::{self, bounds};
 use leeward_slo::pack::{
-    Client, Event, NoRoom, Obstacle, PackSettings, Packing, Request, Requests, Site, Why,
+    Client, Event, NoRoom, Obstacle, PackSettings, Packing, RejectReason, Request, Requests, Site,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -128,13 +128,13 @@ fn a_workload_without_a_server_gets_the_reason() {
     let mut easy = some("easy");
     easy.slo.as_mut().unwrap().latency = 30.0;
     assert!(ask(easy.clone(), None).is_ok());
-    assert_eq!(ask(easy.clone(), None), Err(Why::Placed));
-    assert_eq!(ask(Workload { slo: None, ..some("best effort") }, None), Err(Why::BestEffort));
-    assert!(matches!(ask(some("nowhere"), Some(9)), Err(Why::Wrong(_))));
+    assert_eq!(ask(easy.clone(), None), Err(RejectReason::AlreadyPlaced));
+    assert_eq!(ask(Workload { slo: None, ..some("best effort") }, None), Err(RejectReason::BestEffort));
+    assert!(matches!(ask(some("nowhere"), Some(9)), Err(RejectReason::Invalid(_))));
     let mut hopeless = some("hopeless");
     hopeless.slo.as_mut().unwrap().latency = 1e-6;
     hopeless.demands.iter_mut().for_each(|demand| demand.unloaded = 0.0);
-    assert!(matches!(ask(hopeless, None), Err(Why::Alone(_) | Why::NoRoom(_))));
+    assert!(matches!(ask(hopeless, None), Err(RejectReason::Alone(_) | RejectReason::NoRoom(_))));
     let mut slow = some("slow");
     slow.demands[0].unloaded = 30.0;
     slow.slo.as_mut().unwrap().latency = 20.0;
@@ -146,19 +146,19 @@ fn a_workload_without_a_server_gets_the_reason() {
     );
     let mut strange = some("strange");
     strange.demands[0].unloaded = f64::NAN;
-    assert!(matches!(ask(strange, None), Err(Why::Wrong(_))));
+    assert!(matches!(ask(strange, None), Err(RejectReason::Invalid(_))));
     let mut long = some("long");
     long.slo.as_mut().unwrap().latency = f64::INFINITY;
-    assert!(matches!(ask(long, None), Err(Why::Wrong(_))));
+    assert!(matches!(ask(long, None), Err(RejectReason::Invalid(_))));
     for at in 0..20 {
         let _ = ask(Workload { name: format!("e{at}"), ..easy.clone() }, Some(0));
     }
     let full = ask(Workload { name: "last".to_owned(), ..easy }, Some(0));
-    assert!(matches!(full, Err(Why::NoClient | Why::NoRoom(_))), "{full:?}");
+    assert!(matches!(full, Err(RejectReason::NoClient | RejectReason::NoRoom(_))), "{full:?}");
     assert!(packing.servers_used() > 0);
     let on = |servers, first: Option<&str>| Obstacle { servers, first: first.map(str::to_owned) };
     let (bursts, limits) = (on(2, Some("the SLO of `a` at storage, s:0")), on(1, None));
-    let full = Why::NoRoom(Box::new(NoRoom { servers: 3, bursts, limits, ..NoRoom::default() }));
+    let full = RejectReason::NoRoom(Box::new(NoRoom { servers: 3, bursts, limits, ..NoRoom::default() }));
     assert_eq!(
         full.to_string(),
         "none of 3 servers has room for it: on 2 the least bursts take too long (the first: the SLO of `a` at storage, s:0), on 1 no limits keep every SLO"
@@ -241,7 +241,7 @@ fn a_refusal_without_feasible_limits_names_the_conflict() {
         dependencies: Vec::new(),
     };
     let refused = packing.place(&Request { workload: Arc::new(workload), client: None }).unwrap_err();
-    let Why::Alone(why) = &refused.why else { panic!("{refused}") };
+    let RejectReason::Alone(why) = &refused.why else { panic!("{refused}") };
     assert!(why.contains("no limits keep all SLOs together; where"), "{why}");
     assert!(why.contains("the SLO of `w` by 33.33 %"), "{why}");
 }

@@ -4,7 +4,7 @@ use crate::support::systems;
 use std::sync::Arc;
 
 use crate::support::systems::{curve, demand, draws, model, promise, queue, three_stages};
-use leeward_slo::admit::{Admission, Arrival, Outcome, REGISTRY, Refused};
+use leeward_slo::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY};
 use leeward_slo::bound::{BoundSettings, Method, Unbounded, Unit, bounds};
 use leeward_slo::{Demand, Promise, Slo, System};
 use leeward_traces::Stage;
@@ -25,7 +25,7 @@ fn admission(name: &str) -> Box<dyn Admission> {
 }
 
 /// Admits all promises one after another: the final system, and the refusals.
-fn all(policy: &dyn Admission, system: System) -> (System, Vec<Option<Refused>>) {
+fn all(policy: &dyn Admission, system: System) -> (System, Vec<Option<AdmissionError>>) {
     let (mut system, arrivals) = apart(system);
     let mut refused = Vec::new();
     for arrival in arrivals {
@@ -201,7 +201,10 @@ fn an_overload_is_a_refusal_even_where_only_the_last_priority_has_no_bound() {
     let first = with(&link(), "snc", &arrival("first", 5e7, 1e4, 0.05)).system;
     // The workload has the last priority, so only this workload has no bound.
     let outcome = with(&first, "snc", &arrival("second", 8e7, 1e4, 10.0));
-    assert!(matches!(outcome.refused, Some(Refused::Unbounded(Unbounded::Overload { .. }))), "{outcome:?}");
+    assert!(
+        matches!(outcome.refused, Some(AdmissionError::Unbounded(Unbounded::Overload { .. }))),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -291,7 +294,7 @@ fn a_refusal_names_the_own_miss_before_the_misses_of_others() {
     // less.
     let (_, refused) = all(&*admission("dnc"), System { queues: vec![queue("link", 10.0)], promises });
     assert_eq!(refused[0], None);
-    let Some(Refused::Miss { workload, slo, .. }) = &refused[1] else { panic!("{refused:?}") };
+    let Some(AdmissionError::Miss { workload, slo, .. }) = &refused[1] else { panic!("{refused:?}") };
     assert_eq!((workload.as_str(), *slo), ("index", 0.4));
 }
 

@@ -9,6 +9,7 @@ use leeward_fabric::Cluster;
 use leeward_fabric::input::{Files, InputError, Text, read_yaml};
 use leeward_slo::bound::{Method, bounds};
 use leeward_slo::file::{Congestion, ModelRecord, Workloads};
+use leeward_testing::rows::{check_rows, contains};
 use leeward_traces::Stage;
 use proptest::prelude::*;
 
@@ -272,8 +273,8 @@ fn the_output_of_the_curve_and_model_commands_is_valid_input() {
         r#"[{"stage": "storage", "step_s": 0, "states": [], "transitions": []}]"#,
     )
     .unwrap();
-    let wrong = read("model: m.json").unwrap_err().to_string();
-    assert!(wrong.contains("m.json: [0].states: step of 0 s: must be positive and finite"), "{wrong}");
+    let error = read("model: m.json").unwrap_err().to_string();
+    assert!(error.contains("m.json: [0].states: step of 0 s: must be positive and finite"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -437,10 +438,14 @@ fn each_mistake_is_one_line_with_its_place() {
         (one(&format!("{GOOD}, colour: red")), "workloads[0].colour: unknown field"),
         (String::new(), "w.yaml: the file is empty"),
     ];
-    for (text, expected) in cases {
+    check_rows(cases, |(text, expected)| {
         let found = said(&text);
-        assert!(found.contains(expected) && !found.contains('\n'), "{text}\n{found}\nexpected: {expected}");
-    }
+        if found.contains('\n') {
+            Err(format!("{found:?}, expected one line"))
+        } else {
+            contains(&found, expected)
+        }
+    });
     let without = CLUSTER.replace("devices", "#");
     let found = said_on(&without, &one(GOOD));
     assert!(
@@ -588,8 +593,8 @@ fn a_refused_workload_gets_no_promise_or_best_effort() {
     }
     let unknown = there.admission("first", "").err().unwrap().to_string();
     assert!(unknown.contains("unknown policy `first` for admission"), "{unknown}");
-    let wrong = there.admission("dnc", "{serch: false}").err().unwrap().to_string();
-    assert!(wrong.contains("serch: unknown field"), "{wrong}");
+    let error = there.admission("dnc", "{serch: false}").err().unwrap().to_string();
+    assert!(error.contains("serch: unknown field"), "{error}");
 }
 
 /// States of all kinds.

@@ -91,14 +91,14 @@ enum KindName {
 
 pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
     let file: File = read_yaml(name, text)?;
-    let wrong = |field: &str, message: &str| InputError::new(name, message).in_field(field);
+    let invalid = |field: &str, message: &str| InputError::new(name, message).in_field(field);
     // Unused fields are still parsed, so that a wrong type is an error.
     let (_, _) = (&file.measured, &file.estimator);
     let service = match (&file.table, &file.disk) {
         (Some(table), None) => Service::Solid(solid(name, table)?),
         (None, Some(disk)) => Service::Disk(disk_of(name, disk)?),
-        (None, None) => return Err(wrong("table", "missing; expected one of `table` and `disk`")),
-        (Some(_), Some(_)) => return Err(wrong("disk", "expected one of `table` and `disk`, not both")),
+        (None, None) => return Err(invalid("table", "missing; expected one of `table` and `disk`")),
+        (Some(_), Some(_)) => return Err(invalid("disk", "expected one of `table` and `disk`, not both")),
     };
     for (field, found, most) in [
         ("outstanding_reads", file.outstanding_reads, MOST_REQUESTS),
@@ -107,7 +107,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
         ("outstanding_write_bytes", file.outstanding_write_bytes, MOST_BYTES),
     ] {
         if let Some(found) = found.filter(|found| !(1..=most).contains(found)) {
-            return Err(wrong(field, &format!("{found}: expected 1 to {most}")));
+            return Err(invalid(field, &format!("{found}: expected 1 to {most}")));
         }
     }
     Ok(Device {
@@ -127,18 +127,18 @@ fn solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {
     let rates = |kind: &str, both: fn(&Row) -> (Option<f64>, Option<f64>)| {
         let mut rows = Vec::new();
         for (at, row) in table.iter().enumerate() {
-            let wrong = |field: &str, message: &str| {
+            let invalid = |field: &str, message: &str| {
                 let field = format!("table[{at}].{kind}_{field}");
                 Err(InputError::new(name, message).at(row).in_field(field))
             };
             let size = row.value.size_bytes;
             let rate = match both(&row.value) {
-                (Some(iops), None) if iops <= 0.0 => return wrong("iops", "expected a number above 0"),
+                (Some(iops), None) if iops <= 0.0 => return invalid("iops", "expected a number above 0"),
                 (Some(iops), None) => iops * size as f64,
                 (None, Some(bandwidth)) => bandwidth,
-                (None, None) => return wrong("iops", "missing; expected it, or a rate in bytes a second"),
+                (None, None) => return invalid("iops", "missing; expected it, or a rate in bytes a second"),
                 (Some(_), Some(_)) => {
-                    return wrong("iops", "expected it or a rate in bytes a second, not both");
+                    return invalid("iops", "expected it or a rate in bytes a second, not both");
                 }
             };
             rows.push((size, rate));
@@ -161,18 +161,19 @@ fn solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {
 }
 
 fn disk_of(name: &str, disk: &DiskFile) -> Result<Disk, InputError> {
-    let wrong = |field: &str, message: &str| InputError::new(name, message).in_field(format!("disk.{field}"));
+    let invalid =
+        |field: &str, message: &str| InputError::new(name, message).in_field(format!("disk.{field}"));
     let history = disk.history.unwrap_or(HISTORY);
     if history > LONGEST_HISTORY {
         let message = format!("{history}: expected 0 to {LONGEST_HISTORY} requests");
-        return Err(wrong("history", &message));
+        return Err(invalid("history", &message));
     }
     for (field, rate) in [
         ("read_bytes_per_second", disk.read_bytes_per_second),
         ("write_bytes_per_second", disk.write_bytes_per_second),
     ] {
         // Checking a rate needs a disk, but no seek time.
-        Disk::new(Seek::Constant(0.0), rate, rate, 0).map_err(|error| wrong(field, &error.to_string()))?;
+        Disk::new(Seek::Constant(0.0), rate, rate, 0).map_err(|error| invalid(field, &error.to_string()))?;
     }
     let of = |seek| Disk::new(seek, disk.read_bytes_per_second, disk.write_bytes_per_second, history);
     match (&disk.seek, disk.seek_seconds) {
@@ -185,9 +186,9 @@ fn disk_of(name: &str, disk: &DiskFile) -> Result<Disk, InputError> {
             })
         }
         (None, Some(seconds)) => {
-            of(Seek::Constant(seconds)).map_err(|error| wrong("seek_seconds", &error.to_string()))
+            of(Seek::Constant(seconds)).map_err(|error| invalid("seek_seconds", &error.to_string()))
         }
-        _ => Err(wrong("seek", "expected one of `seek`, a table, and `seek_seconds`")),
+        _ => Err(invalid("seek", "expected one of `seek`, a table, and `seek_seconds`")),
     }
 }
 
@@ -223,9 +224,9 @@ fn in_row<T>(
     field: &str,
     error: &impl std::fmt::Display,
 ) -> InputError {
-    let wrong = InputError::new(name, error);
+    let error = InputError::new(name, error);
     match row {
-        Some(row) => wrong.at(&rows[row]).in_field(format!("{table}[{row}].{field}")),
-        None => wrong.in_field(table),
+        Some(row) => error.at(&rows[row]).in_field(format!("{table}[{row}].{field}")),
+        None => error.in_field(table),
     }
 }

@@ -141,15 +141,15 @@ impl Unloaded {
 fn levels(rows: &[Latency], kind: Kind) -> Result<Vec<Level>, UnloadedError> {
     let mut chosen: Vec<(usize, &Latency)> = Vec::new();
     for (row, latency) in rows.iter().enumerate().filter(|(_, latency)| latency.kind == kind) {
-        let wrong = |field, number, expected| Err(UnloadedError::Row { row, field, number, expected });
+        let invalid = |field, number, expected| Err(UnloadedError::Row { row, field, number, expected });
         if !(latency.percentile > 0.0 && latency.percentile <= 100.0) {
-            return wrong("percentile", latency.percentile, "one above 0 and at most 100");
+            return invalid("percentile", latency.percentile, "one above 0 and at most 100");
         }
         if latency.size == 0 {
-            return wrong("size", 0.0, "at least one byte");
+            return invalid("size", 0.0, "at least one byte");
         }
         if !(latency.seconds > 0.0 && latency.seconds <= 1e6) {
-            return wrong("seconds", latency.seconds, "a time above 0 and at most 1e6 s");
+            return invalid("seconds", latency.seconds, "a time above 0 and at most 1e6 s");
         }
         chosen.push((row, latency));
     }

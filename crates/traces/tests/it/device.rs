@@ -1,6 +1,7 @@
 //! Device files, and the work and latencies that follow from them.
 
 use leeward_fabric::Nanos;
+use leeward_testing::rows::{check_rows, equal};
 use leeward_traces::device::{Device, Disk, Head, Latency, Rates, Seek, Service, TableError, Unloaded};
 use leeward_traces::{Kind, NetworkWork, Request, Stage, Tail, Work, WorkError};
 use proptest::prelude::*;
@@ -35,8 +36,8 @@ fn device(text: &str) -> Device {
     Device::from_text("d.json", text).unwrap()
 }
 
-fn wrong(text: &str) -> String {
-    Device::from_text("d.json", text).expect_err(text).to_string()
+fn error_of(text: &str) -> String {
+    Device::from_text("d.json", text).map_or_else(|error| error.to_string(), |_| "no error".to_owned())
 }
 
 fn request(kind: Kind, size: u64, offset: Option<u64>) -> Request {
@@ -180,9 +181,7 @@ fn each_mistake_in_a_device_file_is_reported_with_its_place() {
         (unloaded(&row.replace("99", "0")), "d.json:2:12: unloaded[0].percentile: percentile 0: expected one above 0 and at most 100"),
         (unloaded(&format!("{row},{}", row.replace("99, seconds: 1", "99.9, seconds: 0.5"))), "d.json:2:68: unloaded[1].seconds: 0.5 s at a percentile of 99.9, but 1 s at 99"),
     ];
-    for (text, expected) in table {
-        assert_eq!(wrong(&text), expected);
-    }
+    check_rows(table, |(text, expected)| equal(&error_of(&text), expected));
 }
 
 #[test]

@@ -120,23 +120,23 @@ fn log_normal_sizes_have_their_mean() {
 
 #[test]
 fn an_invalid_shape_is_rejected_with_its_field() {
-    let wrong = |shape: Shape| Synthetic::new(shape, 0).err().expect("an error").to_string();
+    let error_of = |shape: Shape| Synthetic::new(shape, 0).err().expect("an error").to_string();
     let fine = || shape(1.0, 1.0);
-    assert_eq!(wrong(shape(0.0, 1.0)), "rate 0: expected 1e-6 to 1e9 requests a second");
-    assert_eq!(wrong(shape(1.0, -1.0)), "gap_c2 -1: expected 0 to 1e6");
-    assert_eq!(wrong(shape(1.0, 1e-12)), "gap_c2 1e-12: expected 0, or 1e-9 and more");
-    assert_eq!(wrong(Shape { read_share: 1.1, ..fine() }), "read_share 1.1: expected 0 to 1");
+    assert_eq!(error_of(shape(0.0, 1.0)), "rate 0: expected 1e-6 to 1e9 requests a second");
+    assert_eq!(error_of(shape(1.0, -1.0)), "gap_c2 -1: expected 0 to 1e6");
+    assert_eq!(error_of(shape(1.0, 1e-12)), "gap_c2 1e-12: expected 0, or 1e-9 and more");
+    assert_eq!(error_of(Shape { read_share: 1.1, ..fine() }), "read_share 1.1: expected 0 to 1");
     assert_eq!(
-        wrong(Shape { sequential_share: f64::NAN, ..fine() }),
+        error_of(Shape { sequential_share: f64::NAN, ..fine() }),
         "sequential_share NaN: expected 0 to 1"
     );
     let none = Sizes::Choice(vec![]);
     assert_eq!(
-        wrong(Shape { sizes: none, ..fine() }),
+        error_of(Shape { sizes: none, ..fine() }),
         "sizes 0: expected at least one with a weight above 0"
     );
     let small = Shape { volume: 4096, ..fine() };
-    assert_eq!(wrong(small), "volume 4096: expected bytes of at least the largest request, at most 2^60");
+    assert_eq!(error_of(small), "volume 4096: expected bytes of at least the largest request, at most 2^60");
 }
 
 #[test]

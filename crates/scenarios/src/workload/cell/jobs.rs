@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::settings::{Cell, UnknownPeak, check_cluster, wrong};
+use super::settings::{Cell, UnknownPeak, check_cluster, invalid};
 use crate::workload::model::{CellJob, CellKind, CellTask, Workload};
 
 /// Jobs that arrive, and jobs that run at the start.
@@ -69,7 +69,7 @@ struct JobDraws {
 
 impl<'a> Model<'a> {
     pub fn new(settings: &'a Cell, cluster: &Cluster, tags: u64) -> Result<Model<'a>, InputError> {
-        check_cluster(cluster).map_err(|message| wrong("processors", message))?;
+        check_cluster(cluster).map_err(|message| invalid("processors", message))?;
         let (fabric, capacities) = (&cluster.fabric, &cluster.capacities);
         let cpus = || fabric.all_hosts().filter_map(|host| fabric.cpus(host)).map(|cpus| cpus.0);
         let processors: f64 = cpus().map(|cpus| cpus as f64).sum();
@@ -190,9 +190,9 @@ impl<'a> Model<'a> {
         let means = [2.0 * bandwidth * sent, 2.0 * bandwidth * (1.0 - sent)];
         let network_share = random.random_range(NETWORK_SHARE.0..NETWORK_SHARE.1);
         let declared = {
-            let wrong: f64 = StandardNormal.sample(random);
+            let deviation: f64 = StandardNormal.sample(random);
             let known = random.random::<f64>() >= settings.unknown.get();
-            means.map(|mean| self.declared(mean.min(self.most_bps) * (error * wrong).exp(), known))
+            means.map(|mean| self.declared(mean.min(self.most_bps) * (error * deviation).exp(), known))
         };
         let mut task = Task {
             cpus: Cpus(cpus),

@@ -25,7 +25,7 @@ use leeward_fabric::Cluster;
 use leeward_fabric::input::InputError;
 
 use super::model::{Loaded, MOST_RECORDS, Workload};
-use settings::wrong;
+use settings::invalid;
 pub use settings::{Cell, Constrained, History, UnknownPeak};
 
 impl Cell {
@@ -41,7 +41,7 @@ impl Cell {
         let expected = model.expected_tasks(horizon);
         if expected > MOST_RECORDS as f64 {
             let message = format!("{expected:.1e} tasks: more than {MOST_RECORDS}; let them run for longer");
-            return Err(wrong("batch", message));
+            return Err(invalid("batch", message));
         }
         let history = self
             .history

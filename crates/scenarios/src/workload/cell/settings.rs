@@ -123,10 +123,10 @@ impl Default for Cell {
 impl Cell {
     pub(super) fn check(&self, horizon: f64) -> Result<(), InputError> {
         if !(horizon.is_finite() && horizon >= 0.0) {
-            return Err(wrong("horizon", format!("{horizon} s: must be finite and not negative")));
+            return Err(invalid("horizon", format!("{horizon} s: must be finite and not negative")));
         }
         if !(0.001..=0.95).contains(&self.processors.get()) {
-            return Err(wrong("processors", format!("{}: expected 0.001 to 0.95", self.processors.get())));
+            return Err(invalid("processors", format!("{}: expected 0.001 to 0.95", self.processors.get())));
         }
         for (field, value, least, most) in [
             ("network", self.network, 0.0, 10.0),
@@ -136,29 +136,29 @@ impl Cell {
             ("error", self.error, 0.0, 3.0),
         ] {
             if !(least..=most).contains(&value.get()) {
-                return Err(wrong(field, format!("{}: expected {least} to {most}", value.get())));
+                return Err(invalid(field, format!("{}: expected {least} to {most}", value.get())));
             }
         }
         for (field, time) in [("service", self.service), ("batch", self.batch)] {
             if time < Nanos::SECOND || time > LONGEST {
-                return Err(wrong(field, format!("{time}: expected {} to {LONGEST}", Nanos::SECOND)));
+                return Err(invalid(field, format!("{time}: expected {} to {LONGEST}", Nanos::SECOND)));
             }
         }
         if self.restart > LONGEST {
-            return Err(wrong("restart", format!("{}: expected at most {LONGEST}", self.restart)));
+            return Err(invalid("restart", format!("{}: expected at most {LONGEST}", self.restart)));
         }
         if let Some(History { window, percentile }) = &self.history {
             if *window < SHORTEST || *window > LONGEST {
                 let message = format!("{window}: expected {SHORTEST} to {LONGEST}");
-                return Err(wrong("history.window", message));
+                return Err(invalid("history.window", message));
             }
             if percentile.get() <= 0.0 {
-                return Err(wrong("history.percentile", "0: expected a share above 0"));
+                return Err(invalid("history.percentile", "0: expected a share above 0"));
             }
         }
         match self.tasks_per_job {
             Some(most) if most.get() > 10_000 => {
-                Err(wrong("tasks_per_job", format!("{most}: expected 1 to 10000")))
+                Err(invalid("tasks_per_job", format!("{most}: expected 1 to 10000")))
             }
             _ => Ok(()),
         }
@@ -167,7 +167,7 @@ impl Cell {
     /// Returns the tags that constrained jobs demand.
     pub(super) fn tags(&self, cluster: &Cluster) -> Result<u64, InputError> {
         let Some(Constrained { tag, .. }) = &self.constrained else { return Ok(0) };
-        let unknown = || wrong("constrained.tag", format!("`{}`: no host has this tag", excerpt(tag)));
+        let unknown = || invalid("constrained.tag", format!("`{}`: no host has this tag", excerpt(tag)));
         cluster.fabric.tag_mask(tag).ok_or_else(unknown)
     }
 }
@@ -194,6 +194,6 @@ pub(super) fn check_cluster(cluster: &Cluster) -> Result<(), String> {
 }
 
 /// Creates an error about the settings of this source.
-pub(super) fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
+pub(super) fn invalid(field: &str, message: impl std::fmt::Display) -> InputError {
     InputError::new("cell", message).in_field(field)
 }

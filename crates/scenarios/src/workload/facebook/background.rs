@@ -26,7 +26,7 @@ use rand::RngExt;
 use rand::seq::{SliceRandom, index::sample};
 use rand_chacha::ChaCha8Rng;
 
-use super::settings::{Background, Facebook, WARM_UP, wrong};
+use super::settings::{Background, Facebook, WARM_UP, invalid};
 use crate::workload::model::{Flow, MOST_RECORDS, RateChange, Workload};
 use crate::workload::settings::amount;
 
@@ -104,7 +104,7 @@ pub(super) fn generate(
     }
     if cluster.fabric.shape() == Shape::Pipe {
         let message = "a pipe mesh has no link into a host that could be full; use `none`";
-        return Err(wrong("background", message));
+        return Err(invalid("background", message));
     }
     let shares = settings.shares;
     let crossing = written_per_second * f64::from(settings.crossings.get());
@@ -124,7 +124,7 @@ pub(super) fn generate(
     if much > MOST_RECORDS as f64 {
         let message =
             format!("{much:.1e} background events: more than {MOST_RECORDS}; lower `load` or the horizon");
-        return Err(wrong("load", message));
+        return Err(invalid("load", message));
     }
     let wide = shuffles(&WIDE, wide_rate, sites.len(), seed, horizon);
     let hot = shuffles(&HOT, hot_rate, sites.len(), seed, horizon);

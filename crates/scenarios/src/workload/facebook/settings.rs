@@ -113,25 +113,25 @@ impl Facebook {
         let Shares { reads, shuffle, output, other } = self.shares;
         let sum: f64 = [reads, shuffle, output, other].into_iter().map(Share::get).sum();
         if !(horizon.is_finite() && horizon >= 0.0) {
-            return Err(wrong("horizon", format!("{horizon} s: must be finite and not negative")));
+            return Err(invalid("horizon", format!("{horizon} s: must be finite and not negative")));
         }
         if (sum - 1.0).abs() > 1e-6 || output.get() + other.get() == 0.0 {
-            return Err(wrong(
+            return Err(invalid(
                 "shares",
                 format!("they add up to {sum:.3}; expected 1, with some writes among them"),
             ));
         }
         if !(0.01..=100.0).contains(&self.burstiness.get()) {
-            return Err(wrong("burstiness", format!("{}: expected 0.01 to 100", self.burstiness.get())));
+            return Err(invalid("burstiness", format!("{}: expected 0.01 to 100", self.burstiness.get())));
         }
         if !(0.05..=0.99).contains(&self.ceiling.get()) {
-            return Err(wrong("ceiling", format!("{}: expected 0.05 to 0.99", self.ceiling.get())));
+            return Err(invalid("ceiling", format!("{}: expected 0.05 to 0.99", self.ceiling.get())));
         }
         Ok(())
     }
 }
 
 /// Creates an error about the settings of this source.
-pub(super) fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
+pub(super) fn invalid(field: &str, message: impl std::fmt::Display) -> InputError {
     InputError::new("facebook", message).in_field(field)
 }

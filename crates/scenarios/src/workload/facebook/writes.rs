@@ -24,7 +24,7 @@ use rand::distr::weighted::WeightedIndex;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 
-use super::settings::{Facebook, HOSTS, WARM_UP, wrong};
+use super::settings::{Facebook, HOSTS, WARM_UP, invalid};
 use crate::workload::model::{FileWrite, Job, MOST_RECORDS, Workload};
 use crate::workload::phases::{Phases, fetches};
 use crate::workload::settings::{copies, draw_host, task_hosts};
@@ -102,7 +102,7 @@ impl<'a> Writes<'a> {
         let files_per_second = size * settings.full_blocks.get() / FULL_BLOCKS_A_FILE;
         let jobs_per_second = size * settings.jobs.get() / WEEK;
         if files_per_second > 0.0 && jobs_per_second == 0.0 {
-            return Err(wrong("jobs", "0: the blocks that `full_blocks` asks for must come from some job"));
+            return Err(invalid("jobs", "0: the blocks that `full_blocks` asks for must come from some job"));
         }
         let shares = settings.shares;
         let output = shares.output.get() / (shares.output.get() + shares.other.get());
@@ -115,12 +115,12 @@ impl<'a> Writes<'a> {
         if let Some(most) = writers.into_iter().find(|&mean| mean > MOST_WRITERS) {
             let message =
                 format!("too few for `full_blocks`: a job would have {most:.1e} writers on average");
-            return Err(wrong("jobs", message));
+            return Err(invalid("jobs", message));
         }
         let mut shuffled = 0.0;
         if settings.phases.is_some() && shares.shuffle.get() > 0.0 {
             if shares.output.get() == 0.0 {
-                return Err(wrong(
+                return Err(invalid(
                     "shares",
                     "no `output`, but with `phases` its jobs are the ones that shuffle",
                 ));
@@ -148,12 +148,12 @@ impl<'a> Writes<'a> {
         if much > MOST_RECORDS as f64 {
             let message =
                 format!("{much:.1e} files or jobs: more than {MOST_RECORDS}; lower `load` or the horizon");
-            return Err(wrong("load", message));
+            return Err(invalid("load", message));
         }
         let hosts = task_hosts(cluster);
         let shape = 1.0 / self.settings.burstiness.get();
         let gaps = Gamma::new(shape, 1.0 / (shape * self.jobs_per_second))
-            .map_err(|error| wrong("jobs", format!("{}: {error}", self.settings.jobs.get())))?;
+            .map_err(|error| invalid("jobs", format!("{}: {error}", self.settings.jobs.get())))?;
         let mut arrivals = stream(seed, ARRIVALS, 0);
         let (mut first_file, mut index, mut made, mut fetched) = (-WARM_UP, 0, Vec::new(), 0);
         loop {
@@ -166,7 +166,7 @@ impl<'a> Writes<'a> {
             made.extend(self.job(&context, &mut random, &mut fetched)?);
             index += 1;
             if index > 2 * MOST_RECORDS as u64 {
-                return Err(wrong("burstiness", "too many jobs at one time; lower `jobs` or `burstiness`"));
+                return Err(invalid("burstiness", "too many jobs at one time; lower `jobs` or `burstiness`"));
             }
         }
         made.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start));
@@ -252,7 +252,7 @@ impl<'a> Writes<'a> {
             *fetched += file.fetches.len();
             if *fetched > MOST_RECORDS {
                 let message = format!("more than {MOST_RECORDS} fetches; lower `mappers` or the horizon");
-                return Err(wrong("phases", message));
+                return Err(invalid("phases", message));
             }
         }
         Ok(())

@@ -81,7 +81,7 @@ pub fn place_now(coordinator: &mut Coordinator<Numbers>, now: Nanos, placement: 
 }
 
 /// The decision of a placement, and whether it is repeated.
-pub fn placed(result: PlaceResult) -> (Arc<DecisionRecord>, bool) {
+pub fn decision_of(result: PlaceResult) -> (Arc<DecisionRecord>, bool) {
     match result {
         Ok(DecisionLookup::InMemory(Placed { record, repeated })) => (record, repeated),
         other => panic!("not placed: {other:?}"),

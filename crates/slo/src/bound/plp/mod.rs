@@ -35,22 +35,22 @@ use program::{Delays, longest};
 pub(super) struct Component<'s> {
     queues: Vec<usize>,
     ranks: Vec<u32>,
-    network: Result<InOrder, Why>,
+    network: Result<InOrder, BoundFailure>,
     /// Delays by path and priority; parts of one path and priority share them.
-    known: BTreeMap<(&'s [usize], u32), Result<f64, Why>>,
+    known: BTreeMap<(&'s [usize], u32), Result<f64, BoundFailure>>,
 }
 
 /// Reason for which a part has no bound.
 #[derive(Clone, Debug)]
-enum Why {
+enum BoundFailure {
     Fault(Fault),
     Order,
     Solver(SolverError),
 }
 
-impl From<Fault> for Why {
-    fn from(fault: Fault) -> Why {
-        Why::Fault(fault)
+impl From<Fault> for BoundFailure {
+    fn from(fault: Fault) -> BoundFailure {
+        BoundFailure::Fault(fault)
     }
 }
 
@@ -59,9 +59,9 @@ impl<'s> Component<'s> {
         let queues = parts.queues(component);
         let network = if settings.fifo && keeps_order(parts, component) {
             let flows = together(curves::flows(parts, component, &queues));
-            curves::network(parts, component, &queues, flows).map(InOrder::new).map_err(Why::from)
+            curves::network(parts, component, &queues, flows).map(InOrder::new).map_err(BoundFailure::from)
         } else {
-            Err(Why::Order)
+            Err(BoundFailure::Order)
         };
         Component { queues, ranks: curves::ranks(parts, component), network, known: BTreeMap::new() }
     }
@@ -88,12 +88,12 @@ impl<'s> Component<'s> {
             }
         };
         found.map_err(|why| match why {
-            Why::Fault(fault) => fault.of(parts, part),
-            Why::Order => {
+            BoundFailure::Fault(fault) => fault.of(parts, part),
+            BoundFailure::Order => {
                 let (workload, stage) = parts.place(part);
                 Unbounded::Order { workload, stage }
             }
-            Why::Solver(error) => {
+            BoundFailure::Solver(error) => {
                 let (workload, stage) = parts.place(part);
                 Unbounded::Solver { workload, stage, error }
             }
@@ -101,10 +101,10 @@ impl<'s> Component<'s> {
     }
 
     /// Delay over a path of the traffic with a priority, given by its rank.
-    fn along(&self, route: &[usize], rank: u32, settings: BoundSettings) -> Result<f64, Why> {
+    fn along(&self, route: &[usize], rank: u32, settings: BoundSettings) -> Result<f64, BoundFailure> {
         let network = self.network.as_ref().map_err(Clone::clone)?;
         let path = curves::local(route, &self.queues);
-        let overload = |at: usize, overload| Why::from(Fault::Overload(self.queues[at], overload));
+        let overload = |at: usize, overload| BoundFailure::from(Fault::Overload(self.queues[at], overload));
         let tandem = network.tandem(&path, rank).map_err(|error| overload(error.queue, error.overload))?;
         let servers = tandem.total_flow().map_err(|(at, _)| {
             let error = network.overloaded(path[at], rank);
@@ -116,7 +116,8 @@ impl<'s> Component<'s> {
         }
         let delays = Delays { servers, crossings: tandem.separated_flow() };
         let least = delays.crossings[0].map_or(total, |separated| total.min(separated));
-        let longest = longest(&tandem, Some(&delays), settings.buckets, total).map_err(Why::Solver)?;
+        let longest =
+            longest(&tandem, Some(&delays), settings.buckets, total).map_err(BoundFailure::Solver)?;
         // The solver may exceed the known delays by its tolerance.
         Ok(longest.min(least))
     }
