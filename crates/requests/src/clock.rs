@@ -3,8 +3,8 @@
 //! Every source of events (a server, a limiter, a workload) owns a slot, so the clock never searches or allocates. To
 //! change its time, a source overwrites its slot. At equal times, the lower slot is first.
 //!
-//! Slots form consecutive groups, each with its own tournament. The few servers change their times many times per
-//! request, and limiters hardly ever. One tournament over all slots would cost more.
+//! Consecutive slots form groups, and each group has its own tree. The few servers change their times several times per
+//! request, and limiters rarely do. A small tree for the servers costs less than one tree over all slots.
 
 /// Time of a slot without an event.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -15,9 +15,9 @@ struct Node {
     slot: u32,
 }
 
-/// Location of a slot.
+/// Location of a slot in the trees.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Location {
     /// Leaf of the slot, as an index into all nodes.
     leaf: u32,
     group: u32,
@@ -26,16 +26,16 @@ struct Place {
 /// A tournament tree.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// Offset before the first node of the group. The root is at offset 1, and the children of i are 2 i and
-    /// 2 i + 1. The leaves are the last half of the nodes; each inner node is the winner of its children.
+    /// Index just before the root. Relative to it, the root is at 1, and the children of i are at 2 i and 2 i + 1. The
+    /// leaves are the last half of the nodes; each inner node is the winner of its children.
     base: u32,
 }
 
-/// Event time of each slot, with the earliest.
+/// Event times of all slots, and the earliest of them.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     nodes: Vec<Node>,
-    places: Vec<Place>,
+    locations: Vec<Location>,
     groups: Vec<Group>,
     first: Node,
 }
@@ -44,15 +44,15 @@ impl Clock {
     /// Creates a clock with one group per size and no events.
     pub(super) fn new(sizes: &[usize]) -> Clock {
         let idle = Node { time: NEVER, slot: 0 };
-        let mut clock = Clock { nodes: Vec::new(), places: Vec::new(), groups: Vec::new(), first: idle };
+        let mut clock = Clock { nodes: Vec::new(), locations: Vec::new(), groups: Vec::new(), first: idle };
         for &size in sizes.iter().filter(|&&size| size > 0) {
             let (base, leaves) = (clock.nodes.len(), size.next_power_of_two());
             clock.nodes.resize(base + 2 * leaves, idle);
             for at in 0..leaves {
                 let leaf = base + leaves + at;
-                clock.nodes[leaf].slot = clock.places.len() as u32;
+                clock.nodes[leaf].slot = clock.locations.len() as u32;
                 if at < size {
-                    clock.places.push(Place { leaf: leaf as u32, group: clock.groups.len() as u32 });
+                    clock.locations.push(Location { leaf: leaf as u32, group: clock.groups.len() as u32 });
                 }
             }
             for node in (1..leaves).rev() {
@@ -73,7 +73,7 @@ impl Clock {
     /// Returns true if no other slot has a time of at most `now`.
     #[inline]
     pub(super) fn is_alone(&self, slot: u32, now: u64) -> bool {
-        let Place { leaf, group } = self.places[slot as usize];
+        let Location { leaf, group } = self.locations[slot as usize];
         let base = self.groups[group as usize].base as usize;
         let mut node = leaf as usize - base;
         // Each sibling on the path is the winner of its subtree; together, these subtrees contain all other slots of
@@ -88,10 +88,10 @@ impl Clock {
         others.into_iter().all(|(_, other)| self.nodes[other.base as usize + 1].time > now)
     }
 
-    /// Sets the time of a slot.
+    /// Sets the time of a slot, and updates the winners above it.
     #[inline]
     pub(super) fn set(&mut self, slot: u32, time: u64) {
-        let Place { leaf, group } = self.places[slot as usize];
+        let Location { leaf, group } = self.locations[slot as usize];
         let base = self.groups[group as usize].base as usize;
         let mut node = leaf as usize - base;
         self.nodes[base + node].time = time;
@@ -107,7 +107,7 @@ impl Clock {
         self.first = self.least();
     }
 
-    /// Returns the winner of all groups.
+    /// Returns the earliest winner of all groups.
     #[inline]
     fn least(&self) -> Node {
         let mut least = Node { time: NEVER, slot: 0 };

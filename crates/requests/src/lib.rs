@@ -42,7 +42,7 @@ pub use error::RequestsError;
 pub use latency_histogram::{LatencyHistogram, rank};
 pub use observer::{Observer, RequestEvent};
 pub use replay::{Assumption, BoundCheck, MeasuredLatency, Replay, ReplayError, ReplayResult};
-pub use report::{Interval, Measured, Report, Rows, ServerReport, Window};
+pub use report::{Interval, Report, Rows, ServerReport, Window, WorkloadReport};
 pub use scheduling::{Cake, Scheduling};
 pub use setup::{Batch, Device, Enforced, OverLimit, Server, Setup, StageLimits, StartCaps};
 pub use sources::Sources;

@@ -9,26 +9,26 @@ use super::setup::Setup;
 /// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// Measurements by workload.
-    pub workloads: Vec<Measured>,
+    /// Reports by workload.
+    pub workloads: Vec<WorkloadReport>,
     /// Reports by server.
     pub servers: Vec<ServerReport>,
     /// A row for each request, in order of completion; `None` unless [`Setup::rows`] is set.
     pub rows: Option<Rows>,
     /// Completion time of the last request.
     pub end: Nanos,
-    /// Number of requests in progress, summed over every nanosecond of the run: the sum of all latencies
+    /// Number of requests in progress, integrated over the run, in nanoseconds. It equals the sum of all latencies
     /// (Little's law).
-    pub under_way: u128,
+    pub time_in_system: u128,
 }
 
 /// Measurements of a workload.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Measured {
-    /// Latency from the sending of a request to its end.
+pub struct WorkloadReport {
+    /// Latencies of requests, from sending to completion.
     pub latency: LatencyHistogram,
-    /// Time at each of [`leeward_traces::Stage::ALL`], including the wait behind a limiter: the sum over
-    /// requests in nanoseconds, and the largest.
+    /// For each of [`leeward_traces::Stage::ALL`], the time that requests spent there, including the wait behind a
+    /// limiter: the sum in nanoseconds, and the largest.
     pub stages: [(u128, Nanos); 3],
     /// Number of requests that were served over their limits at any stage.
     pub demoted: u64,
@@ -38,25 +38,25 @@ pub struct Measured {
     pub windows: Vec<Window>,
     /// Intervals in which requests ended, in order.
     pub intervals: Vec<Interval>,
-    /// SLO in nanoseconds.
+    /// Latency of the SLO, in nanoseconds.
     objective: Option<u64>,
 }
 
-/// A workload in a window of time (SLO section 4.3).
+/// Measurements of a workload in a window of time (SLO section 4.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// Start of the window; windows are adjacent, from 0 on.
     pub start: Nanos,
     /// Number of requests that ended in the window.
     pub requests: u64,
-    /// Their latency at the SLO's percentile, as [`LatencyHistogram::percentile`] returns it; without an SLO, at the
-    /// 99.9th percentile.
+    /// Latency at the SLO's percentile, as [`LatencyHistogram::percentile`] returns it. Without an SLO, the percentile
+    /// is the 99.9th.
     pub tail: Nanos,
     /// Largest latency.
     pub largest: Nanos,
 }
 
-/// A workload in an interval of time (SLO figure 3.1).
+/// Measurements of a workload in an interval of time (SLO figure 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
     /// Start of the interval; intervals are adjacent, from 0 on.
@@ -74,23 +74,23 @@ pub struct ServerReport {
     pub name: String,
     /// Number of requests served.
     pub served: u64,
-    /// Time for which it served.
+    /// Time in which the server was busy.
     pub busy: Nanos,
-    /// Time for which it did not serve although requests waited, because of a device's caps. Such a device did not
-    /// provide its capacity, so bounds that assume the capacity do not hold.
+    /// Time in which requests waited, but the caps of its device kept it idle. The device did not provide its capacity then,
+    /// so bounds that assume the capacity do not hold.
     pub starved: Nanos,
 }
 
-/// Columns of requests, ready for Arrow; times in nanoseconds.
+/// Rows of requests, stored as columns for Arrow. Times are in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rows {
     /// Index of the workload.
     pub workload: Vec<u32>,
     /// Send time.
     pub arrival: Vec<u64>,
-    /// Latency from sending to end.
+    /// Latency, from sending to completion.
     pub latency: Vec<u64>,
-    /// Time at each of [`leeward_traces::Stage::ALL`].
+    /// Time spent at each of [`leeward_traces::Stage::ALL`].
     pub stages: [Vec<u64>; 3],
     /// True if the request was over its limits at any stage.
     pub demoted: Vec<bool>,
@@ -107,12 +107,12 @@ impl Rows {
         self.workload.is_empty()
     }
 
-    /// Returns the least latency that `percent` of a workload's requests do not exceed, exactly; `None`
-    /// without requests.
+    /// Returns the smallest latency that `percent` of a workload's requests do not exceed. The result is exact; it is
+    /// `None` without requests.
     pub fn percentile(&self, workload: usize, percent: f64) -> Option<Nanos> {
-        let of = self.workload.iter().zip(&self.latency);
+        let rows = self.workload.iter().zip(&self.latency);
         let mut latencies: Vec<u64> =
-            of.filter(|(of, _)| **of as usize == workload).map(|(_, latency)| *latency).collect();
+            rows.filter(|(row, _)| **row as usize == workload).map(|(_, latency)| *latency).collect();
         let rank = rank(percent, latencies.len() as u64)? as usize;
         Some(Nanos(*latencies.select_nth_unstable(rank - 1).1))
     }
@@ -121,12 +121,14 @@ impl Rows {
 /// Recorder of a run's measurements.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
-    workloads: Vec<Measured>,
-    /// By workload: percentile of windows, and latencies in the current window.
-    present: Vec<(f64, LatencyHistogram)>,
-    /// By workload: ended and late requests in the current interval.
+    workloads: Vec<WorkloadReport>,
+    /// By workload: the percentile for [`Window::tail`], and the latencies in the current window.
+    window_latencies: Vec<(f64, LatencyHistogram)>,
+    /// By workload: numbers of ended and of late requests in the current interval.
     counts: Vec<(u64, u64)>,
+    /// Length of a window.
     window: u64,
+    /// Length of an interval.
     interval: u64,
     window_end: u64,
     interval_end: u64,
@@ -136,7 +138,7 @@ pub(super) struct Recorder {
 impl Recorder {
     pub(super) fn new(setup: &Setup) -> Recorder {
         let slos = setup.workloads.iter().map(|workload| workload.slo);
-        let measured = slos.clone().map(|slo| Measured {
+        let measured = slos.clone().map(|slo| WorkloadReport {
             latency: LatencyHistogram::default(),
             stages: [(0, Nanos(0)); 3],
             demoted: 0,
@@ -148,7 +150,7 @@ impl Recorder {
         let count = setup.workloads.len();
         Recorder {
             workloads: measured.collect(),
-            present: slos
+            window_latencies: slos
                 .map(|slo| (slo.map_or(99.9, |slo| slo.percentile), LatencyHistogram::default()))
                 .collect(),
             counts: vec![(0, 0); count],
@@ -160,9 +162,9 @@ impl Recorder {
         }
     }
 
-    /// Closes the windows and intervals that end at or before `now`.
+    /// Closes the window and the interval that end at or before `now`, and opens those that contain `now`.
     #[inline]
-    pub(super) fn until(&mut self, now: u64) {
+    pub(super) fn advance_to(&mut self, now: u64) {
         if now >= self.interval_end {
             self.end_interval();
             self.interval_end = (now / self.interval).saturating_add(1).saturating_mul(self.interval);
@@ -185,11 +187,13 @@ impl Recorder {
 
     fn end_window(&mut self) {
         let start = Nanos(self.window_end - self.window);
-        for (measured, (percentile, present)) in self.workloads.iter_mut().zip(&mut self.present) {
-            if let Some(tail) = present.percentile(*percentile) {
-                let (requests, largest) = (present.count(), present.largest());
+        for (measured, (percentile, window_latencies)) in
+            self.workloads.iter_mut().zip(&mut self.window_latencies)
+        {
+            if let Some(tail) = window_latencies.percentile(*percentile) {
+                let (requests, largest) = (window_latencies.count(), window_latencies.largest());
                 measured.windows.push(Window { start, requests, tail: Nanos(tail), largest });
-                present.clear();
+                window_latencies.clear();
             }
         }
     }
@@ -207,7 +211,7 @@ impl Recorder {
         measured.demoted += u64::from(live.was_demoted);
         let late = u64::from(measured.objective.is_some_and(|objective| latency > objective));
         measured.late += late;
-        self.present[workload].1.add(latency);
+        self.window_latencies[workload].1.add(latency);
         let counts = &mut self.counts[workload];
         *counts = (counts.0 + 1, counts.1 + late);
         if let Some(rows) = &mut self.rows {
@@ -221,9 +225,9 @@ impl Recorder {
         }
     }
 
-    pub(super) fn finish(mut self, servers: Vec<ServerReport>, end: Nanos, under_way: u128) -> Report {
+    pub(super) fn finish(mut self, servers: Vec<ServerReport>, end: Nanos, time_in_system: u128) -> Report {
         self.end_interval();
         self.end_window();
-        Report { workloads: self.workloads, servers, rows: self.rows, end, under_way }
+        Report { workloads: self.workloads, servers, rows: self.rows, end, time_in_system }
     }
 }

@@ -147,7 +147,7 @@ impl<'a, W: Observer> Engine<'a, W> {
             }
             self.area += u128::from(self.under_way) * u128::from(now - self.now);
             self.now = now;
-            self.recorder.until(now);
+            self.recorder.advance_to(now);
             // The server that ended a service, if this is the only event now. Its slot is written when it starts the
             // next service.
             let mut last = None;

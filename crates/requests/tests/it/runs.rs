@@ -214,7 +214,7 @@ proptest! {
             }
         }
         let latencies: u128 = rows.latency.iter().map(|&latency| u128::from(latency)).sum();
-        prop_assert_eq!(report.under_way, latencies);
+        prop_assert_eq!(report.time_in_system, latencies);
         for at in 0..rows.len() {
             prop_assert_eq!((0..3).map(|stage| rows.stages[stage][at]).sum::<u64>(), rows.latency[at]);
         }
@@ -358,7 +358,7 @@ fn a_workload_without_stages_completes_at_once_and_delays_no_other() {
     };
     assert_eq!(latencies(0), [(0, 0), (2, 0), (30, 0)]);
     assert_eq!(latencies(1), [(0, 5), (2, 8), (20, 5)]);
-    assert_eq!((report.end, report.under_way), (Nanos(30), 18));
+    assert_eq!((report.end, report.time_in_system), (Nanos(30), 18));
 }
 
 #[test]
