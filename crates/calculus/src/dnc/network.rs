@@ -71,7 +71,7 @@ pub enum NetworkError {
     },
     /// Paths that form a cycle, for which these analyses have no bound.
     #[error("the paths form a cycle through queue {queue}: they must all follow one order of queues")]
-    Circle {
+    Cycle {
         /// A queue of the cycle, or one behind it.
         queue: usize,
     },
@@ -126,7 +126,7 @@ impl Network {
             }
         }
         let order = queue_order(queues, flows.iter().map(|flow| flow.path.as_slice()))
-            .map_err(|queue| NetworkError::Circle { queue })?;
+            .map_err(|queue| NetworkError::Cycle { queue })?;
         Ok(Network { capacities, flows, packets, at, order })
     }
 

@@ -108,7 +108,7 @@ pub enum NetworkError {
     },
     /// Paths that form a cycle.
     #[error("the paths form a cycle through queue {queue}: they must all follow one order of queues")]
-    Circle {
+    Cycle {
         /// A queue of the cycle, or one behind it.
         queue: String,
     },

@@ -128,7 +128,7 @@ impl Network {
         }
         let paths = network.plan.flows.iter().map(|flow| flow.queues.as_slice());
         queue_order(queues.len(), paths)
-            .map_err(|queue| NetworkError::Circle { queue: queues[queue].name.clone() })?;
+            .map_err(|queue| NetworkError::Cycle { queue: queues[queue].name.clone() })?;
         Ok(network)
     }
 

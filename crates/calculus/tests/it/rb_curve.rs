@@ -1,10 +1,10 @@
-//! r-b curves compared with the literal algorithm 2.1 of the thesis, and properties of every curve.
+//! r-b curves compared with algorithm 2.1 of the thesis, and properties of every curve.
 
 use leeward_calculus::{ArrivalCurve, CurveError, RbCurve, TokenBucket, TraceError};
 use proptest::prelude::*;
 
-/// SLO algorithm 2.1 for one rate, word for word.
-fn literal(arrivals: &[(f64, f64)], rate: f64) -> f64 {
+/// SLO algorithm 2.1 as published: the burst of a trace at one rate.
+fn algorithm_2_1(arrivals: &[(f64, f64)], rate: f64) -> f64 {
     let (mut bucket, mut most, mut previous) = (0.0f64, 0.0f64, 0.0);
     for &(at, work) in arrivals {
         bucket = (bucket - rate * (at - previous)).max(0.0) + work;
@@ -14,7 +14,7 @@ fn literal(arrivals: &[(f64, f64)], rate: f64) -> f64 {
     most
 }
 
-/// Gaps of zero, small, and large; work of zero, usual, and large. Long traces have several blocks.
+/// Traces whose gaps and work are zero, small or large. Traces of many requests have several blocks.
 fn traces(most: usize) -> impl Strategy<Value = Vec<(f64, f64)>> {
     let gap = prop_oneof![3 => Just(0.0), 5 => 1e-6..1e-2f64, 1 => 0.1..10.0f64];
     let work = prop_oneof![1 => Just(0.0), 6 => 1.0..100.0f64, 1 => 1e3..1e4f64];
@@ -37,25 +37,25 @@ fn total(arrivals: &[(f64, f64)]) -> f64 {
     arrivals.iter().map(|arrival| arrival.1).sum()
 }
 
-/// Rates over many orders of size.
+/// Rates over many orders of magnitude.
 fn rates() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec((-3.0..9.0f64).prop_map(|exponent| 10f64.powf(exponent)), 1..8)
 }
 
 proptest! {
     #[test]
-    fn the_curve_is_the_literal_algorithm_at_every_rate(trace in traces(400), rates in rates()) {
+    fn the_curve_matches_algorithm_2_1_at_every_rate(trace in traces(400), rates in rates()) {
         let curve = curve(&trace);
         let tolerance = 1e-11 * (1.0 + total(&trace));
         let vertices: Vec<f64> = curve.vertices().map(|bucket| bucket.rate()).collect();
         for rate in rates.into_iter().chain(vertices).chain([0.0]) {
-            let (found, expected) = (curve.burst(rate).unwrap(), literal(&trace, rate));
-            prop_assert!((found - expected).abs() <= tolerance + 1e-9 * expected, "at {}: {} {}", rate, found, expected);
+            let (actual, expected) = (curve.burst(rate).unwrap(), algorithm_2_1(&trace, rate));
+            prop_assert!((actual - expected).abs() <= tolerance + 1e-9 * expected, "at {}: {}, expected {}", rate, actual, expected);
         }
     }
 
     #[test]
-    fn vertices_fall_and_turn_to_the_left(trace in traces(400)) {
+    fn vertices_lie_on_a_falling_convex_curve(trace in traces(400)) {
         let vertices: Vec<TokenBucket> = curve(&trace).vertices().collect();
         for pair in vertices.windows(2) {
             prop_assert!(pair[0].rate() > pair[1].rate() && pair[0].burst() <= pair[1].burst());
@@ -68,18 +68,18 @@ proptest! {
     }
 
     #[test]
-    fn one_more_request_never_lowers_the_curve(trace in traces(100), at in 0.0..1.0f64, work in 0.0..500.0f64, rates in rates()) {
-        let mut more = trace.clone();
-        let when = at * trace[trace.len() - 1].0;
-        more.insert(trace.partition_point(|arrival| arrival.0 <= when), (when, work));
-        let (before, after) = (curve(&trace), curve(&more));
+    fn an_additional_request_never_lowers_the_curve(trace in traces(100), at in 0.0..1.0f64, work in 0.0..500.0f64, rates in rates()) {
+        let mut longer = trace.clone();
+        let time = at * trace[trace.len() - 1].0;
+        longer.insert(trace.partition_point(|arrival| arrival.0 <= time), (time, work));
+        let (before, after) = (curve(&trace), curve(&longer));
         for rate in rates {
-            prop_assert!(after.burst(rate).unwrap() >= before.burst(rate).unwrap() - 1e-11 * (1.0 + total(&more)));
+            prop_assert!(after.burst(rate).unwrap() >= before.burst(rate).unwrap() - 1e-11 * (1.0 + total(&longer)));
         }
     }
 
     #[test]
-    fn the_rate_for_a_burst_is_the_least_sufficient_one(trace in traces(200), share in 0.0..1.0f64) {
+    fn the_rate_for_a_burst_is_the_lowest_sufficient_one(trace in traces(200), share in 0.0..1.0f64) {
         let curve = curve(&trace);
         let burst = curve.largest() + share * (curve.total() - curve.largest());
         let rate = curve.rate(burst).unwrap();
@@ -119,21 +119,21 @@ proptest! {
             prop_assert!(whole.burst() == 0.0 || (ratio >= 1.0 && ratio <= 1.0 + pruned.error + 1e-9), "{ratio} {}", pruned.error);
             reached = reached.max(ratio - 1.0);
         }
-        prop_assert!(whole.burst() == 0.0 || reached >= pruned.error - 1e-9, "{} is not reached: {}", pruned.error, reached);
+        prop_assert!(whole.burst() == 0.0 || reached >= pruned.error - 1e-9, "error {} is not attained, only {}", pruned.error, reached);
         for bucket in whole.buckets() {
             let above = pruned.curve.burst_at(bucket.rate()).unwrap();
             prop_assert!(above >= curve.burst(bucket.rate()).unwrap() - 1e-9 * (1.0 + curve.total()));
         }
-        // The same error again, except for the rounding of a bucket that just reaches it.
-        let same = whole.prune_within(pruned.error * (1.0 + 1e-9) + 1e-12).unwrap();
-        prop_assert!(same.error <= pruned.error * (1.0 + 1e-9) + 1e-12 && (count == 1 || same.curve.buckets().len() <= count));
+        // Pruning within this error keeps at most `count` buckets, or two. The tolerance allows for rounding.
+        let within = whole.prune_within(pruned.error * (1.0 + 1e-9) + 1e-12).unwrap();
+        prop_assert!(within.error <= pruned.error * (1.0 + 1e-9) + 1e-12 && (count == 1 || within.curve.buckets().len() <= count));
     }
 
     #[test]
     fn the_effective_bandwidth_is_the_lowest_rate_meeting_the_deadline(trace in traces(200), deadline in 1e-3..10.0f64) {
         let curve = curve(&trace);
         let rate = curve.effective_bandwidth(deadline).unwrap();
-        // A fluid server that starts with an empty queue: a request leaves when all work up to it has left.
+        // Largest delay at a fluid server that starts with an empty queue. A request leaves after all work up to it.
         let delay = |rate: f64| trace.iter().scan((0.0f64, 0.0f64), |(queue, previous), &(at, work)| {
             *queue = (*queue - rate * (at - *previous)).max(0.0) + work;
             *previous = at;
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn the_knee_is_the_least_of_rate_plus_burst(trace in traces(200), rates in rates()) {
+    fn the_knee_minimizes_rate_plus_burst(trace in traces(200), rates in rates()) {
         let curve = curve(&trace);
         let knee = curve.knee();
         let least = knee.rate() + knee.burst();
@@ -161,7 +161,7 @@ proptest! {
         both.sort_by(|x, y| x.0.total_cmp(&y.0));
         let sum = curve(&a).plus(&curve(&b));
         for rate in rates {
-            prop_assert!(literal(&both, rate) <= sum.burst(rate).unwrap() * (1.0 + 1e-9) + 1e-9);
+            prop_assert!(algorithm_2_1(&both, rate) <= sum.burst(rate).unwrap() * (1.0 + 1e-9) + 1e-9);
         }
     }
 
@@ -175,7 +175,7 @@ proptest! {
 }
 
 #[test]
-fn a_trace_of_many_blocks_is_the_literal_algorithm() {
+fn a_trace_of_many_blocks_matches_algorithm_2_1() {
     let mut state = 7u64;
     let mut draw = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -191,8 +191,8 @@ fn a_trace_of_many_blocks_is_the_literal_algorithm() {
     let curve = curve(&trace);
     for exponent in -8..40 {
         let rate = curve.mean_rate().unwrap() * 1.3f64.powi(exponent);
-        let (found, expected) = (curve.burst(rate).unwrap(), literal(&trace, rate));
-        assert!((found / expected - 1.0).abs() < 1e-9, "at {rate}: {found}, expected {expected}");
+        let (actual, expected) = (curve.burst(rate).unwrap(), algorithm_2_1(&trace, rate));
+        assert!((actual / expected - 1.0).abs() < 1e-9, "at {rate}: {actual}, expected {expected}");
     }
 }
 
@@ -208,8 +208,8 @@ fn times_since_1970_lose_no_precision() {
 #[test]
 fn an_invalid_trace_is_rejected_with_a_reason() {
     let check = |rows: &[(f64, f64)], error: &str| {
-        let found = RbCurve::from_arrivals(rows.iter().copied()).unwrap_err();
-        assert_eq!(found.to_string(), error);
+        let actual = RbCurve::from_arrivals(rows.iter().copied()).unwrap_err();
+        assert_eq!(actual.to_string(), error);
     };
     check(&[], "the trace has no arrivals: an r-b curve needs at least one");
     check(&[(1.0, 1.0), (-1.0, 1.0)], "arrival 1 at -1 seconds comes after one at 1: sort the trace by time");
@@ -231,7 +231,7 @@ fn an_invalid_trace_is_rejected_with_a_reason() {
 }
 
 #[test]
-fn a_query_without_an_answer_is_rejected_by_name() {
+fn invalid_queries_are_rejected_with_the_name_of_the_argument() {
     let curve = curve(&[(0.0, 3.0), (1.0, 4.0), (2.0, 1.0)]);
     let alpha = curve.arrival_curve();
     for bad in [-1.0, f64::NAN, f64::INFINITY] {
@@ -251,7 +251,7 @@ fn a_query_without_an_answer_is_rejected_by_name() {
 }
 
 #[test]
-fn one_request_or_one_moment_is_a_curve_without_a_mean() {
+fn a_trace_of_one_request_or_one_instant_has_no_mean_rate() {
     for rows in [vec![(3.0, 7.0)], vec![(3.0, 2.0), (3.0, 5.0)]] {
         let curve = curve(&rows);
         assert_eq!(curve.mean_rate(), None);
@@ -269,7 +269,7 @@ fn one_request_or_one_moment_is_a_curve_without_a_mean() {
 }
 
 #[test]
-fn work_and_gaps_at_the_edge_of_numbers_give_numbers() {
+fn extreme_work_and_gaps_give_finite_curves() {
     let (tiny, huge) = (f64::MIN_POSITIVE, f64::MAX);
     for rows in [
         vec![(0.0, 1.0), (tiny, 1.0), (1.0, 1.0)],

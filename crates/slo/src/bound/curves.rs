@@ -7,58 +7,58 @@ use leeward_calculus::{
 use super::components::Parts;
 use super::{Unbounded, Unit};
 
-/// Reason, by queue index, for which a part has no bound.
+/// Reason why a part has no bound, with the index of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     Overload(usize, Overload),
-    Circle(usize),
+    Cycle(usize),
 }
 
 impl Fault {
-    /// Converts the fault to the error of one part.
-    pub fn of(self, parts: &Parts<'_>, part: usize) -> Unbounded {
+    /// Converts the fault to an error about one part.
+    pub fn into_error(self, parts: &Parts<'_>, part: usize) -> Unbounded {
         let (workload, stage) = parts.place(part);
         match self {
             Fault::Overload(queue, overload) => {
                 Unbounded::Overload { workload, stage, queue: parts.queue(queue), overload }
             }
-            Fault::Circle(queue) => Unbounded::Circle { workload, stage, queue: parts.queue(queue) },
+            Fault::Cycle(queue) => Unbounded::Cycle { workload, stage, queue: parts.queue(queue) },
         }
     }
 }
 
-/// Queueing delay of each part of a component, in the order of its parts.
+/// Returns the queueing delay of each part of a component, in the order of its parts.
 pub(super) fn delays(parts: &Parts<'_>, component: usize) -> Vec<Result<f64, Fault>> {
     let queues = parts.queues(component);
     match queues[..] {
-        [queue] => at_one(parts, component, queue),
-        _ => over_several(parts, component, &queues),
+        [queue] => single_queue_delays(parts, component, queue),
+        _ => multi_queue_delays(parts, component, &queues),
     }
 }
 
-/// Delays at one queue. The parts of one priority share the service left by higher priorities, in order of arrival, so
-/// they have one bound.
+/// Returns the delays at one queue. Parts of one priority have one bound: they share the service left by higher
+/// priorities, in order of arrival.
 ///
 /// With one bucket per part and fluid service, this is SLO equation 5.1.
-fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, Fault>> {
+fn single_queue_delays(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, Fault>> {
     let here = &parts.components[component];
     let capacity = parts.system.queues[queue].capacity;
     let mut order: Vec<usize> = (0..here.len()).collect();
     order.sort_by_key(|&at| parts.parts[here[at]].priority);
-    // For each position in that order: the largest unit in service from this position or a later one.
-    let mut whole = vec![parts.in_service(component, queue)];
+    // For each position in `order`: the largest unit of a part at this position or a later one, or in service.
+    let mut blocking = vec![parts.in_service(component, queue)];
     for &at in order.iter().rev() {
-        whole.push(whole[whole.len() - 1].max(parts.packet(here[at])));
+        blocking.push(blocking[blocking.len() - 1].max(parts.packet(here[at])));
     }
-    whole.reverse();
+    blocking.reverse();
     let mut delays = vec![Ok(0.0); here.len()];
     let (mut before, mut done) = (ArrivalCurve::zero(), 0);
     for class in order.chunk_by(|&a, &b| parts.parts[here[a]].priority == parts.parts[here[b]].priority) {
         done += class.len();
         let own = class.iter().fold(ArrivalCurve::zero(), |sum, &at| sum.plus(&parts.limits(here[at])));
         let all = before.plus(&own);
-        let late = (whole[done] / capacity).min(f64::MAX);
-        let service = RateLatency::new(capacity, late).expect("a capacity is finite and above 0");
+        let latency = (blocking[done] / capacity).min(f64::MAX);
+        let service = RateLatency::new(capacity, latency).expect("a capacity is finite and above 0");
         let left = leeward_calculus::ServiceCurve::from(service).leftover(&before);
         let delay = left.and_then(|left| left.delay(&own));
         let delay =
@@ -69,8 +69,8 @@ fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, 
     delays
 }
 
-/// Delays over several queues: for each part, the lower result of two analyses.
-fn over_several(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Result<f64, Fault>> {
+/// Returns the delays over several queues: for each part, the lower result of two analyses.
+fn multi_queue_delays(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Result<f64, Fault>> {
     let count = parts.components[component].len();
     let network = match network(parts, component, queues, flows(parts, component, queues)) {
         Ok(network) => network,
@@ -85,19 +85,19 @@ fn over_several(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Re
     least.take(count).collect()
 }
 
-/// Parts of a component as flows over its queues, in order.
+/// Returns the parts of a component as flows over its queues, in order.
 pub(super) fn flows(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Flow> {
     let ranks = ranks(parts, component);
     let flow = |&part: &usize| Flow {
         arrivals: parts.limits(part),
         priority: rank(&ranks, parts.parts[part].priority),
-        path: local(parts.parts[part].route, queues),
+        path: local_path(parts.parts[part].route, queues),
         packet: parts.packet(part),
     };
     parts.components[component].iter().map(flow).collect()
 }
 
-/// Network of a component. The given flows come first; flows for requests in service are added after them.
+/// Returns the network of a component. The given flows come first, and then flows for requests in service.
 pub(super) fn network(
     parts: &Parts<'_>,
     component: usize,
@@ -117,18 +117,18 @@ pub(super) fn network(
     let packets = if parts.settings.unit == Unit::Fluid { Packets::Fluid } else { Packets::Whole };
     let capacities = queues.iter().map(|&queue| parts.system.queues[queue].capacity).collect();
     Network::new(capacities, flows, packets).map_err(|error| match error {
-        NetworkError::Circle { queue } => Fault::Circle(queues[queue]),
-        error => unreachable!("a checked system: {error}"),
+        NetworkError::Cycle { queue } => Fault::Cycle(queues[queue]),
+        error => unreachable!("the system was validated: {error}"),
     })
 }
 
-/// Route as positions in the sorted queues of its component.
-pub(super) fn local(route: &[usize], queues: &[usize]) -> Vec<usize> {
-    let place = |queue| queues.binary_search(queue).expect("a queue of a part is of its component");
+/// Converts a route to positions in the sorted queues of its component.
+pub(super) fn local_path(route: &[usize], queues: &[usize]) -> Vec<usize> {
+    let place = |queue| queues.binary_search(queue).expect("a component has all queues of its parts");
     route.iter().map(place).collect()
 }
 
-/// Distinct priorities of a component, ascending.
+/// Returns the distinct priorities of a component, ascending.
 pub(super) fn ranks(parts: &Parts<'_>, component: usize) -> Vec<u32> {
     let mut ranks: Vec<u32> =
         parts.components[component].iter().map(|&part| parts.parts[part].priority).collect();
@@ -137,7 +137,7 @@ pub(super) fn ranks(parts: &Parts<'_>, component: usize) -> Vec<u32> {
     ranks
 }
 
-/// Rank of a priority among `ranks`, as used in flows.
+/// Returns the position of a priority in `ranks`, which is the priority of its flows.
 pub(super) fn rank(ranks: &[u32], priority: u32) -> u32 {
     ranks.partition_point(|&rank| rank < priority) as u32
 }

@@ -37,7 +37,7 @@ pub enum Unbounded {
     #[error(
         "{workload}, {stage}: the paths form a cycle through queue {queue}: all paths must follow one order of queues"
     )]
-    Circle {
+    Cycle {
         /// Name of the workload.
         workload: String,
         /// Stage of the paths.

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! System --check--> parts (one for each stage of each promise) --> components (queues that share traffic)
-//! System --check--> parts (one for each stage of each promise) --> components (queues that share traffic)
 //!                     \--> dnc                curves: all traffic within its limits
 //!                      |-> priority-meister   the linear program of SLO section 3.2.3, on the same limits
 //!                      |-> plp                the linear program of Bouillard (2022) for order of arrival, on the same limits
@@ -262,7 +261,7 @@ impl<'s> Bounds<'s> {
         let parts = &self.parts;
         let known = self.curves[component].get_or_insert_with(|| curves::delays(parts, component));
         let at = parts.components[component].binary_search(&part).expect("a part is of its component");
-        known[at].map_err(|fault| fault.of(parts, part))
+        known[at].map_err(|fault| fault.into_error(parts, part))
     }
 
     fn order_delay(&mut self, part: usize) -> Result<f64, Unbounded> {

@@ -165,7 +165,7 @@ impl<'p, 's> Before<'p, 's> {
                 while let Some(period) = up {
                     if periods[period].queue == queue {
                         let (workload, stage) = self.parts.place(self.part);
-                        return Err(Unbounded::Circle { workload, stage, queue: self.parts.queue(queue) });
+                        return Err(Unbounded::Cycle { workload, stage, queue: self.parts.queue(queue) });
                     }
                     up = periods[period].leads_to;
                 }

@@ -67,9 +67,9 @@ impl Component {
         let network = match &mut self.network {
             Ok(network) => network,
             // The network names queues by their index.
-            Err(snc::NetworkError::Circle { queue }) => {
+            Err(snc::NetworkError::Cycle { queue }) => {
                 let queue = queue.parse().map_or_else(|_| queue.clone(), |queue| parts.queue(queue));
-                return Err(Unbounded::Circle { workload, stage, queue });
+                return Err(Unbounded::Cycle { workload, stage, queue });
             }
             Err(fault) => return Err(Unbounded::Models { workload, stage, fault: fault.clone() }),
         };

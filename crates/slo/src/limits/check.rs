@@ -103,7 +103,7 @@ pub enum SystemError {
     },
     /// The routes form a cycle, so equation 5.1 cannot be summed along them.
     #[error("the routes form a cycle through queue `{queue}`: all routes must follow one order of queues")]
-    Circle {
+    Cycle {
         /// Name of a queue on the cycle, or downstream of it.
         queue: String,
     },
@@ -380,7 +380,7 @@ fn validate(system: &System) -> Result<(), SystemError> {
 fn order(system: &System) -> Result<Vec<usize>, SystemError> {
     let routes = system.promises.iter().flat_map(|promise| &promise.route);
     queue_order(system.queues.len(), routes.map(Vec::as_slice))
-        .map_err(|queue| SystemError::Circle { queue: system.queues[queue].name.clone() })
+        .map_err(|queue| SystemError::Cycle { queue: system.queues[queue].name.clone() })
 }
 
 /// For each queue, its hops as (promise, demand, hop).

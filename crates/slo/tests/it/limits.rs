@@ -235,7 +235,7 @@ fn invalid_systems_are_rejected_by_name() {
     };
     let mut system = right.clone();
     circle(&mut system);
-    assert!(matches!(bounds(&system, Packets::Fluid), Err(SystemError::Circle { .. })));
+    assert!(matches!(bounds(&system, Packets::Fluid), Err(SystemError::Cycle { .. })));
     for free in [&[1][..], &[0, 0]] {
         let found = settle(&right, free, &Compactor::default(), Packets::Fluid);
         assert!(matches!(found, Err(Unsettled::System(SystemError::Promise { .. }))), "{found:?}");

@@ -354,7 +354,7 @@ fn stochastic_bounds_cover_paths_of_any_length_but_no_cycles() {
     let beside = only(&system, 0, Method::Snc).unwrap();
     assert!(beside > alone, "{beside} beside others, {alone} alone");
     system.promises.push(modelled("back", vec![2, 0]));
-    let Err(Unbounded::Circle { queue, .. }) = only(&system, 0, Method::Snc) else { panic!() };
+    let Err(Unbounded::Cycle { queue, .. }) = only(&system, 0, Method::Snc) else { panic!() };
     assert!(queue.starts_with('q'), "{queue}");
 }
 
@@ -367,7 +367,7 @@ fn cyclic_paths_are_rejected_by_name() {
     let queues = (0..2).map(|at| queue(&format!("q{at}"), 10.0)).collect();
     let system = System { queues, promises: vec![on("a", vec![0, 1]), on("b", vec![1, 0])] };
     for method in DETERMINISTIC {
-        assert!(matches!(only(&system, 0, method), Err(Unbounded::Circle { .. })), "{method:?}");
+        assert!(matches!(only(&system, 0, method), Err(Unbounded::Cycle { .. })), "{method:?}");
     }
 }
 

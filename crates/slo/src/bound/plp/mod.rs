@@ -88,7 +88,7 @@ impl<'s> Component<'s> {
             }
         };
         found.map_err(|why| match why {
-            BoundFailure::Fault(fault) => fault.of(parts, part),
+            BoundFailure::Fault(fault) => fault.into_error(parts, part),
             BoundFailure::Order => {
                 let (workload, stage) = parts.place(part);
                 Unbounded::Order { workload, stage }
@@ -103,7 +103,7 @@ impl<'s> Component<'s> {
     /// Delay over a path of the traffic with a priority, given by its rank.
     fn along(&self, route: &[usize], rank: u32, settings: BoundSettings) -> Result<f64, BoundFailure> {
         let network = self.network.as_ref().map_err(Clone::clone)?;
-        let path = curves::local(route, &self.queues);
+        let path = curves::local_path(route, &self.queues);
         let overload = |at: usize, overload| BoundFailure::from(Fault::Overload(self.queues[at], overload));
         let tandem = network.tandem(&path, rank).map_err(|error| overload(error.queue, error.overload))?;
         let servers = tandem.total_flow().map_err(|(at, _)| {
