@@ -54,7 +54,7 @@ fn check(racks: usize, source: usize, destination: usize) -> Result<(), Estimate
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EstimateError {
     /// A rack that does not exist.
-    #[error("{what} rack {rack} of {racks}, numbered from 0")]
+    #[error("{what} rack {rack}: there are {racks} racks, numbered from 0")]
     NoRack {
         /// `source` or `destination`.
         what: &'static str,

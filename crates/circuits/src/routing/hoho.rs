@@ -91,7 +91,7 @@ impl Routing for Hoho {
             let lost = (0..racks).find(|&rack| rack != destination && arrivals[rack] == NO_WAY);
             if let Some(source) = lost {
                 let problem = format!(
-                    "no {hops} circuits lead from rack {source} to rack {destination}: every pair must have a way"
+                    "no path of at most {hops} circuits leads from rack {source} to rack {destination}: every pair must have one"
                 );
                 return Err(CircuitsError::Unfit { name: NAME.to_owned(), problem });
             }

@@ -123,7 +123,7 @@ pub enum Full {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SwitchError {
     /// A rack that does not exist.
-    #[error("{what} rack {rack} of {racks}, numbered from 0")]
+    #[error("{what} rack {rack}: there are {racks} racks, numbered from 0")]
     NoRack {
         /// `source` or `destination`.
         what: &'static str,
@@ -149,7 +149,7 @@ pub enum SwitchError {
         expected: usize,
     },
     /// Routes of another schedule than the current one.
-    #[error("routes of {} racks and {} days: must be of {} and {}", found.0, found.1, expected.0, expected.1)]
+    #[error("routes for {} racks and {} days: the schedule has {} racks and {} days", found.0, found.1, expected.0, expected.1)]
     Routes {
         /// Racks and days of the routes.
         found: (usize, usize),

@@ -1,4 +1,4 @@
-//! Demand estimates: bytes that each source of knowledge counts, and bytes that it does not.
+//! Demand estimates: bytes that each kind of estimate counts, and bytes that it ignores.
 
 use leeward_circuits::estimate::{Adus, EstimateError, of_flows, of_queues};
 use leeward_circuits::switch::{Ecn, Event, Packet, Settings, Switch};
@@ -12,8 +12,8 @@ const FLOWS: usize = 6;
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Write(u64),
-    /// Sends a range of the written bytes, for the first time or again, starting `back` bytes before the highest byte
-    /// sent.
+    /// Sends at most `bytes` of the written bytes, starting `back` bytes before the highest byte sent. The first `back`
+    /// bytes are retransmissions.
     Send {
         back: u64,
         bytes: u64,
@@ -32,9 +32,9 @@ fn operation() -> impl Strategy<Value = (usize, Operation)> {
     (0..FLOWS, operation)
 }
 
-/// Reference model of a flow: its bytes written and sent.
+/// Reference model of a flow: the bytes written, and the highest byte sent.
 #[derive(Clone, Copy)]
-struct Plain {
+struct FlowModel {
     source: usize,
     destination: usize,
     written: u64,
@@ -43,67 +43,67 @@ struct Plain {
 
 proptest! {
     #[test]
-    fn the_rest_is_written_minus_seen_despite_retransmissions_and_closes(
+    fn demand_is_the_bytes_written_minus_seen_despite_retransmissions_and_closes(
         operations in prop::collection::vec(operation(), 1..300),
     ) {
         let mut adus = Adus::new(RACKS);
-        let mut plain: [Option<Plain>; FLOWS] = [None; FLOWS];
+        let mut models: [Option<FlowModel>; FLOWS] = [None; FLOWS];
         for (flow, operation) in operations {
-            match (operation, &mut plain[flow]) {
-                (Operation::Open(source, destination), plain @ None) => {
-                    adus.open(flow, source, destination).expect("a flow that is closed");
-                    *plain = Some(Plain { source, destination, written: 0, sent: 0 });
+            match (operation, &mut models[flow]) {
+                (Operation::Open(source, destination), model @ None) => {
+                    adus.open(flow, source, destination).expect("a closed flow");
+                    *model = Some(FlowModel { source, destination, written: 0, sent: 0 });
                 }
                 (Operation::Open(source, destination), Some(_)) => {
                     prop_assert_eq!(adus.open(flow, source, destination), Err(EstimateError::Open { flow }));
                 }
-                (Operation::Write(bytes), Some(plain)) => {
+                (Operation::Write(bytes), Some(model)) => {
                     adus.write(flow, bytes).expect("an open flow");
-                    plain.written += bytes;
+                    model.written += bytes;
                 }
                 (Operation::Write(bytes), None) => {
                     prop_assert_eq!(adus.write(flow, bytes), Err(EstimateError::NotOpen { flow }));
                 }
-                (Operation::Send { back, bytes }, Some(plain)) => {
-                    let start = plain.sent.saturating_sub(back);
-                    let end = (start + bytes).min(plain.written);
+                (Operation::Send { back, bytes }, Some(model)) => {
+                    let start = model.sent.saturating_sub(back);
+                    let end = (start + bytes).min(model.written);
                     adus.seen(flow, end);
-                    plain.sent = plain.sent.max(end);
+                    model.sent = model.sent.max(end);
                 }
                 (Operation::Send { bytes, .. }, None) => adus.seen(flow, bytes),
-                (Operation::Close, plain) => {
+                (Operation::Close, model) => {
                     adus.close(flow);
-                    *plain = None;
+                    *model = None;
                 }
             }
-            let left = plain.iter().flatten().map(|plain| (plain.source, plain.destination, plain.written - plain.sent));
-            prop_assert_eq!(&adus.demand(), &of_flows(RACKS, left.clone()).expect("racks that are there"));
+            let left = models.iter().flatten().map(|model| (model.source, model.destination, model.written - model.sent));
+            prop_assert_eq!(&adus.demand(), &of_flows(RACKS, left.clone()).expect("valid racks"));
             for source in 0..RACKS {
                 for destination in 0..RACKS {
-                    let of = left.clone().filter(|flow| (flow.0, flow.1) == (source, destination));
-                    prop_assert_eq!(adus.of_pair(source, destination), of.map(|flow| flow.2).sum::<u64>());
+                    let flows = left.clone().filter(|flow| (flow.0, flow.1) == (source, destination));
+                    prop_assert_eq!(adus.of_pair(source, destination), flows.map(|flow| flow.2).sum::<u64>());
                 }
             }
         }
     }
 
     #[test]
-    fn queue_estimates_are_limited_by_queue_contents(sends in prop::collection::vec((0..RACKS as u32, 0..RACKS as u32), 1..200)) {
-        let mut switch = Switch::new(Settings::etalon(RACKS)).expect("right settings");
+    fn queue_estimates_are_the_bytes_in_queues_and_limited_by_queue_capacity(sends in prop::collection::vec((0..RACKS as u32, 0..RACKS as u32), 1..200)) {
+        let mut switch = Switch::new(Settings::etalon(RACKS)).expect("valid settings");
         let mut out = Vec::new();
         for (source, destination) in sends {
             let packet = Packet { payload: (), source, destination, bytes: 9000, ecn: Ecn::Incapable, entered: Nanos(0) };
-            switch.step(Nanos(0), Event::Arrive(packet), &mut out).expect("a right packet");
+            switch.step(Nanos(0), Event::Arrive(packet), &mut out).expect("a valid packet");
         }
         let demand = of_queues(&switch);
         for source in 0..RACKS {
             for destination in 0..RACKS {
-                let told = demand[source * RACKS + destination];
+                let estimate = demand[source * RACKS + destination];
                 if source == destination {
-                    prop_assert_eq!(told, 0);
+                    prop_assert_eq!(estimate, 0);
                 } else {
-                    prop_assert_eq!(told, switch.queued(source, destination).1);
-                    prop_assert!(told <= 16 * 9000);
+                    prop_assert_eq!(estimate, switch.queued(source, destination).1);
+                    prop_assert!(estimate <= u64::from(Settings::etalon(RACKS).voq_capacity) * 9000);
                 }
             }
         }
@@ -121,10 +121,10 @@ fn bytes_seen_before_they_are_written_count_once() {
 }
 
 #[test]
-fn missing_racks_are_rejected() {
+fn racks_that_do_not_exist_are_rejected() {
     assert_eq!(
         Adus::new(2).open(0, 0, 2).expect_err("no rack").to_string(),
-        "destination rack 2 of 2, numbered from 0"
+        "destination rack 2: there are 2 racks, numbered from 0"
     );
     assert!(of_flows(2, [(5, 0, 1)]).is_err());
 }

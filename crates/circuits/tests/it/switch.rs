@@ -282,8 +282,14 @@ fn invalid_settings_and_events_are_rejected() {
     let mut out = Vec::new();
     let mut tell =
         |now, event| switch.step(Nanos(now), event, &mut out).expect_err("wrong event").to_string();
-    assert_eq!(tell(0, Event::Arrive(packet(0, 8, 1, MTU))), "source rack 8 of 8, numbered from 0");
-    assert_eq!(tell(0, Event::Arrive(packet(0, 1, 9, MTU))), "destination rack 9 of 8, numbered from 0");
+    assert_eq!(
+        tell(0, Event::Arrive(packet(0, 8, 1, MTU))),
+        "source rack 8: there are 8 racks, numbered from 0"
+    );
+    assert_eq!(
+        tell(0, Event::Arrive(packet(0, 1, 9, MTU))),
+        "destination rack 9: there are 8 racks, numbered from 0"
+    );
     assert_eq!(
         tell(0, Event::SetCapacity { source: 0, destination: 1, packets: 0 }),
         "capacity from rack 0 to 1 of 0 packets: must be at least 1"

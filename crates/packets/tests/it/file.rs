@@ -343,7 +343,7 @@ fn errors_in_a_file_name_the_field() {
         ),
         (
             "scheduler: {name: fixed}\nrouting: {name: hoho}\n",
-            "routing.name: hoho: no 4 circuits lead from rack 1 to rack 0: every pair must have a way",
+            "routing.name: hoho: no path of at most 4 circuits leads from rack 1 to rack 0: every pair must have one",
         ),
         (
             "network: {packet_switch: false}\n",
