@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::pages::{LARGEST_PAGE, Page, Part};
+use super::pages::{LARGEST_PAGE, Page, PageQuery};
 use super::problem::{Problem, refusal_text};
 use super::shapes::Kind;
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
@@ -141,7 +141,7 @@ pub async fn release(State(app): SharedState, Params(Path(id)): NamePath) -> Api
 /// Filter and page of a list of decisions.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Which {
+pub struct ListQuery {
     /// Only decisions of this kind.
     kind: Option<Kind>,
     /// Largest number of items; default 100.
@@ -152,27 +152,30 @@ pub struct Which {
     after: Option<String>,
 }
 
-impl Which {
+impl ListQuery {
     /// Page of the list.
-    pub fn part(&self) -> Part {
-        Part { limit: self.limit, after: self.after.clone() }
+    pub fn page(&self) -> PageQuery {
+        PageQuery { limit: self.limit, after: self.after.clone() }
     }
 }
 
-async fn listed(app: &AppState, which: Which, holding: bool) -> ApiResult {
-    let part = which.part();
-    let (limit, before) = (part.limit()?, part.after()?.map(DecisionId));
-    let kind = which.kind.map(Kind::word);
+async fn listed(app: &AppState, query: ListQuery, holding: bool) -> ApiResult {
+    let page = query.page();
+    let (limit, before) = (page.limit()?, page.after()?.map(DecisionId));
+    let kind = query.kind.map(Kind::word);
     let query = DecisionQuery { kind, before, limit: limit + 1, holding };
     let found = app.call(|_| Ok(query.clone())).await?;
     Ok(Json(Page::cut(&found, limit, |record| record.id.0, |record| Decision::of(record, &app.clock)))
         .into_response())
 }
 
-pub async fn decisions(State(app): SharedState, Params(Query(which)): Params<Query<Which>>) -> ApiResult {
-    listed(&app, which, false).await
+pub async fn decisions(State(app): SharedState, Params(Query(query)): Params<Query<ListQuery>>) -> ApiResult {
+    listed(&app, query, false).await
 }
 
-pub async fn commitments(State(app): SharedState, Params(Query(which)): Params<Query<Which>>) -> ApiResult {
-    listed(&app, which, true).await
+pub async fn commitments(
+    State(app): SharedState,
+    Params(Query(query)): Params<Query<ListQuery>>,
+) -> ApiResult {
+    listed(&app, query, true).await
 }

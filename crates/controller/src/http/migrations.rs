@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::pages::{LARGEST_PAGE, Page, Part};
+use super::pages::{LARGEST_PAGE, Page, PageQuery};
 use super::problem::Problem;
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
@@ -71,7 +71,7 @@ impl Migration {
 /// Filter and page of a list of moves.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Which {
+pub struct ListQuery {
     /// Only moves in this state.
     #[schemars(extend("enum" = STATES))]
     state: Option<String>,
@@ -83,10 +83,10 @@ pub struct Which {
     after: Option<String>,
 }
 
-impl Which {
+impl ListQuery {
     /// Page of the list.
-    pub fn part(&self) -> Part {
-        Part { limit: self.limit, after: self.after.clone() }
+    pub fn page(&self) -> PageQuery {
+        PageQuery { limit: self.limit, after: self.after.clone() }
     }
 
     /// Requested state; `None` for all.
@@ -100,9 +100,9 @@ impl Which {
     }
 }
 
-pub async fn list(State(app): SharedState, Params(Query(which)): Params<Query<Which>>) -> ApiResult {
-    let (part, state) = (which.part(), which.state()?);
-    let (limit, before) = (part.limit()?, part.after()?);
+pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<ListQuery>>) -> ApiResult {
+    let (page, state) = (query.page(), query.state()?);
+    let (limit, before) = (page.limit()?, page.after()?);
     let query = MigrationQuery { state, before, limit: limit + 1 };
     let found = app.call(|_| Ok(query)).await?;
     Ok(Json(Page::cut(&found, limit, |one| one.id, |one| Migration::of(&app, one.clone()))).into_response())
@@ -177,7 +177,7 @@ impl JobBody {
     }
 }
 
-pub async fn job(
+pub async fn set_job_limit(
     State(app): SharedState,
     Params(Path(name)): NamePath,
     Body(body): Body<JobBody>,
@@ -186,7 +186,7 @@ pub async fn job(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub async fn forget_job(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
+pub async fn remove_job_limit(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
     app.call(|_| JobBody::default().operation(&name)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

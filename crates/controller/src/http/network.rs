@@ -14,7 +14,7 @@ use leeward_service::{GetHolding, GetRack, LinkState, NetworkSnapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::pages::{LARGEST_PAGE, Part, page};
+use super::pages::{LARGEST_PAGE, PageQuery, page};
 use super::problem::Problem;
 use super::shapes::{Hold, Host, Link, LinkPage, Rack, RackPage, Replica, Reservation, Snapshot, Task};
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
@@ -22,10 +22,10 @@ use super::{ApiResult, AppState, NamePath, Params, SharedState};
 /// Longest wait for a change.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-pub async fn racks(State(app): SharedState, Params(part): Params<Query<Part>>) -> ApiResult {
+pub async fn racks(State(app): SharedState, Params(query): Params<Query<PageQuery>>) -> ApiResult {
     let snapshot = app.snapshot().await?;
     let racks: Vec<DomainId> = snapshot.fabric.all_racks().collect();
-    Ok(Json(page(&racks, &part, |&rack| Rack::of(&snapshot, &app.clock, rack))?).into_response())
+    Ok(Json(page(&racks, &query, |&rack| Rack::of(&snapshot, &app.clock, rack))?).into_response())
 }
 
 pub async fn rack(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
@@ -55,7 +55,7 @@ pub async fn rack(State(app): SharedState, Params(Path(name)): NamePath) -> ApiR
 /// Filter, order and page of a list of links.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Links {
+pub struct LinksQuery {
     /// Only hot links, or only links that are not hot.
     hot: Option<bool>,
     /// Order: by name (default), or by utilization, the highest first.
@@ -68,10 +68,10 @@ pub struct Links {
     after: Option<String>,
 }
 
-impl Links {
+impl LinksQuery {
     /// Page of the list.
-    pub fn part(&self) -> Part {
-        Part { limit: self.limit, after: self.after.clone() }
+    pub fn page(&self) -> PageQuery {
+        PageQuery { limit: self.limit, after: self.after.clone() }
     }
 }
 
@@ -82,18 +82,18 @@ enum Sort {
     Utilization,
 }
 
-pub async fn links(State(app): SharedState, Params(Query(asked)): Params<Query<Links>>) -> ApiResult {
+pub async fn links(State(app): SharedState, Params(Query(query)): Params<Query<LinksQuery>>) -> ApiResult {
     let snapshot = app.snapshot().await?;
-    let hot = |state: &&LinkState| asked.hot.is_none_or(|hot| hot == state.hot_since.is_some());
+    let hot = |state: &&LinkState| query.hot.is_none_or(|hot| hot == state.hot_since.is_some());
     let mut links: Vec<&LinkState> = snapshot.links.iter().filter(hot).collect();
-    match asked.sort {
+    match query.sort {
         None | Some(Sort::Name) => {}
         Some(Sort::Utilization) => links.sort_by(|a, b| {
             let of = |state: &LinkState| state.utilization().unwrap_or(-1.0);
             of(b).total_cmp(&of(a)).then(a.link.cmp(&b.link))
         }),
     }
-    Ok(Json(page(&links, &asked.part(), |state| Link::of(&snapshot, &app.clock, state))?).into_response())
+    Ok(Json(page(&links, &query.page(), |state| Link::of(&snapshot, &app.clock, state))?).into_response())
 }
 
 pub async fn link(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
@@ -110,9 +110,9 @@ pub async fn link(State(app): SharedState, Params(Path(name)): NamePath) -> ApiR
     Ok(Json(LinkPage { link, holds: holding.iter().map(hold).collect() }).into_response())
 }
 
-pub async fn hosts(State(app): SharedState, Params(part): Params<Query<Part>>) -> ApiResult {
+pub async fn hosts(State(app): SharedState, Params(query): Params<Query<PageQuery>>) -> ApiResult {
     let snapshot = app.snapshot().await?;
-    Ok(Json(page(&snapshot.hosts, &part, |host| Host::of(&snapshot, &app.clock, host))?).into_response())
+    Ok(Json(page(&snapshot.hosts, &query, |host| Host::of(&snapshot, &app.clock, host))?).into_response())
 }
 
 pub async fn host(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
@@ -162,7 +162,7 @@ pub struct Hotspot {
     pub utilization: Option<f64>,
 }
 
-pub async fn hotspots(State(app): SharedState, Params(part): Params<Query<Part>>) -> ApiResult {
+pub async fn hotspots(State(app): SharedState, Params(query): Params<Query<PageQuery>>) -> ApiResult {
     let snapshot = app.snapshot().await?;
     let mut hot: Vec<(Nanos, &LinkState)> =
         snapshot.links.iter().filter_map(|state| Some((state.hot_since?, state))).collect();
@@ -171,7 +171,7 @@ pub async fn hotspots(State(app): SharedState, Params(part): Params<Query<Part>>
         let link = snapshot.fabric.resource_name(state.link);
         Hotspot::of(link, state.utilization(), since, snapshot.at, &app.clock)
     };
-    Ok(Json(page(&hot, &part, show)?).into_response())
+    Ok(Json(page(&hot, &query, show)?).into_response())
 }
 
 impl Hotspot {

@@ -11,10 +11,11 @@ use super::problem::Problem;
 const PAGE: usize = 100;
 /// Largest number of items of a page.
 pub const LARGEST_PAGE: usize = 1_000;
-/// Page of a list.
+
+/// Query for a page of a list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct PageQuery {
     /// Largest number of items; default 100.
     #[schemars(range(min = 1, max = LARGEST_PAGE))]
     pub limit: Option<usize>,
@@ -23,7 +24,7 @@ pub struct Part {
     pub after: Option<String>,
 }
 
-impl Part {
+impl PageQuery {
     /// Number of items.
     ///
     /// # Errors
@@ -50,8 +51,12 @@ impl Part {
 }
 
 /// Page of a list by position.
-pub(super) fn page<T, U>(all: &[T], part: &Part, mut show: impl FnMut(&T) -> U) -> Result<Page<U>, Problem> {
-    let (limit, after) = (part.limit()?, part.after()?);
+pub(super) fn page<T, U>(
+    all: &[T],
+    query: &PageQuery,
+    mut show: impl FnMut(&T) -> U,
+) -> Result<Page<U>, Problem> {
+    let (limit, after) = (query.limit()?, query.after()?);
     let from = after.map_or(0, |after| usize::try_from(after).unwrap_or(usize::MAX).saturating_add(1));
     let items: Vec<U> = all.iter().skip(from).take(limit).map(&mut show).collect();
     let last = from.saturating_add(items.len());

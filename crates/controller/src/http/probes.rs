@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::pages::{Part, page};
+use super::pages::{PageQuery, page};
 use super::place::key_of;
 use super::problem::{IntoProblem, Problem};
 use super::{ApiResult, AppState, NamePath, Params, SharedState, cluster};
@@ -341,10 +341,10 @@ async fn kept(app: &AppState, by: &Client, mesh: &report::Mesh) -> Result<Cluste
     Err(last)
 }
 
-pub async fn list(State(app): SharedState, Params(Query(part)): Params<Query<Part>>) -> ApiResult {
+pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<PageQuery>>) -> ApiResult {
     let all = app.probes.surveys.all();
     let shown = |survey: &Arc<Survey>| Probe { result: None, ..Probe::of(survey, &app.clock) };
-    Ok(Json(page(&all, &part, shown)?).into_response())
+    Ok(Json(page(&all, &query, shown)?).into_response())
 }
 
 fn found(app: &AppState, id: &str) -> Result<Arc<Survey>, Problem> {

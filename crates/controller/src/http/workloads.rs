@@ -10,7 +10,7 @@ use leeward_slo::online::{Grant, GrantedSlo, GrantedStage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::pages::{Page, Part};
+use super::pages::{Page, PageQuery};
 use super::problem::Problem;
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
@@ -71,8 +71,8 @@ impl Workload {
     }
 }
 
-pub async fn list(State(app): SharedState, Params(Query(part)): Params<Query<Part>>) -> ApiResult {
-    let (limit, before) = (part.limit()?, part.after()?.map(DecisionId));
+pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<PageQuery>>) -> ApiResult {
+    let (limit, before) = (query.limit()?, query.after()?.map(DecisionId));
     let found = app.call(|_| Ok(ListWorkloads { before, limit: limit + 1 })).await?;
     let page = Page::cut(&found, limit, |state| state.record.id.0, |state| Workload::of(&app, state));
     let items = page.items.into_iter().flatten().collect();
