@@ -92,7 +92,7 @@ pub(super) fn place_groups(
 }
 
 /// Explanation for copies chosen without a number.
-pub(super) fn chosen(copies: &[HostId], context: &Context<'_, '_>) -> Vec<Considered> {
+pub(super) fn explain_chosen(copies: &[HostId], context: &Context<'_, '_>) -> Vec<Considered> {
     copies.iter().take(context.explain.limit()).map(|&host| Considered::chosen(host)).collect()
 }
 
@@ -114,7 +114,7 @@ pub(super) fn by_rule(
             gap: None,
             estimate: None,
         },
-        why: chosen(&copies, context),
+        why: explain_chosen(&copies, context),
         choice: copies,
     }
 }
@@ -126,7 +126,7 @@ pub(super) fn no_candidate(filter: &Filter<'_>) -> Refusal {
 }
 
 /// Refusal with the reasons counted over all hosts; hosts with unknown load count as `Unknown`.
-pub(super) fn nobody(filter: &Filter<'_>, unseen: impl Fn(HostId) -> bool) -> Refusal {
+pub(super) fn no_known_candidate(filter: &Filter<'_>, unseen: impl Fn(HostId) -> bool) -> Refusal {
     let why = |host| {
         let blind = || if unseen(host) { Constraint::Unknown } else { Constraint::TooFew };
         filter.refuses(host).unwrap_or_else(blind)

@@ -24,9 +24,9 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::chain::Search;
+use super::chain::ChainSearch;
 use super::circuit::Turns;
-use super::first_replica::{chosen, filter, first};
+use super::first_replica::{explain_chosen, filter, first};
 use super::path_estimates::PathEstimates;
 use super::sinbad_settings::WithoutTelemetry;
 use super::uplink::Guideline;
@@ -112,21 +112,22 @@ impl Leeward {
         let mut filter = filter(context.pool, request);
         let writer = first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
         let host = request.writer.unwrap_or(writer);
-        let survey = PathEstimates::new(context.view, host, request.id);
+        let estimates = PathEstimates::new(context.view, host, request.id);
         let disk = context.pool.write_rate().map(|rate| rate.as_load().0 as f64);
-        let disk = disk.into_iter().chain(survey.widest()).fold(f64::INFINITY, f64::min).clamp(1.0, 1e18);
-        let mut search = Search {
+        let top_rate =
+            disk.into_iter().chain(estimates.widest()).fold(f64::INFINITY, f64::min).clamp(1.0, 1e18);
+        let mut search = ChainSearch {
             request,
             context,
             filter,
             ties: Ties::new(context.seed, request.id),
             guideline,
-            survey,
+            estimates,
             turns: self.settings.circuit_turn.map(Turns),
             partner: None,
             mean_fill: context.pool.mean_fill(),
             sample: self.settings.sample as usize,
-            disk,
+            top_rate,
             headroom: self.settings.headroom,
             why: Vec::new(),
             oldest: None,
@@ -139,12 +140,12 @@ impl Leeward {
             {
                 note = Some(Note::NoTelemetry);
                 search.filter.used = self.default.choose(request, context)?;
-                search.why = chosen(&search.filter.used, context);
+                search.why = explain_chosen(&search.filter.used, context);
                 search.oldest = None;
             }
             Err(refusal) => return Err(refusal),
         }
-        let Search { filter, why, oldest, .. } = search;
+        let ChainSearch { filter, why, oldest, .. } = search;
         let (cap, now) = (context.pool.write_rate(), context.view.now());
         Ok(Decision {
             change: transfers(fabric, request, &filter.used, cap, Fade::WithEstimator, now),

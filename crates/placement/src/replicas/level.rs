@@ -55,7 +55,7 @@ impl Level {
     }
 
     /// Prepares for more links after all were taken. Counts of known and unknown links stay.
-    pub fn go_on(&mut self) {
+    pub fn reopen(&mut self) {
         self.taken = 0;
     }
 

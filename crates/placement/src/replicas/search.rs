@@ -6,7 +6,7 @@ use leeward_fabric::{BITS_PER_BYTE, Bandwidth, DomainId, Hop, HostId, Load, Nano
 use leeward_ledger::Fade;
 
 use super::fault_domains::spreads;
-use super::first_replica::{chosen, filter, first, nobody};
+use super::first_replica::{explain_chosen, filter, first, no_known_candidate};
 use super::level::{Failure, Level};
 use super::sinbad_settings::{Hysteresis, SinbadSettings};
 use super::{Chain, ReplicaRequest, transfer};
@@ -72,7 +72,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
     /// [`Refusal`] if telemetry is missing, or no host is eligible.
     pub fn select_all(&mut self) -> Result<(), Refusal> {
         let shape = self.context.view.fabric().shape();
-        let first = chosen(&self.filter.used, self.context);
+        let first = explain_chosen(&self.filter.used, self.context);
         let mark = self.context.view.checkpoint();
         let mut failure = None;
         for spread in spreads(self.request, self.settings.remote_racks, shape)? {
@@ -102,7 +102,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
             Some(Failure::Unseen(newest)) => {
                 Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) }
             }
-            _ => nobody(&self.filter, |host| self.is_unseen(host)),
+            _ => no_known_candidate(&self.filter, |host| self.is_unseen(host)),
         })
     }
 

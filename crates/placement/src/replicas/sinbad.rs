@@ -13,7 +13,7 @@ use leeward_fabric::Nanos;
 use leeward_ledger::{Fade, Transaction};
 use leeward_registry::{Registration, schema, settings};
 
-use super::first_replica::chosen;
+use super::first_replica::explain_chosen;
 use super::search::Search;
 use super::sinbad_settings::{Hysteresis, SinbadSettings, WithoutTelemetry};
 use super::{Chain, ReplicaRequest, Uniform, UniformSettings, transfer, transfers};
@@ -74,7 +74,7 @@ impl Sinbad {
                 Hysteresis::All => transfers(context.pool.fabric(), request, &copies, None, fade, now),
             },
             basis,
-            why: chosen(&copies, context),
+            why: explain_chosen(&copies, context),
             choice: copies,
         })
     }
