@@ -1,10 +1,10 @@
-//! Synthetic traces of lookups in a cache, after the thesis' description of its private traces (SLO section 4.3.2). A
-//! trace has 100 to 600 thousand requests in half an hour, and a peak rate of 2 to 6 times the mean (SLO figure 4.9).
-//! Objects have up to 256 KB, and 28 KB on average.
+//! Synthetic traces of lookups in a cache. They follow the thesis' description of its private traces (SLO section
+//! 4.3.2). A trace has 100 to 600 thousand requests in half an hour, and a peak rate of 2 to 6 times the mean (SLO figure
+//! 4.9). Objects have up to 256 KB, and 28 KB on average.
 //!
-//! The rate alternates between calm and bursts, which last seconds (SLO section 4.1); each burst has its own height. At
-//! a given rate requests are Poisson. The thesis gives neither the lengths and gaps of bursts nor the distribution of
-//! sizes. These are in [`CacheShape`], with our own values.
+//! The rate alternates between calm periods and bursts, which last seconds (SLO section 4.1). Each burst has its own
+//! height. Within a period, requests arrive as a Poisson process. The thesis gives neither the lengths and gaps of bursts
+//! nor the distribution of sizes, so [`CacheShape::of`] has our own values for them.
 
 use leeward_fabric::Nanos;
 use leeward_registry::random::{Kind, stream};
@@ -17,7 +17,7 @@ use super::ExperimentError;
 
 const CACHE: Kind = Kind::named("study-cache");
 
-/// Approximate largest number of requests of a trace.
+/// Largest expected number of requests of a trace.
 const MOST_REQUESTS: f64 = 1e8;
 
 /// Properties of synthetic traces. Values are drawn uniformly from ranges, once for each trace.
@@ -27,7 +27,8 @@ pub struct CacheShape {
     pub seconds: f64,
     /// Range of the mean number of requests per second.
     pub rate: (f64, f64),
-    /// Range of the largest height of a burst, relative to calm. The ratio of peak to mean is a little lower.
+    /// Range of the largest height of a burst, as a multiple of the calm rate. The ratio of peak to mean is a little
+    /// lower.
     pub height: (f64, f64),
     /// Mean length of a burst, in seconds.
     pub burst: f64,
@@ -38,7 +39,7 @@ pub struct CacheShape {
 }
 
 impl CacheShape {
-    /// Returns the thesis' properties, for a trace of `seconds`.
+    /// Returns the thesis' properties, completed by our own, for a trace of `seconds`.
     pub fn of(seconds: f64) -> CacheShape {
         CacheShape {
             seconds,
@@ -64,26 +65,26 @@ impl CacheShape {
         fields.into_iter().try_for_each(|(name, value)| positive(name, value))?;
         ranges.into_iter().try_for_each(|(name, (least, most))| {
             positive(name, least).and_then(|()| positive(name, most))?;
-            let problem = format!("{least} to {most}: expected the lesser first");
+            let problem = format!("{least} to {most}: expected the lower value first");
             if least <= most { Ok(()) } else { Err(ExperimentError::draw(name, problem)) }
         })?;
         let most = self.rate.1 * self.seconds;
         if most > MOST_REQUESTS {
-            let problem = format!("up to {most} requests: expected {MOST_REQUESTS} at most");
+            let problem = format!("up to {most} requests: expected at most {MOST_REQUESTS}");
             return Err(ExperimentError::draw("seconds", problem));
         }
         let mut random = stream(seed, CACHE, index);
         let mut between = |(least, most): (f64, f64)| least + (most - least) * random.random::<f64>();
         let (rate, highest) = (between(self.rate), between(self.height));
-        // Points at which the rate changes: seconds, and the cumulative number of requests in units of the calm rate.
-        let (mut at, mut mass, mut turns) = (0.0, 0.0, vec![(0.0, 0.0)]);
+        // Times at which the rate changes, each with the integral of the rate so far; the calm rate is 1.
+        let (mut at, mut area, mut changes) = (0.0, 0.0, vec![(0.0, 0.0)]);
         let mut calm = true;
         while at < self.seconds {
             let mean = if calm { self.calm } else { self.burst };
             let height = if calm { 1.0 } else { 1.0 + (highest - 1.0) * random.random::<f64>() };
-            let long = (mean * random.sample::<f64, _>(Exp1)).min(self.seconds - at);
-            (at, mass, calm) = (at + long, mass + long * height, !calm);
-            turns.push((at, mass));
+            let length = (mean * random.sample::<f64, _>(Exp1)).min(self.seconds - at);
+            (at, area, calm) = (at + length, area + length * height, !calm);
+            changes.push((at, area));
         }
         let shape = Shape {
             rate,
@@ -97,16 +98,18 @@ impl CacheShape {
             let problem = error.to_string();
             ExperimentError::draw("sizes", problem)
         })?;
-        let (mut turn, end) = (0, Nanos::from_secs_f64(self.seconds));
-        let warped = steady.take_while(|request| request.at < end).map(|request| {
-            let share = request.at.as_secs_f64() / self.seconds * mass;
-            while turn + 2 < turns.len() && turns[turn + 1].1 <= share {
-                turn += 1;
+        // A steady Poisson process is mapped to the varying rate: a request at a share of the time moves to the time at
+        // which the integral of the rate reaches the same share.
+        let (mut period, end) = (0, Nanos::from_secs_f64(self.seconds));
+        let requests = steady.take_while(|request| request.at < end).map(|request| {
+            let target = request.at.as_secs_f64() / self.seconds * area;
+            while period + 2 < changes.len() && changes[period + 1].1 <= target {
+                period += 1;
             }
-            let ((from, before), (to, after)) = (turns[turn], turns[turn + 1]);
-            let along = if after > before { (share - before) / (after - before) } else { 0.0 };
+            let ((from, before), (to, after)) = (changes[period], changes[period + 1]);
+            let along = if after > before { (target - before) / (after - before) } else { 0.0 };
             Request { at: Nanos::from_secs_f64(from + (to - from) * along.clamp(0.0, 1.0)), ..request }
         });
-        Ok(warped.collect())
+        Ok(requests.collect())
     }
 }

@@ -1,12 +1,12 @@
-//! The fluid simulator decides the rate of every flow of a network over time: weighted max-min fair rates (Bertsekas and
-//! Gallager, Data Networks, section 6.5.2), exact in continuous time.
+//! Fluid simulator: computes the rate of every flow of a network over time. Rates are weighted max-min fair (Bertsekas and
+//! Gallager, Data Networks, section 6.5.2), and exact in continuous time.
 //!
 //! ```text
 //! Network      flows over time: start, cancel, advance, carried work
 //!   Clocks     virtual time of completions
 //!     Completions, FlowClasses   the earliest prediction; the flows of one class
 //!   MaxMin     the allocation: entries, and a level for each saturated resource
-//!     cascade, handover     the solver; limits of entries
+//!     cascade, handover     the solver; the limits of entries
 //!     watch                 resources with spare capacity
 //!     filling               fallback: solution from zero
 //! ```
@@ -27,9 +27,9 @@
 //! ```
 //!
 //! Settled levels give the max-min allocation. Take any entry below its ceiling. It runs at the level of some resource
-//! `r` on its path, and `r` is full. No entry on `r` has more per weight, because all run at `s_r` or less. This is the
-//! bottleneck condition (Bertsekas and Gallager, Data Networks, section 6.5.2), which characterizes the max-min
-//! allocation.
+//! `r` on its path, and `r` is full. No entry on `r` has a higher rate per weight, because all run at `s_r` or less.
+//! This is the bottleneck condition (Bertsekas and Gallager, Data Networks, section 6.5.2), which characterizes the
+//! max-min allocation.
 //!
 //! # Incremental updates
 //!
@@ -42,9 +42,9 @@
 //! last one for this event. The cost of an event is about the number of levels that it changes, times the number of
 //! entries that each level limits. A full solution costs the number of all entries, times the number of levels.
 //!
-//! Over time, a change of level costs one prediction instead of one per flow, by a virtual clock for each resource
-//! (`clocks`). All flows of one class, on the same path, are one entry (`flow_class`). So an event costs at most the
-//! logarithm of the number of flows, besides its cascade.
+//! Each saturated resource has a virtual clock (`clocks`). A change of its level therefore costs one new prediction, not
+//! one for each flow. Flows of one class have the same path, and form one entry (`flow_class`). An event costs its
+//! cascade, plus at most the logarithm of the number of flows.
 //!
 //! Finished flows leave no state. Sums that are updated by differences are recomputed periodically, to limit rounding
 //! errors.

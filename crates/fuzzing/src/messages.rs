@@ -140,8 +140,8 @@ pub fn answer(bytes: &[u8]) {
         Err(error) => return one_line(&error),
     };
     let mut ends = BTreeMap::new();
-    for round in parts[1..].chunks(reader.questions()) {
-        match reader.hear(round) {
+    for round in parts[1..].chunks(reader.query_count()) {
+        match reader.read_round(round) {
             Ok(windows) => {
                 for (link, from, until, load) in windows {
                     let end = ends.insert(link, until).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Parser of Prometheus answers without a service, for fuzzing.
+//! Reader of Prometheus responses without a service, for fuzzing.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::map::Map;
 use super::meter::{Meter, PortReadings, Topology, Window};
 use super::plan::{SeriesKind, series_queries};
 
-/// Reads rounds of answers, one per interval, starting in 1970.
+/// Reader of rounds of responses. The first round is one interval after the Unix epoch.
 pub struct PrometheusReader {
     meter: Meter,
-    asked: Vec<SeriesKind>,
+    kinds: Vec<SeriesKind>,
     fabric: Arc<Fabric>,
     capacities: Capacities,
     interval: Nanos,
@@ -32,11 +32,11 @@ impl PrometheusReader {
         interval: Nanos,
     ) -> Result<PrometheusReader, InputError> {
         let map = Map::from_text(file, text)?;
-        let asked = series_queries(&map.metrics).map(|(asked, _)| asked).collect();
+        let kinds = series_queries(&map.metrics).map(|(kind, _)| kind).collect();
         let (fabric, capacities) = (cluster.fabric.clone(), cluster.capacities.clone());
         Ok(PrometheusReader {
             meter: Meter::new(map, interval),
-            asked,
+            kinds,
             fabric,
             capacities,
             interval,
@@ -45,24 +45,27 @@ impl PrometheusReader {
     }
 
     /// Number of queries in a round.
-    pub fn questions(&self) -> usize {
-        self.asked.len()
+    pub fn query_count(&self) -> usize {
+        self.kinds.len()
     }
 
-    /// Reads the answers of a round, in the order of the queries. Returns links with the start, end and
-    /// average of their loads.
+    /// Reads the responses of the next round, in the order of the queries. Returns links, each with the start and the end
+    /// of a window and the average load in it.
     ///
     /// # Errors
-    /// A message about an invalid Prometheus answer.
-    pub fn hear(&mut self, answers: &[&[u8]]) -> Result<Vec<(ResourceId, Nanos, Nanos, Load)>, String> {
+    /// Returns a message about an invalid response.
+    pub fn read_round(
+        &mut self,
+        responses: &[&[u8]],
+    ) -> Result<Vec<(ResourceId, Nanos, Nanos, Load)>, String> {
         self.now = self.now.plus(self.interval);
-        let mut heard = PortReadings::default();
-        for (asked, text) in self.asked.iter().zip(answers) {
-            asked.put(Answer::read(text)?.series, &mut heard);
+        let mut readings = PortReadings::default();
+        for (kind, text) in self.kinds.iter().zip(responses) {
+            kind.put(Answer::read(text)?.series, &mut readings);
         }
         let topology = Topology { fabric: &self.fabric, capacities: &self.capacities };
         let time = |ms: i64| u64::try_from(ms).ok()?.checked_mul(1_000_000).map(Nanos);
-        let windows = self.meter.take(&topology, self.now, heard, time).windows;
+        let windows = self.meter.take(&topology, self.now, readings, time).windows;
         let loads = |Window { from, until, loads }: Window| {
             loads.into_iter().map(move |(link, load)| (link, from, until, load))
         };
@@ -78,17 +81,19 @@ mod tests {
     const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 10}";
 
     #[test]
-    fn each_round_of_answers_gives_the_loads_since_the_previous_one() {
-        let cluster = Cluster::from_text("cluster", CLUSTER).expect("a good cluster");
-        let (map, answers) = SEED.trim_end().split_once("\n\n").expect("a map");
-        let mut ear =
-            PrometheusReader::new("map", map, &cluster, Nanos(15 * Nanos::SECOND.0)).expect("a good map");
-        let answers: Vec<&[u8]> = answers.split("\n\n").map(str::as_bytes).collect();
-        let rounds = answers.chunks(ear.questions()).map(|round| ear.hear(round).expect("good answers"));
+    fn each_round_gives_the_loads_since_the_previous_round() {
+        let cluster = Cluster::from_text("cluster", CLUSTER).expect("a valid cluster");
+        let (map, responses) = SEED.trim_end().split_once("\n\n").expect("a map");
+        let mut reader =
+            PrometheusReader::new("map", map, &cluster, Nanos(15 * Nanos::SECOND.0)).expect("a valid map");
+        let responses: Vec<&[u8]> = responses.split("\n\n").map(str::as_bytes).collect();
+        let rounds = responses
+            .chunks(reader.query_count())
+            .map(|round| reader.read_round(round).expect("valid responses"));
         let loads = |round: Vec<(_, _, _, Load)>| round.into_iter().map(|(.., load)| load.0).collect();
-        let heard: Vec<Vec<i64>> = rounds.map(loads).collect();
+        let actual: Vec<Vec<i64>> = rounds.map(loads).collect();
         // Two ports of one link, 1 and 2 MB/s, and one port of the other, 3 MB/s.
-        assert_eq!(heard, [vec![], vec![24_000_000, 24_000_000]]);
-        assert!(ear.hear(&[b"[]"]).is_err());
+        assert_eq!(actual, [vec![], vec![24_000_000, 24_000_000]]);
+        assert!(reader.read_round(&[b"[]"]).is_err());
     }
 }

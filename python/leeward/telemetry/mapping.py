@@ -184,7 +184,7 @@ class _Reader:
         fields = self.fields(node, at, (*WAYS, "unit", "speed", "speed_unit", "counter_bits"))
         queries = {way: self.text(fields[way], f"{at}.{way}") for way in WAYS if way in fields}
         if not queries:
-            raise self.error(node, at, "expected `in` and `out`, or `load`: the counters to ask for")
+            raise self.error(node, at, "expected the counters to query: `in` and `out`, or `load`")
         unit = self.choice(fields.get("unit"), f"{at}.unit", COUNTERS, "octets")
         speed_unit = self.choice(fields.get("speed_unit"), f"{at}.speed_unit", RATES, "Mbps")
         speed = self.text(fields["speed"], f"{at}.speed") if "speed" in fields else None

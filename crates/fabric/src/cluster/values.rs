@@ -1,5 +1,5 @@
-//! The values that fields of a cluster file take. The conversion reports mistakes in a single value while reading, when
-//! line and field are known.
+//! Values of the fields of a cluster file. Each value is validated while the file is read, because line and field are
+//! known then.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,12 +27,12 @@ pub struct Ratio(pub f64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate(pub Bandwidth);
 
-/// The two directions of a link: one rate for both, or `{up: ..., down: ...}` seen from the host or rack.
+/// The two directions of a link: one rate for both, or `{up: ..., down: ...}` as seen from the host, rack or pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Duplex {
-    /// Away from the host or rack, towards the core.
+    /// Away from the host, rack or pod, towards the core.
     pub up: Bandwidth,
-    /// Towards the host or rack.
+    /// Towards the host, rack or pod.
     pub down: Bandwidth,
 }
 
@@ -40,11 +40,11 @@ pub struct Duplex {
 pub enum Listing<T> {
     /// This many items with default fields.
     Count(u32),
-    /// At least one written-out item.
+    /// The items, at least one.
     Each(Vec<Spanned<T>>),
 }
 
-// ---- from text --------------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------------------
 
 impl Name {
     fn parse(text: &str) -> Result<Name, String> {
@@ -60,10 +60,11 @@ impl Count {
     const EXPECTED: &str = "a whole number of at least 1";
 
     fn parse(text: &str) -> Result<Count, String> {
-        Count::expected(Count::EXPECTED, text)
+        Count::parse_or_expect(Count::EXPECTED, text)
     }
 
-    fn expected(expected: impl fmt::Display, text: &str) -> Result<Count, String> {
+    /// Parses a count. `expected` describes valid values in the error.
+    fn parse_or_expect(expected: impl fmt::Display, text: &str) -> Result<Count, String> {
         match text.parse::<u128>() {
             Ok(0) | Err(_) => Err(format!("`{}`: expected {expected}", excerpt(text))),
             Ok(count) => match u32::try_from(count) {
@@ -99,7 +100,7 @@ impl Rate {
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Read as a string, so that a rack called 007 or 1e3 keeps its name.
+        // A name is read as a string, so that a rack called 007 or 1e3 keeps its name.
         deserializer.deserialize_str(Scalar { expected: "a name", parse: Name::parse })
     }
 }
@@ -173,7 +174,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListingVisitor<T> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Listing<T>, E> {
-        let count = Count::expected(&self as &dyn de::Expected, text).map_err(E::custom)?;
+        let count = Count::parse_or_expect(&self as &dyn de::Expected, text).map_err(E::custom)?;
         Ok(Listing::Count(count.0))
     }
 
@@ -192,7 +193,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListingVisitor<T> {
     scalars_by_text!('de fields);
 }
 
-// ---- for editors ------------------------------------------------------------------------------------------
+// ---- JSON schemas for editors -----------------------------------------------------------------------------
 
 macro_rules! schema {
     ($name:ident, $generator:ident, $schema:expr) => {

@@ -6,7 +6,7 @@ use leeward_fabric::input::{InputError, Spanned, excerpt, read_yaml};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::pattern::compiled;
+use super::pattern::compile;
 use super::{Map, Match, Metrics, Part, Rule, Template, Way};
 
 /// Largest map file, in bytes.
@@ -61,7 +61,7 @@ struct RuleFile {
     load: Option<Spanned<String>>,
 }
 
-/// Labels with patterns, in file order. Of two groups with the same name, the last one counts.
+/// Pattern of each label, in file order. If two patterns have a group of the same name, the last group counts.
 struct Patterns(Vec<(String, Spanned<String>)>);
 
 impl<'de> Deserialize<'de> for Patterns {
@@ -76,11 +76,11 @@ impl<'de> Deserialize<'de> for Patterns {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Patterns, A::Error> {
-                let mut found = Vec::new();
+                let mut entries = Vec::new();
                 while let Some(entry) = map.next_entry()? {
-                    found.push(entry);
+                    entries.push(entry);
                 }
-                Ok(Patterns(found))
+                Ok(Patterns(entries))
             }
         }
         deserializer.deserialize_map(Labels)
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Patterns {
 }
 
 impl Map {
-    /// Reads a map file for a service, which queries Prometheus and reads no telemetry files.
+    /// Reads the map file of a service. A service queries Prometheus, and reads no telemetry files.
     ///
     /// # Errors
     /// [`InputError`] with line and field.
@@ -100,11 +100,11 @@ impl Map {
         let MapFile { prometheus, columns, links, ignore } = read_yaml(file, text)?;
         let reader = Reader { file };
         if let Some(columns) = columns {
-            let message = "these are of files, which a service does not read; leave them out of its map";
+            let message = "this field is for telemetry files, which a service does not read; remove it";
             return Err(reader.invalid("columns", &columns, message));
         }
         let Some(prometheus) = prometheus else {
-            let message = "missing; expected the counters to ask for: `in` and `out`, or `load`";
+            let message = "missing; expected the counters to query: `in` and `out`, or `load`";
             return Err(InputError::new(file, message).in_field("prometheus"));
         };
         let each =
@@ -117,7 +117,7 @@ impl Map {
     }
 }
 
-/// Converts the file format to the map.
+/// Converts the file format to a map.
 struct Reader<'a> {
     file: &'a str,
 }
@@ -132,7 +132,7 @@ impl Reader<'_> {
         let MetricsFile { r#in, out, load, unit, speed, speed_unit, counter_bits } = &given.value;
         let queries = self.ways(at, [r#in, out, load], |_, text| Ok(text.to_owned()))?;
         if queries.is_empty() {
-            let message = "expected `in` and `out`, or `load`: the counters to ask for";
+            let message = "expected the counters to query: `in` and `out`, or `load`";
             return Err(self.invalid(at, given, message));
         }
         let speed = speed.as_ref().map(|speed| self.text(&format!("{at}.speed"), speed).map(str::to_owned));
@@ -155,7 +155,7 @@ impl Reader<'_> {
         let RuleFile { r#match, r#in, out, load } = &given.value;
         let links = self.ways(&at, [r#in, out, load], |_, text| {
             let message = || format!("`{}`: expected `{{name}}` or `{{name+1}}`", excerpt(text));
-            template(text).ok_or_else(message)
+            parse_template(text).ok_or_else(message)
         })?;
         if links.is_empty() {
             return Err(self.invalid(&at, given, "expected `in`, `out` or `load`: the name of a link"));
@@ -163,20 +163,20 @@ impl Reader<'_> {
         Ok(Rule { labels: self.patterns(&format!("{at}.match"), r#match)?, links })
     }
 
-    /// Values given for each direction.
+    /// Reads the values that a section has for each direction.
     fn ways<T>(
         &self,
         at: &str,
         given: [&Option<Spanned<String>>; 3],
         read: impl Fn(Way, &str) -> Result<T, String>,
     ) -> Result<Vec<(Way, T)>, InputError> {
-        let said = Way::ALL.into_iter().zip(given).filter_map(|(way, one)| Some((way, one.as_ref()?)));
+        let values = Way::ALL.into_iter().zip(given).filter_map(|(way, one)| Some((way, one.as_ref()?)));
         let read = |(way, one): (Way, &Spanned<String>)| {
             let field = format!("{at}.{}", way.name());
             let text = self.text(&field, one)?;
             Ok((way, read(way, text).map_err(|message| self.invalid(&field, one, message))?))
         };
-        said.map(read).collect()
+        values.map(read).collect()
     }
 
     fn patterns(&self, at: &str, given: &Spanned<Patterns>) -> Result<Match, InputError> {
@@ -186,8 +186,8 @@ impl Reader<'_> {
         let pattern = |(label, one): &(String, Spanned<String>)| {
             let field = format!("{at}.{}", excerpt(label));
             let text = self.text(&field, one)?;
-            let pattern = compiled(text);
-            let invalid = |why| self.invalid(&field, one, format!("`{}`: {why}", excerpt(text)));
+            let pattern = compile(text);
+            let invalid = |reason| self.invalid(&field, one, format!("`{}`: {reason}", excerpt(text)));
             Ok((label.clone(), pattern.map_err(invalid)?))
         };
         given.value.0.iter().map(pattern).collect()
@@ -195,7 +195,7 @@ impl Reader<'_> {
 
     fn text<'a>(&self, field: &str, given: &'a Spanned<String>) -> Result<&'a str, InputError> {
         if given.value.trim().is_empty() {
-            return Err(self.invalid(field, given, "expected a text"));
+            return Err(self.invalid(field, given, "must not be empty"));
         }
         Ok(&given.value)
     }
@@ -208,8 +208,8 @@ impl Reader<'_> {
         default: T,
     ) -> Result<T, InputError> {
         let Some(given) = given else { return Ok(default) };
-        let found = known.iter().find(|(name, _)| *name == given.value);
-        found.map(|&(_, meant)| meant).ok_or_else(|| {
+        let choice = known.iter().find(|(name, _)| *name == given.value);
+        choice.map(|&(_, value)| value).ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|&(name, _)| name).collect();
             let message = format!("`{}`: expected one of {}", excerpt(&given.value), names.join(", "));
             self.invalid(field, given, message)
@@ -217,13 +217,13 @@ impl Reader<'_> {
     }
 }
 
-/// Parts of a name template: texts, `{name}`, `{name+1}` and `{name-1}`.
-fn template(text: &str) -> Option<Template> {
+/// Parses a template of a link name: text with `{name}`, `{name+1}` or `{name-1}`.
+fn parse_template(text: &str) -> Option<Template> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((before, tail)) = rest.split_once('{') {
         let (inside, after) = tail.split_once('}')?;
         parts.push(Part::Text(before.to_owned()));
-        parts.push(field(inside)?);
+        parts.push(parse_field(inside)?);
         rest = after;
     }
     parts.push(Part::Text(rest.to_owned()));
@@ -231,18 +231,19 @@ fn template(text: &str) -> Option<Template> {
     parts.iter().all(is_plain).then_some(Template(parts))
 }
 
-fn field(inside: &str) -> Option<Part> {
+/// Parses the inside of braces: a name, with an optional offset.
+fn parse_field(inside: &str) -> Option<Part> {
     let end = inside.find(['+', '-']).unwrap_or(inside.len());
-    let (name, more) = inside.split_at(end);
+    let (name, offset) = inside.split_at(end);
     let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
-    let more = match more {
+    let offset = match offset {
         "" => None,
-        more => {
-            let digits = &more[1..];
+        offset => {
+            let digits = &offset[1..];
             let is_number =
                 (1..7).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-            Some(more.parse().ok().filter(|_| is_number)?)
+            Some(offset.parse().ok().filter(|_| is_number)?)
         }
     };
-    is_name.then(|| Part::Field(name.to_owned(), more))
+    is_name.then(|| Part::Field(name.to_owned(), offset))
 }

@@ -251,8 +251,8 @@ mod tests {
     #[test]
     fn a_service_map_needs_counters_and_rejects_columns() {
         for (text, field, part) in [
-            ("links: []\n", "prometheus", "counters to ask for"),
-            ("prometheus: {in: a}\ncolumns: {labels: [a]}\n", "columns", "leave them out"),
+            ("links: []\n", "prometheus", "counters to query"),
+            ("prometheus: {in: a}\ncolumns: {labels: [a]}\n", "columns", "remove it"),
         ] {
             let error = Map::from_text("map.yaml", text).expect_err(text);
             assert_eq!(error.field.as_deref(), Some(field), "{error}");

@@ -20,7 +20,7 @@ const LARGEST: usize = 4 << 20;
 ///
 /// # Errors
 /// The unsupported part of the pattern, or the syntax error.
-pub fn compiled(pattern: &str) -> Result<Regex, String> {
+pub fn compile(pattern: &str) -> Result<Regex, String> {
     let unknown = |rest: &str| {
         let part: String = rest.chars().take(8).collect();
         format!("the service does not know `{part}` in a pattern; expected {ALLOWED}")

@@ -227,7 +227,7 @@ impl<'a> Driver<'a> {
             self.ask_waiting(now)?;
             if again.is_some_and(|at| at <= clock) {
                 again = again.zip(every).map(|(at, every)| at.plus(every));
-                self.place_again(now)?;
+                self.reevaluate_apps(now)?;
                 // The apps that moved have freed capacity.
                 self.ask_waiting(now)?;
             }

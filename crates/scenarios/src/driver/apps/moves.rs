@@ -1,4 +1,4 @@
-//! Re-placement of running apps, and their migrations.
+//! Re-evaluation of the placement of running apps, and their migrations.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::driver::error::RunError;
 use crate::record::Migration;
 
 impl Driver<'_> {
-    /// Places all sending apps again, in order of arrival.
-    pub(super) fn place_again(&mut self, now: f64) -> Result<(), RunError> {
+    /// Re-evaluates the placement of all sending apps, in order of arrival.
+    pub(super) fn reevaluate_apps(&mut self, now: f64) -> Result<(), RunError> {
         let Some(migration) = &self.scenario.migration else { return Ok(()) };
         let worth = Worth { pause: migration.pause, margin: migration.margin.get() };
         let apps: Vec<u32> = self.running.keys().copied().collect();
         for app in apps {
-            let Some(left) = self.what_is_left(now, app) else { continue };
-            // An app without a new placement stays.
+            let Some(remaining) = self.remaining_request(now, app) else { continue };
+            // An app without a new placement stays on its hosts.
             if let Ok(reevaluation) =
-                self.call(now, |engine, at, out| engine.reevaluate(at, &left, worth, out))
+                self.call(now, |engine, at, out| engine.reevaluate(at, &remaining, worth, out))
             {
                 self.migrate(now, app, reevaluation)?;
             }
@@ -29,8 +29,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Returns a sending app with its remaining transfers.
-    fn what_is_left(&self, now: f64, app: u32) -> Option<AppRequest> {
+    /// Returns the request of an app with its remaining bytes; `None` unless the app sends.
+    fn remaining_request(&self, now: f64, app: u32) -> Option<AppRequest> {
         let running = self.running.get(&app)?;
         let Stage::Sends(flows) = &running.stage else { return None };
         let transfer = |(&at, &flow): (&u32, _)| {
@@ -44,7 +44,7 @@ impl Driver<'_> {
         Some(AppRequest { id, job, tasks, transfers, constraints })
     }
 
-    /// Moves an app if the engine advises it: its transfers stop, and the memory of its moved tasks is carried first.
+    /// Migrates an app if the engine advises it: stops its transfers, and starts copying the memory of the moved tasks.
     fn migrate(&mut self, now: f64, app: u32, reevaluation: Reevaluation) -> Result<(), RunError> {
         let Reevaluation { placed: Some(placed), stays, moves, cost } = reevaluation else { return Ok(()) };
         let next = placed.decision.choice;
@@ -63,12 +63,12 @@ impl Driver<'_> {
         let record = &mut self.record.apps[app as usize];
         record.migrations += 1;
         record.tasks_moved += tasks;
-        let carried: Vec<_> = (moving.into_iter())
+        let copies: Vec<_> = (moving.into_iter())
             .map(|(task, ((from, to), needs))| (task, from, to, needs.memory.0 as f64))
             .filter(|&(.., bytes)| bytes > 0.0)
             .collect();
         let mut flows = BTreeMap::new();
-        for (task, from, to, bytes) in carried {
+        for (task, from, to, bytes) in copies {
             let flow = self.carry(now, app, task, (from, to), bytes)?;
             flows.insert(task, flow);
         }
@@ -80,7 +80,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Starts the pause of an app, after its memory has arrived.
+    /// Pauses an app, after the memory of its moved tasks has arrived.
     pub(super) fn pause(&mut self, now: f64, app: u32) {
         let pause = self.scenario.migration.as_ref().map_or(Nanos(0), |migration| migration.pause);
         let until = Nanos::from_secs_f64(now).plus(pause);
@@ -90,8 +90,8 @@ impl Driver<'_> {
 
     /// Ends the pause due at `at`, unless the app has restarted since.
     pub(super) fn resume(&mut self, now: f64, app: u32, at: Nanos) -> Result<(), RunError> {
-        let pauses = |stage: &Stage| matches!(stage, Stage::Pauses(until) if *until == at);
-        if !self.running.get(&app).is_some_and(|running| pauses(&running.stage)) {
+        let is_due = |stage: &Stage| matches!(stage, Stage::Pauses(until) if *until == at);
+        if !self.running.get(&app).is_some_and(|running| is_due(&running.stage)) {
             return Ok(());
         }
         let latest = self.record.migrations.iter_mut().rev().find(|migration| migration.app == app);
