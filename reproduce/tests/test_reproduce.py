@@ -358,7 +358,7 @@ def test_a_folder_with_other_files_is_rejected(tmp_path: Path, name: str, text: 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"seeds": 0}, "seeds: `0`: expected a whole number from 1 on"),
+        ({"seeds": 0}, "seeds: `0`: expected a whole number of at least 1"),
         ({"jobs": 0}, "jobs: `0`: expected"),
         ({"horizon": "xx"}, "horizon: `xx`: "),
         ({"figures": []}, "figures: expected at least one"),

@@ -88,7 +88,11 @@ def _p95(worker: Worker, of: Benchmark, loads: Floats, seed: int) -> float:
     random = numpy.random.default_rng([seed, 19])
     down, up = loads
     storage = worker.storage_s(
-        of, of.compute, worker.at(down, "up", random), worker.at(up, "down", random), random
+        of,
+        of.compute,
+        worker.draw_intervals(down, "up", random),
+        worker.draw_intervals(up, "down", random),
+        random,
     )
     return float(numpy.percentile(of.compute * BASE_S + storage, 95))
 
@@ -180,7 +184,7 @@ def _read_times(results: Results, policy: str, seed: int, load: str) -> dict[str
         mine = numpy.flatnonzero(request.kind[workloads] == kind)
         if len(mine):
             worker = Worker(results.outcomes[UNEVEN][seed - 1][bps])
-            intervals = worker.at(request.utilization[workloads][mine], "up", random)
+            intervals = worker.draw_intervals(request.utilization[workloads][mine], "up", random)
             total[mine], network[mine] = worker.operations_s(READ, intervals, 1, random)
     return {name: float(numpy.percentile(of, 95)) for name, of in (("total", total), ("network", network))}
 

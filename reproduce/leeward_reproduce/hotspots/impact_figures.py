@@ -1,11 +1,10 @@
-"""Figures 11 to 13 and 21 to 23 and table 1 as forms: drawn from the tables of any fleet's `leeward impact`.
+"""Figures 11 to 13 and 21 to 23 and table 1 as templates: drawn from the tables of `leeward impact`.
 
-The paper measured them on Google's fleet, which is private, and nothing here replaces it: the paper's values
-are marks to compare with, and the curves are those of the tables. Planted latencies give their planted
-curves.
+The paper measured Google's fleet, which is private. The curves here are those of the tables, and marks show
+the paper's values for comparison. Synthetic latencies give the curves that they were generated from.
 
     leeward impact ... --by operation,compute --out impact
-    impact_figures.FORMS["12b"].draw(impact_figures.read("impact"))
+    impact_figures.TEMPLATES["12b"].draw(impact_figures.read("impact"))
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +62,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Form:
+class Template:
     """A figure drawn from tables.
 
     Attributes:
@@ -184,16 +183,16 @@ def media(tables: Tables) -> "Figure":
     return _finish(figure, axes)
 
 
-FORMS = {
-    "11": Form("parts of an aggregation", ("operation",), aggregation),
-    "12a": Form("queries", ("operation",), queries),
-    "12b": Form("hotspot-inflation by compute ratio", ("operation", "compute"), compute_ratios),
-    "13": Form("file reads and writes, and their time on the network", ("operation",), file_access),
-    "21": Form("load-tolerance by size", ("operation", "size"), sizes),
-    "22": Form("load-tolerance by size and class of service", ("operation", "class", "size"), classes),
-    "23": Form("reads by medium", ("medium",), media),
+TEMPLATES = {
+    "11": Template("parts of an aggregation", ("operation",), aggregation),
+    "12a": Template("queries", ("operation",), queries),
+    "12b": Template("hotspot-inflation by compute ratio", ("operation", "compute"), compute_ratios),
+    "13": Template("file reads and writes, and their time on the network", ("operation",), file_access),
+    "21": Template("load-tolerance by size", ("operation", "size"), sizes),
+    "22": Template("load-tolerance by size and class of service", ("operation", "class", "size"), classes),
+    "23": Template("reads by medium", ("medium",), media),
 }
-"""Forms by the paper's figures."""
+"""Templates by the number of the paper's figure."""
 
 
 def _kind(row: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:

@@ -139,7 +139,7 @@ def picture(name: str, tables: str, results: Results, _: Sequence[Row]) -> "Figu
         results: Results of the runs.
     """
     of = BY_CLASS if tables == "classes" else RACK
-    return impact_figures.FORMS[name].draw(TABLES[tables](racks.join(results.outcomes[of])))
+    return impact_figures.TEMPLATES[name].draw(TABLES[tables](racks.join(results.outcomes[of])))
 
 
 def _tolerance(
@@ -197,22 +197,24 @@ def _network_share(of: impact_figures.Tables, name: str, low: float, high: float
 def _files(served: ServedOperations) -> impact_figures.Tables:
     rows = racks.logs(served)
     return racks.inflation(
-        served, _matching_rows(rows, "hdd", rack_storage.CHUNK), impact_figures.FORMS["13"].by
+        served, _matching_rows(rows, "hdd", rack_storage.CHUNK), impact_figures.TEMPLATES["13"].by
     )
 
 
 def _sizes(served: ServedOperations) -> impact_figures.Tables:
-    return racks.inflation(served, _matching_rows(racks.logs(served), "hdd"), impact_figures.FORMS["21"].by)
+    return racks.inflation(
+        served, _matching_rows(racks.logs(served), "hdd"), impact_figures.TEMPLATES["21"].by
+    )
 
 
 def _classes(served: ServedOperations) -> impact_figures.Tables:
-    return racks.inflation(served, racks.logs(served), impact_figures.FORMS["22"].by, WEIGHTS)
+    return racks.inflation(served, racks.logs(served), impact_figures.TEMPLATES["22"].by, WEIGHTS)
 
 
 def _media(served: ServedOperations) -> impact_figures.Tables:
     rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
     return racks.inflation(
-        served, rows.filter(compute.equal(rows["operation"], "file-read")), impact_figures.FORMS["23"].by
+        served, rows.filter(compute.equal(rows["operation"], "file-read")), impact_figures.TEMPLATES["23"].by
     )
 
 
@@ -238,7 +240,7 @@ def _aggregation(served: ServedOperations, seed: int = 0) -> impact_figures.Tabl
     rows = rows.filter(compute.is_valid(rows["operation"])).select(_COLUMNS)
     (benchmark,) = (one for one in BENCHMARKS if one.name == "aggregation")
     query = _request_times(served, seed, {benchmark.name: (benchmark, benchmark.compute)}).select(_COLUMNS)
-    return racks.inflation(served, pyarrow.concat_tables([rows, query]), impact_figures.FORMS["11"].by)
+    return racks.inflation(served, pyarrow.concat_tables([rows, query]), impact_figures.TEMPLATES["11"].by)
 
 
 _COLUMNS = ["t_ms", "latency_s", "operation", "links"]
@@ -246,7 +248,7 @@ _COLUMNS = ["t_ms", "latency_s", "operation", "links"]
 
 def _queries(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
     request = {one.name: (one, one.compute) for one in BENCHMARKS}
-    return racks.inflation(served, _request_times(served, seed, request), impact_figures.FORMS["12a"].by)
+    return racks.inflation(served, _request_times(served, seed, request), impact_figures.TEMPLATES["12a"].by)
 
 
 def _ratios(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
@@ -255,7 +257,7 @@ def _ratios(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
     for ratio in RATIOS:
         rows = _request_times(served, seed, {one.name: (one, ratio) for one in BENCHMARKS})
         parts.append(rows.append_column("compute_ratio", pyarrow.array(numpy.full(len(rows), ratio))))
-    return racks.inflation(served, pyarrow.concat_tables(parts), impact_figures.FORMS["12b"].by)
+    return racks.inflation(served, pyarrow.concat_tables(parts), impact_figures.TEMPLATES["12b"].by)
 
 
 def _nominal(ratio: float) -> str:

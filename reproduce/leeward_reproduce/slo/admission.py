@@ -1,9 +1,10 @@
-"""Figures 4.4, 4.10 and 4.16 to 4.19: admission by each policy, and kept SLOs then.
+"""Figures 4.4, 4.10 and 4.16 to 4.19: admission by each policy, and the SLOs that admitted workloads meet.
 
-Workloads arrive one by one in random order, each on a client and a server drawn for it. Bounds are made of
-the first half of each trace, and the second half is replayed: with limits if bounds are of limits, and
-without otherwise. Each figure is of the released traces, which are of block devices; networks are tried also
-with traces drawn to be like the thesis' (`caches`).
+Workloads arrive one by one in random order, each on a client and a server drawn for it. Bounds use the first
+half of each trace, and the second half is replayed. The replay enforces limits for the policies of
+`caches.LIMITED`. On networks, a further replay enforces them for DNC. All figures use the released traces,
+which are of block devices. The figures of networks also use traces drawn after the thesis' description
+(`caches`).
 """
 
 import json
@@ -18,18 +19,19 @@ from leeward_reproduce.slo.caches import DNC, PM, QJUMP, RELEASED, SILO, SNC
 
 STAGES = ["network-in", "storage", "network-out"]
 STORED = 35
-"""Workloads of figures 4.16 to 4.19, on one server."""
+"""Number of workloads of figures 4.16 to 4.19, on one server."""
 STORED_SLOS = (0.15, 0.2, 0.4)
+"""SLOs of figures 4.16 to 4.18, in seconds."""
 MIXED = (0.15, 0.5)
 """Range of SLOs of figure 4.19, in seconds."""
 SETS = 5
-"""Sets of SLOs under each seed (figure 4.19); the thesis has 1000 in all."""
+"""Sets of SLOs for each seed (figure 4.19); the thesis has 1000 in all."""
 LOAD = 0.6
-"""Greatest load of the device, by all workloads."""
+"""Greatest mean load of the device by all drawn workloads, a share."""
 NONE = "none"
 POLICIES = (SNC, RELEASED, DNC, PM, SILO, QJUMP, NONE)
-PUBLISHED = (PM, SILO, QJUMP)
-"""The thesis' other systems, with its bounds."""
+BASELINES = (PM, SILO, QJUMP)
+"""The systems that the thesis compares SNC with, with bounds as published."""
 
 Outcome = dict[str, Any]
 
@@ -38,18 +40,18 @@ def network(seed: int) -> Outcome:
     """Figures 4.4 and 4.10: networks alone, with released and with drawn traces."""
     result: Outcome = {}
     for kind in ("released", "drawn"):
-        draw_list, on = caches.draws(seed), caches.links(seed)
+        draw_list, links = caches.draws(seed), caches.links(seed)
         if kind == "released":
             pairs = [(trace, slo) for slo in caches.SLOS for trace in range(len(workloads.study()))]
             draw_list = draw_workloads(seed, caches.WORKLOADS, pairs)
         result[kind] = {}
         for name in POLICIES:
-            of = workloads.study(name == RELEASED) if kind == "released" else None
-            results = caches.admit(name, draw_list, on, of=of)
+            traces = workloads.study(name == RELEASED) if kind == "released" else None
+            results = caches.admit(name, draw_list, links, of=traces)
             result[kind][name] = {key: results[key] for key in ("admitted", "bytes", "missed")}
             if name == DNC:
-                held = caches.admit(name, draw_list, on, of=of, limited=True)
-                result[kind][name]["held"] = held["missed"]
+                limited = caches.admit(name, draw_list, links, of=traces, limited=True)
+                result[kind][name]["held"] = limited["missed"]
     return result
 
 
@@ -70,7 +72,7 @@ def percentiles(seed: int) -> Outcome:
 
 
 def mixtures(seed: int) -> Outcome:
-    """Figure 4.19: the same workloads with other SLOs."""
+    """Figure 4.19: the same workloads with random SLOs."""
     result: dict[str, list[int]] = {}
     draw_list = _draw_stored(seed)
     for number in range(SETS):
@@ -84,7 +86,7 @@ def mixtures(seed: int) -> Outcome:
 
 
 def _draw_stored(seed: int) -> workloads.Draws:
-    """Workloads with storage, as many as fit on the device by their mean load."""
+    """Draws workloads with storage, as many as their mean load allows on the device."""
     pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(workloads.study()))]
     draw_list, loads, total = draw_workloads(seed, STORED, pairs), workloads.loads(), 0.0
     for at, (trace, _, _) in enumerate(draw_list):
@@ -95,7 +97,7 @@ def _draw_stored(seed: int) -> workloads.Draws:
 
 
 def _admit(
-    seed: int, drawn: workloads.Draws, name: str, percentile: float | None = None, replayed: bool = True
+    seed: int, draw_list: workloads.Draws, name: str, percentile: float | None = None, replayed: bool = True
 ) -> Outcome:
     policy, settings = caches.POLICIES.get(name, (name, {}))
     shape = {
@@ -116,10 +118,12 @@ def _admit(
         "over": "enforced" if name in caches.LIMITED else "unlimited",
         "packet": caches.FRAME,
     }
-    results = workloads.study().admit(drawn, draw_links(seed, len(drawn), STORED, 1), json.dumps(request))
+    results = workloads.study().admit(
+        draw_list, draw_links(seed, len(draw_list), STORED, 1), json.dumps(request)
+    )
     result: Outcome = {
         "admitted": len(results["placed"]),
-        "bytes": sum(workloads.study().payload(drawn[index][0], "second") for index in results["placed"]),
+        "bytes": sum(workloads.study().payload(draw_list[index][0], "second") for index in results["placed"]),
     }
     if replayed:
         result["missed"] = sum(one["met"] < one["windows"] for one in results["replayed"])
@@ -132,7 +136,7 @@ def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
         f"{caches.WORKLOADS} workloads on {caches.CLIENTS} clients and {caches.SERVERS} servers; the"
         " thesis has 180 on 12 and 6"
     )
-    traces = {"released": "traces of block devices", "drawn": "traces drawn to be like the thesis'"}
+    traces = {"released": "traces of block devices", "drawn": "traces drawn after the thesis' description"}
     rows = []
     for kind in outcomes[0]:
         of = [one[kind] for one in outcomes]
@@ -148,16 +152,22 @@ def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
             label = f"{kind}: {name}: of these miss an SLO in a window"
             rows.append(measured_row("4.10", label, "%", share, theirs))
         share = [100 * one[DNC]["held"] / one[DNC]["admitted"] for one in of if one[DNC]["admitted"]]
-        why = "held back for good where the second half brings more than the mean of the first"
+        limiter_note = (
+            "limiters delay workloads without end if the second half exceeds the mean rate of the first"
+        )
         rows.append(
-            measured_row("4.10", f"{kind}: DNC: the same, with its buckets enforced", "%", share, None, why)
+            measured_row(
+                "4.10", f"{kind}: DNC: the same, with its buckets enforced", "%", share, None, limiter_note
+            )
         )
         for ours, others, label in (
-            (RELEASED, PUBLISHED, "SNC as released over the best as published"),
-            (SNC, PUBLISHED, "SNC over the best as published"),
-            (SNC, (DNC, *PUBLISHED), "SNC over the best, with ours"),
+            (RELEASED, BASELINES, "SNC as released over the best as published"),
+            (SNC, BASELINES, "SNC over the best as published"),
+            (SNC, (DNC, *BASELINES), "SNC over the best, with ours"),
         ):
-            rows += _over("4.10", f"{kind}: {label}", of, ours, others, (paper.SNC_OVER_DNC, paper.SNC_BYTES))
+            rows += _advantage_rows(
+                "4.10", f"{kind}: {label}", of, ours, others, (paper.SNC_OVER_DNC, paper.SNC_BYTES)
+            )
     return rows
 
 
@@ -173,12 +183,12 @@ def rows_storage(outcomes: Sequence[Outcome]) -> list[Row]:
             100 * one[name]["missed"] / one[name]["admitted"] for one in outcomes if one[name]["admitted"]
         ]
         rows.append(measured_row("4.16", f"{name}: of these miss an SLO in a window", "%", share, theirs))
-    rows += _over("4.16", "SNC over DNC", outcomes, SNC, (DNC,), (paper.STORAGE_SNC, None))
+    rows += _advantage_rows("4.16", "SNC over DNC", outcomes, SNC, (DNC,), (paper.STORAGE_SNC, None))
     total = [sum(one[name]["admitted"] for one in outcomes) for name in (SNC, DNC)]
     more = [100 * (total[0] / total[1] - 1)] if total[1] else []
-    why = "of all sets together, as the thesis counts"
+    total_note = "of all sets together, as the thesis counts"
     rows.append(
-        measured_row("4.16", "SNC over DNC: workloads of all sets", "%", more, paper.STORAGE_SNC, why)
+        measured_row("4.16", "SNC over DNC: workloads of all sets", "%", more, paper.STORAGE_SNC, total_note)
     )
     share = [100 * one[DNC]["admitted"] / one["count"] for one in outcomes]
     rows.append(measured_row("4.16", "DNC: admitted of all", "%", share, paper.STORAGE_DNC))
@@ -205,7 +215,8 @@ def rows_mixtures(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 4.19."""
     rows = []
     note = (
-        f"{SETS} sets of SLOs under each seed, and other workloads under each; the thesis: 1000 sets of one"
+        f"{SETS} sets of SLOs for each seed, with workloads of its own; the thesis: 1000 sets of SLOs for one"
+        " set of workloads"
     )
     for percentile, theirs in (("99.9", paper.MIXED_999), ("90", paper.MIXED_90)):
         sums = [tuple(sum(one[f"{percentile} {name}"]) for name in (SNC, DNC)) for one in outcomes]
@@ -220,7 +231,7 @@ def rows_mixtures(outcomes: Sequence[Outcome]) -> list[Row]:
     return rows
 
 
-def _over(
+def _advantage_rows(
     figure: str,
     label: str,
     outcomes: Sequence[Outcome],
@@ -228,10 +239,11 @@ def _over(
     others: Sequence[str],
     theirs: tuple[float | None, float | None],
 ) -> list[Row]:
+    """Advantage of one policy over the best of others, in admitted workloads and in their bytes."""
     rows = []
-    for what, words, value in (("admitted", "workloads", theirs[0]), ("bytes", "bytes", theirs[1])):
-        pairs = [(one[ours][what], max(one[name][what] for name in others)) for one in outcomes]
-        percent = [100 * (mine / best - 1) for mine, best in pairs if best]
+    for key, words, value in (("admitted", "workloads", theirs[0]), ("bytes", "bytes", theirs[1])):
+        pairs = [(one[ours][key], max(one[name][key] for name in others)) for one in outcomes]
+        percent = [100 * (own / best - 1) for own, best in pairs if best]
         rows.append(
             measured_row(
                 figure, f"{label}: {words}", "%", percent, value, "mean here; the thesis has medians"
