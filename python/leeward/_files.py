@@ -33,8 +33,9 @@ def check_once(paths: Sequence[str | os.PathLike[str]], argument: str) -> None:
             continue
         identity = of.st_dev, of.st_ino
         if identity in seen:
-            other = "" if seen[identity] == path else f", as `{seen[identity]}` too"
-            raise _input_error(argument, f"`{path}`: given twice{other}; expected each file once")
+            other = seen[identity]
+            problem = "given twice" if other == path else f"the same file as `{other}`"
+            raise _input_error(argument, f"`{path}`: {problem}; expected each file once")
         seen[identity] = path
 
 

@@ -48,8 +48,8 @@ def whole_number(argument: str, value: int, least: int, most: int | None = None)
         TypeError: The value is not a whole number.
     """
     if index(value) < least or (most is not None and index(value) > most):
-        bounds = f"{least} on" if most is None else f"{least} to {most}"
-        raise InputError(argument, None, None, None, f"`{value}`: expected a whole number from {bounds}")
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(argument, None, None, None, f"`{value}`: expected a whole number {bounds}")
     return index(value)
 
 

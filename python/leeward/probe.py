@@ -204,10 +204,10 @@ def calibrate(
 
     Args:
         hosts: At least two hosts.
-        paths: Number of paths between them to use.
+        paths: Number of paths to measure between the hosts.
         train: Settings that all trains share: the payload and the pause.
-        bursts: Values of K; by default 10, 20 and 50.
-        packets: Values of B; by default from 50 to 4,000.
+        bursts: Numbers of bursts to try; by default 10, 20 and 50.
+        packets: Numbers of packets in a burst to try; by default from 50 to 4,000.
         duration: Length of a transfer.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.

@@ -1,4 +1,4 @@
-"""The commands that ask a controller: `leeward explain` and `leeward top`."""
+"""The commands that query a controller: `leeward explain` and `leeward top`."""
 
 import json
 import os
@@ -52,10 +52,10 @@ def test_a_decision_about_replicas_is_explained(client: Client, run: Run, tmp_pa
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0] == f"decision   {decision['id']}, made {decision['time']}"
-    assert lines[1] == "asked      replicas: size 256MiB, writer r3h1, replicas 3"
+    assert lines[1] == "request    replicas: size 256MiB, writer r3h1, replicas 3"
     assert lines[2] == f"hosts      {' '.join(decision['hosts'])}"
     assert lines[3] == "policy     sinbad"
-    assert lines[4].startswith("narrowest  r0:downlink, 800Mbps left")
+    assert lines[4].startswith("bottleneck r0:downlink, 800Mbps left")
     assert lines[5].startswith("telemetry  ")
     assert "CANDIDATE" in result.stdout
     assert [line.split()[0] for line in lines if line.endswith(" chosen")][:2] == ["r3h1", "r0"]
@@ -69,22 +69,22 @@ def test_a_decision_about_tasks_is_explained_with_task_names(client: Client, run
     decision = client.place_tasks(TASKS, job="web")
     result = run("explain", decision["id"], "--controller", client.url)
     assert result.returncode == 0
-    assert "asked      tasks: name app, job web, tasks 2\n" in result.stdout
+    assert "request    tasks: name app, job web, tasks 2\n" in result.stdout
     assert "OF ITS JOB IN RACK" in result.stdout
     rows = [line.split() for line in result.stdout.splitlines() if line.startswith("web")]
     assert {row[0] for row in rows if row[-1] == "chosen"} == {"web0", "web1"}
-    busiest = next(line for line in result.stdout.splitlines() if line.startswith("narrowest"))
-    assert busiest.endswith("% with it")
+    bottleneck = next(line for line in result.stdout.splitlines() if line.startswith("bottleneck"))
+    assert bottleneck.endswith("% with it")
 
 
 def test_the_json_output_of_leeward_place_is_explained(run: Run, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(json.dumps(CLUSTER))
     (tmp_path / "app.json").write_text(json.dumps(TASKS))
-    request = {
+    options_by_kind = {
         "replicas": ["--size", "1GiB", "--policy", "uniform"],
         "tasks": ["--app", "app.json", "--policy", "borg"],
     }
-    for kind, options in request.items():
+    for kind, options in options_by_kind.items():
         result = run("place", kind, "--cluster", "c.json", *options, "--explain", "-o", "json")
         (tmp_path / "d.json").write_text(result.stdout)
         completed = run("explain", "d.json")
@@ -100,7 +100,7 @@ REASON: dict[str, Any] = {
     "verdict": "chosen",
     "because": None,
 }
-ODD: list[dict[str, Any]] = [
+INVALID_FIELDS: list[dict[str, Any]] = [
     {"hosts": [1]},
     {"limit": {}},
     {"limit": {"value_bps": 10**400}},
@@ -110,7 +110,7 @@ ODD: list[dict[str, Any]] = [
     {"kind": "tasks", "why": [REASON | {"objectives": {"task": 0}}]},
     {"promise": {"slo": None}},
 ]
-"""Fields of a document that looks like a decision and is not."""
+"""Invalid fields: a document with any of these is not a decision."""
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ ODD: list[dict[str, Any]] = [
         ('{"policy": "sinbad", "why": [], "limit": 3}', "d.json: limit: expected a decision as JSON"),
         ('{"policy": "sinbad", "why": [], "hosts": "a"}', "d.json: hosts: expected a decision as JSON"),
         ("[" * 100_000, "d.json: not JSON"),
-        ('{"policy": NaN}', "d.json: not JSON: NaN is no number"),
+        ('{"policy": NaN}', "d.json: not JSON: NaN is not a number"),
         ('{"policy": "sinbad", "why": [], "tasks": null}', "d.json: tasks: expected a decision as JSON"),
         *(
-            (json.dumps({"policy": "sinbad", "why": []} | odd), "d.json: expected a decision as JSON")
-            for odd in ODD
+            (json.dumps({"policy": "sinbad", "why": []} | fields), "d.json: expected a decision as JSON")
+            for fields in INVALID_FIELDS
         ),
     ],
 )
@@ -139,9 +139,9 @@ def test_a_file_without_a_decision_is_rejected(run: Run, tmp_path: Path, text: s
 
 
 def test_terminal_escape_sequences_in_a_decision_are_replaced(run: Run, tmp_path: Path) -> None:
-    odd = "a\x1b[2Jb"
-    document = {"policy": odd, "why": [REASON | {"candidate": odd}], "hosts": [odd], "note": odd}
-    (tmp_path / "d.json").write_text(json.dumps(document | {"kind": odd, "request": {odd: odd}}))
+    text = "a\x1b[2Jb"
+    document = {"policy": text, "why": [REASON | {"candidate": text}], "hosts": [text], "note": text}
+    (tmp_path / "d.json").write_text(json.dumps(document | {"kind": text, "request": {text: text}}))
     result = run("explain", "d.json")
     assert (result.returncode, result.stdout.count("a?[2Jb")) == (0, 7)
     assert "\x1b" not in result.stdout
@@ -161,7 +161,7 @@ def test_the_promise_to_a_workload_is_explained(served: Served, run: Run, tmp_pa
         result = run("explain", volume["id"], "--controller", url)
     assert (completed.returncode, completed.stderr, result.returncode, result.stderr) == (0, "", 0, "")
     assert (
-        "asked      workload: client r0h0, curves (network-in 1, network-out 1, storage 1), name mail"
+        "request    workload: client r0h0, curves (network-in 1, network-out 1, storage 1), name mail"
         in completed.stdout
     )
     bound = outcome["promise"]["bound_s"]
@@ -172,8 +172,8 @@ def test_the_promise_to_a_workload_is_explained(served: Served, run: Run, tmp_pa
     assert rows["storage"].split("  ")[0] == "storage"
     assert "11 % + 4.4 ms" in rows["storage"], "curves have a margin of 10 %"
     assert "4.4 MB/s + 70.4 kB" in rows["network-in"]
-    assert "asked      volumes: client r0h0" in result.stdout
-    # After a change of the cluster there may be no bound any more.
+    assert "request    volumes: client r0h0" in result.stdout
+    # After a change of the cluster, a promise may have no bound.
     stages = [
         stage | {"bound_s": None, "priority": None, "limits": []} for stage in outcome["promise"]["stages"]
     ]
@@ -236,42 +236,42 @@ def test_top_redraws_on_a_terminal_until_q_is_pressed(client: Client) -> None:
     environment = os.environ | {"TERM": "xterm", "LINES": "30", "COLUMNS": "120"}
     with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
         os.close(slave)
-        output = _until(master, b"q ends it")
-        output += _until(master, b"q ends it")
+        output = _read_until(master, b"q ends it")
+        output += _read_until(master, b"q ends it")
         os.write(master, b"q")
         rest = b""
-        while piece := _piece(master):
+        while piece := _read_available(master):
             rest += piece
         assert process.wait(30) == 0, output + rest
     os.close(master)
     assert b"r3:uplink" in output
     assert b"\x1b[?1049h" in output
-    assert b"\x1b[?1049l" in rest, "the terminal is as it was"
+    assert b"\x1b[?1049l" in rest, "the terminal is restored"
 
 
-def _until(terminal: int, text: bytes) -> bytes:
+def _read_until(terminal: int, text: bytes) -> bytes:
     output, end = b"", time.monotonic() + 60
     while text not in output:
         assert time.monotonic() < end, output
         if select.select([terminal], [], [], 1)[0]:
-            output += _piece(terminal)
+            output += _read_available(terminal)
     return output
 
 
-def _piece(terminal: int) -> bytes:
+def _read_available(terminal: int) -> bytes:
     try:
         return os.read(terminal, 2**16)
     except OSError:
         return b""
 
 
-class Service:
-    """Requests of a board."""
+class FakeClient:
+    """Fake client of a controller with one link."""
 
     def __init__(self) -> None:
         self.answers = True
         self.time = "2026-01-31T12:00:30.123456789Z"
-        self.trends = 0
+        self.trend_queries = 0
 
     def status(self) -> dict[str, Any]:
         if not self.answers:
@@ -287,30 +287,30 @@ class Service:
         return [object()]
 
     def link_history(self, *_: Any, **__: Any) -> dict[str, Any]:
-        self.trends += 1
+        self.trend_queries += 1
         return {"series": [{"link": "r0:uplink", "utilization": [None, 0.5, 0.8]}]}
 
 
-def test_the_board_marks_an_overdue_report() -> None:
-    service, now = Service(), [100.0]
-    board = Board(service, 5, lambda: now[0])  # type: ignore[arg-type]
+def test_the_board_marks_an_overdue_report_and_an_unreachable_controller() -> None:
+    client, now = FakeClient(), [100.0]
+    board = Board(client, 5, lambda: now[0])  # type: ignore[arg-type]
     view = board.view()
     assert (view.hot, view.old) == (1, None)
     row = view.rows[0]
     assert (round(row.hot_s or 0), round(row.age_s or 0), row.trend) == (20, 5, [None, 0.5, 0.8])
-    service.time, now[0] = "2026-01-31T12:00:40Z", 105.0
-    before = board.view()
-    assert before.old == "the last report ended 15 s ago, and an interval is 5 s"
-    assert service.trends == 1, "a trend does not change faster than its steps"
-    service.answers, now[0] = False, 112.0
-    silent = board.view()
-    assert silent.old == "the controller has not answered for 7 s: no answer in time"
-    assert silent.rows == before.rows
-    service.answers = True
+    client.time, now[0] = "2026-01-31T12:00:40Z", 105.0
+    overdue = board.view()
+    assert overdue.old == "the last report ended 15 s ago, and an interval is 5 s"
+    assert client.trend_queries == 1, "the trend is cached"
+    client.answers, now[0] = False, 112.0
+    unreachable = board.view()
+    assert unreachable.old == "the controller has not answered for 7 s: no answer in time"
+    assert unreachable.rows == overdue.rows
+    client.answers = True
     assert board.view().silent_s == 0
-    service.answers = False
+    client.answers = False
     with pytest.raises(UnreachableError):
-        Board(service, 5, lambda: now[0]).view()  # type: ignore[arg-type]
+        Board(client, 5, lambda: now[0]).view()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000000001Z"])

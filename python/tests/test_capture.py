@@ -1,4 +1,4 @@
-"""Traffic matrices from captures, from Python and by `leeward matrix capture`."""
+"""Traffic matrices from captures, by the Python API and by `leeward matrix capture`."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ import numpy
 import pyarrow
 import pytest
 from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 from leeward import Cluster
@@ -29,8 +29,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 START = 1_767_225_600
 
 
-def pcap(packets: Sequence[Packet]) -> bytes:
-    """A capture of UDP packets, with a snap length of 42 bytes."""
+def pcap_bytes(packets: Sequence[Packet]) -> bytes:
+    """Capture file of UDP packets, with a snap length of 42 bytes."""
     data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 42, 1)
     for second, source, target, length in packets:
         ends = ip_address(source).packed + ip_address(target).packed
@@ -44,23 +44,23 @@ def pcap(packets: Sequence[Packet]) -> bytes:
 def capture_file(tmp_path: Path) -> Path:
     path = tmp_path / "two.pcap"
     path.write_bytes(
-        pcap([(START, "10.0.0.1", "10.0.1.1", 1000), (START + 7200, "10.0.1.1", "10.0.0.1", 60)])
+        pcap_bytes([(START, "10.0.0.1", "10.0.1.1", 1000), (START + 7200, "10.0.1.1", "10.0.0.1", 60)])
     )
     return path
 
 
-packets = some.tuples(
-    some.integers(START, START + 600),
-    *[some.sampled_from([f"10.0.0.{host}" for host in range(4)])] * 2,
-    some.integers(42, 1500),
+packet_strategy = st.tuples(
+    st.integers(START, START + 600),
+    *[st.sampled_from([f"10.0.0.{host}" for host in range(4)])] * 2,
+    st.integers(42, 1500),
 )
 
 
-@given(some.lists(packets, min_size=1, max_size=30), some.sampled_from(["1s", "1min", "1h"]))
+@given(st.lists(packet_strategy, min_size=1, max_size=30), st.sampled_from(["1s", "1min", "1h"]))
 def test_a_matrix_has_the_bytes_of_all_packets(sent: list[Packet], interval: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sent.pcap"
-        path.write_bytes(pcap(sent))
+        path.write_bytes(pcap_bytes(sent))
         result = capture(path, interval=interval)
     expected: Counter[tuple[int, str, str]] = Counter()
     for second, source, target, length in sent:
@@ -75,16 +75,16 @@ def test_a_matrix_has_the_bytes_of_all_packets(sent: list[Packet], interval: str
 def test_the_predictor_reads_the_written_matrix_unchanged(
     run: Run, capture_file: Path, tmp_path: Path
 ) -> None:
-    result = capture(capture_file).series()
+    expected = capture(capture_file).series()
     for name in ("m.csv", "m.parquet", "m.npy"):
-        done = run("matrix", "capture", "two.pcap", "--out", name)
-        assert (done.returncode, f"wrote {name}" in done.stderr) == (0, True), done.stderr
-        again = read(tmp_path / name, tasks=result.tasks if name == "m.npy" else None)
-        assert (again.tasks, again.intervals) == (result.tasks, 3)
-        assert (again.bytes == result.bytes).all()
-        assert (again.pairs == result.pairs).all()
-    done = run("matrix", "predict", "m.csv", "-o", "json")
-    assert json.loads(done.stdout)["intervals"] == 3
+        process = run("matrix", "capture", "two.pcap", "--out", name)
+        assert (process.returncode, f"wrote {name}" in process.stderr) == (0, True), process.stderr
+        series = read(tmp_path / name, tasks=expected.tasks if name == "m.npy" else None)
+        assert (series.tasks, series.intervals) == (expected.tasks, 3)
+        assert (series.bytes == expected.bytes).all()
+        assert (series.pairs == expected.pairs).all()
+    process = run("matrix", "predict", "m.csv", "-o", "json")
+    assert json.loads(process.stdout)["intervals"] == 3
 
 
 def test_the_total_matrix_is_accepted_by_place_tasks(run: Run, capture_file: Path, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_total_matrix_is_accepted_by_place_tasks(run: Run, capture_file: Pat
     assert len(json.loads(placed.stdout)["tasks"]) == 3
 
 
-def test_matrices_by_host_rack_and_service_use_the_names_of_the_cluster() -> None:
+def test_host_and_rack_names_are_from_the_cluster_and_service_names_from_the_map() -> None:
     path, mapping = EXAMPLES / "captures" / "shuffle.pcap.gz", EXAMPLES / "captures" / "hosts.yaml"
     cluster = Cluster(EXAMPLES / "clusters" / "small.yaml")
     racks = capture(path, mapping=mapping, cluster=cluster, by="rack").total()
@@ -110,23 +110,21 @@ def test_matrices_by_host_rack_and_service_use_the_names_of_the_cluster() -> Non
     assert {*racks["src"].to_pylist()} == {"r0", "r1", "r2", "r3"}
     assert {*hosts["src"].to_pylist()} == {"r0h0", "r1h0", "r1h1", "r2h0"}
     assert {*services["src"].to_pylist()} == {"split", "map", "reduce", "others"}
-    # Traffic between racks is between services too, and outside clients are in no rack.
+    # The matrix by service has all traffic. The matrix by rack leaves out clients outside of the cluster.
     everything = capture(path).total()["bytes"].to_pylist()
     assert sum(services["bytes"].to_pylist()) == sum(everything) > sum(racks["bytes"].to_pylist())
 
 
-def test_a_map_without_hosts_and_unknown_places_in_a_map_are_rejected(
-    tmp_path: Path,
-) -> None:
+def test_a_map_without_hosts_or_with_unknown_places_is_rejected(tmp_path: Path) -> None:
     path, mapping = EXAMPLES / "captures" / "shuffle.pcap.gz", tmp_path / "map.yaml"
     racks = {"racks": 2, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link": "10Gbps"}
     cluster = Cluster(racks | {"pods": 1, "pod_link": "10Gbps"})
     mapping.write_text("addresses: {10.0.0.0/16: r0}\n")
-    with pytest.raises(InputError, match="it names racks and no host: a matrix by rack is what it can make"):
+    with pytest.raises(InputError, match="it names racks but no hosts: use it for a matrix by rack"):
         capture(path, mapping=mapping, cluster=cluster)
     assert len(capture(path, mapping=mapping, cluster=cluster, by="rack").total())
     mapping.write_text("addresses: {10.0.0.0/16: r0, 10.0.0.1: p0}\n")
-    with pytest.raises(InputError, match="`p0`: no host or rack of the cluster is called so"):
+    with pytest.raises(InputError, match="`p0`: no host or rack of the cluster has this name"):
         capture(path, mapping=mapping, cluster=cluster, by="rack")
 
 
@@ -134,14 +132,14 @@ def test_sflow_counter_samples_are_written_as_telemetry(run: Run, tmp_path: Path
     record = struct.pack(">IIQIIQ6IQ6I", 7, 6, 10**11, 1, 3, 1 << 40, *range(6), 9, *range(6))
     sample = struct.pack(">IIIII", 1, 3, 1, 1, len(record)) + record
     datagram = struct.pack(">IIIIIIIII", 5, 1, 0x0A000009, 0, 1, 1, 1, 2, len(sample)) + sample
-    frame = pcap([(START, "10.0.0.9", "10.0.0.8", 42)])
+    frame = pcap_bytes([(START, "10.0.0.9", "10.0.0.8", 42)])
     packet = bytearray(frame[40:] + datagram)
     packet[16:18] = struct.pack(">H", 28 + len(datagram))
     packet[36:40] = struct.pack(">HH", 6343, 8 + len(datagram))
     head = struct.pack("<IIII", START, 0, len(packet), len(packet))
     (tmp_path / "s.pcap").write_bytes(frame[:24] + head + packet)
-    done = run("matrix", "capture", "s.pcap", "--counters", "c.parquet")
-    assert (done.returncode, "no traffic" in done.stderr) == (2, True)
+    process = run("matrix", "capture", "s.pcap", "--counters", "c.parquet")
+    assert (process.returncode, "no traffic" in process.stderr) == (2, True)
     [row] = parquet.read_table(tmp_path / "c.parquet").to_pylist()
     assert row == {
         "t_ms": START * 1000,
@@ -156,18 +154,18 @@ def test_sflow_counter_samples_are_written_as_telemetry(run: Run, tmp_path: Path
 def test_the_table_and_the_json_list_discarded_packets(run: Run, capture_file: Path, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("10.0.0.1 a\n10.0.1.1 b\n")
     whole = capture_file.read_bytes()
-    capture_file.write_bytes(whole + pcap([(START, "10.0.0.1", "10.7.7.7", 500)])[24:] + b"cut")
-    done = run("matrix", "capture", "two.pcap", "--map", "hosts")
-    assert done.returncode == 0
-    assert [line.split() for line in done.stdout.splitlines()] == [
+    capture_file.write_bytes(whole + pcap_bytes([(START, "10.0.0.1", "10.7.7.7", 500)])[24:] + b"cut")
+    process = run("matrix", "capture", "two.pcap", "--map", "hosts")
+    assert process.returncode == 0
+    assert [line.split() for line in process.stdout.splitlines()] == [
         ["FROM", "TO", "BYTES", "PACKETS", "95", "%"],
         ["a", "b", "1.00kB", "1"],
         ["b", "a", "60B", "1"],
         ["all", "pairs", "1.06kB", "2"],
     ]
-    assert "not counted: 1 no-place, destination, 500B" in done.stderr
-    assert "not counted: 1 cut-off-record, 3B" in done.stderr
-    assert "addresses that belong nowhere: 10.7.7.7 (500B)" in done.stderr
+    assert "not counted: 1 no-place, destination, 500B" in process.stderr
+    assert "not counted: 1 cut-off-record, 3B" in process.stderr
+    assert "addresses outside of the mapping: 10.7.7.7 (500B)" in process.stderr
     document = json.loads(run("matrix", "capture", "two.pcap", "--map", "hosts", "-o", "json").stdout)
     assert [row["bytes"] for row in document["cells"]] == [1000, 60]
     assert {row["reason"] for row in document["discards"]} == {"no-place", "cut-off-record"}
@@ -191,32 +189,35 @@ def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, capture_
             "hosts.csv: first bytes 61646472; expected pcap, pcapng or a file of IPFIX messages",
         ),
         (["two.pcap", "--by", "pod"], "--by: `pod`: expected one of address, host, rack, service"),
-        (["two.pcap", "--by", "rack"], "--map: by rack: expected a file that says whose addresses are"),
+        (["two.pcap", "--by", "rack"], "--map: required for a matrix by rack: a file with the owner"),
         (
             ["two.pcap", "--map", "hosts.csv", "--by", "service"],
-            "hosts.csv: no services; expected a list of them",
+            "hosts.csv: no services: a matrix by service needs at least one",
         ),
         (["two.pcap", "--size", "wire"], "--size: `wire`: expected one of frame, ip"),
         (["two.pcap", "--content", "all"], "--content: `all`: expected one of auto, packets, exports"),
         (["two.pcap", "--port", "0"], "--port: 0: expected ports from 1 to 65535"),
         (["two.pcap", "--sampling", "0"], "--sampling: 0: expected one packet in 1 to 4294967295"),
-        (["two.pcap", "--interval", "7min"], "--interval: `7min`: expected a whole part of a day"),
+        (["two.pcap", "--interval", "7min"], "--interval: `7min`: expected a time that divides a day"),
         (
             ["two.pcap", "--out", "m.txt"],
             "--out: `m.txt`: expected a name that ends in .csv or .parquet or .npy",
         ),
         (["two.pcap", "--total", "--out", "m.parquet"], "expected a name that ends in .csv or .npy"),
         (["two.pcap", "--total", "--out", "m.npy", "--tasks", "a"], "not one of the 1 tasks that were named"),
-        (["two.pcap", "./two.pcap"], "FILE: `./two.pcap`: given twice, as `two.pcap` too"),
-        (["two.pcap", "--cluster", "c.yaml"], "--cluster: required with a mapping, for the places in it"),
+        (["two.pcap", "./two.pcap"], "FILE: `./two.pcap`: the same file as `two.pcap`"),
+        (["two.pcap", "--cluster", "c.yaml"], "--cluster: only valid with a mapping"),
         (["two.pcap", "--map", "hosts.csv", "--by", "address"], "--map: a matrix by address uses no mapping"),
-        (["two.pcap", "--total"], "--total: expected with --out, where the matrix goes"),
-        (["two.pcap", "--tasks", "a,b"], "--tasks: a list names places itself; expected with an --out of"),
-        (["two.pcap", "--tasks", "a,b", "--out", "m.csv"], "--tasks: a list names places itself"),
+        (["two.pcap", "--total"], "--total: requires --out, the file for the matrix"),
+        (
+            ["two.pcap", "--tasks", "a,b"],
+            "--tasks: only valid for square matrices, with --out NAME.npy or --total",
+        ),
+        (["two.pcap", "--tasks", "a,b", "--out", "m.csv"], "--tasks: only valid for square matrices"),
         (["two.pcap", "--content", "exports", "--out", "m.npy"], "no traffic between known places"),
         (
             ["two.pcap", "--map", "wrong.csv", "--cluster", "c.yaml"],
-            "no host or rack of the cluster is called so",
+            "no host or rack of the cluster has this name",
         ),
     ],
 )
@@ -227,10 +228,10 @@ def test_invalid_captures_and_options_are_reported_and_leave_no_files(
     (tmp_path / "wrong.csv").write_text("address,host\n10.0.0.1,nobody\n")
     (tmp_path / "c.yaml").write_text("racks: 1\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 1\n")
     before = {*tmp_path.iterdir()}
-    done = run("matrix", "capture", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert error in done.stderr
-    assert "Traceback" not in done.stderr
+    process = run("matrix", "capture", *arguments)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert error in process.stderr
+    assert "Traceback" not in process.stderr
     assert {*tmp_path.iterdir()} == before
 
 

@@ -259,9 +259,9 @@ def test_invalid_files_are_rejected_with_the_position(text: str | bytes, error: 
     [
         ({"interval": "60"}, "interval: `60`: the unit is missing"),
         ({"interval": "1 week"}, "interval: `1 week`: no time with a unit"),
-        ({"interval": "7h"}, "interval: `7h`: expected a whole part of a day"),
-        ({"interval": "1d"}, "interval: `1d`: expected a whole part of a day"),
-        ({"interval": "0s"}, "interval: `0s`: expected a whole part of a day"),
+        ({"interval": "7h"}, "interval: `7h`: expected a time that divides a day"),
+        ({"interval": "1d"}, "interval: `1d`: expected a time that divides a day"),
+        ({"interval": "0s"}, "interval: `0s`: expected a time that divides a day"),
         ({"interval": "1.5s"}, "interval: `1.5s`: expected whole seconds"),
         ({"tasks": ["a", "a"]}, "tasks: `a` is given twice"),
         ({"tasks": ["a", ""]}, "tasks: an empty name"),

@@ -17,7 +17,7 @@ from leeward.plan.planning import Plan, Settings, plan
 from leeward.plan.ports import ports
 from leeward.plan.series import Numbers, Series, loads, nearest_rank
 from leeward.plan.shift import LinkLoads, Rack, shift
-from leeward.plan.simulate import Judge, simulate
+from leeward.plan.simulate import Evaluator, simulate
 from leeward.telemetry import Engine, Samples, windows
 from leeward.telemetry.samples import COLUMNS
 
@@ -25,7 +25,7 @@ Run = Callable[..., Any]
 GB = 10**9
 MINUTES = 300_000
 START = 1_750_000_000_000 // MINUTES * MINUTES
-JUDGE = Judge(750_000, 98_000)
+EVALUATOR = Evaluator(750_000, 98_000)
 
 
 def cluster(racks: int = 3, pods: int = 0, link: str = "10Gbps") -> Cluster:
@@ -190,7 +190,7 @@ def test_the_simulated_outcome_before_a_change_matches_the_measurement(
     actual = simulate(racks, measured, {}, None)
     for name, link in measured.links.items():
         assert numpy.allclose(actual[name], link.utilization, rtol=1e-9, atol=1e-9)
-        assert JUDGE(actual[name]) == JUDGE(link.utilization)
+        assert EVALUATOR.evaluate(actual[name]) == EVALUATOR.evaluate(link.utilization)
 
 
 BUSY: list[float | None] = [*[9.0] * 10, *[2.0] * 10]

@@ -1,4 +1,4 @@
-"""Scenarios and single decisions, from the command and from Python."""
+"""Scenarios and single decisions, by the command line and the Python API."""
 
 import json
 import os
@@ -38,7 +38,7 @@ SIZES = [(i % 3 + 1) * BLOCK // 2 for i in range(20)]
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    """A scenario in a folder of its own, with jobs that write and flows beside them."""
+    """Scenario in its own folder, with jobs that write files, and background flows."""
     jobs = [f"job{i}\t{5 + 4 * i}\t0\t0\t0\t{size}" for i, size in enumerate(SIZES)]
     flows = [f"{10 + i},r{i % 4}h0,r{(i + 1) % 4}h1,50000000" for i in range(30)]
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
@@ -51,13 +51,13 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def loads(tmp_path: Path) -> Path:
-    """Telemetry of every link of the cluster: rack 2 is the quietest, its host 3 the quietest of it."""
+    """Telemetry of every link. Rack 2 is the least loaded one, and its host 3 the least loaded in it."""
     cluster = leeward.Cluster.from_text(CLUSTER)
-    quiet = {"r2:downlink": 1e6, "r2h3:ingress": 1e6, "r2h1:ingress": 2e6}
+    least_loads = {"r2:downlink": 1e6, "r2h3:ingress": 1e6, "r2h1:ingress": 2e6}
     lines = ["link,load_bps"]
     for resource in cluster.resources().to_pylist():
         if resource["kind"] != "device":
-            load = quiet.get(resource["name"], 0.9 * resource["capacity"])
+            load = least_loads.get(resource["name"], 0.9 * resource["capacity"])
             lines.append(f"{resource['name']},{load:.0f}")
     path = tmp_path / "loads.csv"
     path.write_text("\n".join(lines) + "\n")
@@ -73,15 +73,15 @@ def test_all_policies_see_the_same_arrivals(scenario: Path) -> None:
     assert uniform.jobs()["start_s"] == sinbad.jobs()["start_s"]
 
 
-def test_a_simulation_repeats_bit_for_bit(scenario: Path) -> None:
-    once, again = (leeward.simulate(scenario, ["uniform", "sinbad"], [1, 2], jobs=n) for n in (1, 2))
-    assert [(run.policy, run.seed) for run in once] == [
+def test_a_simulation_is_deterministic_for_any_number_of_jobs(scenario: Path) -> None:
+    serial, parallel = (leeward.simulate(scenario, ["uniform", "sinbad"], [1, 2], jobs=n) for n in (1, 2))
+    assert [(run.policy, run.seed) for run in serial] == [
         ("uniform", 1),
         ("sinbad", 1),
         ("uniform", 2),
         ("sinbad", 2),
     ]
-    for a, b in zip(once, again, strict=True):
+    for a, b in zip(serial, parallel, strict=True):
         assert all(getattr(a, name)() == getattr(b, name)() for name in TABLES)
 
 
@@ -138,7 +138,7 @@ def test_results_are_written_completely(run: Run, scenario: Path, tmp_path: Path
         assert len(parquet.read_table(out / folder / "blocks.parquet")) == 26
     page = (out / "report.html").read_text()
     assert page.count("<svg") == 4
-    # Readable offline: names of vocabularies are not fetched, but nothing is linked or loaded from elsewhere.
+    # The report works offline: it links to nothing and loads nothing. URLs of XML namespaces are only names.
     assert not re.search(r"""(src|href)=["']https?:|url\(["']?https?:""", page)
 
 
@@ -166,7 +166,7 @@ def test_an_invalid_scenario_prints_an_error_and_exits_with_2(
     assert not (scenario.parent / "results").exists()
 
 
-def test_a_block_goes_to_the_quietest_rack_and_hosts(run: Run, loads: Path) -> None:
+def test_a_block_goes_to_the_least_loaded_rack_and_hosts(run: Run, loads: Path) -> None:
     arguments = (
         "place",
         "replicas",
@@ -193,16 +193,16 @@ def test_a_block_goes_to_the_quietest_rack_and_hosts(run: Run, loads: Path) -> N
         None,
     )
     assert (rack["candidate"], rack["verdict"]) == ("r2", "chosen")
-    # Of its downlink 999 Mb/s are left; no disk of the cluster writes more than 400, whatever the cap.
+    # The downlink of rack 2 has 999 Mb/s left. The disks write at most 400 Mb/s, although the cap is higher.
     assert (rack["limit"], rack["value_bps"], rack["sight"]) == ("disk", 400_000_000, "counter")
     chosen = [reason["candidate"] for reason in explained["why"] if reason["verdict"] == "chosen"]
     assert chosen == [writer, "r2", *others]
 
 
 def test_an_explanation_names_the_limit_and_the_source_of_the_load(run: Run, loads: Path) -> None:
-    # Of rack 1 only the hosts are seen, of rack 3 nothing.
-    seen = [line for line in loads.read_text().splitlines() if not line.startswith(("r1:downlink", "r3"))]
-    loads.write_text("\n".join(seen) + "\n")
+    # Telemetry is missing for the downlink of rack 1, and for all of rack 3.
+    lines = [line for line in loads.read_text().splitlines() if not line.startswith(("r1:downlink", "r3"))]
+    loads.write_text("\n".join(lines) + "\n")
     arguments = (
         "place",
         "replicas",
@@ -226,7 +226,7 @@ def test_an_explanation_names_the_limit_and_the_source_of_the_load(run: Run, loa
     assert len(uniform.splitlines()) == 6
 
 
-def test_excluded_hosts_and_racks_hold_no_copy(loads: Path) -> None:
+def test_excluded_hosts_and_racks_get_no_copy(loads: Path) -> None:
     cluster = leeward.Cluster.from_file(loads.with_name("cluster.yaml"))
     decision = leeward.place_replicas(
         cluster, "256MiB", telemetry=loads, writer="r0h1", exclude=["r2", "r1h0", "r3"]
@@ -235,14 +235,14 @@ def test_excluded_hosts_and_racks_hold_no_copy(loads: Path) -> None:
     assert "r1h0" not in decision["hosts"]
 
 
-def test_sinbad_without_telemetry_refuses_with_a_hint(run: Run, loads: Path) -> None:
+def test_sinbad_without_telemetry_is_refused_with_a_hint(run: Run, loads: Path) -> None:
     arguments = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB")
     refused = run(*arguments)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines() == [
         "error: no telemetry: no candidate's load was ever reported",
         "hint: --telemetry FILE gives the loads of links",
-        "hint: --policy sinbad:without_telemetry=default places blindly then",
+        "hint: --policy sinbad:without_telemetry=default places without load information",
     ]
     assert run(*arguments, "--policy", "sinbad:without_telemetry=default").returncode == 0
     assert run(*arguments, "--policy", "uniform").returncode == 0
@@ -302,7 +302,7 @@ def test_invalid_requests_name_the_option(
     assert result.stderr.startswith(error), result.stderr
 
 
-def test_a_refusal_for_another_reason_has_no_telemetry_hint(run: Run, loads: Path) -> None:
+def test_a_refusal_for_another_reason_gives_no_telemetry_hint(run: Run, loads: Path) -> None:
     arguments = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB", "--fault-domains", "9")
     refused = run(*arguments)
     assert refused.returncode == 1
@@ -338,7 +338,7 @@ def test_invalid_options_are_named(run: Run, scenario: Path, options: tuple[str,
         ({"seeds": [-1]}, "seeds: `-1`: expected a whole number from 0 to 18446744073709551615"),
         ({"seeds": [2**64]}, "seeds: `18446744073709551616`: expected"),
         ({"seeds": []}, "seeds: expected at least one"),
-        ({"jobs": -1}, "jobs: `-1`: expected a whole number from 1 on"),
+        ({"jobs": -1}, "jobs: `-1`: expected a whole number of at least 1"),
         ({"jobs": 0}, "jobs: `0`: expected"),
         ({"policies": []}, "policies: expected at least one"),
         ({"policies": "best"}, "policies: unknown policy `best`"),

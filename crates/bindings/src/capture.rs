@@ -94,7 +94,8 @@ fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> 
         (PlaceKind::Address, _) => return Ok(Places::addresses()),
         (_, Some(mapping)) => mapping,
         (_, None) => {
-            let message = format!("by {}: expected a file that says whose addresses are", by.name());
+            let message =
+                format!("required for a matrix by {}: a file with the owner of each address", by.name());
             return Err(PyInputError(InputError::new("mapping", message)));
         }
     };
@@ -102,11 +103,11 @@ fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> 
         mapping.check(|name| {
             let rack = || fabric.domain(name).is_some_and(|domain| is_rack(fabric, domain));
             let known = fabric.host(name).is_some() || rack();
-            let message = || format!("`{}`: no host or rack of the cluster is called so", excerpt(name));
+            let message = || format!("`{}`: no host or rack of the cluster has this name", excerpt(name));
             if known { Ok(()) } else { Err(message()) }
         })?;
         if by == PlaceKind::Host && !mapping.addresses().any(|(_, name)| fabric.host(name).is_some()) {
-            let message = "it names racks and no host: a matrix by rack is what it can make";
+            let message = "it names racks but no hosts: use it for a matrix by rack";
             return Err(PyInputError(InputError::new(mapping.file(), message)));
         }
     }
@@ -114,7 +115,7 @@ fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> 
         if mapping.services().is_empty() {
             return Err(PyInputError(InputError::new(
                 mapping.file(),
-                "no services; expected a list of them",
+                "no services: a matrix by service needs at least one",
             )));
         }
         return Ok(Places::services(mapping));

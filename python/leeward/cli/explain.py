@@ -58,7 +58,7 @@ def explain(
 ) -> None:
     """Explain a decision.
 
-    Shows its candidates level by level with the outcome of each, the narrowest link, the age of the
+    Shows its candidates level by level with the outcome of each, the bottleneck link, the age of the
     telemetry, and the policy. The decision is in a controller or in a file.
     """
     if decision.isascii() and decision.isdigit():
@@ -137,7 +137,7 @@ def _read(file: str, name: str) -> Any:
 
 
 def _no_number(constant: str) -> float:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def _invalid_field(document: Any) -> str | None:
@@ -190,12 +190,12 @@ def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("decision", f"{decision['id']}, made {decision['time']}"))
     if request:
         # The request of a workload is its file.
-        lines.append(("asked", f"{decision['kind']}: {_words(request.get('workload') or request)}"))
+        lines.append(("request", f"{decision['kind']}: {_words(request.get('workload') or request)}"))
     lines.append(("hosts", " ".join(hosts) or "none"))
     if decision.get("refused"):
         lines.append(("refused", str(decision["refused"])))
     lines.append(("policy", decision["policy"]))
-    lines.append(("narrowest", _narrowest(decision)))
+    lines.append(("bottleneck", _bottleneck(decision)))
     if promise := decision.get("promise"):
         lines.append(("promised", _promise_text(promise)))
     if "telemetry_age_s" in decision:
@@ -209,8 +209,8 @@ def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _narrowest(decision: dict[str, Any]) -> str:
-    """Narrowest link, as the policy saw it."""
+def _bottleneck(decision: dict[str, Any]) -> str:
+    """Bottleneck link, as the policy saw it."""
     if (limit := decision.get("limit")) is not None:
         return f"{limit.get('at') or 'a copy'}, {rounded_rate_text(limit['value_bps'])} left"
     reasons = [one.get("reason", one) for one in decision["why"]]

@@ -64,7 +64,7 @@ File = Annotated[
     ),
 ]
 IntervalOption = Annotated[
-    str, typer.Option(metavar="TIME", help="Length of an interval, a whole part of a day: 1h, 30min.")
+    str, typer.Option(metavar="TIME", help="Length of an interval, which must divide a day: 1h, 30min.")
 ]
 TasksOption = Annotated[
     str | None,

@@ -72,7 +72,7 @@ def capture(
         ),
     ] = None,
     interval: Annotated[
-        str, typer.Option(metavar="TIME", help="Length of an interval, a whole part of a day: 1h, 30min.")
+        str, typer.Option(metavar="TIME", help="Length of an interval, which must divide a day: 1h, 30min.")
     ] = "1h",
     size: Annotated[
         str,
@@ -147,9 +147,9 @@ def capture(
             _check_ending(path, flag, total)
             check_file(path, flag)
     if total and out is None:
-        raise InputError("--total", None, None, None, "expected with --out, where the matrix goes")
+        raise InputError("--total", None, None, None, "requires --out, the file for the matrix")
     if tasks is not None and not (out is not None and (total or out.suffix == ".npy")):
-        message = "a list names places itself; expected with an --out of squares: .npy, or --total"
+        message = "only valid for square matrices, with --out NAME.npy or --total: a list has the names"
         raise InputError("--tasks", None, None, None, message)
     network = None
     if cluster is not None:
@@ -315,7 +315,7 @@ def _print_notes(result: "Capture") -> None:
         first = result.unknown.slice(0, MOST_UNKNOWN).to_pylist()
         names = ", ".join(f"{row['address']} ({size_text(row['bytes'])})" for row in first)
         more = len(result.unknown) - len(first)
-        lines.append(f"addresses that belong nowhere: {names}" + (f" and {more:,} more" if more else ""))
+        lines.append(f"addresses outside of the mapping: {names}" + (f" and {more:,} more" if more else ""))
     print(*["", *lines], sep="\n", file=sys.stderr)
 
 

@@ -143,7 +143,10 @@ def replicas(
         if "telemetry" in decision["refused"]:
             if not telemetry:
                 print("hint: --telemetry FILE gives the loads of links", file=sys.stderr)
-            print(f"hint: --policy {policy}:without_telemetry=default places blindly then", file=sys.stderr)
+            print(
+                f"hint: --policy {policy}:without_telemetry=default places without load information",
+                file=sys.stderr,
+            )
         raise typer.Exit(1)
 
 

@@ -20,29 +20,34 @@ class Settings:
     Attributes:
         hot_ppm: A link is hot in an interval if its utilization, in millionths, is above this
             (Hotspots, section 3.1: 75 %).
-        interval_ms: The length of an interval (5 minutes there).
-        coverage: Least observed share of an interval that is judged.
-        bridge: Number of consecutive intervals without telemetry that do not end a run of hot ones.
-        hours_ms: Runs shorter than this last minutes (section 3.2: a third are below an hour).
-        days_ms: Runs of this length or more last days; those between last hours.
-        ahead_ms: Time ahead of the forecast for hot links.
-        train: First share of the time, from which forecasts learn; the rest scores them.
-        fell: Capacity below this share of the most seen before has fallen.
-        grew: A load above this multiple of the most seen before has grown.
-        matches: A rack's uplink for its disks is Medium within this share of the guideline.
-        split: A share of a rack's capacity is overrun above this utilization (section 3.2: 75 %).
+        interval_ms: Length of an interval (Hotspots, section 3.1: 5 minutes).
+        coverage: Share of an interval that telemetry must cover for the interval to count.
+        bridge: Largest number of consecutive intervals without telemetry that do not end a run of hot
+            intervals.
+        hours_ms: Shortest run of the class `hours`; shorter runs are of the class `minutes` (section 3.2: a
+            third of the runs).
+        days_ms: Shortest run of the class `days`.
+        ahead_ms: Horizon of the forecast of hot links.
+        train: Share of the time, from its start, from which forecasts learn; the rest scores them.
+        fell: Capacity has fallen if it is below this share of the largest capacity before.
+        grew: A load has grown if it is above this multiple of the largest load before.
+        matches: A rack's uplink for its disks is Medium if it differs from the guideline by at most this
+            share of the guideline.
+        split: Storage or compute causes a hotspot of a mixed rack if it uses more than this share of the
+            capacity that is provisioned for it (section 3.2: 75 %).
         intensive: A job is network-intensive if its bandwidth per compute unit is above this multiple of the
             median job's.
-        crowded: A job is concentrated if the share of its tasks on hot racks is this multiple of the share
-            that those racks are of all racks like them; a rack is crowded if it has more than this multiple
-            of the median rack's network-intensive tasks per unit of bandwidth.
-        part: Tasks make racks hot if at least this share of the racks' traffic is theirs.
-        persistent: For questions about tasks a rack is hot if at least this share of its intervals is.
-        idle_ppm: A rack idles if its mean utilization is below this.
-        cpu_bps: Provisioned bandwidth for a processor; None: as on the median compute rack.
-        disk_bps_per_tb: Provisioned bandwidth for a terabyte (10^12 bytes) of disks; None: as on the median
-            disk rack.
-        stable_percent: Greatest change of a stable link's utilization (Sinbad, section 4.3: 5 %).
+        crowded: A job is concentrated if the share of its tasks on hot racks is at least this multiple of
+            the share of hosts in hot racks, among racks of the same kind. A rack is crowded if it has more
+            than this multiple of the median rack's network-intensive tasks per unit of bandwidth.
+        part: Tasks are a cause of hot racks only if they have at least this share of the racks' traffic.
+        persistent: In the analysis of tasks, a rack is hot if at least this share of its intervals is hot.
+        idle_ppm: A rack is idle if its mean utilization, in millionths, is below this.
+        cpu_bps: Provisioned bandwidth for a processor; None for that of the median compute rack.
+        disk_bps_per_tb: Provisioned bandwidth for a terabyte (10^12 bytes) of disks; None for that of the
+            median disk rack.
+        stable_percent: A link is stable if its mean utilization over a horizon differs from the current one
+            by at most this percentage of the current one (Sinbad, section 4.3: 5 %).
         seed: Seed of the bootstrap.
     """
 
@@ -85,7 +90,7 @@ class Settings:
         if not 0 <= self.bridge <= MOST_BRIDGE:
             raise _input_error("bridge", f"`{self.bridge}`: expected a whole number from 0 to {MOST_BRIDGE}")
         if not 0 < self.hours_ms < self.days_ms:
-            raise _input_error("days", "runs of days must be longer than those of hours, and those above 0")
+            raise _input_error("days", "expected `hours_ms` above 0, and `days_ms` above `hours_ms`")
         if self.ahead_ms <= 0 or self.ahead_ms % self.interval_ms:
             raise _input_error(
                 "ahead",

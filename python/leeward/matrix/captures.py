@@ -155,7 +155,7 @@ def capture(
             "mapping", "a matrix by address uses no mapping; expected it with host, rack or service"
         )
     if cluster is not None and mapping is None:
-        raise _input_error("cluster", "required with a mapping, for the places in it")
+        raise _input_error("cluster", "only valid with a mapping, which names hosts and racks of the cluster")
     tables = _native.read_capture(
         paths,
         by=by,

@@ -114,7 +114,8 @@ def seconds(interval: str) -> int:
     length = float(match[1]) * _UNITS[match[2]]
     if not 1 <= length <= DAY_S / 2 or DAY_S % length:
         raise _input_error(
-            "interval", f"`{interval}`: expected a whole part of a day, from 1s to 12h, such as 1h or 5min"
+            "interval",
+            f"`{interval}`: expected a time that divides a day, from 1s to 12h, such as 1h or 5min",
         )
     if not length.is_integer():
         raise _input_error("interval", f"`{interval}`: expected whole seconds")

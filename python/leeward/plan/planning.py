@@ -12,7 +12,7 @@ from leeward.hotspots.settings import Settings as Hotspots
 from leeward.plan.ports import Ports, ports
 from leeward.plan.series import Loads, Series, loads, percentiles
 from leeward.plan.shift import LinkLoads, Rack, Shift, shift
-from leeward.plan.simulate import Judge, Outcome, simulate
+from leeward.plan.simulate import Evaluator, Outcome, simulate
 from leeward.telemetry import Discards, Samples, windows
 from leeward.telemetry.windows import COVERAGE, INTERVAL_MS
 
@@ -184,9 +184,9 @@ def plan(
     quiet = [rack for rack in reversed(order) if ranks[rack] < edge][:MOST_TARGETS]
     measured, racks = _racks(_numbers(samples, near[: 2 * MOST_PLANNED] + quiet), samples, every)
     advance()
-    judge = Judge(settings.threshold_ppm, settings.thousandths)
+    evaluator = Evaluator(settings.threshold_ppm, settings.thousandths)
     worst = {
-        name: max(judge(link.utilization).percentile for link in rack.links.values())
+        name: max(evaluator.evaluate(link.utilization).percentile for link in rack.links.values())
         for name, rack in racks.items()
     }
     over = [
@@ -204,7 +204,7 @@ def plan(
     advance()
     taking = sorted({target for _, work_shift in needed.values() for target in work_shift.to})
     racks_simulated = {name: racks[name] for name in [*names, *taking]}
-    outcomes = _simulate(racks_simulated, measured, link_loads, needed, judge, advance)
+    outcomes = _simulate(racks_simulated, measured, link_loads, needed, evaluator, advance)
     planned = [
         PlannedRack(
             name,
@@ -267,7 +267,7 @@ def _simulate(
     measured: Loads,
     link_loads: LinkLoads,
     needed: dict[str, tuple[Ports, Shift]],
-    judge: Judge,
+    evaluator: Evaluator,
     advance: Callable[[], None],
 ) -> dict[str, dict[str, Outcome]]:
     """Result of each link in each of `RUNS`, by its name."""
@@ -285,7 +285,7 @@ def _simulate(
     runs = zip(RUNS, (({}, None), ({}, more), (link_loads.loads, now)), strict=True)
     for run, (loads_moved, capacities) in runs:
         for name, utilization in simulate(racks, measured, loads_moved, capacities).items():
-            result[name][run] = judge(utilization)
+            result[name][run] = evaluator.evaluate(utilization)
         advance()
     return result
 

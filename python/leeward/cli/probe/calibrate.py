@@ -1,4 +1,4 @@
-"""`leeward probe calibrate`: the packet train for a network."""
+"""`leeward probe calibrate`: the choice of a packet train for a network."""
 
 import sys
 from typing import Annotated
@@ -32,13 +32,17 @@ def calibrate(
     hosts: HostsOption,
     paths: Annotated[
         int,
-        typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="Number of paths between them."),
+        typer.Option(
+            metavar="N",
+            parser=whole_number(1, 1_000_000),
+            help="Number of paths to measure between the hosts.",
+        ),
     ] = 4,
     bursts: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Values of K, separated by commas.")
+        str, typer.Option(metavar="NUMBERS", help="Bursts of a train: values to try, separated by commas.")
     ] = "10,20,50",
     packets: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Values of B, separated by commas.")
+        str, typer.Option(metavar="NUMBERS", help="Packets of a burst: values to try, separated by commas.")
     ] = "50,100,200,500,1000,2000,4000",
     payload: PayloadOption = 1472,
     gap: GapOption = "1ms",
@@ -46,13 +50,13 @@ def calibrate(
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Compare trains with bulk transfers, and choose one."""
+    """Compare packet trains with bulk transfers, and choose the cheapest accurate one."""
     from leeward import probe
 
     targets, key = hosts_of(hosts), secret_of(secret)
     number = whole_number(1, MOST)
     grid = [[number(part) for part in split_list(text) or [] if part] for text in (bursts, packets)]
-    with survey_progress("trying trains") as tell:
+    with survey_progress("trying trains") as on_progress:
         result = probe.calibrate(
             targets,
             paths=paths,
@@ -61,7 +65,7 @@ def calibrate(
             packets=grid[1],
             duration=duration,
             secret=key,
-            progress=tell,
+            progress=on_progress,
         )
     for error in dict.fromkeys(result["errors"]):
         print("error:", error, file=sys.stderr)
