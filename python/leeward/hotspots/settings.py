@@ -74,7 +74,7 @@ class Settings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Checks each threshold.
+        """Checks the thresholds that have a valid range.
 
         Raises:
             InputError: A threshold is invalid.

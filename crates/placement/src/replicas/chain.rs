@@ -22,7 +22,7 @@ const RATE_STEPS: f64 = 8.0;
 const FILL_STEP: f64 = 0.05;
 /// Largest difference from the average fill, in steps; larger differences count as this one.
 const MOST_FILL_STEPS: i64 = 1000;
-/// Number of racks in which hosts are examined for each group of copies.
+/// Largest number of racks in which hosts are examined, for each group of copies and sample.
 const RACKS_EXAMINED: usize = 5;
 /// Bonus of a partner rack, in rate steps: more than the steps of any rate.
 const PARTNER_BONUS: i64 = 1 << 20;
@@ -41,7 +41,7 @@ pub(super) struct ChainSearch<'s, 'c, 'a, 'l> {
     pub partner: Option<DomainId>,
     /// Average fill of the hosts.
     pub mean_fill: f64,
-    /// Number of racks to examine, or of hosts on a mesh.
+    /// Number of racks to rank first, or of hosts on a mesh. The others are ranked only if none of these fits.
     pub sample: usize,
     /// Highest possible rate of the block, in bit/s: limited by the fastest device and by the first host's widest link.
     pub top_rate: f64,
