@@ -125,23 +125,23 @@ class Cluster:
 
         Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
         in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
-        `host` (null above hosts), `rack` (null of pods), `pod` (null where there are none); `capacity_bps`
-        (int64).
+        `host` (null for links of racks and pods), `rack` (null for links of pods), `pod` (null in a cluster
+        without pods); `capacity_bps` (int64).
         """
 
     def rack_table(self) -> pyarrow.Table:
         """All racks, with the sums over their hosts.
 
-        Columns: `rack`, `pod` (null where there are none), `kind` (`compute`, `disk` or `mixed`), `hosts`
-            (int32), `cpus` (float64; null: without limit), `storage_bps` (int64: read rate of its devices, in
-            bits per second), `storage_bytes` (int64; null: without limit).
+        Columns: `rack`, `pod` (null in a cluster without pods), `kind` (`compute`, `disk` or `mixed`),
+            `hosts` (int32), `cpus` (float64; null: no limit), `storage_bps` (int64: read rate of its devices,
+            in bits per second), `storage_bytes` (int64; null: no limit).
         """
 
     def host_table(self) -> pyarrow.Table:
-        """All hosts and their places: `host`, `rack`, `pod` (null where there are none)."""
+        """All hosts and their places: `host`, `rack`, `pod` (null in a cluster without pods)."""
 
     def path(self, *endpoints: str) -> list[tuple[str, float]]:
-        """Resources that one flow through these places crosses, each with its work per byte.
+        """Resources on the path of a flow through these endpoints, each with its work per byte of the flow.
 
         Args:
             endpoints: Hosts (`r3h7`), racks or pods (`r3`: some host in it), and devices
