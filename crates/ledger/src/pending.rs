@@ -1,9 +1,9 @@
 //! Rates that are committed to a resource and that its telemetry does not show yet.
 //!
-//! Work of rate x starts on a resource with a constant other load v. A report with weight a covers a window, and a share
-//! phi of the window lies after the start. The report moves the estimate M to (1 - a) M + a (v + phi x). It also moves
-//! the pending rate p to (1 - a) p + a (1 - phi) x, so that M + p = v + x at every step. The end of work of rate x is a
-//! start of work of rate -x.
+//! Suppose that work of rate x starts at a resource whose other load is a constant v. A report with weight a covers a
+//! window, and a share phi of the window lies after the start. The report moves the estimate M to (1 - a) M + a (v + phi
+//! x). It also moves the pending rate p to (1 - a) p + a (1 - phi) x, so that M + p = v + x at every step. The end of
+//! work of rate x is a start of work of rate -x.
 //!
 //! No report says which work causes a load, and none needs to: the rates of all work fade as one sum. Only work that a
 //! window may still cover in part (`young`) is also stored with its start.
@@ -33,8 +33,8 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Difference between the load of started and ended work and the load that telemetry shows; work that will leave
-    /// counts as ended. Readers add it to the measured load, clamp the sum at zero, and then add `held`.
+    /// Correction of the measured load for starts and ends that it does not show yet. Work that will leave counts as
+    /// ended. Readers add the correction, clamp the sum at zero, and then add `held`.
     pub fn settling(&self) -> f64 {
         self.fading + (self.fresh + self.leaving) as f64
     }
