@@ -133,7 +133,7 @@ fn names_and_numbers_of_a_flow_list_are_hosts_and_racks() {
 }
 
 #[test]
-fn a_window_of_rates_starts_with_the_rates_then_in_force_and_ends_at_zero() {
+fn a_window_of_rates_starts_with_the_last_rates_before_it_and_ends_at_zero() {
     let cluster = tree(3, 2);
     let text =
         "t_s,link,rate_bps\n0,r0:uplink,8\n1,r0:uplink,16\n1,r1h0:egress,6\n5,r0:uplink,0\n7,r0:uplink,9e9\n";
