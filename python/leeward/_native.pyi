@@ -125,23 +125,23 @@ class Cluster:
 
         Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
         in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
-        `host` (null above hosts), `rack` (null of pods), `pod` (null where there are none); `capacity_bps`
-        (int64).
+        `host` (null for links of racks and pods), `rack` (null for links of pods), `pod` (null in a cluster
+        without pods); `capacity_bps` (int64).
         """
 
     def rack_table(self) -> pyarrow.Table:
         """All racks, with the sums over their hosts.
 
-        Columns: `rack`, `pod` (null where there are none), `kind` (`compute`, `disk` or `mixed`), `hosts`
-            (int32), `cpus` (float64; null: without limit), `storage_bps` (int64: read rate of its devices, in
-            bits per second), `storage_bytes` (int64; null: without limit).
+        Columns: `rack`, `pod` (null in a cluster without pods), `kind` (`compute`, `disk` or `mixed`),
+            `hosts` (int32), `cpus` (float64; null: no limit), `storage_bps` (int64: read rate of its devices,
+            in bits per second), `storage_bytes` (int64; null: no limit).
         """
 
     def host_table(self) -> pyarrow.Table:
-        """All hosts and their places: `host`, `rack`, `pod` (null where there are none)."""
+        """All hosts and their places: `host`, `rack`, `pod` (null in a cluster without pods)."""
 
     def path(self, *endpoints: str) -> list[tuple[str, float]]:
-        """Resources that one flow through these places crosses, each with its work per byte.
+        """Resources on the path of a flow through these endpoints, each with its work per byte of the flow.
 
         Args:
             endpoints: Hosts (`r3h7`), racks or pods (`r3`: some host in it), and devices
@@ -735,11 +735,11 @@ class Study:
         """
 
     @staticmethod
-    def cache(asked: str, device: str, threads: int = 1, made: str = "") -> Study:
+    def cache(request: str, device: str, threads: int = 1, made: str = "") -> Study:
         """Traces of lookups in a cache, drawn as the thesis describes its own traces.
 
         Args:
-            asked: Settings as JSON: `seed`, `count`, `seconds`, and the `size` of requests of the first
+            request: Settings as JSON: `seed`, `count`, `seconds`, and the `size` of requests of the first
                 `small`.
             device: Path of the device file.
             threads: Number of threads that compute curves.
@@ -753,27 +753,27 @@ class Study:
     def payload(self, trace: int, part: str) -> float:
         """Bytes of a part of a trace: `whole`, `first` or `second`."""
 
-    def fits_alone(self, slo: float, asked: str) -> list[bool]:
+    def fits_alone(self, slo: float, request: str) -> list[bool]:
         """True for each trace that fits on a server when it is alone there."""
 
     def pack(
-        self, draws: list[tuple[int, float, float]], asked: str, steps: list[tuple[int, bool]] | None = None
+        self, draws: list[tuple[int, float, float]], request: str, steps: list[tuple[int, bool]] | None = None
     ) -> dict[str, Any]:
         """Packs draws in order, or adds and removes them as `steps` say; replays them on request."""
 
-    def first_fit(self, draws: list[tuple[int, float, float]], asked: str) -> dict[str, Any]:
+    def first_fit(self, draws: list[tuple[int, float, float]], request: str) -> dict[str, Any]:
         """Puts each draw on the first server where an admission policy accepts it and all SLOs hold."""
 
     def admit(
-        self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
+        self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], request: str
     ) -> dict[str, Any]:
         """Requests admission of draws in order, each on its client and server; replays the admitted ones."""
 
-    def tails(self, draws: list[tuple[int, float, float]], asked: str) -> dict[str, float | None]:
+    def tails(self, draws: list[tuple[int, float, float]], request: str) -> dict[str, float | None]:
         """Bounds in seconds by each analysis, for the last of some draws on one path."""
 
     def bounds(
-        self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
+        self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], request: str
     ) -> list[float | None]:
         """Bound of every draw, each on its client and server, in seconds."""
 
@@ -799,7 +799,7 @@ def published_workloads() -> dict[str, dict[str, Any]]:
     exceeds the capacity.
     """
 
-def simulate_contention(seed: int, asked: str) -> dict[str, list[dict[str, Any]]]:
+def simulate_contention(seed: int, request: str) -> dict[str, list[dict[str, Any]]]:
     """Results of workloads, drawn by load and burstiness, under each requested scheduler.
 
     Raises:

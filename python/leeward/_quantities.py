@@ -1,7 +1,8 @@
-"""Quantities as people give them and as they are shown: rates, bytes, times, shares.
+"""Parses and formats quantities: rates, bytes, times, shares.
 
-Readers take the name of the argument first, for errors. Formatters of a value that may be absent show a dash
-for None. Durations in PromQL have a format of their own, in `leeward.export.rules`.
+Functions `read_...` parse. Their first parameter is the name of the argument, for errors. Functions
+`..._text` format, and show a dash for None if they accept it. `leeward.export.rules` formats durations of
+PromQL.
 """
 
 import re
@@ -15,7 +16,7 @@ __all__ = ["bytes_text", "rate_text"]
 
 NONE = "-"
 MOST_BPS = 10**15
-"""Bits per second that a link may have, in cluster files and in telemetry."""
+"""Greatest rate of a link in bits per second, in cluster files and in telemetry."""
 HOUR_MS = 3_600_000
 _PORTS = re.compile(r"\s*(\d{1,4})\s*[x*]\s*(.+)", re.ASCII)
 _BYTE_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
@@ -35,13 +36,13 @@ def read_rate(argument: str, text: str) -> int:
     count, each = (int(ports[1]), ports[2]) if ports else (1, text)
     total = count * _bps(argument, text, each)
     if not 0 < total <= MOST_BPS:
-        message = f"`{text[:40]}`: expected a positive rate, of {rate_text(MOST_BPS)} at most"
+        message = f"`{text[:40]}`: expected a positive rate of at most {rate_text(MOST_BPS)}"
         raise InputError(argument, None, None, None, message)
     return total
 
 
 def _bps(argument: str, text: str, each: str) -> int:
-    """A rate as the reader of cluster files reads it."""
+    """Parses a rate like the reader of cluster files; errors name the whole text."""
     try:
         cluster = _native.Cluster({"racks": 1, "hosts_per_rack": 1, "nic": each, "rack_link": "1Gbps"})
     except InputError as error:
@@ -76,12 +77,12 @@ def read_seconds(argument: str, text: str) -> float:
 
 
 def read_milliseconds(argument: str, text: str, most: int | None = None) -> int:
-    """A time in whole milliseconds, from 1: `5min`.
+    """A time in whole milliseconds, at least 1: `5min` is 300,000.
 
     Args:
         argument: Name of the argument.
         text: A time with its unit.
-        most: The longest time, a multiple of an hour; any by default.
+        most: The longest time, a multiple of an hour; by default, no limit.
 
     Raises:
         InputError: The text is not a time with a unit, or out of bounds.
@@ -119,12 +120,12 @@ def read_share(argument: str, text: str, least: float = -inf, most: float = inf)
 
 
 def rounded_rate_text(bps: float | None) -> str:
-    """A measured rate with four digits: `6.834Gbps`."""
+    """A measured rate with four significant digits: `6.834Gbps`."""
     return NONE if bps is None else rate_text(int(float(f"{bps:.4g}")))
 
 
 def gigabits_text(bps: float, digits: int = 3) -> str:
-    """A rate in Gb/s with some digits: `6.834 Gb/s`."""
+    """A rate in Gb/s with a number of significant digits: `6.83 Gb/s`."""
     return f"{bps / 1e9:,.{digits}g} Gb/s"
 
 
@@ -142,7 +143,7 @@ def file_size_text(count: int) -> str:
 
 
 def work_text(value: float | None, unit: str) -> str:
-    """An amount of work with three digits: bytes, or seconds of service where the unit is `s`."""
+    """An amount of work with three digits: bytes, or seconds of service if the unit is `s`."""
     if value is None:
         return NONE
     if unit == "s":
@@ -154,14 +155,14 @@ def work_text(value: float | None, unit: str) -> str:
 
 
 def work_rate_text(value: float | None, unit: str) -> str:
-    """Work a second with three digits: bytes a second, or the share of a device where the unit is `s`."""
+    """Work per second with three digits: bytes per second, or the share of a device if the unit is `s`."""
     if value is None:
         return NONE
     return f"{100 * value:.3g} %" if unit == "s" else f"{work_text(value, unit)}/s"
 
 
 def time_text(seconds: float | None) -> str:
-    """A time with three digits at most, in a unit that fits: `2.5 ms`."""
+    """A time with at most three digits, in a unit that fits: `2.5 ms`."""
     if seconds is None:
         return NONE
     for name, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -180,7 +181,7 @@ def latency_text(ns: float) -> str:
 
 
 def round_trip_text(seconds: float | None) -> str:
-    """A round trip: whole microseconds under 1 ms, else milliseconds with two decimals."""
+    """A round-trip time: whole microseconds below 1 ms, otherwise milliseconds with two decimals."""
     if seconds is None:
         return NONE
     return f"{1e6 * seconds:.0f} us" if seconds < 1e-3 else f"{1e3 * seconds:.2f} ms"
@@ -197,24 +198,29 @@ def microseconds_text(seconds: float | None) -> str:
 
 
 def day_length_text(seconds: float) -> str:
-    """Length of a day of circuits: microseconds with six digits, from 0.1 s on seconds with four."""
+    """Length of a circuit scheduler's day: microseconds with six digits below 0.1 s, otherwise seconds."""
     return f"{1e6 * seconds:,.6g} us" if seconds < 0.1 else f"{seconds:,.4g} s"
 
 
 def seconds_text(value: float, beside: float = 0) -> str:
-    """A time in seconds: two decimals under 100 s, none above. `beside` is a time shown in the same cell."""
+    """A time in seconds: two decimals below 100 s, otherwise none.
+
+    Args:
+        value: The time.
+        beside: Another time in the same cell. The larger of both determines the decimals.
+    """
     return f"{value:z.2f} s" if round(max(value, beside), 2) < 100 else f"{value:z,.0f} s"
 
 
 def duration_text(seconds: float) -> str:
-    """A time in words: `1 h 5 min`, `40 s`; from ten minutes on to the minute."""
+    """A duration: `1 h 5 min`, `40 s`. Durations of ten minutes or more are rounded to minutes."""
     whole = round(seconds) if seconds < 600 else 60 * round(seconds / 60)
     parts = ((whole // 3600, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
     return " ".join(f"{count:,} {unit}" for count, unit in parts if count) or "0 s"
 
 
 def days_text(ms: float) -> str:
-    """A time in words, to the hour from two days on: `3 d 4 h`."""
+    """A duration: `3 d 4 h`. Durations of two days or more are rounded to hours."""
     hours = round(ms / HOUR_MS)
     if hours < 48:
         return f"{ms:g} ms" if ms < 1000 else duration_text(ms / 1000)
@@ -222,7 +228,7 @@ def days_text(ms: float) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """A time in the largest unit that it fills: `3 h`."""
+    """An age as a whole number of the largest unit that is not longer: `3 h`."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
@@ -235,7 +241,7 @@ def percent_text(share: float | None, digits: int = 1) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """A share in percent: three decimals under 0.1 %, else one, and none where it is zero."""
+    """A share in percent: three decimals below 0.1 %, otherwise one decimal unless it is zero."""
     if share is None:
         return NONE
     value = 100 * share

@@ -10,7 +10,7 @@ from pyarrow import parquet
 import leeward
 from leeward._quantities import share_text
 from leeward.hotspots import Analysis, Settings, Tables, analyze
-from leeward.hotspots.causes import _of_uplinks
+from leeward.hotspots.causes import _uplink_findings
 from leeward.hotspots.causes.provision import provision
 from leeward.hotspots.causes.tables import REQUESTS, SPLIT, TASKS, Column, read
 from leeward.hotspots.causes.tasks import correlation
@@ -109,7 +109,8 @@ def test_evidence_of_a_capacity_loss_gives_the_remaining_capacity() -> None:
     )
     (row,) = result.causes.findings.to_pylist()
     assert row["evidence"] == (
-        "capacity 5 Gb/s, 50 % of the 10 Gb/s before; load 4.8 Gb/s, 1.00 times the most before (4.8 Gb/s)"
+        "capacity 5 Gb/s, 50 % of the earlier 10 Gb/s;"
+        " load 4.8 Gb/s, 1.00 times the earlier maximum of 4.8 Gb/s"
     )
 
 
@@ -174,7 +175,7 @@ def test_uplink_classes_follow_the_given_guideline_within_a_tenth() -> None:
         rows = {row["rack"]: row for row in fleet.racks.to_pylist()}
         assert (rows["r2"]["class"], rows["r3"]["class"]) == classes
         assert rows["r0"]["class"] is None
-        named = {(row["subject"], row["cause"]) for row in _of_uplinks(links, fleet)}
+        named = {(row["subject"], row["cause"]) for row in _uplink_findings(links, fleet)}
         assert (("r2", "low-uplink") in named) == (classes[0] == "Low-Uplink")
 
 

@@ -27,7 +27,7 @@ def test_the_example_prints_its_planted_hotspots_and_writes_all_files(run: Run, 
     assert result.stdout.startswith("2 d from 2026-01-05 00:00 to 2026-01-07 00:00 UTC; 124 of 124 link")
     for planted in (
         r"r9:uplink +mixed +312 +54.2 %  2026-01-05 22:00  2026-01-07 00:00 +1 +26 h",
-        r"r0:uplink +capacity-loss +120  capacity 25 Gb/s, 50 % of the 50 Gb/s before",
+        r"r0:uplink +capacity-loss +120  capacity 25 Gb/s, 50 % of the earlier 50 Gb/s",
         r"shuffle +concentration +-  100 % of its tasks on compute racks",
         r"r7 +low-uplink +216 ",
         r"r1 +network-intensive-tasks +240 ",

@@ -104,11 +104,11 @@ def test_an_operation_without_a_rule_hints_at_the_rule_option(run: Run, tmp_path
     (tmp_path / "l.csv").write_text("t_ms,latency_ms,operation,src,dst\n1767225620000,5,file-raed,r0,r1\n")
     result = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])
     known = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"
-    unknown = "`file-raed`: no rule says which links it crosses"
+    unknown = "`file-raed`: no rule for the links of this operation"
     assert error_lines(result) == [
         f"error: l.csv: operation: row 0: {unknown}; expected one of {known}",
         "hint: did you mean `file-read`?",
-        "hint: --links 'file-raed=src:uplink,dst:downlink' gives it a rule",
+        "hint: --links 'file-raed=src:uplink,dst:downlink' adds a rule",
     ]
     given = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:], "--links", "file-raed=src:uplink")
     assert given.returncode == 0

@@ -11,7 +11,7 @@ import pytest
 
 from leeward._files import atomic_file, atomic_folder
 from leeward.cli.output import print_table
-from leeward.cli.progress import patience, progress
+from leeward.cli.progress import progress, slow_notice
 
 
 class Clock:
@@ -62,16 +62,16 @@ def test_progress_on_a_terminal_is_a_bar() -> None:
 
 def test_a_long_task_without_progress_prints_its_name_once() -> None:
     stream = io.StringIO()
-    with patience("reading racks.yaml", stream, seconds=0.02):
+    with slow_notice("reading racks.yaml", stream, seconds=0.02):
         time.sleep(0.2)
     assert stream.getvalue() == "reading racks.yaml ...\n"
 
 
 def test_a_short_task_prints_no_message() -> None:
     stream = io.StringIO()
-    with patience("reading racks.yaml", stream, seconds=0.1):
+    with slow_notice("reading racks.yaml", stream, seconds=0.1):
         pass
-    with patience("reading racks.yaml", stream, seconds=0.1) as ended:
+    with slow_notice("reading racks.yaml", stream, seconds=0.1) as ended:
         ended()
         time.sleep(0.2)
     assert stream.getvalue() == ""

@@ -1,4 +1,4 @@
-"""Sweeps: many runs, kept, resumed and summarized."""
+"""Sweeps: results of many runs, their storage, resumption and summary."""
 
 import importlib.util
 import json
@@ -46,7 +46,7 @@ POLICIES = ["uniform", "sinbad:threshold=1MB", "sinbad"]
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    """A scenario in a folder of its own, of which a run takes milliseconds."""
+    """A scenario in its own folder. A run takes milliseconds."""
     jobs = [f"job{i}\t{5 + 4 * i}\t0\t0\t0\t{(i % 3 + 1) * 2**27}" for i in range(20)]
     flows = [f"{10 + i},r{i % 4}h0,r{(i + 1) % 4}h1,50000000" for i in range(30)]
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
@@ -59,7 +59,7 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def slow(tmp_path: Path) -> Path:
-    """A scenario of which a run takes a good part of a second."""
+    """A scenario with runs of almost a second."""
     racks = CLUSTER.replace("racks: 4", "racks: 60").replace("hosts_per_rack: 4", "hosts_per_rack: 20")
     (tmp_path / "cluster.yaml").write_text(racks)
     path = tmp_path / "slow.yaml"
@@ -72,7 +72,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def times(folder: Path) -> dict[str, int]:
+def cell_times(folder: Path) -> dict[str, int]:
+    """Modification times of a sweep's cells."""
     return {path.name: path.stat().st_mtime_ns for path in (folder / "cells").iterdir()}
 
 
@@ -100,7 +101,7 @@ def test_a_sweep_without_an_output_folder_has_the_same_results(scenario: Path, t
 
 @pytest.mark.skipif(
     os.environ.get("LEEWARD_TEST_RAY") != "1" or importlib.util.find_spec("ray") is None,
-    reason="LEEWARD_TEST_RAY is not 1, or Ray is not installed: sweeps on Ray are not tried",
+    reason="sweeps on Ray need an installed Ray and LEEWARD_TEST_RAY=1",
 )
 @pytest.mark.filterwarnings("default")
 def test_ray_does_not_change_the_results(scenario: Path, tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_cells_equal_single_runs_bit_for_bit(scenario: Path, warmup: str) -> Non
                 assert cell[f"against_baseline.{name}.{part}"] == (figure if at % 3 else None)
 
 
-def test_the_order_of_policies_only_selects_the_baseline(scenario: Path) -> None:
+def test_the_first_policy_is_the_baseline_and_the_order_changes_nothing_else(scenario: Path) -> None:
     first, *others = POLICIES
     cells = [sweep.run(scenario, order, seeds=[1, 2]) for order in (POLICIES, [first, *reversed(others)])]
     keys = [("seed", "ascending"), ("policy", "ascending")]
@@ -143,7 +144,7 @@ def test_the_order_of_policies_only_selects_the_baseline(scenario: Path) -> None
     assert sweep.run(scenario, [*others, first])["baseline"].unique().to_pylist() == [others[0]]
 
 
-def test_a_killed_sweep_resumes_with_the_remaining_cells(slow: Path, tmp_path: Path) -> None:
+def test_a_killed_sweep_resumes_without_its_finished_cells(slow: Path, tmp_path: Path) -> None:
     arguments = [command(), "simulate", str(slow), "--seeds", "6", "--jobs", "2", "-o", "json", "--out"]
     killed = subprocess.Popen(
         [*arguments, str(tmp_path / "killed")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -156,19 +157,21 @@ def test_a_killed_sweep_resumes_with_the_remaining_cells(slow: Path, tmp_path: P
         time.sleep(0.005)
     killed.kill()
     killed.wait()
-    before = times(tmp_path / "killed")
+    before = cell_times(tmp_path / "killed")
     whole = {path.stem for path in cells.glob("[!.]*.json")}
     assert 3 <= len(whole) < 12
     assert not (tmp_path / "killed" / "summary.json").exists()
-    again = subprocess.run([*arguments, str(tmp_path / "killed")], capture_output=True, text=True, check=True)
-    assert f"{len(whole)} of 12 cells are there already" in again.stderr
-    after = times(tmp_path / "killed")
+    resumed = subprocess.run(
+        [*arguments, str(tmp_path / "killed")], capture_output=True, text=True, check=True
+    )
+    assert f"{len(whole)} of 12 cells are there already" in resumed.stderr
+    after = cell_times(tmp_path / "killed")
     kept = {name for name in before if Path(name).stem in whole}
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
-    undisturbed = subprocess.run(
+    uninterrupted = subprocess.run(
         [*arguments, str(tmp_path / "whole")], capture_output=True, text=True, check=True
     )
-    assert again.stdout == undisturbed.stdout
+    assert resumed.stdout == uninterrupted.stdout
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
 
 
@@ -198,24 +201,24 @@ def test_a_damaged_cell_is_reported_and_computed_again(
 ) -> None:
     out = tmp_path / "out"
     sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
-    whole, before = contents(out), times(out)
-    how, suffix = damage.split()
-    victim = sorted((out / "cells").glob(f"*.{suffix}"))[2]
-    data = victim.read_bytes()
-    if how == "no":
-        victim.unlink()
+    whole, before = contents(out), cell_times(out)
+    kind, suffix = damage.split()
+    damaged = sorted((out / "cells").glob(f"*.{suffix}"))[2]
+    data = damaged.read_bytes()
+    if kind == "no":
+        damaged.unlink()
     else:
-        victim.write_bytes(
-            data[: len(data) // 2] if how == "cut" else data.replace(b'"blocks": ', b'"blocks": 1')
+        damaged.write_bytes(
+            data[: len(data) // 2] if kind == "cut" else data.replace(b'"blocks": ', b'"blocks": 1')
         )
-        assert victim.read_bytes() != data
+        assert damaged.read_bytes() != data
     sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
     lines = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert len(lines) == 1
-    assert lines[0].startswith(str(victim))
+    assert lines[0].startswith(str(damaged))
     assert contents(out) == whole
-    changed = {name for name, at in times(out).items() if before[name] != at}
-    assert changed == {f"{victim.stem}.json", f"{victim.stem}.parquet"}
+    changed = {name for name, at in cell_times(out).items() if before[name] != at}
+    assert changed == {f"{damaged.stem}.json", f"{damaged.stem}.parquet"}
 
 
 @pytest.mark.parametrize(
@@ -227,22 +230,22 @@ def test_cells_of_a_changed_scenario_are_neither_used_nor_modified(
 ) -> None:
     out = tmp_path / "out"
     sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
-    before = times(out)
+    before = cell_times(out)
     file = tmp_path / name
     file.write_text(file.read_text().replace(old, new))
     cells = sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
     assert cells.equals(sweep.run(scenario, POLICIES, seeds=[1, 2]))
     assert "6 cells are of an earlier state" in caplog.text
-    assert times(out).items() >= before.items()
-    assert len(times(out)) == 2 * len(before)
+    assert cell_times(out).items() >= before.items()
+    assert len(cell_times(out)) == 2 * len(before)
 
 
 def test_more_seeds_and_policies_reuse_existing_cells(scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     sweep.run(scenario, POLICIES[:2], seeds=[1, 2], out=out)
-    before = times(out)
+    before = cell_times(out)
     cells = sweep.run(scenario, POLICIES[::-1], seeds=[1, 2, 3], out=out)
-    assert times(out).items() >= before.items()
+    assert cell_times(out).items() >= before.items()
     assert cells.equals(sweep.run(scenario, POLICIES[::-1], seeds=[1, 2, 3]))
 
 
@@ -440,7 +443,7 @@ def test_an_unavailable_backend_is_rejected_before_the_folder_is_created(
 
 
 @pytest.mark.parametrize(
-    "strange",
+    "foreign",
     [
         "summary.json",
         "notes.txt",
@@ -451,24 +454,24 @@ def test_an_unavailable_backend_is_rejected_before_the_folder_is_created(
     ],
 )
 def test_a_sweep_does_not_overwrite_files_of_other_programs(
-    scenario: Path, tmp_path: Path, strange: str
+    scenario: Path, tmp_path: Path, foreign: str
 ) -> None:
     out = tmp_path / "out"
     (out / "cells").mkdir(parents=True)
-    (out / strange).parent.mkdir(exist_ok=True)
-    (out / strange).write_text('{"cells": "mine"}')
+    (out / foreign).parent.mkdir(exist_ok=True)
+    (out / foreign).write_text('{"cells": "mine"}')
     with pytest.raises(InputError, match=r"^out: `.*`: holds `") as caught:
         sweep.run(scenario, POLICIES, out=out)
-    assert strange.partition("/notes")[0] in str(caught.value)
-    assert contents(out) == {strange: b'{"cells": "mine"}'}
+    assert foreign.partition("/notes")[0] in str(caught.value)
+    assert contents(out) == {foreign: b'{"cells": "mine"}'}
 
 
 def test_a_sweep_resumes_in_a_folder_with_partial_temporary_files(
     run: Run, scenario: Path, tmp_path: Path
 ) -> None:
     assert run("simulate", str(scenario), "--seeds", "2", "--out", "out").returncode == 0
-    for left in (".cells.77.parquet", ".summary.77.json", "cells/.uniform-1-0123456789abcdef.77.json"):
-        (tmp_path / "out" / left).write_text("half")
+    for name in (".cells.77.parquet", ".summary.77.json", "cells/.uniform-1-0123456789abcdef.77.json"):
+        (tmp_path / "out" / name).write_text("half")
     result = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
     assert result.returncode == 0, result.stderr
     assert "4 of 4 cells are there already" in result.stderr
@@ -543,27 +546,27 @@ def test_the_loky_backend_announces_progress_per_run(scenario: Path, monkeypatch
     messages = []
 
     @contextmanager
-    def patience(what: str) -> Iterator[Callable[[], None]]:
-        messages.append(what)
+    def slow_notice(name: str) -> Iterator[Callable[[], None]]:
+        messages.append(name)
         yield lambda: None
 
-    monkeypatch.setattr(command_line, "patience", patience)
+    monkeypatch.setattr(command_line, "slow_notice", slow_notice)
     for backend in ("threading", "loky"):
         command_line.sweep(
             str(scenario), ["uniform"], None, 1, ["warmup=1s"], 1, backend, False, None, Format.table
         )
     assert messages == [
-        "reading what arrives in scenario",
-        "simulating uniform under 1 seed on loky: progress shows when a run ends",
+        "reading the workloads of scenario",
+        "simulating uniform under 1 seed on loky: progress appears as runs end",
     ]
 
 
 @pytest.mark.parametrize(
-    ("option", "instead"), [("seed=1,2", "--seed and --seeds"), ("policies=[sinbad]", "--policy")]
+    ("setting", "option"), [("seed=1,2", "--seed and --seeds"), ("policies=[sinbad]", "--policy")]
 )
-def test_set_of_seeds_or_policies_hints_at_the_right_option(
-    run: Run, scenario: Path, option: str, instead: str
+def test_a_setting_of_seeds_or_policies_is_rejected_with_the_option_to_use(
+    run: Run, scenario: Path, setting: str, option: str
 ) -> None:
-    result = run("simulate", str(scenario), "--set", option)
+    result = run("simulate", str(scenario), "--set", setting)
     assert result.returncode == 2
-    assert result.stderr.splitlines()[1:] == [f"hint: {instead} instead"]
+    assert result.stderr.splitlines()[1:] == [f"hint: use {option} instead"]

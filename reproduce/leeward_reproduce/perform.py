@@ -116,12 +116,12 @@ def runs(paper: str, figures: Sequence[str] | str | None, seeds: int) -> int:
 
 def figure_names(paper: str) -> list[str]:
     """All names of figures of a paper."""
-    return [*PAPERS[paper].FIGURES, *_within(paper)]
+    return [*PAPERS[paper].FIGURES, *_aliases(paper)]
 
 
-def _within(paper: str) -> Mapping[str, Sequence[str]]:
+def _aliases(paper: str) -> Mapping[str, Sequence[str]]:
     """Figures without runs of their own, each with those that show it."""
-    return getattr(PAPERS[paper], "WITHIN", {})
+    return getattr(PAPERS[paper], "ALIASES", {})
 
 
 def _select(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, HasTitle]:
@@ -132,11 +132,11 @@ def _select(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, Has
     needed = None if figures is None else names(figures)
     if needed == []:
         raise InputError("figures", None, None, None, "expected at least one")
-    within = _within(paper)
+    aliases = _aliases(paper)
     if needed is not None:
         for name in needed:
-            if name not in paper_value and name not in within:
+            if name not in paper_value and name not in aliases:
                 message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper))}"
                 raise InputError("figures", None, None, None, message)
-        needed = [of for name in needed for of in within.get(name, (name,))]
+        needed = [of for name in needed for of in aliases.get(name, (name,))]
     return {name: paper_value[name] for name in paper_value if needed is None or name in needed}

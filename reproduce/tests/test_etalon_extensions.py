@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from leeward_reproduce.etalon import extensions
-from leeward_reproduce.etalon.perform import FIGURES, WITHIN, runs
+from leeward_reproduce.etalon.perform import ALIASES, FIGURES, runs
 
 
 @pytest.mark.parametrize("racks", extensions.RACKS)
@@ -38,7 +38,7 @@ def test_a_small_ring_is_sent_completely() -> None:
 
 
 def test_figures_beyond_the_paper_run_at_most_three_seeds() -> None:
-    chosen = {name: FIGURES[name] for name in ("12", *WITHIN["beyond"])}
+    chosen = {name: FIGURES[name] for name in ("12", *ALIASES["beyond"])}
     assert runs(chosen, 10) == 10 + 3 * extensions.SEEDS
     assert runs(chosen, 2) == 8
 

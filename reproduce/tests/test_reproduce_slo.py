@@ -262,7 +262,7 @@ def test_an_invalid_contest_is_an_input_error() -> None:
 
 
 def test_a_horizon_is_rejected() -> None:
-    with pytest.raises(InputError, match="gone through once"):
+    with pytest.raises(InputError, match="replayed to its end"):
         reproduce("slo", ["5.4"], horizon="5min")
 
 
@@ -281,8 +281,8 @@ def test_invalid_study_arguments_are_input_errors() -> None:
 
 
 def test_a_combined_figure_selects_its_parts() -> None:
-    for figure, those in perform.WITHIN.items():
+    for figure, those in perform.ALIASES.items():
         assert figure not in perform.FIGURES
         assert runs("slo", figure, 2) == runs("slo", those, 2) > 0
         assert all(figure in perform.FIGURES[name].title for name in those if name != "5.9")
-    assert perform.WITHIN["5.1"] == ("5.8", "5.9")
+    assert perform.ALIASES["5.1"] == ("5.8", "5.9")

@@ -35,7 +35,7 @@ pub enum Event {
     /// The kernel does not count this disk's work.
     NotCounted(String),
     /// This disk is the only one of several disks with counters, and no disk was selected by name.
-    LeftOver(String),
+    SoleCounted(String),
     /// The cluster has no device with this disk's name.
     NoDevice(String),
 }
@@ -73,7 +73,7 @@ impl fmt::Display for Event {
                     "not in reports: disk `{disk}` is not counted: its queue/iostats in /sys/block is 0; set it to 1"
                 )
             }
-            Event::LeftOver(disk) => {
+            Event::SoleCounted(disk) => {
                 let disk = excerpt(disk);
                 write!(
                     f,

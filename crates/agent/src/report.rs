@@ -1,4 +1,4 @@
-//! Reporter: turns readings into reports, and replies into events. No input or output.
+//! Converts readings to reports, and replies to events. This module does no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,8 @@ use crate::reading::Reading;
 use crate::report_schedule::ReportSchedule;
 use crate::window::{Gap, Window};
 
-/// Maximum number of messages that are logged once. A controller with ever new messages therefore cannot fill the log.
+/// Maximum number of messages that are logged once each, so that a controller that sends ever new names cannot fill the
+/// log.
 const MOST_ONCE: usize = 256;
 
 /// Disks to report, and their names in the cluster.
@@ -34,9 +35,9 @@ impl Disks {
         }
     }
 
-    /// The only counted disk of several physical ones, if no disk was selected by name. Reported alone, it would look like the
-    /// host's only disk.
-    fn left_over<'a>(&self, disks: &'a [Disk]) -> Option<&'a Disk> {
+    /// The only counted disk among several physical ones, if no disk was selected by name. In a report, it would look
+    /// like the host's only disk.
+    fn sole_counted<'a>(&self, disks: &'a [Disk]) -> Option<&'a Disk> {
         let physical: Vec<&Disk> = disks.iter().filter(|disk| self.0.is_empty() && disk.physical).collect();
         let mut counted = physical.iter().filter(|disk| disk.counted);
         let first = counted.next().filter(|_| physical.len() > 1)?;
@@ -60,6 +61,7 @@ pub struct Reporter {
     schedule: ReportSchedule,
     /// Last window and the work of its devices, until it is sent or replaced.
     window: Option<(Window, Vec<Device>)>,
+    /// Number of windows dropped since the last accepted report.
     dropped: u64,
     /// Last logged event; an event is logged again only after a different one.
     last_event: Option<Event>,
@@ -67,7 +69,7 @@ pub struct Reporter {
     once: BTreeSet<String>,
 }
 
-fn text(at: Nanos) -> String {
+fn rfc3339(at: Nanos) -> String {
     Timestamp::from_nanosecond(i128::from(at.0)).unwrap_or(Timestamp::MAX).to_string()
 }
 
@@ -90,13 +92,13 @@ impl Reporter {
 
     /// Processes a reading.
     pub fn read(&mut self, reading: &Reading) -> Vec<Event> {
-        // A window not sent by now is older than the new reading.
+        // The new reading replaces a window that is not sent yet.
         self.dropped += u64::from(self.window.take().is_some());
-        let left_over = self.disks.left_over(&reading.disks);
+        let sole_counted = self.disks.sole_counted(&reading.disks);
         let mut events: Vec<Event> = match self.meter.take(reading) {
             Ok(window) => {
                 let device = |work: &DiskWork| {
-                    let named = |disk: &&Disk| disk.name == work.disk && left_over != Some(disk);
+                    let named = |disk: &&Disk| disk.name == work.disk && sole_counted != Some(disk);
                     let disk = reading.disks.iter().find(named)?;
                     let name = self.disks.device(disk)?;
                     Some(Device {
@@ -120,14 +122,14 @@ impl Reporter {
         let uncounted =
             reading.disks.iter().filter(uncounted).map(|disk| Event::NotCounted(disk.name.clone()));
         let unread = reading.unread.iter().cloned().map(Event::Unreadable);
-        let left_over = left_over.map(|disk| Event::LeftOver(disk.name.clone()));
-        let less: Vec<Event> = unread.chain(missing).chain(uncounted).chain(left_over).collect();
-        events.extend(self.first_time(less));
+        let sole_counted = sole_counted.map(|disk| Event::SoleCounted(disk.name.clone()));
+        let problems: Vec<Event> = unread.chain(missing).chain(uncounted).chain(sole_counted).collect();
+        events.extend(self.first_time(problems));
         events
     }
 
-    /// Records that interfaces could not be read.
-    pub fn unread(&mut self, why: String) -> Option<Event> {
+    /// Processes a failure to read interfaces.
+    pub fn read_failed(&mut self, why: String) -> Option<Event> {
         self.changed(Event::InterfacesUnreadable(why))
     }
 
@@ -145,22 +147,27 @@ impl Reporter {
         };
         let links = [link("egress", window.egress, window.queued), link("ingress", window.ingress, None)];
         let probe = self.probe.map(|port| Probe { host: self.host.clone(), port });
-        Some(Report { from: text(window.from), until: text(window.until), links, devices, probe })
+        Some(Report { from: rfc3339(window.from), until: rfc3339(window.until), links, devices, probe })
     }
 
-    /// Processes the reply to a report. If the reply was lost, the report may have been accepted; the next report then still
-    /// has new data.
-    pub fn answered(&mut self, now: Nanos, answer: Result<Acceptance, Rejection>, random: f64) -> Vec<Event> {
-        match answer {
-            Ok(taken) => {
+    /// Processes the reply to a report. If the reply was lost, the controller may have accepted the report. This does no
+    /// harm, because the next report has new data.
+    pub fn process_reply(
+        &mut self,
+        now: Nanos,
+        reply: Result<Acceptance, Rejection>,
+        random: f64,
+    ) -> Vec<Event> {
+        match reply {
+            Ok(acceptance) => {
                 self.schedule.succeeded();
                 let dropped = std::mem::take(&mut self.dropped);
-                // On a host without links no link has new data, and yet no report is stale.
-                let stale = taken.links == 0 && taken.skipped != SkippedParts::default();
+                // A report of a host without links is not stale: no link was skipped.
+                let stale = acceptance.links == 0 && acceptance.skipped != SkippedParts::default();
                 let event = if stale { Event::Stale } else { Event::Reports { dropped } };
                 let mut events: Vec<Event> = self.changed(event).into_iter().collect();
                 events.extend(
-                    self.first_time(taken.unknown_devices.into_iter().map(Event::NoDevice).collect()),
+                    self.first_time(acceptance.unknown_devices.into_iter().map(Event::NoDevice).collect()),
                 );
                 events
             }
@@ -180,9 +187,10 @@ impl Reporter {
         events
     }
 
+    /// The event, unless the last one was the same.
     fn changed(&mut self, event: Event) -> Option<Event> {
         let same = match (&self.last_event, &event) {
-            // The number of dropped windows is logged with the first accepted report only.
+            // The number of dropped windows is only logged with the first accepted report.
             (Some(Event::Reports { .. }), Event::Reports { .. }) => true,
             (last, event) => last.as_ref() == Some(event),
         };
@@ -225,7 +233,7 @@ mod tests {
     fn a_report_has_the_window_and_the_host_s_links() {
         let mut reporter = reporter();
         assert_eq!(reporter.read(&reading(0, 1_000)), []);
-        assert_eq!(reporter.report(Nanos(0)), None, "one reading is no window");
+        assert_eq!(reporter.report(Nanos(0)), None, "a window needs two readings");
         reporter.read(&reading(2, 251_000));
         let report = reporter.report(Nanos(2)).expect("a window");
         assert_eq!(
@@ -238,30 +246,30 @@ mod tests {
     #[test]
     fn after_an_outage_only_the_number_of_dropped_windows_is_reported() {
         let mut reporter = reporter();
-        let refused = || Err(Rejection { why: "nobody is there".to_owned(), after: None });
+        let rejection = || Err(Rejection { why: "connection refused".to_owned(), after: None });
         let (mut sent, mut events) = (0, 0);
         for second in 0..1_000 {
             let now = Nanos(second * Nanos::SECOND.0);
             reporter.read(&reading(second, 1_000 * second));
             if reporter.report(now).is_some() {
                 sent += 1;
-                events += reporter.answered(now, refused(), 0.5).len();
+                events += reporter.process_reply(now, rejection(), 0.5).len();
             }
         }
         assert!(sent == events && (15..60).contains(&sent), "the waits grow: {sent}");
         reporter.read(&reading(2_000, 2_000_000));
         assert!(reporter.report(Nanos(2_000 * Nanos::SECOND.0)).is_some());
-        let taken = |links| {
+        let acceptance = |links| {
             let skipped = SkippedParts { stale: 2 - links, down: 0 };
             Ok(Acceptance { links, skipped, unknown_devices: Vec::new() })
         };
-        let events = reporter.answered(Nanos(0), taken(2), 0.5);
+        let events = reporter.process_reply(Nanos(0), acceptance(2), 0.5);
         // There were 1,000 windows, and only the last one was accepted.
         assert_eq!(events, [Event::Reports { dropped: 999 }]);
         reporter.read(&reading(2_001, 2_000_000));
         assert!(reporter.report(Nanos(2_001 * Nanos::SECOND.0)).is_some());
-        assert_eq!(reporter.answered(Nanos(0), taken(2), 0.5), [], "the event is logged once");
-        assert_eq!(reporter.answered(Nanos(0), taken(0), 0.5), [Event::Stale]);
+        assert_eq!(reporter.process_reply(Nanos(0), acceptance(2), 0.5), [], "the event is logged once");
+        assert_eq!(reporter.process_reply(Nanos(0), acceptance(0), 0.5), [Event::Stale]);
     }
 
     #[test]
@@ -279,13 +287,13 @@ mod tests {
         let named = |names: &[(&str, &str)]| {
             Disks::new(names.iter().map(|&(disk, name)| (disk.to_owned(), name.to_owned())))
         };
-        for (given, expected) in [
+        for (selected, expected) in [
             (named(&[]), vec!["r0h1:sda", "r0h1:sdb"]),
             (named(&[("sdb", "disk0")]), vec!["r0h1:disk0"]),
             (named(&[("md0", "array"), ("sdx", "disk1")]), vec!["r0h1:array"]),
         ] {
-            let missing = given.missing(&disks(0)).count();
-            let mut reporter = Reporter { disks: given, ..reporter() };
+            let missing = selected.missing(&disks(0)).count();
+            let mut reporter = Reporter { disks: selected, ..reporter() };
             let events = reporter.read(&Reading { disks: disks(0), ..reading(0, 1_000) });
             assert_eq!(events.len(), missing, "{events:?}");
             assert_eq!(
@@ -299,11 +307,11 @@ mod tests {
             let Device { busy, write_bps, queue, .. } = devices[0];
             assert_eq!((busy, write_bps, queue), (0.25, 1e6, 0.5));
             let unknown_devices = || vec![names[0].to_owned()];
-            let taken =
+            let acceptance =
                 || Ok(Acceptance { links: 2, unknown_devices: unknown_devices(), ..Acceptance::default() });
-            let events = reporter.answered(Nanos(2), taken(), 0.5);
+            let events = reporter.process_reply(Nanos(2), acceptance(), 0.5);
             assert_eq!(events[1..], [Event::NoDevice(names[0].to_owned())]);
-            assert_eq!(reporter.answered(Nanos(3), taken(), 0.5), []);
+            assert_eq!(reporter.process_reply(Nanos(3), acceptance(), 0.5), []);
         }
     }
 
@@ -318,24 +326,30 @@ mod tests {
             };
             counted.iter().map(disk).collect()
         };
-        let own = |name: &str| vec![(name.to_owned(), "disk0".to_owned())];
-        let (idle, left) = (Event::NotCounted("sda".to_owned()), Event::LeftOver("sdb".to_owned()));
-        for (given, there, expected, events) in [
+        let named = |disk: &str| vec![(disk.to_owned(), "disk0".to_owned())];
+        let (not_counted, sole_counted) =
+            (Event::NotCounted("sda".to_owned()), Event::SoleCounted("sdb".to_owned()));
+        for (selected, present, expected, events) in [
             (vec![], disks(&[("sda", true)]), vec!["r0h1:sda"], vec![]),
-            (vec![], disks(&[("sda", false)]), vec![], vec![idle.clone()]),
-            (vec![], disks(&[("sda", false), ("sdb", true)]), vec![], vec![idle.clone(), left]),
+            (vec![], disks(&[("sda", false)]), vec![], vec![not_counted.clone()]),
+            (
+                vec![],
+                disks(&[("sda", false), ("sdb", true)]),
+                vec![],
+                vec![not_counted.clone(), sole_counted],
+            ),
             (
                 vec![],
                 disks(&[("sda", false), ("sdb", true), ("sdc", true)]),
                 vec!["r0h1:sdb", "r0h1:sdc"],
-                vec![idle.clone()],
+                vec![not_counted.clone()],
             ),
-            (own("sdb"), disks(&[("sda", false), ("sdb", true)]), vec!["r0h1:disk0"], vec![]),
-            (own("sda"), disks(&[("sda", false), ("sdb", true)]), vec![], vec![idle]),
+            (named("sdb"), disks(&[("sda", false), ("sdb", true)]), vec!["r0h1:disk0"], vec![]),
+            (named("sda"), disks(&[("sda", false), ("sdb", true)]), vec![], vec![not_counted]),
         ] {
-            let mut reporter = Reporter { disks: Disks::new(given), ..reporter() };
-            assert_eq!(reporter.read(&Reading { disks: there.clone(), ..reading(0, 1_000) }), events);
-            assert_eq!(reporter.read(&Reading { disks: there, ..reading(2, 2_000) }), []);
+            let mut reporter = Reporter { disks: Disks::new(selected), ..reporter() };
+            assert_eq!(reporter.read(&Reading { disks: present.clone(), ..reading(0, 1_000) }), events);
+            assert_eq!(reporter.read(&Reading { disks: present, ..reading(2, 2_000) }), []);
             let devices = reporter.report(Nanos(2)).expect("a window").devices;
             let names: Vec<_> = devices.iter().map(|device| device.device.as_str()).collect();
             assert_eq!(names, expected);

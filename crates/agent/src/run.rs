@@ -80,11 +80,11 @@ fn report_to(client: &Client, settings: &Settings, probe: Option<u16>, events: &
     loop {
         let mut new_events = match machine.read(clock.now(), Clock::wall()) {
             Ok(reading) => reporter.read(&reading),
-            Err(error) => reporter.unread(error.to_string()).into_iter().collect(),
+            Err(error) => reporter.read_failed(error.to_string()).into_iter().collect(),
         };
         if let Some(report) = reporter.report(clock.now()) {
             let answer = client.send(&report);
-            new_events.extend(reporter.answered(clock.now(), answer, random()));
+            new_events.extend(reporter.process_reply(clock.now(), answer, random()));
         }
         for event in new_events {
             if events.send((client.url().to_owned(), event)).is_err() {

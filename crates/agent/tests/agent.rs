@@ -1,4 +1,4 @@
-//! `leeward-agent` from outside: requests that it sends to a scripted controller, and its cost.
+//! The program `leeward-agent`: its requests to a scripted controller, its log, and its CPU time and memory.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::iter;
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// A request at the controller: its head, and its body as JSON.
+/// A request that the controller received: its head, and its body as JSON.
 type Request = (String, serde_json::Value);
 
 /// Reads one request from a connection.
@@ -33,28 +33,28 @@ fn read_request(reader: &mut impl BufRead) -> Option<Request> {
     Some((head, serde_json::from_slice(&body).ok()?))
 }
 
-/// A controller that answers each request by its number, or closes the connection if the answer is empty. Returns its address
-/// and the requests it receives.
-fn controller(answer: impl Fn(usize) -> String + Send + 'static) -> (SocketAddr, Receiver<Request>) {
+/// Starts a controller that replies to request `n`, from 0, with `reply(n)`, or closes the connection if that is empty.
+/// Returns its address and the requests that it receives.
+fn controller(reply: impl Fn(usize) -> String + Send + 'static) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    let (tell, told) = channel();
+    let (sender, requests) = channel();
     thread::spawn(move || {
         let mut number = 0;
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
             let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
             while let Some(request) = read_request(&mut reader) {
-                let answer = answer(number);
+                let reply = reply(number);
                 number += 1;
-                let told = tell.send(request).is_ok();
-                if !told || answer.is_empty() || stream.write_all(answer.as_bytes()).is_err() {
+                let sent = sender.send(request).is_ok();
+                if !sent || reply.is_empty() || stream.write_all(reply.as_bytes()).is_err() {
                     break;
                 }
             }
         }
     });
-    (address, told)
+    (address, requests)
 }
 
 fn response(status: &str, body: &str) -> String {
@@ -68,11 +68,11 @@ fn send_over_loopback(bytes: usize) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let mut sender = TcpStream::connect(address).expect("a connection");
-    let (mut stream, _) = listener.accept().expect("the agent connects");
+    let (mut receiver, _) = listener.accept().expect("the sender is connected");
     let sending = thread::spawn(move || sender.write_all(&vec![0; bytes]));
-    let carried = io::copy(&mut stream, &mut io::sink()).expect("the request is readable");
-    sending.join().expect("the thread ends").expect("the report is sent");
-    assert_eq!(carried, bytes as u64);
+    let received = io::copy(&mut receiver, &mut io::sink()).expect("the bytes arrive");
+    sending.join().expect("the thread ends").expect("the bytes are sent");
+    assert_eq!(received, bytes as u64);
 }
 
 /// Timestamp in a report.
@@ -80,32 +80,32 @@ fn time(body: &serde_json::Value, field: &str) -> Timestamp {
     body[field].as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{field}: {body}"))
 }
 
-/// An agent and its output; the process ends when this is dropped.
+/// The process of an agent, killed on drop.
 struct Agent(Child);
 
 impl Agent {
-    fn start(address: SocketAddr, more: &[&str]) -> Agent {
-        Agent::at(&format!("http://{address}"), more)
+    fn start(controller: SocketAddr, more: &[&str]) -> Agent {
+        Agent::start_with_url(&format!("http://{controller}"), more)
     }
 
-    fn at(url: &str, more: &[&str]) -> Agent {
+    fn start_with_url(url: &str, more: &[&str]) -> Agent {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
         // Every machine has a loopback interface.
         command.args(["--controller", url, "--host", "r0h1", "--interface", "lo"]).args(more);
         Agent(command.stderr(Stdio::piped()).spawn().expect("the program starts"))
     }
 
-    /// Lines of output, until the process ends or no line comes soon.
+    /// Lines of stderr, until the process ends or [`TIMEOUT`] passes without a line.
     fn output_lines(&mut self) -> impl Iterator<Item = String> {
         let stderr = BufReader::new(self.0.stderr.take().expect("stderr is piped"));
-        let (tell, told) = channel();
+        let (sender, lines) = channel();
         thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
-                // Reads on without a receiver, because an agent that cannot write ends.
-                let _ = tell.send(line);
+                // Keeps reading when the receiver is gone, because an agent whose stderr is closed exits.
+                let _ = sender.send(line);
             }
         });
-        iter::from_fn(move || told.recv_timeout(SOON).ok())
+        iter::from_fn(move || lines.recv_timeout(TIMEOUT).ok())
     }
 
     /// CPU seconds and maximum resident bytes.
@@ -131,25 +131,25 @@ impl Drop for Agent {
     }
 }
 
-const SOON: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes that a test sends over the loopback interface, many times the traffic of other tests.
-const CARRIED: usize = 16 << 20;
+const SENT: usize = 16 << 20;
 
 #[test]
 fn reports_come_every_interval_and_cost_little() {
     let folder = tempfile::tempdir().expect("a folder");
     let token = folder.path().join("token");
     std::fs::write(&token, "leeward_abc\n").expect("a file");
-    let (address, told) = controller(|_| response("200 OK", ACCEPTED));
+    let (address, requests) = controller(|_| response("200 OK", ACCEPTED));
     let token = token.display().to_string();
     let agent = Agent::start(address, &["--interval", "50ms", "--token-file", &token]);
     let (mut end, mut sums) = (None, [0.0; 2]);
     for number in 0..40 {
-        let (head, body) = told.recv_timeout(SOON).expect("a report");
+        let (head, body) = requests.recv_timeout(TIMEOUT).expect("a report");
         assert!(head.starts_with("POST /v1/reports HTTP/1.1\r\n"), "{head}");
         assert!(head.to_lowercase().contains("authorization: bearer leeward_abc\r\n"), "{head}");
         let (from, until) = (time(&body, "from"), time(&body, "until"));
-        assert!(end.is_none_or(|end| from == end), "windows follow each other");
+        assert!(end.is_none_or(|end| from == end), "a window starts where the last one ended");
         end = Some(until);
         for (way, name) in ["r0h1:egress", "r0h1:ingress"].iter().enumerate() {
             assert_eq!(body["links"][way]["link"], *name);
@@ -157,33 +157,33 @@ fn reports_come_every_interval_and_cost_little() {
             sums[way] += load / 8.0 * until.duration_since(from).as_secs_f64();
         }
         if number == 0 {
-            send_over_loopback(CARRIED);
+            send_over_loopback(SENT);
         }
     }
     // On the loopback interface all sent bytes are received. The agent reads the two directions one after another, and
     // other tests use the interface too.
     let [egress, ingress] = sums;
-    assert!(egress >= CARRIED as f64 && ingress >= CARRIED as f64, "{egress} {ingress}");
-    assert!((egress - ingress).abs() <= 0.1 * CARRIED as f64, "{egress} {ingress}");
+    assert!(egress >= SENT as f64 && ingress >= SENT as f64, "{egress} {ingress}");
+    assert!((egress - ingress).abs() <= 0.1 * SENT as f64, "{egress} {ingress}");
     let (seconds, resident) = agent.cost();
-    let share = seconds / 40.0;
-    println!("a report: {:.0} us of a processor, {} KiB resident", 1e6 * share, resident >> 10);
+    let per_report = seconds / 40.0;
+    println!("{:.0} us of CPU time per report, {} KiB resident", 1e6 * per_report, resident >> 10);
     assert!(resident < 20 << 20, "{resident} bytes resident");
-    // At an interval of 1 s, one report is the whole work of each second. Ticks are 10 ms, and other tests run too.
-    assert!(share < 0.005, "{share} s a report");
+    // The limit is 0.5 % of a CPU at one report per second. It is that high because ticks are 10 ms.
+    assert!(per_report < 0.005, "{per_report} s of CPU time per report");
 }
 
 #[test]
 fn each_controller_gets_reports_even_if_another_is_unavailable() {
-    let (first, heard) = controller(|_| response("200 OK", ACCEPTED));
+    let (first, first_requests) = controller(|_| response("200 OK", ACCEPTED));
     let unknown = r#"{"epoch":1,"links":2,"devices":0,"skipped":{},"unknown_devices":["r0h1:vda"]}"#;
-    let (second, heard_too) = controller(move |_| response("200 OK", unknown));
-    let (second, away) = (format!("http://{second}"), "http://127.0.0.1:1");
-    let more = ["--controller", away, "--controller", &second, "--interval", "20ms"];
+    let (second, second_requests) = controller(move |_| response("200 OK", unknown));
+    let (second, unavailable) = (format!("http://{second}"), "http://127.0.0.1:1");
+    let more = ["--controller", unavailable, "--controller", &second, "--interval", "20ms"];
     let mut agent = Agent::start(first, &more);
     let mut missing: Vec<String> = [
         format!("http://{first}: reports accepted"),
-        format!("{away}: report failed: connection refused; retry in "),
+        format!("{unavailable}: report failed: connection refused; retry in "),
         format!("{second}: reports accepted"),
         format!("{second}: not accepted: the cluster has no device `r0h1:vda`; --device vda=NAME"),
     ]
@@ -195,10 +195,10 @@ fn each_controller_gets_reports_even_if_another_is_unavailable() {
         }
     }
     assert!(missing.is_empty(), "{missing:?}");
-    for heard in [heard, heard_too] {
-        let (_, body) = heard.iter().nth(3).expect("another report");
+    for requests in [first_requests, second_requests] {
+        let (_, body) = requests.iter().nth(3).expect("a fourth report");
         let (egress, ingress) = (&body["links"][0], &body["links"][1]);
-        // The loopback interface is virtual: it has neither speed nor queue.
+        // The loopback interface has no speed, and no interface has a queue of received bytes.
         assert!(egress["speed_bps"].is_null() && ingress["queue_bytes"].is_null(), "{body}");
         assert_eq!(egress["queue_bytes"], 0, "{body}");
         for device in body["devices"].as_array().into_iter().flatten() {
@@ -210,29 +210,29 @@ fn each_controller_gets_reports_even_if_another_is_unavailable() {
 
 #[test]
 fn retries_slow_down_and_send_only_new_data_afterwards() {
-    let answer = |number| if number < 6 { String::new() } else { response("200 OK", ACCEPTED) };
-    let (address, told) = controller(answer);
+    let reply = |number| if number < 6 { String::new() } else { response("200 OK", ACCEPTED) };
+    let (address, requests) = controller(reply);
     let mut agent = Agent::start(address, &["--interval", "20ms"]);
-    let mut written = agent.output_lines();
+    let mut lines = agent.output_lines();
     let waits: Vec<f64> = (0..6)
         .map(|_| {
-            let line = written.next().expect("a line");
+            let line = lines.next().expect("a line");
             let wait = line.strip_suffix(" s").and_then(|line| line.rsplit(' ').next()?.parse().ok());
             wait.unwrap_or_else(|| panic!("{line}"))
         })
         .collect();
     assert!(waits[5] >= 0.3 && waits[5] <= 0.7, "{waits:?}");
-    let line = written.find(|line| line.starts_with("reports accepted")).expect("a line");
+    let line = lines.find(|line| line.starts_with("reports accepted")).expect("a line");
     let dropped = line.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
     assert!(dropped.is_some_and(|dropped| (6..200).contains(&dropped)), "{line}");
     // Each report has new data, and no report repeats a dropped window.
-    let reports: Vec<_> = (0..8).map(|_| told.recv_timeout(SOON).expect("a report").1).collect();
+    let reports: Vec<_> = (0..8).map(|_| requests.recv_timeout(TIMEOUT).expect("a report").1).collect();
     assert!(reports.windows(2).all(|two| time(&two[0], "until") <= time(&two[1], "from")), "{reports:?}");
 }
 
 #[test]
-fn replies_of_any_kind_are_logged_in_one_line_and_survived() {
-    let strange = [
+fn each_invalid_reply_is_logged_in_one_short_line_and_the_agent_goes_on() {
+    let invalid = [
         response("422 Unprocessable Entity", r#"{"detail":"`r0h1:egress`: no such link"}"#),
         response("503 Service Unavailable", "busy\u{1b}[31m\nbusy"),
         response("200 OK", "hello"),
@@ -240,22 +240,23 @@ fn replies_of_any_kind_are_logged_in_one_line_and_survived() {
         "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n".to_owned() + &"x".repeat(70_000),
         "220 mail.example ESMTP\r\n".to_owned(),
     ];
-    let last = strange.len();
-    let (address, told) = controller(move |number| match strange.get(number) {
-        Some(answer) => answer.clone(),
+    let count = invalid.len();
+    let (address, requests) = controller(move |number| match invalid.get(number) {
+        Some(reply) => reply.clone(),
         None => response("200 OK", ACCEPTED),
     });
     let mut agent = Agent::start(address, &["--interval", "10ms"]);
-    let mut written = agent.output_lines();
-    let lines: Vec<String> = (0..last).map(|_| written.next().expect("a line")).collect();
+    let mut lines = agent.output_lines();
+    let errors: Vec<String> = lines.by_ref().take(count).collect();
+    assert_eq!(errors.len(), count);
     for (line, part) in
-        lines.iter().zip(["no such link", "busy", "not a reply of a controller", "301", "", ""])
+        errors.iter().zip(["no such link", "busy", "not a reply of a controller", "301", "", ""])
     {
         assert!(line.starts_with("report failed: ") && line.contains(part), "{line}");
         assert!(line.len() < 300 && !line.contains('\u{1b}'), "{line}");
     }
-    assert!(written.next().expect("a line").starts_with("reports accepted"));
-    assert!(told.recv_timeout(SOON).is_ok());
+    assert!(lines.next().expect("a line").starts_with("reports accepted"));
+    assert!(requests.recv_timeout(TIMEOUT).is_ok());
 }
 
 #[test]
@@ -264,11 +265,10 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
         let mut agent =
             Agent(command.args(arguments).stderr(Stdio::piped()).spawn().expect("the program starts"));
-        // An agent whose reports are accepted writes nothing more, and ends when dropped.
-        let told: Vec<String> = agent.output_lines().take(1).collect();
-        let told = told.concat();
-        assert!(told.starts_with("error: "), "it went on: {told}");
-        (agent.0.wait().expect("the process ends").code(), told)
+        // Reads only one line: an agent that accepts the arguments by mistake would not end.
+        let line = agent.output_lines().next().unwrap_or_default();
+        assert!(line.starts_with("error: "), "the agent accepted its arguments: {line}");
+        (agent.0.wait().expect("the process ends").code(), line)
     };
     let url = ["--controller", "https://leeward:7600"];
     for (more, beginning) in [
@@ -278,24 +278,24 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
         (["--device", "/dev/sda"], "error: --device: `/dev/sda`: expected a disk"),
         (["--probe-listen", "0.0.0.0:7601"], "error: --probe-listen: `0.0.0.0:7601`: without a secret"),
     ] {
-        let (code, told) = run(&[&url[..], &more].concat());
-        assert!(code == Some(2) && told.starts_with(beginning), "{told}");
+        let (code, line) = run(&[&url[..], &more].concat());
+        assert!(code == Some(2) && line.starts_with(beginning), "{line}");
     }
     let busy = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = busy.local_addr().expect("an address").to_string();
-    let (code, told) = run(&["--controller", "http://127.0.0.1:1", "--probe-listen", &address]);
-    assert!(code == Some(2) && told.starts_with("error: --probe-listen: "), "{told}");
+    let (code, line) = run(&["--controller", "http://127.0.0.1:1", "--probe-listen", &address]);
+    assert!(code == Some(2) && line.starts_with("error: --probe-listen: "), "{line}");
 }
 
 #[test]
 fn https_needs_a_trusted_certificate() {
     let folder = tempfile::tempdir().expect("a folder");
     let certificate = |name: &str| {
-        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+        let signed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
         let file = folder.path().join(name);
-        std::fs::write(&file, made.cert.pem()).expect("a file");
-        let key = PrivateKeyDer::try_from(made.key_pair.serialize_der()).expect("a key");
-        (CertificateDer::from(made.cert.der().to_vec()), key, file.display().to_string())
+        std::fs::write(&file, signed.cert.pem()).expect("a file");
+        let key = PrivateKeyDer::try_from(signed.key_pair.serialize_der()).expect("a key");
+        (CertificateDer::from(signed.cert.der().to_vec()), key, file.display().to_string())
     };
     let ((chain, key, right), (_, _, wrong)) = (certificate("right.pem"), certificate("wrong.pem"));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -317,11 +317,11 @@ fn https_needs_a_trusted_certificate() {
             }
         }
     });
-    let distrusted = "report failed: certificate not trusted (";
-    for (ca, told) in [(&wrong, distrusted), (&right, "reports accepted")] {
-        let mut agent = Agent::at(&url, &["--interval", "20ms", "--ca", ca]);
+    let not_trusted = "report failed: certificate not trusted (";
+    for (ca, beginning) in [(&wrong, not_trusted), (&right, "reports accepted")] {
+        let mut agent = Agent::start_with_url(&url, &["--interval", "20ms", "--ca", ca]);
         let line = agent.output_lines().next().expect("a line");
-        assert!(line.starts_with(told), "{line}");
+        assert!(line.starts_with(beginning), "{line}");
         let (_, resident) = agent.cost();
         println!("{} KiB resident with TLS", resident >> 10);
         assert!(resident < 20 << 20, "{resident} bytes resident");
@@ -329,13 +329,14 @@ fn https_needs_a_trusted_certificate() {
 }
 
 #[test]
-fn the_agent_takes_part_in_measurements_on_request() {
-    let (at, _told) = controller(|_| response("200 OK", ACCEPTED));
+fn an_agent_with_a_probe_port_accepts_probe_connections() {
+    let (controller, _requests) = controller(|_| response("200 OK", ACCEPTED));
     // Another process may take a free port before the agent takes it; the test then tries another port.
     let started = (0..10).find_map(|_| {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let address = free.expect("a port");
-        let mut agent = Agent::start(at, &["--interval", "50ms", "--probe-listen", &address.to_string()]);
+        let mut agent =
+            Agent::start(controller, &["--interval", "50ms", "--probe-listen", &address.to_string()]);
         let line = agent.output_lines().next().expect("a line");
         assert!(line.starts_with("reports accepted") || line.contains("choose another port"), "{line}");
         line.starts_with("reports").then_some((agent, address))

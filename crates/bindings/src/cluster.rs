@@ -23,20 +23,20 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Converts a user's cluster: a path, a text (of more than one line), a mapping or a cluster.
-    fn of(source: &Bound<'_, PyAny>) -> PyResult<leeward_fabric::Cluster> {
+    /// Converts a Python argument: a path, a text of more than one line, a mapping, or a `Cluster`.
+    fn from_source(source: &Bound<'_, PyAny>) -> PyResult<leeward_fabric::Cluster> {
         let py = source.py();
         if let Ok(cluster) = source.cast::<Cluster>() {
             return Ok(cluster.get().inner.clone());
         }
         if let Ok(text) = source.cast::<PyString>() {
             let text = text.to_string_lossy();
-            let read = if text.contains('\n') {
+            let result = if text.contains('\n') {
                 leeward_fabric::Cluster::from_text("<text>", &text)
             } else {
                 leeward_fabric::Cluster::from_file(&text)
             };
-            return Ok(read.map_err(PyInputError)?);
+            return Ok(result.map_err(PyInputError)?);
         }
         if let Ok(mapping) = source.cast::<PyMapping>() {
             let dict = py.get_type::<PyDict>().call1((mapping,))?;
@@ -59,7 +59,7 @@ impl Cluster {
 impl Cluster {
     #[new]
     fn new(source: &Bound<'_, PyAny>) -> PyResult<Cluster> {
-        Ok(Cluster { inner: Cluster::of(source)? })
+        Ok(Cluster { inner: Cluster::from_source(source)? })
     }
 
     /// Reads a cluster file.
@@ -135,27 +135,27 @@ impl Cluster {
     ///
     /// Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
     /// in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
-    /// `host` (null above hosts), `rack` (null of pods), `pod` (null where there are none); `capacity_bps`
-    /// (int64).
+    /// `host` (null for links of racks and pods), `rack` (null for links of pods), `pod` (null in a cluster without
+    /// pods); `capacity_bps` (int64).
     fn links(&self) -> PyResult<PyArrowType<Table>> {
         cluster_tables::links(&self.inner)
     }
 
     /// All racks, with the sums over their hosts.
     ///
-    /// Columns: `rack`, `pod` (null where there are none), `kind` (`compute`, `disk` or `mixed`), `hosts`
-    /// (int32), `cpus` (float64; null: without limit), `storage_bps` (int64: read rate of its devices, in
-    /// bits per second), `storage_bytes` (int64; null: without limit).
+    /// Columns: `rack`, `pod` (null in a cluster without pods), `kind` (`compute`, `disk` or `mixed`), `hosts`
+    /// (int32), `cpus` (float64; null: no limit), `storage_bps` (int64: read rate of its devices, in bits per
+    /// second), `storage_bytes` (int64; null: no limit).
     fn rack_table(&self) -> PyResult<PyArrowType<Table>> {
         cluster_tables::racks(&self.inner)
     }
 
-    /// All hosts and their places: `host`, `rack`, `pod` (null where there are none).
+    /// All hosts and their places: `host`, `rack`, `pod` (null in a cluster without pods).
     fn host_table(&self) -> PyResult<PyArrowType<Table>> {
         cluster_tables::hosts(&self.inner)
     }
 
-    /// Resources that one flow through these places crosses, each with its work per byte.
+    /// Resources on the path of a flow through these endpoints, each with its work per byte of the flow.
     #[pyo3(signature = (*endpoints))]
     fn path(&self, endpoints: &Bound<'_, PyTuple>) -> PyResult<Vec<(String, f64)>> {
         let fabric = &self.inner.fabric;

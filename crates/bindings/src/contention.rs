@@ -1,4 +1,4 @@
-//! Workloads that share machines under each scheduler, and such workloads of the thesis, for `leeward_reproduce.slo`.
+//! Contention experiments and the thesis' published workloads, for `leeward_reproduce.slo`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::errors::PyInputError;
 use crate::experiment_records::Machines;
 use crate::experiment_records::read;
-use crate::experiments::refused;
+use crate::experiments::experiment_error;
 use crate::simulation::as_python;
 
 #[derive(Deserialize)]
@@ -32,42 +32,45 @@ struct ContentionInput {
     schedulers: Vec<String>,
 }
 
-/// Latencies under each scheduler of workloads that are drawn by load and burstiness. The result has one entry per
-/// workload under each scheduler's name.
+/// Runs the same workloads, drawn by load and burstiness, under each scheduler. Returns a list for each scheduler's
+/// name, with one entry per workload.
 #[pyfunction]
-pub fn simulate_contention(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAny>> {
-    let asked: ContentionInput = read(asked)?;
-    let outcome = py.detach(|| -> Result<BTreeMap<String, Vec<Outcome>>, PyInputError> {
-        let contest = ContentionExperiment {
-            members: asked.members,
-            shape: asked.shape.shape(),
-            device: Device::from_text("device", &asked.device)?,
-            model: asked.model.map(|text| Device::from_text("model", &text)).transpose()?,
-            packet: asked.packet_bytes,
-            seconds: asked.seconds,
-            from: asked.from_seconds,
-            percentile: asked.percentile,
-            percentiles: asked.percentiles,
+pub fn simulate_contention(py: Python<'_>, seed: u64, request: &str) -> PyResult<Py<PyAny>> {
+    let request: ContentionInput = read(request)?;
+    let outcomes = py.detach(|| -> Result<BTreeMap<String, Vec<Outcome>>, PyInputError> {
+        let experiment = ContentionExperiment {
+            members: request.members,
+            shape: request.shape.shape(),
+            device: Device::from_text("device", &request.device)?,
+            model: request.model.map(|text| Device::from_text("model", &text)).transpose()?,
+            packet: request.packet_bytes,
+            seconds: request.seconds,
+            from: request.from_seconds,
+            percentile: request.percentile,
+            percentiles: request.percentiles,
         };
-        let schedulers =
-            asked.schedulers.iter().map(|name| scheduler(name)).collect::<Result<Vec<_>, PyInputError>>()?;
-        let contenders = DrawnContention::new(contest, seed).map_err(refused)?;
+        let schedulers = request
+            .schedulers
+            .iter()
+            .map(|name| scheduler(name))
+            .collect::<Result<Vec<_>, PyInputError>>()?;
+        let drawn = DrawnContention::new(experiment, seed).map_err(experiment_error)?;
         let run = |scheduler: Scheduler| {
-            let fared = contenders.run(scheduler).map_err(refused)?;
-            Ok((scheduler.name().to_owned(), fared.into_iter().map(Outcome::from).collect()))
+            let results = drawn.run(scheduler).map_err(experiment_error)?;
+            Ok((scheduler.name().to_owned(), results.into_iter().map(Outcome::from).collect()))
         };
         schedulers.into_iter().map(run).collect()
     });
-    as_python(py, &outcome?)
+    as_python(py, &outcomes?)
 }
 
 /// Open-loop workloads of the thesis, by their letters.
 #[pyfunction]
 pub fn published_workloads(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let row = |of: &PublishedWorkload| {
-        let row =
-            json!({"storage_load": of.storage_load, "network_load": of.network_load, "gap_c2": of.gap_c2});
-        (of.letter, row)
+    let row = |workload: &PublishedWorkload| {
+        let PublishedWorkload { storage_load, network_load, gap_c2, .. } = workload;
+        let row = json!({"storage_load": storage_load, "network_load": network_load, "gap_c2": gap_c2});
+        (workload.letter, row)
     };
     as_python(py, &TABLE_3_1.iter().map(row).collect::<BTreeMap<char, Value>>())
 }
@@ -84,8 +87,8 @@ struct Outcome {
 }
 
 impl From<ContentionResult> for Outcome {
-    fn from(fared: ContentionResult) -> Outcome {
-        let ContentionResult { requests, late, tails, demoted, priorities, bound, intervals } = fared;
+    fn from(result: ContentionResult) -> Outcome {
+        let ContentionResult { requests, late, tails, demoted, priorities, bound, intervals } = result;
         let priorities = priorities.into_iter().map(|(stage, priority)| (stage.name(), priority)).collect();
         Outcome { requests, late, tails_s: tails, demoted, priorities, bound_s: bound, intervals }
     }

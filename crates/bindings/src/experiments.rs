@@ -43,32 +43,32 @@ impl Study {
             let folder = Files { base: PathBuf::new(), data: None };
             let texts = files.into_iter().map(|file| folder.open(&file).map(|text| (file, text)));
             let texts = texts.collect::<Result<Vec<_>, InputError>>()?;
-            let traces = Traces::read(texts, device, settings, threads).map_err(refused)?;
+            let traces = Traces::read(texts, device, settings, threads).map_err(experiment_error)?;
             Ok(Study { traces })
         })
     }
 
     /// Traces of lookups in a cache, drawn as the thesis describes its own traces.
     #[staticmethod]
-    #[pyo3(signature = (asked, device, threads = 1, made = ""))]
+    #[pyo3(signature = (request, device, threads = 1, made = ""))]
     fn cache(
         py: Python<'_>,
-        asked: &str,
+        request: &str,
         device: &str,
         threads: usize,
         made: &str,
     ) -> Result<Study, PyInputError> {
-        let (asked, settings): (CacheInput, _) = (read(asked)?, Made::settings(made)?);
+        let (request, settings): (CacheInput, _) = (read(request)?, Made::settings(made)?);
         py.detach(|| {
             let device = Device::read(device)?;
-            let objects = CacheShape::of(asked.seconds);
-            let sizes = Sizes::Choice(vec![(asked.size, 1.0)]);
+            let objects = CacheShape::of(request.seconds);
+            let sizes = Sizes::Choice(vec![(request.size, 1.0)]);
             let small = CacheShape { sizes, ..objects.clone() };
-            let shape = |index| if index < asked.small { &small } else { &objects };
-            let drawn = (0..asked.count)
-                .map(|index| Ok((format!("cache {index}"), shape(index).draw(asked.seed, index)?)));
-            let drawn = drawn.collect::<Result<Vec<_>, ExperimentError>>().map_err(refused)?;
-            let traces = Traces::of(drawn, device, settings, threads).map_err(refused)?;
+            let shape = |index| if index < request.small { &small } else { &objects };
+            let drawn = (0..request.count)
+                .map(|index| Ok((format!("cache {index}"), shape(index).draw(request.seed, index)?)));
+            let drawn = drawn.collect::<Result<Vec<_>, ExperimentError>>().map_err(experiment_error)?;
+            let traces = Traces::of(drawn, device, settings, threads).map_err(experiment_error)?;
             Ok(Study { traces })
         })
     }
@@ -79,32 +79,32 @@ impl Study {
 
     /// Bytes of a part of a trace: `whole`, `first` or `second`.
     fn payload(&self, trace: usize, part: &str) -> Result<f64, PyInputError> {
-        self.traces.bytes(trace, named(part)?).map_err(refused)
+        self.traces.bytes(trace, named(part)?).map_err(experiment_error)
     }
 
     /// True for each trace that fits on a server when it is alone there.
-    fn fits_alone(&self, py: Python<'_>, slo: f64, asked: &str) -> Result<Vec<bool>, PyInputError> {
-        let asked: PackInput = read(asked)?;
-        let part = named(&asked.part)?;
-        let shape = asked.shape.shape();
+    fn fits_alone(&self, py: Python<'_>, slo: f64, request: &str) -> Result<Vec<bool>, PyInputError> {
+        let request: PackInput = read(request)?;
+        let part = named(&request.part)?;
+        let shape = request.shape.shape();
         py.detach(|| {
-            leeward_experiments::fits_alone(&self.traces, part, slo, &shape, &asked.settings, &asked.way)
+            leeward_experiments::fits_alone(&self.traces, part, slo, &shape, &request.settings, &request.way)
         })
-        .map_err(refused)
+        .map_err(experiment_error)
     }
 
     /// Packs draws in order, or adds and removes them as `steps` say; replays them on request.
-    #[pyo3(signature = (draws, asked, steps = None))]
+    #[pyo3(signature = (draws, request, steps = None))]
     fn pack(
         &self,
         py: Python<'_>,
         draws: Vec<Drawn>,
-        asked: &str,
+        request: &str,
         steps: Option<Vec<(usize, bool)>>,
     ) -> PyResult<Py<PyAny>> {
-        let asked: PackInput = read(asked)?;
-        let (part, draws) = (named(&asked.part)?, of_python(draws));
-        let shape = asked.shape.shape();
+        let request: PackInput = read(request)?;
+        let (part, draws) = (named(&request.part)?, of_python(draws));
+        let shape = request.shape.shape();
         let outcome = py.detach(|| -> Result<Outcome, PyInputError> {
             let packed = leeward_experiments::pack(
                 &self.traces,
@@ -112,13 +112,13 @@ impl Study {
                 &draws,
                 steps.as_deref(),
                 &shape,
-                &asked.settings,
-                &asked.way,
+                &request.settings,
+                &request.way,
             );
-            let packed = packed.map_err(refused)?;
-            let enforced = ReplaySettings { enforcement: asked.over.into(), packet: None };
+            let packed = packed.map_err(experiment_error)?;
+            let enforced = ReplaySettings { enforcement: request.over.into(), packet: None };
             let replayed =
-                self.replay(asked.replay.as_deref(), &draws, &packed.placed, &packed.system, enforced)?;
+                self.replay(request.replay.as_deref(), &draws, &packed.placed, &packed.system, enforced)?;
             Ok(Outcome {
                 servers: Some(packed.servers),
                 most: Some(packed.most),
@@ -131,13 +131,13 @@ impl Study {
     }
 
     /// Puts each draw on the first server where an admission policy accepts it and all SLOs hold.
-    fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
-        let asked: FirstFitInput = read(asked)?;
-        let (part, draws, shape) = (named(&asked.part)?, of_python(draws), asked.shape.shape());
-        let FirstFitInput { margin, policy, settings, .. } = asked;
+    fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, request: &str) -> PyResult<Py<PyAny>> {
+        let request: FirstFitInput = read(request)?;
+        let (part, draws, shape) = (named(&request.part)?, of_python(draws), request.shape.shape());
+        let FirstFitInput { margin, policy, settings, .. } = request;
         let packed = py.detach(|| {
             leeward_experiments::first_fit(&self.traces, part, &draws, &shape, margin, &policy, &settings)
-                .map_err(refused)
+                .map_err(experiment_error)
         })?;
         let outcome = Outcome {
             servers: Some(packed.servers),
@@ -155,13 +155,13 @@ impl Study {
         py: Python<'_>,
         draws: Vec<Drawn>,
         links: Vec<(usize, usize)>,
-        asked: &str,
+        request: &str,
     ) -> PyResult<Py<PyAny>> {
-        let asked: AdmissionInput = read(asked)?;
-        let (part, draws) = (named(&asked.part)?, of_python(draws));
+        let request: AdmissionInput = read(request)?;
+        let (part, draws) = (named(&request.part)?, of_python(draws));
         let stages: Vec<Stage> =
-            asked.stages.iter().map(|name| stage(name)).collect::<Result<_, PyInputError>>()?;
-        let shape = asked.shape.shape();
+            request.stages.iter().map(|name| stage(name)).collect::<Result<_, PyInputError>>()?;
+        let shape = request.shape.shape();
         let outcome = py.detach(|| -> Result<Outcome, PyInputError> {
             let admitted = leeward_experiments::admit(
                 &self.traces,
@@ -170,14 +170,19 @@ impl Study {
                 &links,
                 &shape,
                 &stages,
-                &asked.policy,
-                &asked.settings,
-                asked.percentile,
+                &request.policy,
+                &request.settings,
+                request.percentile,
             );
-            let admitted = admitted.map_err(refused)?;
-            let enforced = ReplaySettings { enforcement: asked.over.into(), packet: asked.packet };
-            let replayed =
-                self.replay(asked.replay.as_deref(), &draws, &admitted.admitted, &admitted.system, enforced)?;
+            let admitted = admitted.map_err(experiment_error)?;
+            let enforced = ReplaySettings { enforcement: request.over.into(), packet: request.packet };
+            let replayed = self.replay(
+                request.replay.as_deref(),
+                &draws,
+                &admitted.admitted,
+                &admitted.system,
+                enforced,
+            )?;
             Ok(Outcome {
                 servers: None,
                 most: None,
@@ -190,14 +195,14 @@ impl Study {
     }
 
     /// Bounds in seconds by each analysis, for the last of some draws on one path.
-    fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
-        let asked: TailsInput = read(asked)?;
-        let (part, draws) = (named(&asked.part)?, of_python(draws));
-        let TailsInput { bytes_per_second: bytes, dependent, excess, bounds, .. } = asked;
+    fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, request: &str) -> PyResult<Py<PyAny>> {
+        let request: TailsInput = read(request)?;
+        let (part, draws) = (named(&request.part)?, of_python(draws));
+        let TailsInput { bytes_per_second: bytes, dependent, excess, bounds, .. } = request;
         let settings = TailSettings { bytes, dependent, excess, bounds };
         let found = py
             .detach(|| leeward_experiments::tails(&self.traces, part, &draws, &settings))
-            .map_err(refused)?;
+            .map_err(experiment_error)?;
         as_python(py, &TailBounds::from(found))
     }
 
@@ -207,13 +212,13 @@ impl Study {
         py: Python<'_>,
         draws: Vec<Drawn>,
         links: Vec<(usize, usize)>,
-        asked: &str,
+        request: &str,
     ) -> Result<Vec<Option<f64>>, PyInputError> {
-        let asked: BoundsInput = read(asked)?;
-        let (part, draws) = (named(&asked.part)?, of_python(draws));
+        let request: BoundsInput = read(request)?;
+        let (part, draws) = (named(&request.part)?, of_python(draws));
         let stages: Vec<Stage> =
-            asked.stages.iter().map(|name| stage(name)).collect::<Result<_, PyInputError>>()?;
-        let (shape, BoundsInput { method, bounds, .. }) = (asked.shape.shape(), asked);
+            request.stages.iter().map(|name| stage(name)).collect::<Result<_, PyInputError>>()?;
+        let (shape, BoundsInput { method, bounds, .. }) = (request.shape.shape(), request);
         py.detach(|| {
             leeward_experiments::bounds_of_all(
                 &self.traces,
@@ -226,15 +231,16 @@ impl Study {
                 bounds,
             )
         })
-        .map_err(refused)
+        .map_err(experiment_error)
     }
 
     /// Peaks and means of draws over windows: of each draw (`each`), and of all draws together (`all`).
     fn peaks(&self, py: Python<'_>, draws: Vec<Drawn>, part: &str, window_s: f64) -> PyResult<Py<PyAny>> {
         let (part, draws) = (named(part)?, of_python(draws));
         let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));
-        let found =
-            py.detach(|| leeward_experiments::peaks(&self.traces, part, &draws, window)).map_err(refused)?;
+        let found = py
+            .detach(|| leeward_experiments::peaks(&self.traces, part, &draws, window))
+            .map_err(experiment_error)?;
         let (each, all) = found;
         let each: Vec<PeakLoads> = each.into_iter().map(PeakLoads::from).collect();
         as_python(py, &Peaks { each, all: all.into() })
@@ -252,7 +258,7 @@ impl Study {
     ) -> Result<Option<Vec<ReplayOutcome>>, PyInputError> {
         let Some(part) = part else { return Ok(None) };
         let kept = leeward_experiments::replay(&self.traces, named(part)?, draws, of, system, enforced)
-            .map_err(refused)?;
+            .map_err(experiment_error)?;
         Ok(Some(kept.into_iter().map(ReplayOutcome::from).collect()))
     }
 }
@@ -260,7 +266,7 @@ impl Study {
 /// Draws `count` workloads, each from `from` (trace, SLO) with replacement and a random start.
 #[pyfunction]
 pub fn draw_workloads(seed: u64, count: usize, from: Vec<(usize, f64)>) -> Result<Vec<Drawn>, PyInputError> {
-    let draws = leeward_experiments::draws(seed, count, &from).map_err(refused)?;
+    let draws = leeward_experiments::draws(seed, count, &from).map_err(experiment_error)?;
     Ok(draws.into_iter().map(|draw| (draw.trace, draw.start, draw.slo)).collect())
 }
 
@@ -272,13 +278,13 @@ pub fn draw_links(
     clients: usize,
     servers: usize,
 ) -> Result<Vec<(usize, usize)>, PyInputError> {
-    leeward_experiments::links(seed, count, clients, servers).map_err(refused)
+    leeward_experiments::links(seed, count, clients, servers).map_err(experiment_error)
 }
 
 /// Draws arrivals and departures in order: each has a workload, and true for an arrival.
 #[pyfunction]
 pub fn draw_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, PyInputError> {
-    leeward_experiments::visits(seed, count, stay).map_err(refused)
+    leeward_experiments::visits(seed, count, stay).map_err(experiment_error)
 }
 
 fn of_python(draws: Vec<Drawn>) -> Vec<Draw> {
@@ -303,7 +309,7 @@ fn stage(name: &str) -> Result<Stage, PyInputError> {
     Stage::from_name(name).ok_or_else(|| PyInputError(InputError::new("stages", unknown())))
 }
 
-pub fn refused(error: ExperimentError) -> PyInputError {
+pub fn experiment_error(error: ExperimentError) -> PyInputError {
     match error {
         ExperimentError::Input(error) => PyInputError(error),
         error => PyInputError(InputError::new("study", error)),

@@ -72,8 +72,8 @@ impl RunningTask {
     fn running(&self, job: u32) -> Running {
         let RunningTask { id: task, host, demand, tags, .. } = *self;
         let Rates { egress_bps, ingress_bps } = self.rates.unwrap_or_else(|| Rates {
-            egress_bps: demand.egress_in_all().mean_bps,
-            ingress_bps: demand.ingress_in_all().mean_bps,
+            egress_bps: demand.total_egress().mean_bps,
+            ingress_bps: demand.total_ingress().mean_bps,
         });
         Running { task, host, job, demand, egress_bps, ingress_bps, tags, cooling: false }
     }

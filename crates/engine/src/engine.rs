@@ -247,7 +247,7 @@ impl Engine {
             let seen = request.budgets.iter().map(|budget| history.estimate(budget.job, self.now));
             let seen: Vec<[Traffic; 2]> = seen.collect();
             for running in &mut request.running {
-                running.demand = running.demand.raised(seen[running.job as usize]);
+                running.demand = running.demand.with_measured(seen[running.job as usize]);
             }
         }
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
@@ -261,7 +261,7 @@ impl Engine {
             let running = &request.running[one.at as usize];
             let (from, demand) = (running.host, running.demand);
             let job = request.budgets[running.job as usize].job;
-            let own = entries.by_ref().take(running.bears().entries()).collect();
+            let own = entries.by_ref().take(running.bears().entry_count()).collect();
             let had = self.cell.entries(running.task).iter();
             let before = had.filter_map(|&entry| self.ledger.entry(entry).cloned()).collect();
             let left = self.cell.move_to(&fabric, running.task, one.to, (own, before), self.now);

@@ -208,9 +208,9 @@ mod tests {
             let mut history = History::new(settings);
             let mut task = Task::default();
             task.egress[0] = Traffic { mean_bps: stated / 2, peak_bps: stated };
-            prop_assert_eq!(task.raised(history.estimate(JobId(5), Nanos(0))), task);
+            prop_assert_eq!(task.with_measured(history.estimate(JobId(5), Nanos(0))), task);
             history.note(JobId(5), Rates { egress_bps: seen, ingress_bps: 0 }, Nanos(0));
-            let raised = task.raised(history.estimate(JobId(5), Nanos(0))).egress_in_all();
+            let raised = task.with_measured(history.estimate(JobId(5), Nanos(0))).total_egress();
             prop_assert_eq!(raised.mean_bps, seen.max(stated / 2));
             prop_assert_eq!(raised.peak_bps, upper_end(step(seen)).max(stated));
         }

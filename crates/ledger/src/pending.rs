@@ -1,44 +1,47 @@
-//! Committed rates at a resource that its telemetry does not show yet.
+//! Rates that are committed to a resource and that its telemetry does not show yet.
 //!
-//! The recursion: a report with weight a covers a window, and a share phi of the window lies after the start of work of
-//! rate x. The estimate moves to (1 - a) M + a (old + phi x). The pending rate p therefore moves to (1 - a) p + a (1 -
-//! phi) x, and M + p = old + x at every step. No attribution is needed. The sum over all entries fades as one number;
-//! only entries that a window may still cover in part (`young`) stay apart. Work that ends is work of rate -x that
-//! starts then.
+//! Suppose that work of rate x starts at a resource whose other load is a constant v. A report with weight a covers a
+//! window, and a share phi of the window lies after the start. The report moves the estimate M to (1 - a) M + a (v + phi
+//! x). It also moves the pending rate p to (1 - a) p + a (1 - phi) x, so that M + p = v + x at every step. The end of
+//! work of rate x is a start of work of rate -x.
+//!
+//! No report says which work causes a load, and none needs to: the rates of all work fade as one sum. Only work that a
+//! window may still cover in part (`young`) is also stored with its start.
 //!
 //! Between two windows all changes are sums of integers, so the order of commits and releases does not matter.
 
 use leeward_fabric::Nanos;
 
 /// A fading sum below this many units of work per second counts as zero.
-const NOTHING: f64 = 1e-6;
+const NEGLIGIBLE: f64 = 1e-6;
 
 /// Rates committed to one resource, in its native unit.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Pending {
-    /// Future work that does not fade now: not started, or held. Never negative.
+    /// Sum of rates that do not fade: of work that has not started, of held work, and of the lasting part of started
+    /// work. Never negative.
     pub held: i64,
-    /// Work that will leave but still runs.
+    /// Sum of the rates, as negative numbers, of work that still runs and will leave.
     pub leaving: i64,
-    /// Remainder, after the last window, of all work that had started by its end. Negative where work ended and
-    /// telemetry still shows it.
+    /// Part of the started and ended rates that the estimate lacked after the last report. Negative if the estimate
+    /// still contains work that has ended.
     fading: f64,
-    /// Sum of starts and ends since then.
+    /// Sum of starts and ends recorded since the last report.
     fresh: i64,
     /// Starts (and ends, as negative rates) that a window may still cover in part, by time; never zero.
     young: Vec<(Nanos, i64)>,
 }
 
 impl Pending {
-    /// Started or ended work that telemetry does not show correctly yet. Negative where more leaves than comes. Readers
-    /// add it to the measured load, clamp at zero, and then add `held`.
+    /// Correction of the measured load for starts and ends that it does not show yet. Work that will leave counts as
+    /// ended. Readers add the correction, clamp the sum at zero, and then add `held`.
     pub fn settling(&self) -> f64 {
         self.fading + (self.fresh + self.leaving) as f64
     }
 
-    /// `settling` after `missed` windows without a report, each counted as a report of weight `alpha`.
+    /// [`Pending::settling`] after missed reports.
     pub fn settling_after(&self, missed: &MissedReports) -> f64 {
-        missed.left(self.fading + self.fresh as f64, &self.young) + self.leaving as f64
+        missed.remainder(self.fading + self.fresh as f64, &self.young) + self.leaving as f64
     }
 
     /// Adds work of rate `x` that will start (positive) or leave (negative).
@@ -51,7 +54,7 @@ impl Pending {
         *if x < 0 { &mut self.leaving } else { &mut self.held } -= x;
     }
 
-    /// Starts work of rate `x` at `at`.
+    /// Starts work of rate `x` at time `at`, or ends work of rate `-x`.
     pub fn start(&mut self, at: Nanos, x: i64) {
         self.fresh += x;
         match self.young.binary_search_by_key(&at, |&(at, _)| at) {
@@ -59,7 +62,7 @@ impl Pending {
                 self.young.remove(same);
             }
             Ok(same) => self.young[same].1 += x,
-            Err(place) if x != 0 => self.young.insert(place, (at, x)),
+            Err(index) if x != 0 => self.young.insert(index, (at, x)),
             Err(_) => {}
         }
     }
@@ -76,32 +79,31 @@ impl Pending {
         self.settle(left, window.0);
     }
 
-    /// Applies missing reports that count as reports.
+    /// Applies missed reports.
     pub fn miss(&mut self, missed: &MissedReports) {
-        let left = missed.left(self.fading + self.fresh as f64, &self.young);
+        let left = missed.remainder(self.fading + self.fresh as f64, &self.young);
         self.settle(left, missed.last_window().0);
     }
 
-    /// Resets for an estimate that restarts at zero: it no longer contains earlier starts and ends, so they need not
-    /// fade.
+    /// Drops all starts and ends up to `now`. The estimate restarts at zero and contains none of that work.
     pub fn forget(&mut self, now: Nanos) {
         self.young.retain(|&(at, _)| at > now);
         (self.fading, self.fresh) = (0.0, self.young.iter().map(|&(_, x)| x).sum());
     }
 
-    /// Drops work that started by `from`, the beginning of a window, from `young`. If a later window reaches farther
-    /// back, that work still counts as fully covered.
+    /// Sets the fading sum after a window that begins at `from`. Work that started by then leaves `young`: if a later
+    /// window reaches farther back, that work still counts as fully covered.
     fn settle(&mut self, left: f64, from: Nanos) {
         (self.fading, self.fresh) = (left, 0);
         let old = self.young.partition_point(|&(at, _)| at <= from);
         self.young.drain(..old);
-        if self.young.is_empty() && self.fading.abs() < NOTHING {
+        if self.young.is_empty() && self.fading.abs() < NEGLIGIBLE {
             self.fading = 0.0;
         }
     }
 }
 
-/// Consecutive windows without a report. Each counts as a report.
+/// Consecutive windows without a report. Each counts as a report of weight `alpha`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MissedReports {
     /// Start of the first window.
@@ -115,22 +117,23 @@ pub(crate) struct MissedReports {
 }
 
 impl MissedReports {
-    /// Rest of a sum after `count` steps of the recursion. Work that starts within the windows fades from its own
-    /// start.
-    fn left(&self, sum: f64, young: &[(Nanos, i64)]) -> f64 {
+    /// Fading sum after `count` reports, as the module describes. `sum` includes `young`; work that starts within the
+    /// windows fades only from its start.
+    fn remainder(&self, sum: f64, young: &[(Nanos, i64)]) -> f64 {
         let keep = 1.0 - self.alpha;
-        let all = keep.powi(self.count);
+        let keep_all = keep.powi(self.count);
         let unseen = |&(at, x): &(Nanos, i64)| {
-            let begins = at.since(self.since).0 as f64 / self.interval.0 as f64;
-            if begins >= f64::from(self.count) {
-                return x as f64 * (1.0 - all);
+            // Start of the work, in windows after the first began.
+            let start = at.since(self.since).0 as f64 / self.interval.0 as f64;
+            if start >= f64::from(self.count) {
+                return x as f64 * (1.0 - keep_all);
             }
             // Windows before the start show nothing of the work; the window that contains the start shows a part.
-            let before = begins as i32;
-            let rest = keep.powi(self.count - 1 - before);
-            x as f64 * (rest * keep * (1.0 - keep.powi(before)) + rest * self.alpha * begins.fract())
+            let before = start as i32;
+            let after = keep.powi(self.count - 1 - before);
+            x as f64 * (after * keep * (1.0 - keep.powi(before)) + after * self.alpha * start.fract())
         };
-        all * sum + young.iter().map(unseen).sum::<f64>()
+        keep_all * sum + young.iter().map(unseen).sum::<f64>()
     }
 
     /// The last window.

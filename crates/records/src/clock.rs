@@ -1,9 +1,9 @@
-//! Conversion of time: the engine counts nanoseconds since 2020, the API uses RFC 3339.
+//! The service's clock. The engine counts nanoseconds since 2020, and the API uses RFC 3339.
 //!
 //! The engine's time starts with the year 2020 in every run of the service, so stored times stay valid. It follows the
 //! monotonic clock. It jumps forward with the wall clock if that is ahead: after the machine slept, or after its clock
-//! was set forward. Time never goes back. If the wall clock is set back, time continues at the old value, because past
-//! decisions and windows must not lie in the future. [`Clock::behind`] returns the lag of the machine's clock.
+//! was set forward. Time never goes back. If the wall clock is set back, time continues from its last value, because
+//! past decisions and windows must not lie in the future. [`Clock::behind`] returns the lag of the machine's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,15 +22,15 @@ pub struct ClockReadings {
     pub wall: Nanos,
     /// Monotonic clock, from any start. It is read after the wall clock, so the delay between the readings can only
     /// make the time late.
-    pub steady: Nanos,
+    pub monotonic: Nanos,
 }
 
-/// Source and format of time. Clones show the same time.
+/// Source of time, with its conversion to text and back. Clones show the same time.
 #[derive(Clone)]
 pub struct Clock {
     /// Wall time at the engine's zero.
     origin: Timestamp,
-    hands: Arc<dyn Fn() -> ClockReadings + Send + Sync>,
+    readings: Arc<dyn Fn() -> ClockReadings + Send + Sync>,
     /// Largest lead of the wall clock over the monotonic one so far, in nanoseconds.
     ahead: Arc<AtomicU64>,
 }
@@ -39,56 +39,59 @@ impl Clock {
     /// The machine's clock.
     #[expect(clippy::disallowed_methods, reason = "the one place of the service that reads a clock")]
     pub fn system() -> Clock {
-        let origin = Timestamp::from_second(ORIGIN).expect("a time that there was");
+        let origin = Timestamp::from_second(ORIGIN).expect("2020 is in range");
         let started = std::time::Instant::now();
-        Clock::with_hands(origin, move || {
+        Clock::with_readings(origin, move || {
             // A machine whose clock shows an earlier year starts at 2020.
             let wall = u64::try_from(Timestamp::now().duration_since(origin).as_nanos()).unwrap_or(0);
-            ClockReadings { wall: Nanos(wall), steady: Nanos(started.elapsed().as_nanos() as u64) }
+            ClockReadings { wall: Nanos(wall), monotonic: Nanos(started.elapsed().as_nanos() as u64) }
         })
     }
 
-    /// A clock with zero at `origin` that follows the readings of `hands`.
-    pub fn with_hands(origin: Timestamp, hands: impl Fn() -> ClockReadings + Send + Sync + 'static) -> Clock {
-        Clock { origin, hands: Arc::new(hands), ahead: Arc::default() }
+    /// A clock with zero at `origin` that follows these readings.
+    pub fn with_readings(
+        origin: Timestamp,
+        readings: impl Fn() -> ClockReadings + Send + Sync + 'static,
+    ) -> Clock {
+        Clock { origin, readings: Arc::new(readings), ahead: Arc::default() }
     }
 
-    /// A clock with zero at `origin` that shows the latest value of `now`.
+    /// A clock with zero at `origin` that shows the largest value so far of `now`.
     pub fn new(origin: Timestamp, now: impl Fn() -> Nanos + Send + Sync + 'static) -> Clock {
-        Clock::with_hands(origin, move || ClockReadings { wall: now(), steady: Nanos(0) })
+        Clock::with_readings(origin, move || ClockReadings { wall: now(), monotonic: Nanos(0) })
     }
 
     /// Current time.
     pub fn now(&self) -> Nanos {
-        self.time(self.read_hands().steady)
+        self.time(self.read_clocks().monotonic)
     }
 
     /// Lag of the machine's wall clock behind the current time, after it was set back. Without such a change, the lag
     /// is at most the time between two readings.
     pub fn behind(&self) -> Nanos {
-        let ClockReadings { wall, steady } = self.read_hands();
-        self.time(steady).since(wall)
+        let ClockReadings { wall, monotonic } = self.read_clocks();
+        self.time(monotonic).since(wall)
     }
 
     /// Lead of the current time over the monotonic clock. The lead grows when the wall clock goes forward.
     pub fn ahead(&self) -> Nanos {
-        self.read_hands();
+        self.read_clocks();
         Nanos(self.ahead.load(Ordering::Relaxed))
     }
 
     /// Reads both clocks, and updates the lead.
-    fn read_hands(&self) -> ClockReadings {
-        let hands = (self.hands)();
-        let ahead = hands.wall.since(hands.steady).0;
-        // Most readings change nothing, and threads share read-only data at no cost.
+    fn read_clocks(&self) -> ClockReadings {
+        let readings = (self.readings)();
+        let ahead = readings.wall.since(readings.monotonic).0;
+        // Most readings do not raise the lead. A load is cheaper than a write that all threads share.
         if self.ahead.load(Ordering::Relaxed) < ahead {
             self.ahead.fetch_max(ahead, Ordering::Relaxed);
         }
-        hands
+        readings
     }
 
-    fn time(&self, steady: Nanos) -> Nanos {
-        steady.plus(Nanos(self.ahead.load(Ordering::Relaxed)))
+    fn time(&self, monotonic: Nanos) -> Nanos {
+        monotonic.plus(Nanos(self.ahead.load(Ordering::Relaxed)))
     }
 
     /// Converts a time to milliseconds since 1970.
@@ -112,17 +115,17 @@ impl Clock {
     /// Parses a time in RFC 3339.
     ///
     /// # Errors
-    /// A message for an invalid time, or for a time outside the engine's range.
-    pub fn read(&self, text: &str) -> Result<Nanos, String> {
+    /// Returns a message for an invalid time, or for a time outside the engine's range.
+    pub fn parse(&self, text: &str) -> Result<Nanos, String> {
         let expected = "a time as in 2026-01-31T12:00:00.5Z (RFC 3339)";
         let wall: Timestamp =
             text.parse().map_err(|_| format!("`{}`: expected {expected}", excerpt(text)))?;
         let since = wall.duration_since(self.origin).as_nanos();
         if since < 0 {
-            let begins = self.origin;
-            return Err(format!("`{}`: the service knows nothing before {begins}", excerpt(text)));
+            let start = self.origin;
+            return Err(format!("`{}`: times of this service start at {start}", excerpt(text)));
         }
-        u64::try_from(since).map(Nanos).map_err(|_| format!("`{}`: too far ahead", excerpt(text)))
+        u64::try_from(since).map(Nanos).map_err(|_| format!("`{}`: too far in the future", excerpt(text)))
     }
 }
 
@@ -134,11 +137,11 @@ mod tests {
 
     use super::*;
 
-    /// Settable clock readings, starting at this wall time, and their clock.
-    fn set(first: u64) -> (Arc<Mutex<ClockReadings>>, Clock) {
-        let hands = Arc::new(Mutex::new(ClockReadings { wall: Nanos(first), steady: Nanos(0) }));
-        let (origin, details) = ("2026-01-31T12:00:00Z".parse().expect("a time"), hands.clone());
-        (hands, Clock::with_hands(origin, move || *details.lock().expect("the lock is not poisoned")))
+    /// Settable readings, and a clock that follows them. The wall clock starts at `wall`.
+    fn settable_clock(wall: u64) -> (Arc<Mutex<ClockReadings>>, Clock) {
+        let readings = Arc::new(Mutex::new(ClockReadings { wall: Nanos(wall), monotonic: Nanos(0) }));
+        let (origin, shared) = ("2026-01-31T12:00:00Z".parse().expect("a time"), readings.clone());
+        (readings, Clock::with_readings(origin, move || *shared.lock().expect("the lock is not poisoned")))
     }
 
     fn clock() -> Clock {
@@ -149,10 +152,10 @@ mod tests {
     fn times_round_trip_to_the_nanosecond() {
         for at in [0, 1, 999_999_999, 1_000_000_000, 86_400_000_000_001, u64::MAX / 4] {
             let text = clock().text(Nanos(at));
-            assert_eq!(clock().read(&text), Ok(Nanos(at)), "{text}");
+            assert_eq!(clock().parse(&text), Ok(Nanos(at)), "{text}");
         }
         assert_eq!(clock().text(Nanos(1_500_000_000)), "2026-01-31T12:00:01.5Z");
-        assert_eq!(clock().read("2026-01-31T14:00:01+02:00"), Ok(Nanos::SECOND));
+        assert_eq!(clock().parse("2026-01-31T14:00:01+02:00"), Ok(Nanos::SECOND));
     }
 
     #[test]
@@ -174,7 +177,7 @@ mod tests {
             "9999-01-01T00:00:00Z",
             "1769860800",
         ] {
-            assert!(clock().read(text).is_err(), "{text}");
+            assert!(clock().parse(text).is_err(), "{text}");
         }
     }
 
@@ -182,32 +185,33 @@ mod tests {
     fn system_clock_times_are_the_same_in_every_run() {
         let (one, other) = (Clock::system(), Clock::system());
         assert_eq!(one.text(Nanos(0)), "2020-01-01T00:00:00Z");
-        assert_eq!(one.read("2030-01-01T00:00:00Z"), other.read("2030-01-01T00:00:00Z"));
+        assert_eq!(one.parse("2030-01-01T00:00:00Z"), other.parse("2030-01-01T00:00:00Z"));
         assert!(
             other.now() >= Nanos(Nanos::SECOND.0 * 86_400 * 365)
                 && other.now() < one.now().plus(Nanos::SECOND)
         );
     }
+
     proptest! {
-        /// Clocks that advance, while the wall clock is sometimes set to any time.
+        /// Both clocks advance, and the wall clock is sometimes set to any time.
         #[test]
         fn time_is_monotonic_and_never_behind_the_wall_clock(
             first in 0_u64..1_000_000,
             steps in prop::collection::vec((0_u64..1_000, prop::option::of(0_u64..2_000_000)), 1..50),
         ) {
-            let (hands, clock) = set(first);
+            let (readings, clock) = settable_clock(first);
             let mut last = clock.now();
             prop_assert_eq!(last, Nanos(first));
             for (passed, wall) in steps {
-                let mut details = hands.lock().expect("the lock is not poisoned");
-                details.steady = details.steady.plus(Nanos(passed));
-                details.wall = wall.map_or(details.wall.plus(Nanos(passed)), Nanos);
-                let wall = details.wall;
-                drop(details);
+                let mut current = readings.lock().expect("the lock is not poisoned");
+                current.monotonic = current.monotonic.plus(Nanos(passed));
+                current.wall = wall.map_or(current.wall.plus(Nanos(passed)), Nanos);
+                let wall = current.wall;
+                drop(current);
                 let now = clock.now();
                 prop_assert_eq!(now, last.plus(Nanos(passed)).max(wall));
                 prop_assert_eq!(clock.behind(), now.since(wall));
-                prop_assert_eq!(clock.clone().now(), now, "copies show the same");
+                prop_assert_eq!(clock.clone().now(), now, "clones show the same time");
                 last = now;
             }
         }
@@ -215,18 +219,18 @@ mod tests {
 
     #[test]
     fn forward_clock_steps_are_followed_and_backward_ones_reported() {
-        let (hands, clock) = set(1_000);
-        let set = |wall: u64, steady: u64| {
-            *hands.lock().expect("the lock is not poisoned") =
-                ClockReadings { wall: Nanos(wall), steady: Nanos(steady) };
+        let (readings, clock) = settable_clock(1_000);
+        let set = |wall: u64, monotonic: u64| {
+            *readings.lock().expect("the lock is not poisoned") =
+                ClockReadings { wall: Nanos(wall), monotonic: Nanos(monotonic) };
             (clock.now().0, clock.behind().0, clock.ahead().0)
         };
         assert_eq!(set(1_000, 0), (1_000, 0, 1_000));
         assert_eq!(set(1_010, 10), (1_010, 0, 1_000));
         assert_eq!(set(5_000, 20), (5_000, 0, 4_980), "the machine slept");
         assert_eq!(set(2_000, 30), (5_010, 3_010, 4_980), "the clock was set back");
-        assert_eq!(set(4_990, 40), (5_020, 30, 4_980), "and is almost right again");
+        assert_eq!(set(4_990, 40), (5_020, 30, 4_980), "the clock was almost corrected");
         assert_eq!(set(5_030, 50), (5_030, 0, 4_980));
-        assert_eq!(set(0, 60), (5_040, 5_040, 4_980), "it takes this for a year before 2020");
+        assert_eq!(set(0, 60), (5_040, 5_040, 4_980), "the clock was set to a year before 2020");
     }
 }

@@ -1,10 +1,10 @@
-//! Time to copy the network into a snapshot for readers. The cluster has 10,000 hosts in 500 racks. Agents report
-//! loads, speeds, queues and a disk of every host, and placed work crosses their links.
+//! Time to copy the state of the network into a snapshot for readers. The cluster has 10,000 hosts in 500 racks. Agents
+//! report loads, speeds, queues and a disk of every host, and placed blocks use their links.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 #[path = "../tests/it/support/mod.rs"]
-#[allow(dead_code, reason = "the benchmark uses a part")]
+#[allow(dead_code, reason = "the benchmark uses some of the helpers")]
 mod support;
 
 use std::collections::VecDeque;
@@ -22,35 +22,36 @@ const CLUSTER: &str = "racks: 500\nhosts_per_rack: 20\nnic: 10Gbps\noversubscrip
                        devices: [{read: 200MB/s, write: 200MB/s}]\n";
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 const PLACEMENTS: u32 = 20_000;
-const TIMES: usize = 400;
+const RUNS: usize = 400;
 
 fn main() {
-    let mut coordinator = informed(&cluster(CLUSTER));
-    // As in the service, readers use the last snapshot and the one before.
+    let mut coordinator = loaded_coordinator(&cluster(CLUSTER));
+    // As in the service, a snapshot reuses the memory of an old one. Readers may still use the two in between.
     let mut past = VecDeque::new();
-    let mut micros: Vec<f64> = (0..TIMES)
-        .map(|time| {
-            let old = if time < 3 { None } else { past.pop_front() };
-            let began = Instant::now();
-            let snapshot = coordinator.snapshot_in(old);
-            let took = began.elapsed().as_secs_f64() * 1e6;
-            assert_eq!(snapshot.devices.len(), 10_000, "each was reported");
+    let mut micros: Vec<f64> = (0..RUNS)
+        .map(|run| {
+            let unused = if run < 3 { None } else { past.pop_front() };
+            let start = Instant::now();
+            let snapshot = coordinator.snapshot_in(unused);
+            let micros = start.elapsed().as_secs_f64() * 1e6;
+            assert_eq!(snapshot.devices.len(), 10_000, "the snapshot has the disk of every host");
             past.push_back(snapshot);
-            took
+            micros
         })
         .collect();
     micros.sort_unstable_by(f64::total_cmp);
     println!(
-        "10,000 hosts, {PLACEMENTS} blocks: {:.0} us, the 99th percentile {:.0} us",
-        micros[TIMES / 2],
-        micros[TIMES * 99 / 100]
+        "10,000 hosts, {PLACEMENTS} blocks: median {:.0} us, 99th percentile {:.0} us",
+        micros[RUNS / 2],
+        micros[RUNS * 99 / 100]
     );
 }
 
-fn informed(cluster: &Cluster) -> Coordinator<Numbers> {
+/// A coordinator with a report of every link and disk, and with placed blocks.
+fn loaded_coordinator(cluster: &Cluster) -> Coordinator<Numbers> {
     let Cluster { fabric, capacities } = cluster;
-    let ledger =
-        Ledger::new(fabric.clone(), capacities, LedgerSettings::default()).expect("defaults are right");
+    let ledger = Ledger::new(fabric.clone(), capacities, LedgerSettings::default())
+        .expect("the default settings are valid");
     let mut coordinator =
         Coordinator::new(Engine::new(ledger, policies(""), 1, Explain::Off), labels(), Limits::default());
     coordinator.report(NOW, report(cluster)).expect("a valid report");

@@ -11,12 +11,12 @@ use super::bound::{Bound, Miss, Unbounded};
 /// Number of priorities that switches distinguish by DSCP mark (SLO section 2.2).
 pub const LEVELS: u32 = 7;
 
-/// Function that bounds a promise of a system, given by index, under the system's current priorities.
+/// Function that computes the bound of a promise, given by its index, under the system's current priorities.
 pub type BoundOf<'a> = dyn FnMut(&System, usize) -> Result<Bound, Unbounded> + 'a;
 
-/// Result of a search.
+/// Result of PriorityMeister's search.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Ordered {
+pub struct SearchResult {
     /// The system with its priorities assigned.
     pub system: System,
     /// Number of ranks before merging; `None` if no merging was needed.
@@ -26,7 +26,7 @@ pub struct Ordered {
 }
 
 /// Assigns priorities by SLO: the tightest SLO first, and equal priorities for equal SLOs. The priority is the same at
-/// all stages. The order of SLO section 4.3, a comparator of the search there.
+/// all stages. SLO section 4.3 compares the search with this order.
 pub fn by_slo(system: &mut System) {
     let slo = |promise: &super::Promise| promise.workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
     let mut distinct: Vec<f64> = system.promises.iter().map(slo).collect();
@@ -42,12 +42,12 @@ pub fn by_slo(system: &mut System) {
 /// because software enforces them and supports any number. Best effort has its own level if there are at least two
 /// levels. The numbers of ranks in two levels differ by at most one. Returns the number of ranks if they were merged.
 pub fn merge(system: &mut System, levels: u32) -> Option<usize> {
-    let effort = |promise: &super::Promise| promise.workload.slo.is_none();
-    let lowest = system.promises.iter().any(effort) && levels > 1;
-    let levels = (levels - u32::from(lowest)).max(1) as usize;
+    let is_best_effort = |promise: &super::Promise| promise.workload.slo.is_none();
+    let separate = system.promises.iter().any(is_best_effort) && levels > 1;
+    let levels = (levels - u32::from(separate)).max(1) as usize;
     let mut ranks: Vec<u32> = Vec::new();
-    for promise in system.promises.iter().filter(|promise| !(lowest && effort(promise))) {
-        ranks.extend(on_network(promise).map(|at| promise.priorities[at]));
+    for promise in system.promises.iter().filter(|promise| !(separate && is_best_effort(promise))) {
+        ranks.extend(network_stages(promise).map(|at| promise.priorities[at]));
     }
     ranks.sort_unstable();
     ranks.dedup();
@@ -55,37 +55,37 @@ pub fn merge(system: &mut System, levels: u32) -> Option<usize> {
         return None;
     }
     for promise in &mut system.promises {
-        let own = effort(promise);
-        for at in on_network(promise).collect::<Vec<_>>() {
+        let lowest = separate && is_best_effort(promise);
+        for at in network_stages(promise).collect::<Vec<_>>() {
             let rank = ranks.partition_point(|&rank| rank < promise.priorities[at]);
-            promise.priorities[at] = if lowest && own { levels } else { rank * levels / ranks.len() } as u32;
+            promise.priorities[at] = if lowest { levels } else { rank * levels / ranks.len() } as u32;
         }
     }
     Some(ranks.len())
 }
 
-fn on_network(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
+fn network_stages(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
     let stages: Vec<bool> =
         promise.workload.demands.iter().map(|demand| demand.stage != Stage::Storage).collect();
     (0..stages.len()).filter(move |&at| stages[at])
 }
 
-/// PriorityMeister's search: priorities that keep as many SLOs as the search finds, with one priority per workload and
-/// stage.
+/// PriorityMeister's greedy search for priorities that keep all SLOs. Each workload has one priority per stage.
 ///
 /// ```text
-/// from the lowest level upwards, over the open stages, which have no level yet:
-///     a workload that keeps its SLO with this level at all its open stages gets the level there
-///     if there is none: the workload that misses by least gets the level at its open stage of the smallest bound
+/// for each level, from the lowest upwards; a stage without a level is open:
+///     the first workload that keeps its SLO with this level at all its open stages gets the level there
+///     without such a workload, the one that misses its SLO by the least gets the level at one open stage:
+///         the stage with the smallest bound
 /// ```
 ///
 /// Assigned levels do not change later. At the end the search merges ranks ([`merge`]) and computes all bounds again
 /// under the enforced priorities.
 ///
 /// The search is optimal under two conditions. A workload's bound depends on the set of higher priorities but not on
-/// their order, and it never rises when this set shrinks. Then the search finds an order that keeps all SLOs, if such a
-/// strict order exists that is the same at all stages. Reason: the lowest open workload of that order keeps its SLO
-/// with all other open workloads before it, so each level has a candidate.
+/// their order, and it never rises when this set shrinks. Then the search keeps all SLOs if a strict order that is the
+/// same at all stages keeps them. Reason: the lowest open workload of that order keeps its SLO with all other open
+/// workloads before it, so each level has a candidate.
 ///
 /// Both conditions hold for [`super::bound::Method::PriorityMeister`] with fluid service. Both also hold for
 /// [`super::bound::Method::Dnc`] if each stage is one queue, for fluid and other service. Whole requests over several
@@ -96,7 +96,7 @@ fn on_network(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
 /// The search tries workloads in order of SLO, the largest first. The work is up to n bounds for each of n levels, and
 /// more if the levels of stages differ. The search skips the bound of a workload if the open stages overload a queue of
 /// its path.
-pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -> Ordered {
+pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -> SearchResult {
     let mut system = system.clone();
     let mut open: Vec<Vec<bool>> = (system.promises.iter())
         .map(|promise| vec![promise.workload.slo.is_some(); promise.priorities.len()])
@@ -105,95 +105,95 @@ pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -
     let latency = |at: usize| system.promises[at].workload.slo.map_or(0.0, |slo| slo.latency);
     order.sort_by(|&a, &b| latency(b).total_cmp(&latency(a)).then(a.cmp(&b)));
     let mut level = order.iter().map(|&at| open[at].len() as u32).sum::<u32>();
-    // Open stages have the first level, best effort has the last.
+    // Open stages start at the highest level. Best effort has the lowest one.
     for (promise, open) in system.promises.iter_mut().zip(&open) {
         let first = if open.contains(&true) { 0 } else { level + 1 };
         promise.priorities.fill(first);
     }
     while !order.is_empty() {
-        let full = full(&system, &open);
+        let overloaded = overloaded_queues(&system, &open);
         let mut nearest: Option<(f64, usize, usize)> = None;
         let mut kept = None;
-        for (place, &at) in order.iter().enumerate() {
-            let crosses_full = system.promises[at].route.iter().flatten().any(|&queue| full[queue]);
-            let found = (!crosses_full).then(|| {
-                set(&mut system, at, &open[at], level);
-                let found = bound(&system, at);
-                set(&mut system, at, &open[at], 0);
-                found
+        for (index, &at) in order.iter().enumerate() {
+            let is_overloaded = system.promises[at].route.iter().flatten().any(|&queue| overloaded[queue]);
+            let computed = (!is_overloaded).then(|| {
+                set_level(&mut system, at, &open[at], level);
+                let computed = bound(&system, at);
+                set_level(&mut system, at, &open[at], 0);
+                computed
             });
-            let found = found.and_then(Result::ok);
+            let computed = computed.and_then(Result::ok);
             let slo = system.promises[at].workload.slo.map_or(0.0, |slo| slo.latency);
-            let violation = found.as_ref().map_or(f64::INFINITY, |bound| bound.seconds - slo);
+            let violation = computed.as_ref().map_or(f64::INFINITY, |bound| bound.seconds - slo);
             if violation <= 0.0 {
-                kept = Some(place);
+                kept = Some(index);
                 break;
             }
             if nearest.is_none_or(|(least, ..)| violation < least) {
-                let seconds = |stage: usize| found.as_ref().map_or(0.0, |bound| bound.stages[stage]);
+                let seconds = |stage: usize| computed.as_ref().map_or(0.0, |bound| bound.stages[stage]);
                 let stages = (0..open[at].len()).filter(|&stage| open[at][stage]);
                 let stage = stages.min_by(|&a, &b| seconds(a).total_cmp(&seconds(b)));
-                nearest = stage.map(|stage| (violation, place, stage));
+                nearest = stage.map(|stage| (violation, index, stage));
             }
         }
         match (kept, nearest) {
-            (Some(place), _) => {
-                let at = order.remove(place);
-                set(&mut system, at, &open[at], level);
+            (Some(index), _) => {
+                let at = order.remove(index);
+                set_level(&mut system, at, &open[at], level);
                 open[at].fill(false);
             }
-            (None, Some((_, place, stage))) => {
-                let at = order[place];
+            (None, Some((_, index, stage))) => {
+                let at = order[index];
                 system.promises[at].priorities[stage] = level;
                 open[at][stage] = false;
                 if !open[at].contains(&true) {
-                    order.remove(place);
+                    order.remove(index);
                 }
             }
             (None, None) => break,
         }
         level -= 1;
     }
-    dense(&mut system);
+    renumber(&mut system);
     let merged = merge(&mut system, levels);
     let missed = missed(&system, bound);
-    Ordered { system, merged, missed }
+    SearchResult { system, merged, missed }
 }
 
 /// For each queue: true if the open stages overload it in the long run. A workload at or below their priority
 /// then has no bound there.
-fn full(system: &System, open: &[Vec<bool>]) -> Vec<bool> {
-    let mut asked = vec![0.0; system.queues.len()];
+fn overloaded_queues(system: &System, open: &[Vec<bool>]) -> Vec<bool> {
+    let mut loads = vec![0.0; system.queues.len()];
     for (promise, open) in system.promises.iter().zip(open) {
         let stages = promise.route.iter().zip(&promise.workload.demands).zip(open);
         for ((route, demand), _) in stages.filter(|(_, open)| **open) {
-            route.iter().for_each(|&queue| asked[queue] += demand.arrivals.rate());
+            route.iter().for_each(|&queue| loads[queue] += demand.arrivals.rate());
         }
     }
-    asked.iter().zip(&system.queues).map(|(asked, queue)| *asked > queue.capacity).collect()
+    loads.iter().zip(&system.queues).map(|(load, queue)| *load > queue.capacity).collect()
 }
 
 /// SLOs that the bounds of a system do not guarantee.
 pub fn missed(system: &System, bound: &mut BoundOf<'_>) -> Vec<Miss> {
     let mut missed = Vec::new();
-    for (promise, of) in system.promises.iter().enumerate() {
-        let Some(slo) = of.workload.slo else { continue };
-        let outcome = bound(system, promise);
+    for (index, promise) in system.promises.iter().enumerate() {
+        let Some(slo) = promise.workload.slo else { continue };
+        let outcome = bound(system, index);
         if !outcome.as_ref().is_ok_and(|bound| bound.seconds <= slo.latency) {
-            missed.push(Miss { promise, slo, outcome });
+            missed.push(Miss { promise: index, slo, outcome });
         }
     }
     missed
 }
 
 /// Assigns a level to a promise's open stages.
-fn set(system: &mut System, promise: usize, open: &[bool], level: u32) {
+fn set_level(system: &mut System, promise: usize, open: &[bool], level: u32) {
     let priorities = system.promises[promise].priorities.iter_mut().zip(open);
     priorities.filter(|(_, open)| **open).for_each(|(priority, _)| *priority = level);
 }
 
 /// Renumbers priorities from 0 without gaps, in the same order.
-fn dense(system: &mut System) {
+fn renumber(system: &mut System) {
     let all = system.promises.iter().flat_map(|promise| &promise.priorities);
     let mut ranks: Vec<u32> = all.copied().collect();
     ranks.sort_unstable();

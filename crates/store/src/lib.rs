@@ -1,8 +1,8 @@
 //! Persistent storage. All databases have one schema, and each transaction is stored completely or not at
 //! all.
 //!
-//! A SQLite file belongs to one service. A PostgreSQL may be shared by several services: one leads and
-//! writes, the others follow, until one of them becomes the leader.
+//! A SQLite file belongs to one service. Several services may share a PostgreSQL database: one leads and writes, and
+//! the others follow, until one of them becomes the leader.
 
 mod checkpoints;
 mod postgres;
@@ -23,16 +23,16 @@ pub use sqlite::Sqlite;
 const SWEEP: usize = 1_000;
 /// Largest number of decisions that a sweep deletes. It exceeds the number of decisions between two sweeps, and keeps
 /// the transaction short.
-const FORGOTTEN: u64 = 6_000;
-/// Largest number of changes reported individually to followers.
-const TELLABLE: usize = 10_000;
+const MAX_DELETED: u64 = 6_000;
+/// Largest number of changes that a follower gets individually.
+const MAX_CHANGES: usize = 10_000;
 
 /// Failures that acknowledged changes survive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// End of the process at any moment. After a power loss of the machine, the last changes may be lost. PostgreSQL
-    /// stores them as its own settings say; the default is on disk.
+    /// End of the process at any moment. A power loss of the machine may lose the last changes. In PostgreSQL, the
+    /// settings of the server decide; by default, changes are on disk.
     #[default]
     Process,
     /// Power loss of the machine, if its disks store what they acknowledge.
@@ -42,7 +42,7 @@ pub enum Durability {
 /// Kind of store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Memory; changes end with the process.
+    /// Memory; the end of the process loses all changes.
     Memory,
     /// SQLite file.
     Sqlite(Durability),
@@ -87,7 +87,7 @@ pub enum Leadership {
 }
 
 impl Leadership {
-    /// Combines a result that was not processed yet with the next one, without losing changes.
+    /// This result, with the changes of an earlier one that was not processed yet.
     pub fn after(self, before: Option<Leadership>) -> Leadership {
         match (before, self) {
             (
@@ -112,7 +112,7 @@ impl Updates {
     /// Combines two lists of changes.
     fn and(self, later: Updates) -> Updates {
         match (self, later) {
-            (Updates::Changes(mut changes), Updates::Changes(mut later)) if changes.len() < TELLABLE => {
+            (Updates::Changes(mut changes), Updates::Changes(mut later)) if changes.len() < MAX_CHANGES => {
                 changes.append(&mut later);
                 Updates::Changes(changes)
             }
@@ -133,13 +133,14 @@ pub trait Store: Send {
     /// [`StoreError`] if the store is unavailable; nothing can be stored then.
     fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError>;
 
-    /// Loads the state: the last `decisions` decisions, all that hold resources, and the idempotency entries.
+    /// Loads the state. It includes the last `decisions` decisions and all decisions that hold resources. It also
+    /// includes the idempotency entries: the last one of each client, and those of the last `keys` request keys.
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable or a row is invalid.
-    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError>;
+    fn load(&mut self, decisions: usize, keys: usize) -> Result<State, StoreError>;
 
-    /// Decisions by id, in any order; unknown ids are left out.
+    /// Loads decisions by id, in any order. Unknown ids are left out.
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable or a row is invalid.
@@ -168,7 +169,7 @@ pub enum StoreError {
     #[error("this service is no longer the leader")]
     Deposed,
     /// A newer version of the program wrote the store.
-    #[error("the store is of version {found}, and this program knows up to {known}; use a newer leeward")]
+    #[error("the store has version {found}, and this program supports up to {known}; use a newer leeward")]
     Newer {
         /// Schema version of the store.
         found: i64,
@@ -192,19 +193,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_reader_misses_no_change() {
+    fn combined_results_keep_all_changes() {
         let job = |name: usize| Change::Job(name.to_string(), Default::default());
-        let follows = |updates| Leadership::Follower { leader: None, updates };
-        let told = (0..4).map(|name| follows(Updates::Changes(vec![job(name)])));
-        let told = told.fold(None, |before, now| Some(now.after(before)));
-        assert_eq!(told, Some(follows(Updates::Changes((0..4).map(job).collect()))));
+        let follower = |updates| Leadership::Follower { leader: None, updates };
+        let results = (0..4).map(|name| follower(Updates::Changes(vec![job(name)])));
+        let combined = results.fold(None, |before, result| Some(result.after(before)));
+        assert_eq!(combined, Some(follower(Updates::Changes((0..4).map(job).collect()))));
         // A full load that is due stays due, and too many changes require one.
-        let everything = follows(Updates::Everything);
-        let after = |before: &Leadership, updates| follows(updates).after(Some(before.clone()));
+        let everything = follower(Updates::Everything);
+        let after = |before: &Leadership, updates| follower(updates).after(Some(before.clone()));
         assert_eq!(after(&everything, Updates::Changes(vec![job(0)])), everything);
-        assert_eq!(after(&follows(Updates::Changes(vec![job(0)])), Updates::Everything), everything);
-        let much = follows(Updates::Changes((0..TELLABLE).map(job).collect()));
-        assert_eq!(after(&much, Updates::Changes(vec![job(0)])), everything);
+        assert_eq!(after(&follower(Updates::Changes(vec![job(0)])), Updates::Everything), everything);
+        let full = follower(Updates::Changes((0..MAX_CHANGES).map(job).collect()));
+        assert_eq!(after(&full, Updates::Changes(vec![job(0)])), everything);
         // A leader has the current state.
         assert_eq!(Leadership::Leader { term: 1 }.after(Some(everything)), Leadership::Leader { term: 1 });
     }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_
 
 use super::checkpoints::Checkpoints;
 use super::row::{self, Cell, Found, signed};
-use super::{Change, Durability, FORGOTTEN, Kind, Leadership, SWEEP, State, Store, StoreError, schema};
+use super::{Change, Durability, Kind, Leadership, MAX_DELETED, SWEEP, State, Store, StoreError, schema};
 
 /// The last $1 decisions, and all older ones that hold resources.
 const DECISIONS: &str = "
@@ -110,7 +110,7 @@ impl Sqlite {
         changes.iter().try_for_each(|change| write(&transaction, change))?;
         let sweeps = self.changes >= SWEEP;
         if sweeps {
-            transaction.execute(FORGET, [signed(self.keep), signed(FORGOTTEN)])?;
+            transaction.execute(FORGET, [signed(self.keep), signed(MAX_DELETED)])?;
             schema::SWEEPS.iter().try_for_each(|sweep| transaction.execute(sweep, []).map(drop))?;
         }
         transaction.commit()?;
@@ -154,8 +154,8 @@ impl Store for Sqlite {
         Ok(Leadership::Leader { term: 0 })
     }
 
-    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
-        let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
+    fn load(&mut self, decisions: usize, keys: usize) -> Result<State, StoreError> {
+        let (decisions, keys) = (signed(decisions as u64), signed(keys as u64));
         let reading = self.connection.transaction()?;
         let last: Option<i64> = reading.query_row(schema::MAX_DECISION, [], |row| row.get(0))?;
         let mut found = State {
@@ -165,7 +165,7 @@ impl Store for Sqlite {
             decisions: rows(&reading, DECISIONS, &[decisions], row::read_decision)?,
             migrations: rows(&reading, schema::MIGRATIONS, &[], row::read_migration)?,
             jobs: rows(&reading, schema::JOBS, &[], row::read_job)?,
-            callers: rows(&reading, schema::CALLERS, &[callers], row::read_caller)?
+            callers: rows(&reading, schema::CALLERS, &[keys], row::read_caller)?
                 .into_iter()
                 .flatten()
                 .collect(),

@@ -9,7 +9,7 @@ from leeward._texts import oversubscription_text, rates_text, speed_text
 from leeward.cli import cluster_import
 from leeward.cli.options import hint_schema
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
 Examples:
@@ -51,7 +51,7 @@ def show(
 
 def read(file: str) -> Cluster:
     """Reads a cluster file for a command."""
-    with hint_schema("cluster"), patience(f"reading {file}"):
+    with hint_schema("cluster"), slow_notice(f"reading {file}"):
         return Cluster.from_file(file)
 
 

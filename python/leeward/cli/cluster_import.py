@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.cli.options import choice, name_flags, parse_path
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.errors import InputError
 from leeward.importers import Format
 
@@ -118,7 +118,7 @@ def import_(
     if out is not None:
         check_file(out, "--out")
     flags = {"rack_label": "--rack-label", "pod_label": "--pod-label", "tors": "--tors", "spines": "--spines"}
-    with patience(f"reading {len(files):,} {'files' if len(files) > 1 else 'file'}"):
+    with slow_notice(f"reading {len(files):,} {'files' if len(files) > 1 else 'file'}"):
         with name_flags(**flags):
             topology = read(
                 form,

@@ -10,7 +10,7 @@ from leeward._quantities import read_share
 from leeward.cli.analysis_output import OutOption, ReportOption, check, write
 from leeward.cli.options import name_flags, parse_seed, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
 from leeward.errors import InputError
 
@@ -152,7 +152,7 @@ def impact(
         "operations": "--links",
         **{name: f"--{name}" for name in ("latency", "by", "weights")},
     }
-    with patience("setting latencies beside utilizations"), name_flags(**FLAGS, **flags):
+    with slow_notice("setting latencies beside utilizations"), name_flags(**FLAGS, **flags):
         result = measure(
             latency, samples, settings, operations=operations, stages=stages, weights=class_weights
         )

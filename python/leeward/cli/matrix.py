@@ -11,7 +11,7 @@ from leeward.cli import matrix_capture
 from leeward.cli.matrix_files import WRITERS, write_square
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def score(
     from leeward.matrix import score as decide
 
     series = _read(file, interval, tasks)
-    with patience("scoring"), name_flags(train="--train", series=file):
+    with slow_notice("scoring"), name_flags(train="--train", series=file):
         result = decide(series, train)
     if output is Format.json:
         print_json(_score_record(series, result))
@@ -154,7 +154,7 @@ def score(
 def _read(file: str, interval: str, tasks: str | None) -> "Series":
     from leeward.matrix import read
 
-    with patience("reading"), name_flags(path="FILE", interval="--interval", tasks="--tasks"):
+    with slow_notice("reading"), name_flags(path="FILE", interval="--interval", tasks="--tasks"):
         return read(file, interval, split_list(tasks))
 
 

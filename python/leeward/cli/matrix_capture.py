@@ -12,7 +12,7 @@ from leeward._quantities import size_text
 from leeward.cli.matrix_files import write_square
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import patience, progress
+from leeward.cli.progress import progress, slow_notice
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _reading(files: list[str]) -> Iterator[Callable[[int], None] | None]:
     """Shows the progress of reading, except with a compressed file, whose length is unknown."""
     sizes = [path.stat().st_size if (path := Path(file)).is_file() else 0 for file in files]
     if not sum(sizes) or any(file.endswith(".gz") for file in files):
-        with patience("reading"):
+        with slow_notice("reading"):
             yield None
     else:
         with progress("reading", sum(sizes)) as tell:

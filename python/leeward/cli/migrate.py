@@ -10,7 +10,7 @@ from leeward._quantities import read_share
 from leeward.cli.cluster import read
 from leeward.cli.options import name_flags, parse_seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -54,7 +54,7 @@ def migrate(
     from leeward.placement import migrate as decide
 
     network = read(cluster)
-    with patience("deciding"), name_flags(policy="--policy", hot="--hot", max_age="--max-age"):
+    with slow_notice("deciding"), name_flags(policy="--policy", hot="--hot", max_age="--max-age"):
         decision = decide(
             network, running, telemetry, max_age=max_age, policy=policy, hot=_hot(hot), seed=seed
         )

@@ -11,7 +11,7 @@ from leeward.cli import place_tasks
 from leeward.cli.cluster import read
 from leeward.cli.options import name_flags, parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
 Examples:
@@ -108,7 +108,7 @@ def replicas(
     network = read(cluster)
     flags = ("size", "writer", "replicas", "exclude", "collocate", "policy")
     with (
-        patience("deciding"),
+        slow_notice("deciding"),
         name_flags(
             tags="--tag",
             max_age="--max-age",

@@ -11,7 +11,7 @@ from leeward._quantities import seconds_text
 from leeward.cli.cluster import read
 from leeward.cli.options import name_flags, parse_seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 
 EXAMPLES = """\b
 Examples:
@@ -92,7 +92,7 @@ def tasks(
         raise typer.BadParameter("expected one of the three", param_hint="--app, --job, --matrix")
     network = read(cluster)
     with (
-        patience("deciding"),
+        slow_notice("deciding"),
         name_flags(
             tags="--tag",
             max_age="--max-age",

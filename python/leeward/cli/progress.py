@@ -13,7 +13,7 @@ from typing import Protocol, TextIO
 
 from leeward._quantities import duration_text
 
-PATIENCE = 2.0
+QUIET_S = 2.0
 """Seconds before the first output."""
 INTERVAL = 5.0
 """Seconds between lines."""
@@ -53,7 +53,7 @@ def progress(
         nonlocal done
         done += steps
         elapsed = clock() - start
-        if elapsed >= PATIENCE:
+        if elapsed >= QUIET_S:
             display.update(done, elapsed)
 
     try:
@@ -63,8 +63,8 @@ def progress(
 
 
 @contextmanager
-def patience(
-    name: str, stream: TextIO | None = None, seconds: float = PATIENCE
+def slow_notice(
+    name: str, stream: TextIO | None = None, seconds: float = QUIET_S
 ) -> Iterator[Callable[[], None]]:
     """Shows the name of the block's work, if it takes long; gives a function that stops this early.
 
@@ -86,7 +86,7 @@ def patience(
 class _Lines:
     def __init__(self, name: str, total: int, amount: Callable[[float], str], stream: TextIO) -> None:
         self.name, self.total, self.amount, self.stream = name, total, amount, stream
-        self.due = PATIENCE
+        self.due = QUIET_S
 
     def update(self, done: int, elapsed: float) -> None:
         if elapsed >= self.due:

@@ -6,14 +6,14 @@ from typing import Any
 
 from leeward._native import Run, Scenario
 from leeward.cli.options import hint_schema
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 
 
 def read(file: str) -> Scenario:
     """Reads a scenario file for a command."""
     from leeward.simulation import read_scenario
 
-    with hint_schema("cluster"), hint_schema("scenario", file), patience(f"reading {file}"):
+    with hint_schema("cluster"), hint_schema("scenario", file), slow_notice(f"reading {file}"):
         return read_scenario(file)
 
 

@@ -18,7 +18,7 @@ from leeward.cli.options import (
     whole_number,
 )
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
-from leeward.cli.progress import STEPS, patience, progress, simulated_time_text, steps
+from leeward.cli.progress import STEPS, progress, simulated_time_text, slow_notice, steps
 from leeward.cli.scenario_runs import read, summary, warn
 from leeward.report.rows import comparison_rows, glossary
 
@@ -139,7 +139,7 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
     with (
         name_flags(policies="--policy"),
         progress(title, STEPS * len(names), amount=simulated_time_text(total)) as advance,
-        patience(f"reading what arrives in {scenario.name}") as on_begin,
+        slow_notice(f"reading the workloads of {scenario.name}") as on_begin,
     ):
         return simulate_all(scenario, policies, seeds, jobs=jobs, progress=steps(advance, on_begin))
 

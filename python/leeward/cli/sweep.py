@@ -12,7 +12,7 @@ from typing import Any
 from leeward._files import atomic_file, check_folder
 from leeward.cli.options import name_flags
 from leeward.cli.output import Format, print_json, print_table, print_words
-from leeward.cli.progress import STEPS, patience, progress, simulated_time_text, steps
+from leeward.cli.progress import STEPS, progress, simulated_time_text, slow_notice, steps
 from leeward.cli.scenario_runs import read, warn
 from leeward.errors import InputError
 from leeward.report.intervals import interval_rows
@@ -62,16 +62,16 @@ def sweep(
         settings = parse(options)
     total = len(policies) * seeds * math.prod(len(values) for values in settings.values())
     title = f"simulating {', '.join(policies)} under {seeds} seed{'s' * (seeds > 1)}"
-    wait_text = f"reading what arrives in {model.name}"
+    wait_text = f"reading the workloads of {model.name}"
     if backend != "threading":
-        wait_text = f"{title} on {backend}: progress shows when a run ends"
+        wait_text = f"{title} on {backend}: progress appears as runs end"
     with (
         remarks_to_stderr(),
         _hint_options(),
         name_flags(policies="--policy", seeds="--seeds", settings="--set", backend="--backend", out="--out"),
         resumable(out),
         progress(title, STEPS * total, amount=simulated_time_text(model.horizon_s * total)) as advance,
-        patience(wait_text) as on_begin,
+        slow_notice(wait_text) as on_begin,
     ):
         cells = run(
             scenario,
@@ -127,7 +127,7 @@ def _hint_options() -> Iterator[None]:
         yield
     except InputError as error:
         if options := _OPTIONS.get(error.file.removeprefix("--set ")):
-            error.add_note(f"{options} instead")
+            error.add_note(f"use {options} instead")
         raise
 
 

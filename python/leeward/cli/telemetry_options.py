@@ -12,7 +12,7 @@ import typer
 from leeward._engines import EngineName
 from leeward._quantities import read_milliseconds, read_share
 from leeward.cli.options import choice, name_flags, parse_path
-from leeward.cli.progress import patience, progress
+from leeward.cli.progress import progress, slow_notice
 
 if TYPE_CHECKING:
     from leeward.telemetry import Engine, Samples
@@ -162,7 +162,7 @@ class Telemetry:
         from leeward.telemetry import Engine, read
 
         network = read_cluster(self.cluster)
-        with patience("reading telemetry"), name_flags(**FLAGS | flags):
+        with slow_notice("reading telemetry"), name_flags(**FLAGS | flags):
             return read(
                 network,
                 self.files or (),

@@ -6,9 +6,9 @@ For a bucket of utilization, from the histograms of its latencies::
     load-tolerance(f) = the lower edge of the first bucket whose inflation is f or more
     hotspot-inflation = inflation of the bucket that begins at 75 %
 
-(Hotspots, sections 4.1 and 4.2), and the same with medians. A percentile is the middle of the bin that holds
-the latency of rank ceil(share x latencies); `leeward.impact.bins` states its error. Intervals are of the
-bootstrap, which draws latencies independently of each other.
+(Hotspots, sections 4.1 and 4.2). The same numbers are computed with medians. A percentile is the middle of
+the bin that holds the latency of rank ceil(share x latencies); `leeward.impact.bins` states its error.
+Confidence intervals come from a bootstrap that draws latencies independently of each other.
 """
 
 import json
@@ -32,14 +32,14 @@ PERCENTILES = {"p95": 95, "median": 50}
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its interval; None for an unknown one."""
+    """A number and its confidence interval; None if unknown."""
 
     value: float | None
     low: float | None
     high: float | None
 
 
-NOTHING = Estimate(None, None, None)
+UNKNOWN = Estimate(None, None, None)
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,10 @@ class Bucket:
         low_ppm: Lower edge.
         high_ppm: Upper edge.
         latencies: Number of latencies.
-        enough: Whether it is judged: it has as many latencies as settings require.
+        enough: True if the bucket is judged: it has at least `Settings.least` latencies.
         ns: Percentiles of latency, by `PERCENTILES`, in nanoseconds.
-        inflation: Ratio to those of the first judged bucket; empty for a bucket that is not judged.
+        inflation: Ratio of each percentile to that of the first judged bucket; unknown for a bucket that is
+            not judged.
         sum_us: Sum of all latencies, in microseconds.
     """
 
@@ -71,10 +72,11 @@ class Tolerance:
 
     Attributes:
         factor: The factor.
-        of: Its percentile.
-        utilization: A share from 0 on, with the ends of its interval; None if it is not reached.
-        gap: Whether buckets just below have too few latencies, so that the true value may be lower.
-        judged_ppm: Utilization up to which buckets are judged, in millionths: the true value may be above.
+        of: Name of the percentile, as in `PERCENTILES`.
+        utilization: Share of the capacity; None if inflation does not reach the factor.
+        gap: True if the bucket just below has too few latencies, so that the true value may be lower.
+        judged_ppm: Upper edge of the last judged bucket, in millionths. An unreached factor may be reached
+            above it.
     """
 
     factor: float
@@ -89,8 +91,8 @@ class Curve:
     """Inflation of latencies of one kind.
 
     Attributes:
-        split: Kind: a value of each field that latencies are split by, in words; None where it is unknown.
-        part: `total`, or `network` for their part on the network.
+        split: Kind: the value of each field by which latencies are split, as text; None if unknown.
+        part: `total`, or `network` for the part of latencies on the network.
         buckets: Buckets with latencies, the lowest first.
         tolerances: Load-tolerance for each factor and percentile.
         hotspot: Hotspot-inflation, by `PERCENTILES`.
@@ -104,7 +106,7 @@ class Curve:
 
     @property
     def name(self) -> str:
-        """The kind in words."""
+        """The kind as text."""
         return " ".join("(not stated)" if value is None else value for value in self.split.values())
 
     @property
@@ -115,43 +117,43 @@ class Curve:
 
 @dataclass(frozen=True)
 class _Histogram:
-    """Latencies of a bucket: occupied bins, and the numbers of latencies in each and in all before it."""
+    """Latencies of a bucket: occupied bins, and the cumulative number of latencies up to each bin."""
 
     bins: Whole
-    upto: Whole
+    cumulative: Whole
     sum_us: int
 
     @property
     def latencies(self) -> int:
-        return int(self.upto[-1])
+        return int(self.cumulative[-1])
 
     def rank(self, percent: int) -> int:
-        """Rank of a percentile, from the smallest latency, from 1."""
+        """Rank of a percentile; the smallest latency has rank 1."""
         return -(-percent * self.latencies // 100)
 
     def percentile(self, percent: int) -> float:
-        at = numpy.searchsorted(self.upto, self.rank(percent))
+        at = numpy.searchsorted(self.cumulative, self.rank(percent))
         return float(middles(self.bins[at : at + 1])[0])
 
     def resample(self, percent: int, times: int, random: numpy.random.Generator) -> Floats:
-        """Percentiles of resamples: as many latencies, drawn from these with replacement.
+        """Percentile of each of a number of resamples, which have as many latencies, drawn with replacement.
 
-        A sample with replacement has the values of the empirical distribution at independent uniform shares,
-        and the share at a rank r of n has the distribution Beta(r, n + 1 - r). One draw of it is the same
-        bootstrap as n draws of latencies, or as one of the counts of all bins.
+        A resample of n latencies takes the empirical distribution at n independent uniform shares. The share
+        of rank r among them has the distribution Beta(r, n + 1 - r). So one draw from that distribution
+        replaces n draws of latencies.
         """
-        rank, of = self.rank(percent), self.latencies
-        share = random.beta(rank, of + 1 - rank, times)
-        at = numpy.searchsorted(self.upto, share * of)
+        rank, total = self.rank(percent), self.latencies
+        share = random.beta(rank, total + 1 - rank, times)
+        at = numpy.searchsorted(self.cumulative, share * total)
         return middles(self.bins[numpy.minimum(at, len(self.bins) - 1)])
 
 
 def curves(counts: pyarrow.Table, by: Sequence[str], settings: Settings) -> list[Curve]:
-    """Curves of all kinds, in order of their splits, those of the network after the others.
+    """Curves of all kinds, in the order of the counts. Curves of the part on the network come last.
 
     Args:
-        counts: Histograms as in `leeward.impact.join.Joined`.
-        by: Fields that they are split by.
+        counts: Histograms as in `leeward.impact.join.LatencyHistograms`.
+        by: Fields by which latencies are split.
         settings: Widths and thresholds.
     """
     kinds: dict[tuple[Any, ...], dict[int, list[int]]] = {}
@@ -165,20 +167,20 @@ def curves(counts: pyarrow.Table, by: Sequence[str], settings: Settings) -> list
             bucket: _Histogram(columns[0][rows], numpy.cumsum(columns[1][rows]), int(columns[2][rows].sum()))
             for bucket, rows in buckets.items()
         }
-        split = {name: words(name, value, settings) for name, value in zip(by, values, strict=True)}
+        split = {name: value_text(name, value, settings) for name, value in zip(by, values, strict=True)}
         result.append(_curve(split, part, histograms, settings))
     return sorted(result, key=lambda curve: curve.part != "total")
 
 
-def words(split: str, value: Any, settings: Settings) -> str | None:
-    """A class of a field that latencies are split by, in words."""
-    if value is None or split not in ("size", "compute"):
+def value_text(field: str, value: Any, settings: Settings) -> str | None:
+    """Text for a value of a field by which latencies are split. A value of `size` or `compute` is a class."""
+    if value is None or field not in ("size", "compute"):
         return None if value is None else str(value)
     from leeward._native import bytes_text
 
-    edges = settings.sizes if split == "size" else settings.ratios
-    labels = [bytes_text(edge) if split == "size" else f"{edge / MILLION:g}" for edge in edges]
-    labels = ["0", *labels, "1" if split == "compute" else ""]
+    edges = settings.sizes if field == "size" else settings.ratios
+    labels = [bytes_text(edge) if field == "size" else f"{edge / MILLION:g}" for edge in edges]
+    labels = ["0", *labels, "1" if field == "compute" else ""]
     low, high = labels[value], labels[value + 1]
     return f"{low} to {high}" if high else f"from {low}"
 
@@ -191,7 +193,7 @@ def _curve(
     inflation: dict[str, dict[int, float]] = {}
     resamples: dict[str, dict[int, Floats]] = {}
     for at, (name, percent) in enumerate(PERCENTILES.items()):
-        # Each curve and percentile has its own draws: none changes if others are added.
+        # Each curve and percentile has its own generator, so that further curves do not change its draws.
         random = numpy.random.Generator(numpy.random.PCG64([settings.seed, key, at]))
         times = settings.resamples
         values = {bucket: histograms[bucket].percentile(percent) for bucket in judged}
@@ -209,7 +211,7 @@ def _curve(
             inflation={
                 name: _estimate(inflation[name][bucket], resamples[name][bucket], settings)
                 if bucket in judged
-                else NOTHING
+                else UNKNOWN
                 for name in PERCENTILES
             },
             sum_us=histograms[bucket].sum_us,
@@ -223,8 +225,8 @@ def _curve(
         if len(judged) > 1
     ]
     hot = settings.hot_ppm // width
-    result = next((bucket.inflation for bucket in buckets if bucket.low_ppm == hot * width), None)
-    return Curve(split, part, buckets, tolerances, result or dict.fromkeys(PERCENTILES, NOTHING))
+    hotspot = next((bucket.inflation for bucket in buckets if bucket.low_ppm == hot * width), None)
+    return Curve(split, part, buckets, tolerances, hotspot or dict.fromkeys(PERCENTILES, UNKNOWN))
 
 
 def _tolerance(
@@ -235,25 +237,25 @@ def _tolerance(
     resamples: Mapping[int, Floats],
     settings: Settings,
 ) -> Tolerance:
-    one = numpy.array([[inflation[bucket]] for bucket in judged])
-    many = numpy.array([resamples[bucket] for bucket in judged])
-    (value,) = _reach(factor, judged, one, settings)
-    low, high = _ends(_reach(factor, judged, many, settings), settings)
-    # Missing buckets just below make the first bucket an upper estimate.
+    measured = numpy.array([[inflation[bucket]] for bucket in judged])
+    resampled = numpy.array([resamples[bucket] for bucket in judged])
+    (value,) = _reached_at(factor, judged, measured, settings)
+    low, high = _ends(_reached_at(factor, judged, resampled, settings), settings)
     first = next((bucket for bucket in judged if inflation[bucket] >= factor), None)
     gap = first is not None and first - 1 not in judged
-    upto = (judged[-1] + 1) * settings.bucket_ppm
-    return Tolerance(factor, name, Estimate(*(_finite_or_none(end) for end in (value, low, high))), gap, upto)
+    judged_ppm = (judged[-1] + 1) * settings.bucket_ppm
+    utilization = Estimate(*(_finite_or_none(number) for number in (value, low, high)))
+    return Tolerance(factor, name, utilization, gap, judged_ppm)
 
 
-def _reach(factor: float, judged: Sequence[int], inflation: Floats, settings: Settings) -> Floats:
-    """Utilization at which each column of inflations reaches a factor; infinite where none does."""
+def _reached_at(factor: float, judged: Sequence[int], inflation: Floats, settings: Settings) -> Floats:
+    """Utilization at which each column of inflations reaches a factor; infinite if it never does."""
     above = inflation >= factor
     first = numpy.argmax(above, axis=0)
     edges = numpy.asarray([bucket * settings.bucket_ppm for bucket in judged]) / MILLION
     result = edges[first]
     if settings.interpolate:
-        # The first bucket has an inflation of 1, so that one comes before.
+        # The first bucket has an inflation of 1 and factors are above 1, so a bucket comes before.
         before = numpy.maximum(first - 1, 0)
         columns = numpy.arange(inflation.shape[1])
         low, high = inflation[before, columns], inflation[first, columns]
@@ -270,10 +272,10 @@ def _estimate(value: float, resamples: Floats, settings: Settings) -> Estimate:
 
 
 def _ends(resamples: NDArray[numpy.float64], settings: Settings) -> tuple[float, float]:
-    """Ends of the interval: percentiles of the draws, without interpolation between two of them."""
+    """Ends of the confidence interval: percentiles of the resamples."""
     if not len(resamples):
         return math.nan, math.nan
-    # No interpolation, as one of the draws may be infinite.
+    # There is no interpolation between two resamples, because one may be infinite.
     in_order, tail = numpy.sort(resamples), (1 - settings.confidence) / 2
     low, high = (max(math.ceil(share * len(in_order)), 1) - 1 for share in (tail, 1 - tail))
     return float(in_order[low]), float(in_order[high])

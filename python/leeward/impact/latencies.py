@@ -1,7 +1,7 @@
-"""Latencies of operations, read from files: checked, counted, and written once as a clean table.
+"""Latencies of operations: read from files, checked, and written once as a table of valid rows.
 
-Files are read a batch at a time, and valid rows go to Parquet in a folder, so that both engines read the same
-whole numbers and no file need fit in memory.
+Files are read in batches and may be larger than memory. Valid rows go to a Parquet file, so that both engines
+read the same whole numbers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ from leeward.impact.settings import MILLION
 from leeward.telemetry import Discards
 
 TIMES = {"t_s": 1e9, "t_ms": 1e6, "t": None}
-"""Columns for the end of an operation, and nanoseconds in their units; `t` is of dates and times."""
+"""Columns for the end of an operation, with the nanoseconds in their unit; `t` has dates and times."""
 OPTIONAL = ("src", "dst", "links", "size_bytes", "medium", "class", "compute_ratio", "query")
 LONGEST_S = 86_400
-"""Greatest length of an operation, a day: longer ones would meet utilizations of thousands of intervals."""
+"""Greatest length of an operation, a day; a longer one would span thousands of intervals."""
 TOO_FAST = 1.05
-"""Factor over the capacity of all its links above which the unit of an operation's bytes is wrong."""
+"""An operation with more bytes than this factor of the capacity of its links has the wrong unit of bytes."""
 MOST_S = 1e11
-"""Seconds since 1970 above which a number of seconds is absurd; milliseconds of this century are above."""
+"""Greatest plausible time in seconds since 1970. Times of this century in milliseconds are greater."""
 SCHEMA = pyarrow.schema(
     [
         ("route", pyarrow.int32()),
@@ -57,16 +57,17 @@ class Latencies:
     """Latencies in a Parquet file.
 
     Attributes:
-        file: One file, a row for each valid latency: `route` (its number in `routes`), `first_ms` and
-            `last_ms` (the first and last millisecond of the operation), `bin` (see `leeward.impact.bins`) and
-            `latency_us` of its latency, the same of its part on the network (null if unknown), `operation`,
-            `medium`, `class`, `query`, `size_bytes`, `compute_ppm` (null if unknown).
-        routes: Links that operations cross, each set once.
+        file: The file, with a row as in `SCHEMA` for each valid latency: `route` (index in `routes`),
+            `first_ms` and `last_ms` (the first and last millisecond of the operation), `bin` (see
+            `leeward.impact.bins`) and `latency_us`, `network_bin` and `network_us` (the part of the latency
+            on the network), `operation`, `medium`, `class`, `query`, `size_bytes`, `compute_ppm`. Optional
+            values are null if unknown.
+        routes: Distinct sets of links that operations cross.
         rows: Number of rows in the files.
         valid_rows: Number of valid rows.
         optional_columns: Optional columns that the files have; `network` for a part on the network.
-        first_ms: First millisecond of any.
-        last_ms: Last millisecond of any.
+        first_ms: First millisecond of all operations.
+        last_ms: Last millisecond of all operations.
         discards: Rows left out, by reason.
         too_fast: Number of kept rows with more bytes than their links can have carried in the time.
     """
@@ -89,30 +90,30 @@ def check(paths: Sequence[str | Path]) -> None:
         InputError: A file is missing, or lacks a column.
     """
     for file in files(paths, "latency"):
-        _Plan.of(file)
+        _FileColumns.of(file)
 
 
 def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path) -> Latencies:
-    """Reads latencies.
+    """Reads latencies from files, and writes the valid ones to a Parquet file.
 
     Args:
         paths: Files in CSV or Parquet, or folders of them.
-        places: Names of the cluster.
+        places: Hosts, racks and links of the cluster.
         rules: Links that each kind of operation crosses.
-        folder: Folder of the clean table.
+        folder: Folder of the Parquet file.
 
     Raises:
-        InputError: A file cannot be read or lacks a column, an operation has no rule, or no latency is left.
+        InputError: A file cannot be read or lacks a column, an operation has no rule, or no latency is valid.
     """
     result = Latencies(folder / "latencies.parquet")
     reader = _Reader(result, places, rules)
     with parquet.ParquetWriter(result.file, SCHEMA) as writer:
         for file in files(paths, "latency"):
-            plan = _Plan.of(file)
-            result.optional_columns |= plan.optional_columns
+            source = _FileColumns.of(file)
+            result.optional_columns |= source.optional_columns
             first = 0
-            for batch in plan.batches():
-                writer.write_table(reader.clean(plan, batch, first))
+            for batch in source.batches():
+                writer.write_table(reader.clean(source, batch, first))
                 first += batch.num_rows
             result.rows += first
     if not result.valid_rows:
@@ -120,7 +121,7 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
         if not result.rows:
             raise InputError(name, None, None, None, "no latencies: the file has a header and no row")
         reasons = ", ".join(f"{count:,} {reason}" for reason, count, _ in result.discards)
-        error = InputError(name, None, None, None, f"none of {result.rows:,} latencies is of use: {reasons}")
+        error = InputError(name, None, None, None, f"none of {result.rows:,} latencies is valid: {reasons}")
         for reason, _, examples in list(result.discards)[:3]:
             error.add_note(f"{reason}: {'; '.join(examples)}")
         raise error
@@ -128,8 +129,8 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """Columns of a file."""
+class _FileColumns:
+    """A file and its columns."""
 
     head: Head
     time: str
@@ -138,7 +139,12 @@ class _Plan:
     optional_columns: frozenset[str]
 
     @staticmethod
-    def of(file: Path) -> "_Plan":
+    def of(file: Path) -> "_FileColumns":
+        """Finds the columns of a file by their names.
+
+        Raises:
+            InputError: The file cannot be read, or lacks a column.
+        """
         head = read_head(file)
         head.check_names()
         names = head.columns
@@ -155,14 +161,14 @@ class _Plan:
                 str(file), None, None, "operation", f"no such column; it has {', '.join(names)}"
             )
             if near:
-                error.add_note(f"name the column `{near[0]}` so")
+                error.add_note(f"rename the column `{near[0]}` to `operation`")
             raise error
         if not {"src", "dst", "links"} & set(names):
-            message = "no column `src`, `dst` or `links`: nothing says which links operations cross"
+            message = "no column `src`, `dst` or `links`: the links of operations are unknown"
             raise InputError(str(file), None, None, None, f"{message}; it has {', '.join(names)}")
         optional = {name for name in OPTIONAL if name in names} | ({"network"} if network else set())
         assert latency is not None
-        return _Plan(head, times[0], latency, network, frozenset(optional))
+        return _FileColumns(head, times[0], latency, network, frozenset(optional))
 
     @property
     def file(self) -> Path:
@@ -170,70 +176,76 @@ class _Plan:
         return self.head.path
 
     def batches(self) -> Iterator[Any]:
-        """Rows, with the columns that are read."""
+        """Batches of rows, with `columns`."""
         times = () if TIMES[self.time] else (self.time,)
         return columns.batches(self.head, self.columns, times, (*ENDS, "links"))
 
     @property
     def columns(self) -> list[str]:
-        """Names of these columns."""
+        """Names of the columns to read."""
         network = [self.network[0]] if self.network else []
         plain = [name for name in OPTIONAL if name in self.optional_columns]
         return [self.time, self.latency[0], "operation", *network, *plain]
 
 
 class _Codes:
-    """Numbers for texts, or for values made of them."""
+    """Codes from 0 for distinct values that are parsed from texts."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
-        self._at: dict[Any, int] = {}
+        self._code_of: dict[Any, int] = {}
 
-    def of(self, texts: Any, read: Callable[[str], Any]) -> Any:
-        """Number of each text in a column; an absent one counts as an empty text."""
-        coded = compute.fill_null(texts, "").dictionary_encode()
-        numbers = [self._number(read(text)) for text in coded.dictionary.to_pylist()]
-        return numpy.array(numbers, dtype=numpy.int64)[coded.indices.to_numpy()]
+    def of(self, texts: Any, parse: Callable[[str], Any]) -> Any:
+        """Code of each text in a column; a missing text counts as an empty one."""
+        encoded = compute.fill_null(texts, "").dictionary_encode()
+        codes = [self._code(parse(text)) for text in encoded.dictionary.to_pylist()]
+        return numpy.array(codes, dtype=numpy.int64)[encoded.indices.to_numpy()]
 
-    def _number(self, value: Any) -> int:
-        if value not in self._at:
-            self._at[value] = len(self.values)
+    def _code(self, value: Any) -> int:
+        if value not in self._code_of:
+            self._code_of[value] = len(self.values)
             self.values.append(value)
-        return self._at[value]
+        return self._code_of[value]
 
 
 class _Reader:
-    """Cleans batches, and caches the links of places."""
+    """Cleans batches of rows. Caches the route of each operation and its ends."""
 
     def __init__(self, result: Latencies, places: Places, rules: Rules) -> None:
         self._result, self._places, self._rules = result, places, rules
-        self._routes: dict[tuple[int, ...], int] = {}
+        self._index_of: dict[tuple[int, ...], int] = {}
         self._cache: dict[tuple[int, ...], int | NoLinksError] = {}
         self._operations, self._names = _Codes(), _Codes()
         parts = (part for rule in rules.values() for part in rule)
         self._by_host = any(SIDES[part.side][0] == "host" for part in parts)
 
-    def clean(self, plan: _Plan, batch: Any, first: int) -> Any:
-        """Valid rows of a batch; others are counted."""
+    def clean(self, source: _FileColumns, batch: Any, first: int) -> Any:
+        """Valid rows of a batch, as in `SCHEMA`. Counts the others among the discards.
+
+        Args:
+            source: File of the batch.
+            batch: Rows with the columns of the file.
+            first: Number of the batch's first row in the file.
+        """
         result, rows = self._result, batch.num_rows
-        valid = Rows(plan.file, first, rows, result.discards)
-        column = {name: batch.column(at) for at, name in enumerate(plan.columns)}
-        _check_unit(plan, column[plan.time])
-        end = columns.micros(column[plan.time], TIMES[plan.time])
+        valid = Rows(source.file, first, rows, result.discards)
+        column = {name: batch.column(at) for at, name in enumerate(source.columns)}
+        _check_unit(source, column[source.time])
+        end = columns.micros(column[source.time], TIMES[source.time])
         valid.drop("no-time", end.missing)
-        valid.drop("not-a-number", end.invalid, plan.time, end.texts)
-        latency_ns = self._span(valid, column, plan.latency, "no-latency")
-        valid.drop("zero", latency_ns == 0, plan.latency[0], column[plan.latency[0]])
+        valid.drop("not-a-number", end.invalid, source.time, end.texts)
+        latency_ns = self._span(valid, column, source.latency, "no-latency")
+        valid.drop("zero", latency_ns == 0, source.latency[0], column[source.latency[0]])
         end_us = end.values.astype(numpy.int64)
         first_ms = (end_us * 1000 - latency_ns) // 1_000_000
         last_ms = numpy.maximum(-(-end_us // 1000) - 1, first_ms)
-        network = [None] * rows if plan.network is None else column[plan.network[0]]
+        network = [None] * rows if source.network is None else column[source.network[0]]
         network_ns = numpy.zeros(rows, dtype=numpy.int64)
         stated = numpy.zeros(rows, dtype=bool)
-        if plan.network is not None:
-            stated = column[plan.network[0]].is_valid().to_numpy(zero_copy_only=False)
-            network_ns = self._span(valid, column, plan.network, None)
-            valid.drop("network-above-total", network_ns > latency_ns, plan.network[0], network)
+        if source.network is not None:
+            stated = column[source.network[0]].is_valid().to_numpy(zero_copy_only=False)
+            network_ns = self._span(valid, column, source.network, None)
+            valid.drop("network-above-total", network_ns > latency_ns, source.network[0], network)
         text = {
             name: columns.texts(column[name]) if name in column else pyarrow.nulls(rows, pyarrow.string())
             for name in ("operation", "medium", "class", "query")
@@ -241,14 +253,14 @@ class _Reader:
         valid.drop("no-operation", text["operation"].is_null().to_numpy(zero_copy_only=False))
         size = self._optional(valid, column, "size_bytes", 1.0, float(MOST))
         ratio = self._optional(valid, column, "compute_ratio", float(MILLION), float(MILLION))
-        routes = self._route_numbers(plan, valid, text["operation"], column, first)
+        routes = self._routes(source, valid, text["operation"], column, first)
         self._count_fast(valid, routes, size, latency_ns)
         at = numpy.flatnonzero(valid.rows)
         if len(at):
             result.valid_rows += len(at)
             result.first_ms = min(result.first_ms, int(first_ms[at].min()))
             result.last_ms = max(result.last_ms, int(last_ms[at].max()))
-        # Its time on the network may be below the resolution of the clock.
+        # A part on the network that is too short for the clock is 0, and bins begin at 1 ns.
         network_bin = pyarrow.array(bins(numpy.maximum(network_ns, 1)), mask=~stated)
         arrays = {
             "route": routes,
@@ -290,10 +302,10 @@ class _Reader:
         in_units = numpy.where(valid.rows, values, 0.0).astype(numpy.int64)
         return pyarrow.array(in_units, mask=numbers.missing)
 
-    def _route_numbers(
-        self, plan: _Plan, valid: Rows, operation: Any, column: Mapping[str, Any], first: int
+    def _routes(
+        self, source: _FileColumns, valid: Rows, operation: Any, column: Mapping[str, Any], first: int
     ) -> Any:
-        """Number of each row's set of links."""
+        """Index of each row's route. Drops rows without a route."""
         rows = len(valid.rows)
         codes = [self._operations.of(operation, str)]
         for name in (*ENDS, "links"):
@@ -301,69 +313,68 @@ class _Reader:
             codes.append(self._names.of(texts, _split if name == "links" or self._by_host else self._racks))
         # Many rows have the same ends; their links are looked up once.
         at = numpy.flatnonzero(valid.rows)
-        ends = numpy.stack(codes, axis=1)[at]
-        firsts, which = _distinct(ends)
-        result = [
-            self._route(plan, tuple(kind), first + int(at[row]))
-            for kind, row in zip(ends[firsts].tolist(), firsts, strict=True)
+        row_codes = numpy.stack(codes, axis=1)[at]
+        firsts, which = _distinct(row_codes)
+        lookups = [
+            self._route(source, tuple(key), first + int(at[row]))
+            for key, row in zip(row_codes[firsts].tolist(), firsts, strict=True)
         ]
-        kinds_by_reason: dict[str, list[int]] = {}
-        for kind, one in enumerate(result):
-            if isinstance(one, NoLinksError):
-                kinds_by_reason.setdefault(one.reason, []).append(kind)
-        for reason, kinds in kinds_by_reason.items():
-            is_dropped = numpy.isin(which, kinds)
+        failed: dict[str, list[int]] = {}
+        for index, lookup in enumerate(lookups):
+            if isinstance(lookup, NoLinksError):
+                failed.setdefault(lookup.reason, []).append(index)
+        for reason, indices in failed.items():
+            is_dropped = numpy.isin(which, indices)
             valid.rows[at[is_dropped]] = False
             examples = [
-                f"{plan.file} row {first + int(at[row])}: {result[which[row]]}"
+                f"{source.file} row {first + int(at[row])}: {lookups[which[row]]}"
                 for row in numpy.flatnonzero(is_dropped)[:3]
             ]
             self._result.discards.count(reason, int(is_dropped.sum()), *examples)
         routes = numpy.zeros(rows, dtype=numpy.int64)
-        numbers = [0 if isinstance(one, NoLinksError) else one for one in result]
-        routes[at] = numpy.array(numbers, dtype=numpy.int64)[which]
+        values = [0 if isinstance(lookup, NoLinksError) else lookup for lookup in lookups]
+        routes[at] = numpy.array(values, dtype=numpy.int64)[which]
         return routes
 
     def _racks(self, text: str) -> tuple[str, ...]:
         """Racks of hosts: links above a host depend only on its rack."""
         return self._places.racks_of(text.split())
 
-    def _route(self, plan: _Plan, kind: tuple[int, ...], row: int) -> int | NoLinksError:
-        """Number of the links of an operation of this kind with these ends, or the reason for none."""
-        if kind not in self._cache:
-            operation = self._operations.values[kind[0]]
-            self._cache[kind] = self._resolve(
-                plan, operation, [self._names.values[at] for at in kind[1:]], row
-            )
-        return self._cache[kind]
+    def _route(self, source: _FileColumns, key: tuple[int, ...], row: int) -> int | NoLinksError:
+        """Index of the route of an operation and its ends, all given as codes; an error if it has none."""
+        if key not in self._cache:
+            operation = self._operations.values[key[0]]
+            names = [self._names.values[code] for code in key[1:]]
+            self._cache[key] = self._resolve(source, operation, names, row)
+        return self._cache[key]
 
     def _resolve(
-        self, plan: _Plan, operation: str, names: Sequence[tuple[str, ...]], row: int
+        self, source: _FileColumns, operation: str, names: Sequence[tuple[str, ...]], row: int
     ) -> int | NoLinksError:
         src, dst, links = names
         if not links and operation not in self._rules:
-            message = f"row {row}: `{operation}`: no rule says which links it crosses"
+            message = f"row {row}: `{operation}`: no rule for the links of this operation"
             near = get_close_matches(operation, list(self._rules), 1)
             expected = f"expected one of {', '.join(self._rules)}"
-            error = InputError(str(plan.file), None, None, "operation", f"{message}; {expected}")
+            error = InputError(str(source.file), None, None, "operation", f"{message}; {expected}")
             if near:
                 error.add_note(f"did you mean `{near[0]}`?")
-            error.add_note(f"--links '{operation}=src:uplink,dst:downlink' gives it a rule")
+            error.add_note(f"--links '{operation}=src:uplink,dst:downlink' adds a rule")
             raise error
         try:
             if links:
-                result = self._places.by_name(links)
+                route = self._places.by_name(links)
             else:
-                result = self._places.links_crossed(self._rules[operation], {"src": src, "dst": dst})
+                route = self._places.links_crossed(self._rules[operation], {"src": src, "dst": dst})
         except NoLinksError as error:
             return error
-        if result not in self._routes:
-            self._routes[result] = len(self._result.routes)
-            self._result.routes.append(result)
-        return self._routes[result]
+        if route not in self._index_of:
+            self._index_of[route] = len(self._result.routes)
+            self._result.routes.append(route)
+        return self._index_of[route]
 
     def _count_fast(self, valid: Rows, routes: Any, size: Any, latency_ns: Any) -> None:
-        """Counts rows whose bytes no links can have carried in the time."""
+        """Counts rows with more bytes than their links can have carried in the time."""
         if size.null_count == len(size):
             return
         capacity = [sum(self._places.capacity[link] for link in route) for route in self._result.routes]
@@ -373,10 +384,10 @@ class _Reader:
 
 
 def _distinct(rows: Whole) -> tuple[Whole, Whole]:
-    """First row of each distinct combination, and the combination of each row; shape (rows, columns)."""
+    """First index of each distinct row, and for each row the number of its distinct row."""
     which = numpy.zeros(len(rows), dtype=numpy.int64)
     for column in rows.T:
-        # Codes after each column are at most the number of rows, so that no product overflows.
+        # `unique` renumbers from 0, so `which` stays below the number of rows and no product overflows.
         _, which = numpy.unique(which * (column.max(initial=0) + 1) + column, return_inverse=True)
     _, firsts, which = numpy.unique(which, return_index=True, return_inverse=True)
     return firsts, which
@@ -386,18 +397,18 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _check_unit(plan: _Plan, times: Any) -> None:
-    """Rejects times whose unit is unknown or cannot be right, instead of finding nothing at these times."""
-    if plan.time == "t_s":
+def _check_unit(source: _FileColumns, times: Any) -> None:
+    """Rejects times with an unknown or wrong unit, for which there would be no telemetry."""
+    if source.time == "t_s":
         numbers = columns.numbers(times)
         values = numbers.values[~(numbers.missing | numbers.invalid)]
-        # A single absurd time is counted, and affects no other.
-        usual = float(numpy.median(values)) if len(values) else 0.0
-        if usual > MOST_S:
-            message = f"`{usual:.0f}`: no time in seconds; is it in milliseconds (`t_ms`)?"
-            raise InputError(str(plan.file), None, None, "t_s", message)
+        # The median ignores a few absurd times. They are counted later.
+        median = float(numpy.median(values)) if len(values) else 0.0
+        if median > MOST_S:
+            message = f"`{median:.0f}`: too large for seconds; is it in milliseconds (`t_ms`)?"
+            raise InputError(str(source.file), None, None, "t_s", message)
     column_type = columns.plain(times).type
-    if plan.time == "t" and not (
+    if source.time == "t" and not (
         pyarrow.types.is_timestamp(column_type) or pyarrow.types.is_date(column_type)
     ):
         first = next((value for value in columns.plain(times).to_pylist() if value is not None), None)
@@ -406,4 +417,4 @@ def _check_unit(plan: _Plan, times: Any) -> None:
         except ValueError:
             return
         message = f"`{first}`: a number without a unit; expected a date and time, or a column t_s or t_ms"
-        raise InputError(str(plan.file), None, None, "t", message)
+        raise InputError(str(source.file), None, None, "t", message)

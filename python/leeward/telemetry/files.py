@@ -1,7 +1,7 @@
-"""Files of telemetry, CSV (plain or gzip) and Parquet, as one table of readings that the engine streams.
+"""Telemetry files, CSV (plain or gzip) or Parquet, as one table of readings, which the engine streams.
 
-Cells of CSV are read as texts and converted here, so that both engines agree on numbers, and an invalid cell
-costs one reading and not the file.
+Engines read cells of CSV as text, and expressions of `cells` convert them. So both engines agree on numbers,
+and an invalid cell invalidates one reading and not the file.
 """
 
 import math
@@ -26,27 +26,27 @@ from leeward.telemetry.layout import Layout, MapColumns, layout
 from leeward.telemetry.units import COUNTERS, RATES
 
 SEPARATOR = "\x1f"
-"""Separator of the labels of a key: no text contains it."""
-_NANOSECONDS = ((1e11, "s"), (1e14, "ms"), (1e17, "us"), (math.inf, "ns"))
-"""Bounds below which a number is a time of this century, by unit."""
+"""Separator of the labels of a key. Labels do not contain it."""
+_TIME_BOUNDS = ((1e11, "s"), (1e14, "ms"), (1e17, "us"), (math.inf, "ns"))
+"""Units of time with their bounds: a number below 1e11 is in seconds, and one below 1e14 in milliseconds."""
 _Shape = tuple[tuple[str, ...], tuple[str, ...], str, bool, str]
-"""Columns, their types, delimiter, compression, and the unit of times: files of one shape are read as one."""
+"""Columns, their types, delimiter, compression, and unit of times. Files of one shape are read together."""
 
 
 @dataclass(frozen=True)
 class Readings:
-    """Readings of files, in one shape.
+    """Readings of files as one table.
 
     Attributes:
-        table: `key` (the texts of its labels), `way` (`in` or `out`, if there are several), `t_ms` (null for
-            an invalid time), `value` (bits per second, or the count of a counter; null for an invalid
-            number), `speed` (capacity in bits per second, or null).
-        ways: Present ways: `in` and `out`, or `load`.
+        table: `key` (its labels, joined by `SEPARATOR`), `way` (`in` or `out`; only if files have both),
+            `t_ms` (null for an invalid time), `value` (bits per second, or the count of a counter; null for
+            an invalid number), `speed` (capacity in bits per second, or null).
+        ways: Directions in the table: `in`, `out`, or both; or `load`.
         labels: Names of the labels of keys.
-        counter: Whether values are counters.
-        width: Bits of the counters; 0 if unknown.
-        unit: Bits of one unit of a counter.
-        speeds: Whether there is a column of speeds.
+        counter: True if values are counters.
+        width: Width of the counters in bits, 32 or 64; 0 if unknown.
+        unit: Bits of traffic per unit of a counter.
+        speeds: True if a file has a column of speeds.
         name: Name of the source in errors.
     """
 
@@ -61,35 +61,35 @@ class Readings:
 
     @property
     def by(self) -> list[str]:
-        """Columns that identify series."""
+        """Columns that identify a series."""
         return ["key", "way"] if len(self.ways) > 1 else ["key"]
 
 
 def readings(
     engine: Engine, paths: Sequence[str | PathLike[str]], map_columns: MapColumns | None = None
 ) -> Readings:
-    """Files, or folders of them, as one table, of which only the heads are read.
+    """Files, or folders of files, as one table. This call reads only the head of each file.
 
     Args:
-        engine: Engine that reads them.
+        engine: Engine that reads the files.
         paths: Files in CSV or Parquet, or folders (`_table_head.files`).
-        map_columns: Columns by a map.
+        map_columns: Columns that a map names; by default their names tell.
 
     Raises:
-        InputError: A file cannot be read, or is of another kind than the others.
+        InputError: A file cannot be read, or has other kinds of columns than the others.
     """
     groups: dict[_Shape, tuple[Head, Layout, list[Path]]] = {}
     for path in files(paths, "telemetry"):
         head = read_head(path)
         head.check_names()
-        layout_of_file = layout(str(path), head.columns, map_columns)
-        _check_types(head, layout_of_file)
-        # Each file has its own: in one folder some may be in seconds and others in milliseconds.
-        unit = layout_of_file.time.unit or _time_unit(head, layout_of_file.time.name)
+        file_layout = layout(str(path), head.columns, map_columns)
+        _check_types(head, file_layout)
+        # Each file has its own unit: in one folder some may be in seconds and others in milliseconds.
+        unit = file_layout.time.unit or _time_unit(head, file_layout.time.name)
         shape = (head.columns, tuple(map(str, head.types.values())), head.delimiter, head.compressed, unit)
-        layout_of_file = replace(layout_of_file, time=replace(layout_of_file.time, unit=unit))
-        groups.setdefault(shape, (head, layout_of_file, []))[2].append(path)
-    parts = [_part(engine, group, head, layout_of_file) for head, layout_of_file, group in groups.values()]
+        file_layout = replace(file_layout, time=replace(file_layout.time, unit=unit))
+        groups.setdefault(shape, (head, file_layout, []))[2].append(path)
+    parts = [_part(engine, group, head, file_layout) for head, file_layout, group in groups.values()]
     first = parts[0]
     for other in parts[1:]:
         same = ("ways", "labels", "counter", "width", "unit")
@@ -126,76 +126,90 @@ def reading(name: str) -> Iterator[None]:
         raise csv_error or _input_error(name, f"Spark cannot read it: {text.splitlines()[0][:300]}") from None
 
 
-def _check_types(head: Head, result: Layout) -> None:
-    """Rejects columns of Parquet of an unexpected type."""
-    head.check_type(result.time.name, "numbers", "texts", "times")
+def _check_types(head: Head, file_layout: Layout) -> None:
+    """Rejects Parquet columns of an unexpected type."""
+    head.check_type(file_layout.time.name, "numbers", "texts", "times")
     for name in (
-        *result.labels,
-        *(column.name for column in (*result.values.values(), result.speed) if column),
+        *file_layout.labels,
+        *(column.name for column in (*file_layout.values.values(), file_layout.speed) if column),
     ):
         head.check_type(name, "numbers", "texts", "bytes")
 
 
-def _part(engine: Engine, group: list[Path], head: Head, result: Layout) -> Readings:
-    """Files of the same shape."""
+def _part(engine: Engine, group: list[Path], head: Head, file_layout: Layout) -> Readings:
+    """Readings of files of the same shape."""
     name = str(group[0]) if len(group) == 1 else f"{group[0]} and {len(group) - 1:,} others"
     with reading(name):
         if head.parquet:
             table = engine.parquet(group)
         else:
             table = engine.csv(group, head.delimiter, head.columns, head.compressed)
-        time = milliseconds(table[result.time.name], result.time.unit)
+        time = milliseconds(table[file_layout.time.name], file_layout.time.unit)
         speed = ibis.null("float64")
-        if result.speed is not None:
-            speeds_read = number(table[result.speed.name], "float64")
-            speed = speeds_read * ibis.literal(RATES[result.speed.unit], "float64")
-        if result.wide:
-            unit = next(iter(result.values.values())).unit
-            long = _long(table, time, result)
+        if file_layout.speed is not None:
+            speeds_read = number(table[file_layout.speed.name], "float64")
+            speed = speeds_read * ibis.literal(RATES[file_layout.speed.unit], "float64")
+        if file_layout.wide:
+            unit = next(iter(file_layout.values.values())).unit
+            long = _long(table, time, file_layout)
             wide = long.select("key", "t_ms", value=_scale(long.value, unit), speed=speed)
             return Readings(
-                wide, ("load",), ("link",), result.counter, result.width, COUNTERS.get(unit, 1), False, name
+                wide,
+                ("load",),
+                ("link",),
+                file_layout.counter,
+                file_layout.width,
+                COUNTERS.get(unit, 1),
+                False,
+                name,
             )
-        # Grouping by a raw column is much faster than by an expression.
-        key = table[result.labels[0]].cast("string")
-        for label in result.labels[1:]:
+        # A key of one label stays a plain column: grouping by it is much faster than by an expression.
+        key = table[file_layout.labels[0]].cast("string")
+        for label in file_layout.labels[1:]:
             key = key.fill_null("") + SEPARATOR + table[label].cast("string").fill_null("")
-        several = len(result.values) > 1
+        several = len(file_layout.values) > 1
         ways = [
             table.select(
                 key=key,
                 **({"way": ibis.literal(way)} if several else {}),
                 t_ms=time,
                 value=_scale(
-                    number(table[column.name], "int64" if result.counter else "float64"), column.unit
+                    number(table[column.name], "int64" if file_layout.counter else "float64"), column.unit
                 ),
                 speed=speed,
             )
-            for way, column in result.values.items()
+            for way, column in file_layout.values.items()
         ]
         every = ibis.union(*ways) if several else ways[0]
-        unit_bits = max(COUNTERS.get(column.unit, 1) for column in result.values.values())
-        speeds = result.speed is not None
+        unit_bits = max(COUNTERS.get(column.unit, 1) for column in file_layout.values.values())
+        speeds = file_layout.speed is not None
         return Readings(
-            every, tuple(result.values), result.labels, result.counter, result.width, unit_bits, speeds, name
+            every,
+            tuple(file_layout.values),
+            file_layout.labels,
+            file_layout.counter,
+            file_layout.width,
+            unit_bits,
+            speeds,
+            name,
         )
 
 
-def _long(table: ibis.Table, time: Any, result: Layout) -> ibis.Table:
-    """A wide table as `t_ms`, `key` and `value`, a row for each cell that is not empty.
+def _long(table: ibis.Table, time: Any, file_layout: Layout) -> ibis.Table:
+    """A wide table as `t_ms`, `key` and `value`, with a row for each cell that is not empty.
 
-    An empty cell means no reading of its link. An invalid one is null.
+    An empty cell means that its link has no reading. An invalid cell becomes null.
     """
-    types = [table[link].type() for link in result.values]
-    kind = "int64" if result.counter else "float64"
-    # A conversion that keeps nulls serves as well as texts, and is faster.
-    wide = ibis.dtype("uint64")
-    plain = all(of.is_integer() and of != wide if result.counter else of.is_numeric() for of in types)
-    cells = {link: table[link].cast(kind if plain else "string") for link in result.values}
+    types = [table[link].type() for link in file_layout.values]
+    kind = "int64" if file_layout.counter else "float64"
+    # A direct cast of numbers is faster than the conversion of text. Counters of uint64 need the conversion.
+    uint64 = ibis.dtype("uint64")
+    direct = all(of.is_integer() and of != uint64 if file_layout.counter else of.is_numeric() for of in types)
+    cells = {link: table[link].cast(kind if direct else "string") for link in file_layout.values}
     long = table.select(t_ms=time, **cells).pivot_longer(
-        list(result.values), names_to="key", values_to="value"
+        list(file_layout.values), names_to="key", values_to="value"
     )
-    if plain:
+    if direct:
         return long.filter(long.value.notnull())
     long = long.filter(long.value.strip() != "")
     return long.mutate(value=number(long.value, kind))
@@ -208,7 +222,7 @@ def _scale(value: Any, unit: str) -> Any:
 
 
 def _time_unit(head: Head, column: str) -> str:
-    """Unit of times of a column without one, by their size; `iso` for dates."""
+    """Unit of a time column whose name has none, by the size of its first value; `iso` for dates."""
     first = head.first(column)
     if first is None:
         return "s"
@@ -216,7 +230,7 @@ def _time_unit(head: Head, column: str) -> str:
         value = float(first)
     except ValueError:
         return "iso"
-    return next(unit for below, unit in _NANOSECONDS if not abs(value) >= below)
+    return next(unit for below, unit in _TIME_BOUNDS if not abs(value) >= below)
 
 
 def _input_error(name: str, message: str) -> InputError:

@@ -231,7 +231,7 @@ def rows_rates(results: Sequence[Mesh]) -> list[Row]:
         row(
             "rate of TCP, median", "Mb/s", [float(numpy.median(one.tcp)) for one in results], paper.EC2_MEDIAN
         ),
-        row("rate that trains say, mean", "Mb/s", [float(one.trains.mean()) for one in results], None),
+        row("rate by trains, mean", "Mb/s", [float(one.trains.mean()) for one in results], None),
         row("error of trains against TCP, mean", "%", deviations, None),
     ]
 

@@ -1,8 +1,8 @@
-"""Figures 2 and 6: estimates of trains on known links, in the packet simulator and between namespaces.
+"""Figures 2 and 6: rates that packet trains estimate, compared with the rate of bulk TCP.
 
-The links that are known are token buckets behind a queue, fed at 10 Gb/s, and nothing else: no clouds. Their
-rates are those of section 2.2; what their buckets hold is ours, and is said. Bulk TCP is the rate of the link
-less headers. Between namespaces both are real, and links a tenth as fast.
+A known link is modelled: a queue and a token bucket, fed at 10 Gb/s, without cross traffic. Its rate is drawn
+from section 2.2, and the size of its bucket is our choice. TCP gets the rate of the link less headers. Trains
+also run in the packet simulator (`simulated`) and between namespaces, on links with a tenth of the rates.
 """
 
 import time
@@ -25,37 +25,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINE = 10e9
-"""Rate of a virtual machine's sender at the limiter, in bits per second. Ours."""
+"""Rate at which a virtual machine sends to its limiter, in bits per second; our choice."""
 QUEUE = 4_000_000
-"""Queue at the limiter, in bytes: more than any burst except the longest. Ours."""
+"""Queue at the limiter, in bytes: more than any burst except the longest; our choice."""
 BURSTS = (10, 20, 50)
 PACKETS = (50, 100, 200, 500, 1000, 2000, 4000)
 """The grid of figure 6."""
 PAYLOAD, HEADERS, TCP_PAYLOAD = 1472, 42, 1448
 MB = 1e6
 MACHINES = (300, 600, 940, 960, 980, 1000, 1020, 1040, 1060, 1080)
-"""Rates in Mb/s of figure 2 between namespaces: ten machines of which eight are typical of EC2."""
-TENTH = 0.1
-"""Rates between namespaces that a busy machine can carry."""
+"""Rates in Mb/s of ten machines for figure 2 between namespaces; eight are typical of EC2."""
+SCALE = 0.1
+"""Factor of these rates, so that a busy machine can carry them."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class Cloud:
     """A cloud of the paper: its limiters, and its best train."""
 
     bucket: int
-    """Size of a limiter's bucket in bytes. Ours."""
+    """Size of a limiter's bucket in bytes; our choice."""
     rate: float | None
-    """The one rate of all machines in Mb/s; None if they differ."""
+    """Rate of every machine in Mb/s; None if machines differ."""
     packets: int
-    """Packets of a burst, in trains of ten."""
+    """Packets per burst of the best train, which has ten bursts."""
     error: float
-    """Error of that train, in percent."""
+    """The paper's error of that train, in percent."""
 
 
-KINDS = {
-    "EC2": Kind(16_000, None, 200, paper.EC2_ERROR),
-    "Rackspace": Kind(128_000, paper.RACKSPACE_RATE, 2000, paper.RACKSPACE_ERROR),
+CLOUDS = {
+    "EC2": Cloud(16_000, None, 200, paper.EC2_ERROR),
+    "Rackspace": Cloud(128_000, paper.RACKSPACE_RATE, 2000, paper.RACKSPACE_ERROR),
 }
 REAL_PACKETS = (50, 200, 1000, 2000)
 """Lengths of bursts to try between namespaces."""
@@ -65,17 +65,17 @@ REAL_PATHS = 4
 
 @dataclass(frozen=True)
 class Rates:
-    """Estimates of trains on paths, and rates of TCP there, in Mb/s."""
+    """Rates of paths in Mb/s, by trains and by TCP."""
 
     trains: Floats
     tcp: Floats
     seconds: float = 0.0
-    """Time of the measurement."""
+    """Duration of the measurement."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Figure 2 under a seed."""
+    """Results of figure 2 with one seed."""
 
     known: dict[str, Rates]
     simulated: Mesh
@@ -83,7 +83,7 @@ class Paths:
 
 @dataclass(frozen=True)
 class TrainErrors:
-    """Figure 6 under a seed."""
+    """Results of figure 6 with one seed."""
 
     known: dict[str, Grid]
     simulated: dict[str, Grid]
@@ -91,27 +91,28 @@ class TrainErrors:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Result of `leeward probe calibrate` on a kind of network."""
+    """Result of `leeward probe calibrate` with the limiters of one cloud."""
 
     errors: dict[tuple[int, int], float]
-    """Mean over paths, in percent."""
+    """Error of each train (bursts, packets), in percent: the mean over paths."""
     chosen: tuple[int, int]
+    """The train to use."""
 
 
 def rates(seed: int) -> Paths:
     """Figure 2: all 90 paths between ten machines, on known links and in the packet simulator."""
     random = numpy.random.default_rng([seed, 6])
     result = {}
-    for name, kind in KINDS.items():
-        machines = workload.ec2(random) if kind.rate is None else [kind.rate] * workload.MACHINES
+    for name, cloud in CLOUDS.items():
+        machines = workload.ec2(random) if cloud.rate is None else [cloud.rate] * workload.MACHINES
         links = numpy.repeat(machines, workload.MACHINES - 1)
-        trains = [_train(10, kind.packets, rate * MB, kind.bucket) / MB for rate in links]
+        trains = [_train_rate(10, cloud.packets, rate * MB, cloud.bucket) / MB for rate in links]
         result[name] = Rates(numpy.array(trains), _tcp(links))
     return Paths(result, simulated.mesh(seed))
 
 
 def mesh() -> Rates:
-    """The same between namespaces, a tenth as fast, by `leeward probe mesh`.
+    """Figure 2 between namespaces, by `leeward probe mesh`.
 
     Raises:
         UnableError: Namespaces are unavailable.
@@ -119,11 +120,11 @@ def mesh() -> Rates:
     with network((len(MACHINES) // 2, len(MACHINES) // 2)) as testbed:
         limits = dict(zip(testbed.hosts, MACHINES, strict=True))
         for host, rate in limits.items():
-            testbed.limit(host, TENTH * rate * MB)
+            testbed.limit(host, SCALE * rate * MB)
         start = time.monotonic()
         paths = testbed.ask("mesh", "--hosts", testbed.host_list())["paths"]
         seconds = time.monotonic() - start
-    by_name = {f"h{rack}-{number}": TENTH * rate for (rack, number), rate in limits.items()}
+    by_name = {f"h{rack}-{number}": SCALE * rate for (rack, number), rate in limits.items()}
     links = numpy.array([by_name[one["from"]] for one in paths])
     return Rates(numpy.array([one["rate_bps"] / MB for one in paths]), _tcp(links), seconds)
 
@@ -132,14 +133,14 @@ def errors(seed: int) -> TrainErrors:
     """Figure 6, on known links and in the packet simulator."""
     random = numpy.random.default_rng([seed, 7])
     result = {}
-    for name, kind in KINDS.items():
-        machines = workload.ec2(random) if kind.rate is None else [kind.rate]
+    for name, cloud in CLOUDS.items():
+        machines = workload.ec2(random) if cloud.rate is None else [cloud.rate]
         result[name] = {
-            (bursts, packets): [_error(bursts, packets, rate * MB, kind.bucket) for rate in machines]
+            (bursts, packets): [_train_error(bursts, packets, rate * MB, cloud.bucket) for rate in machines]
             for bursts in BURSTS
             for packets in PACKETS
         }
-    ours = {name: simulated.errors(seed, kind.bucket, kind.rate) for name, kind in KINDS.items()}
+    ours = {name: simulated.errors(seed, cloud.bucket, cloud.rate) for name, cloud in CLOUDS.items()}
     return TrainErrors(result, ours)
 
 
@@ -151,14 +152,14 @@ def calibrate() -> dict[str, Calibration]:
     """
     result = {}
     with network((3,)) as testbed:
-        for name, kind in KINDS.items():
+        for name, cloud in CLOUDS.items():
             for host in testbed.hosts:
-                testbed.limit(host, REAL_RATE, f"{kind.bucket}b")
+                testbed.limit(host, REAL_RATE, f"{cloud.bucket}b")
             grid = ("--bursts", _comma_list(BURSTS), "--packets", _comma_list(REAL_PACKETS))
-            say = ("--hosts", testbed.host_list(), *grid, "--paths", str(REAL_PATHS), "--for", "5s")
-            label = testbed.ask("calibrate", *say)
-            means = {_numbers(one["train"]): 100 * one["error"] for one in label["trains"]}
-            result[name] = Calibration(means, _numbers(label["best"]))
+            options = ("--hosts", testbed.host_list(), *grid, "--paths", str(REAL_PATHS), "--for", "5s")
+            output = testbed.ask("calibrate", *options)
+            means = {_train_size(one["train"]): 100 * one["error"] for one in output["trains"]}
+            result[name] = Calibration(means, _train_size(output["best"]))
     return result
 
 
@@ -166,50 +167,51 @@ def _comma_list(numbers: Sequence[int]) -> str:
     return ",".join(map(str, numbers))
 
 
-def _numbers(train: dict[str, Any]) -> tuple[int, int]:
+def _train_size(train: dict[str, Any]) -> tuple[int, int]:
     return train["bursts"], train["packets"]
 
 
 def _tcp(links: Floats | Sequence[float]) -> Floats:
-    """Rates of bulk TCP on links."""
+    """Rates of bulk TCP on idle links."""
     return numpy.asarray(links, dtype=float) * TCP_PAYLOAD / (PAYLOAD + HEADERS)
 
 
-def _train(bursts: int, packets: int, rate: float, bucket: int) -> float:
+def _train_rate(bursts: int, packets: int, rate: float, bucket: int) -> float:
+    """Rate that a train estimates on a known link, in bits per second."""
     train = (bursts, packets, PAYLOAD, "1ms")
     return float(_native.probe_modelled(train, LINE, rate, bucket, QUEUE)["rate_bps"])
 
 
-def _error(bursts: int, packets: int, rate: float, bucket: int) -> float:
-    return 100 * abs(_train(bursts, packets, rate, bucket) / float(_tcp([rate])[0]) - 1)
+def _train_error(bursts: int, packets: int, rate: float, bucket: int) -> float:
+    return 100 * abs(_train_rate(bursts, packets, rate, bucket) / float(_tcp([rate])[0]) - 1)
 
 
-_DRAWN = "links are drawn by what the paper reports, so that this tests trains and not a cloud"
-_FAST = "what a limiter's bucket holds passes at the rate of the wire, and adds to what trains say"
-_TENTH = (
+_DRAWN = "rates of links are drawn from the paper's results, so this tests trains and not a cloud"
+_FAST = "bytes that a limiter's bucket admits pass at the rate of the wire, which raises the estimates"
+_SCALED = (
     "ten hosts limited by `tc tbf` at a tenth of EC2's rates, eight of them typical, with buckets of 16 kB;"
-    " each path once, by one train"
+    " one train on each path"
 )
-_REAL = f"{REAL_PATHS} paths of 100 Mbit/s against 5 s of TCP each"
+_REAL = f"{REAL_PATHS} paths of 100 Mbit/s, each compared with 5 s of TCP"
 
 
 def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row]:
     """Rows of figure 2."""
 
-    def rows_of(name: str, words: str, unit: str, value: Any, paper_value: float | None, note: str) -> Row:
+    def row_of(name: str, quantity: str, unit: str, value: Any, paper_value: float | None, note: str) -> Row:
         values = [float(value(one.known[name].trains)) for one in outcomes]
-        return measured_row("2", f"{name}: {words}", unit, values, paper_value, note)
+        return measured_row("2", f"{name}: {quantity}", unit, values, paper_value, note)
 
     note = f"{_DRAWN}; {_FAST}"
-    typical = "paths that trains put at {} Mb/s"
+    typical = "paths that trains estimate at {} Mb/s"
     result = [
-        rows_of("EC2", typical.format("900 to 1,100"), "%", _within(900, 1100), paper.EC2_TYPICAL, note),
-        rows_of("EC2", "rate that trains say, mean", "Mb/s", numpy.mean, paper.EC2_MEAN, note),
-        rows_of("EC2", "rate that trains say, median", "Mb/s", numpy.median, paper.EC2_MEDIAN, note),
-        rows_of("Rackspace", "rate that trains say, mean", "Mb/s", numpy.mean, paper.RACKSPACE_RATE, note),
-        rows_of("Rackspace", typical.format("285 to 315"), "%", _within(285, 315), 100.0, note),
+        row_of("EC2", typical.format("900 to 1,100"), "%", _within(900, 1100), paper.EC2_TYPICAL, note),
+        row_of("EC2", "rate by trains, mean", "Mb/s", numpy.mean, paper.EC2_MEAN, note),
+        row_of("EC2", "rate by trains, median", "Mb/s", numpy.median, paper.EC2_MEDIAN, note),
+        row_of("Rackspace", "rate by trains, mean", "Mb/s", numpy.mean, paper.RACKSPACE_RATE, note),
+        row_of("Rackspace", typical.format("285 to 315"), "%", _within(285, 315), 100.0, note),
     ]
-    for name in KINDS:
+    for name in CLOUDS:
         deviations = [float(_deviation(one.known[name]).mean()) for one in outcomes]
         result.append(
             measured_row("2", f"{name}: error of trains against TCP, mean", "%", deviations, None, note)
@@ -222,7 +224,7 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
     return [
         *result,
         measured_row(
-            "2", "between namespaces: paths at 90 to 110 Mb/s", "%", [near], paper.EC2_TYPICAL, _TENTH
+            "2", "between namespaces: paths at 90 to 110 Mb/s", "%", [near], paper.EC2_TYPICAL, _SCALED
         ),
         measured_row(
             "2",
@@ -230,7 +232,7 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
             "%",
             [_deviation(real).mean()],
             None,
-            _TENTH,
+            _SCALED,
         ),
         measured_row(
             "2",
@@ -238,12 +240,14 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
             "s",
             [real.seconds],
             paper.MESH_S,
-            "the paper says less than three minutes, with setting up servers; five trains at a time here",
+            "the paper needs less than three minutes, including the setup of servers; here, five trains run"
+            " at a time",
         ),
     ]
 
 
 def _within(least: float, most: float) -> Any:
+    """Function from rates to the percentage of them in a range."""
     return lambda rates: 100 * float(((least <= rates) & (rates <= most)).mean())
 
 
@@ -252,38 +256,38 @@ def _deviation(results: Rates) -> Floats:
 
 
 def rows_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | UnableError) -> list[Row]:
-    """Rows of figure 6: the trains that the paper names, and the gain of longer bursts."""
+    """Rows of figure 6: errors of the trains that the paper names, and of longer bursts."""
     result: list[Row] = []
-    for name, kind in KINDS.items():
+    for name, cloud in CLOUDS.items():
         note = (
-            f"links that are known, with buckets of {kind.bucket // 1000} kB and nobody else there; the"
-            " paper's limiters are not known, and its error is TCP's from one time to the next too"
+            f"known links with buckets of {cloud.bucket // 1000} kB and no cross traffic; the paper's"
+            " limiters are not known, and its error includes changes of TCP's rate over time"
         )
-        for train in dict.fromkeys([(10, 200), (10, kind.packets), (50, 4000)]):
+        for train in dict.fromkeys([(10, 200), (10, cloud.packets), (50, 4000)]):
             values = [float(numpy.mean(one.known[name][train])) for one in outcomes]
-            paper_value = kind.error if train == (10, kind.packets) else None
+            paper_value = cloud.error if train == (10, cloud.packets) else None
             result.append(
                 measured_row(
-                    "6", f"{name}: error of trains of {_words(train)}", "%", values, paper_value, note
+                    "6", f"{name}: error of trains of {_train_text(train)}", "%", values, paper_value, note
                 )
             )
-    for name, kind in KINDS.items():
+    for name, cloud in CLOUDS.items():
         grids = [one.simulated[name] for one in outcomes]
-        result += simulated.rows_errors(grids, name, kind.bucket, (10, kind.packets), kind.error)
+        result += simulated.rows_errors(grids, name, cloud.bucket, (10, cloud.packets), cloud.error)
     if isinstance(real, UnableError):
         return [*result, missing_row("6", "between namespaces: error of trains", "%", None, str(real))]
     for name, one in real.items():
-        kind, label = KINDS[name], f"between namespaces, bucket of {KINDS[name].bucket // 1000} kB"
-        note = f"{_REAL}; beside the paper's of {name}, whose limiters and other users are not known"
+        cloud, label = CLOUDS[name], f"between namespaces, bucket of {CLOUDS[name].bucket // 1000} kB"
+        note = f"{_REAL}; the paper's value is for {name}, whose limiters and cross traffic are not known"
         for train, error in one.errors.items():
-            paper_value = kind.error if train == (10, kind.packets) else None
+            paper_value = cloud.error if train == (10, cloud.packets) else None
             result.append(
                 measured_row(
-                    "6", f"{label}: error of trains of {_words(train)}", "%", [error], paper_value, note
+                    "6", f"{label}: error of trains of {_train_text(train)}", "%", [error], paper_value, note
                 )
             )
-        why = f"{note}; chosen is the cheapest within two points of the best"
-        selection, paper_value = one.chosen[0] * one.chosen[1], 10 * kind.packets
+        why = f"{note}; the cheapest train whose error is within two points of the best"
+        selection, paper_value = one.chosen[0] * one.chosen[1], 10 * cloud.packets
         result.append(
             measured_row(
                 "6", f"{label}: packets of the train to use", "packets", [selection], paper_value, why
@@ -292,7 +296,7 @@ def rows_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | 
     return result
 
 
-def _words(train: tuple[int, int]) -> str:
+def _train_text(train: tuple[int, int]) -> str:
     return f"{train[0]} x {train[1]}"
 
 
@@ -305,7 +309,7 @@ def draw_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> "Figure"
             numpy.concatenate([one.known[name].trains for one in outcomes]),
             numpy.concatenate([one.known[name].tcp for one in outcomes]),
         )
-        for name in KINDS
+        for name in CLOUDS
     }
     if isinstance(real, Rates):
         visible["between namespaces"] = real.trains, real.tcp
@@ -334,8 +338,8 @@ def draw_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | 
     """Figure 6: the error of trains by the packets of a burst."""
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, len(KINDS), figsize=(9.6, 3.4), sharey=True, layout="constrained")
-    for axes, (name, kind) in zip(panels, KINDS.items(), strict=True):
+    figure, panels = pyplot.subplots(1, len(CLOUDS), figsize=(9.6, 3.4), sharey=True, layout="constrained")
+    for axes, (name, cloud) in zip(panels, CLOUDS.items(), strict=True):
         for bursts, line in zip(BURSTS, ("-", "--", ":"), strict=True):
             means = [
                 numpy.mean([value for one in outcomes for value in one.known[name][bursts, packets]])
@@ -344,17 +348,19 @@ def draw_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | 
             axes.plot(PACKETS, means, line, color=COLOURS["choreo"], label=f"{bursts} bursts")
         if isinstance(real, UnableError):
             grids = [one.simulated[name] for one in outcomes]
-            label = {train: float(numpy.mean([grid[train] for grid in grids])) for train in grids[0]}
+            errors_of = {train: float(numpy.mean([grid[train] for grid in grids])) for train in grids[0]}
             where = simulated.SIMULATED
         else:
-            label, where = real[name].errors, "between namespaces"
-        across, deviations = [packets for _, packets in label], list(label.values())
-        axes.plot(across, deviations, "o", color=OTHER, markersize=4, label=f"{where}, the same")
-        axes.plot([kind.packets], [kind.error], "x", color="#111111", label="the paper, 10 bursts")
+            errors_of, where = real[name].errors, "between namespaces"
+        packets_of = [packets for _, packets in errors_of]
+        axes.plot(
+            packets_of, list(errors_of.values()), "o", color=OTHER, markersize=4, label=f"{where}, the same"
+        )
+        axes.plot([cloud.packets], [cloud.error], "x", color="#111111", label="the paper, 10 bursts")
         axes.set_xscale("log")
         plain(axes.xaxis, PACKETS)
         axes.set_ylim(0, 55)
-        axes.set_xlabel(f"{name}, buckets of {kind.bucket // 1000} kB: packets of a burst")
+        axes.set_xlabel(f"{name}, buckets of {cloud.bucket // 1000} kB: packets of a burst")
     panels[0].set_ylabel("error, %")
     panels[0].legend()
     return figure

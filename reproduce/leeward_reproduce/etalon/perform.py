@@ -167,11 +167,11 @@ FIGURES = {
         extensions.SEEDS,
     ),
 }
-"""Figures by the names of `--figure`, besides those of `WITHIN`.
+"""Figures by the names of `--figure`, besides those of `ALIASES`.
 
 Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22.
 """
-WITHIN = {
+ALIASES = {
     **{name: [f"{name}a", f"{name}b"] for name in ("5", "6", "7")},
     **{name: ["12"] for name in ("13", "14", "15")},
     "2": ["16"],

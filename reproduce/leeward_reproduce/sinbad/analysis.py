@@ -1,13 +1,16 @@
-"""The paper's analysis: equations (2) to (5) against the simulation, and figure 12.
+"""The paper's analysis: equations (2) to (5) compared with the simulation, and figure 12.
 
-With AC(l) = min(Cap(l) - U(l), DiskWriteCap), a block takes Size / |L| sum 1 / AC(l) under the default (3),
-and Size sum f(l) / AC(l) under OPT (2), f the share of the blocks that goes through l. Equation (4) is
-printed as the reciprocal of the ratio that it names; here it is (3) over (2), and over time the sum of (3)
-over the sum of (2) (5).
+A link l has the available capacity AC(l) = min(Cap(l) - U(l), DiskWriteCap). The mean time of a block is::
 
-U is the background: the load of a rack's link less the blocks themselves, each spread evenly over its time. f
-comes about greedily: a block takes the link with the most left, and its rate lowers what is left there for
-the blocks of the same interval.
+    (3) under uniform placement   Size / |L| x sum over l of 1 / AC(l)
+    (2) under OPT                 Size x sum over l of f(l) / AC(l)
+
+L are the racks' downlinks, and f(l) is the share of the blocks that cross l. The paper prints equation (4),
+the improvement, as a reciprocal; here it is (3) over (2). For several intervals, (5) divides the sums.
+
+U(l) is the background: the load of the link less the blocks themselves, each spread evenly over its time. A
+greedy assignment determines f: each block takes the link with the most capacity left, and its rate reduces
+the capacity for the next blocks of the interval.
 """
 
 import heapq
@@ -27,17 +30,17 @@ from leeward_reproduce.sweeps import Cells, Sweep
 SWEEPS = (HOUR,)
 RACKS = 150
 CONTENDED = (0.02, 0.04, 0.10, 0.20)
-"""Shares of contended links, a line each in figure 12; the paper's cannot be read from its text."""
+"""Shares of contended links, one for each line of figure 12; the paper's text does not state its shares."""
 COPIES = range(1, 11)
 
 
 def slowdown(contended: int, copies: int, racks: int = RACKS) -> float:
-    """Probability that one of some copies off the rack meets a contended link, placed uniformly (A.2)."""
+    """Probability that one of some off-rack copies crosses a contended link under uniform placement (A.2)."""
     return 1 - comb(racks - contended, copies) / comb(racks, copies)
 
 
 def approximation(share: float, copies: int) -> float:
-    """The same if copies could share a rack."""
+    """The same probability if copies could share a rack."""
     return 1 - (1 - share) ** copies
 
 
@@ -62,7 +65,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     for seed in hour.seeds:
         background = background_of(hour, uniform, seed)
         default, opt = predict(background, arrivals_of(hour, uniform, seed, len(background)))
-        # Without full blocks no prediction exists.
+        # A seed without full blocks has no prediction.
         if opt > 0:
             by_uniform.append(default)
             by_opt.append(opt)
@@ -96,23 +99,24 @@ def predict(background: Floats, arrivals: Floats) -> tuple[float, float]:
     block = 256 * 2**20 * 8
     default, opt, placed = 0.0, 0.0, 0.0
     for used, count in zip(background, arrivals, strict=True):
-        left = RACK_LINK_BPS - used
-        default += float(count * block * numpy.mean(1 / numpy.minimum(left, DISK_BPS)))
-        opt += sum(block / rate for rate in _greedy(left, int(count)))
+        available = RACK_LINK_BPS - used
+        default += float(count * block * numpy.mean(1 / numpy.minimum(available, DISK_BPS)))
+        opt += sum(block / rate for rate in _greedy_rates(available, int(count)))
         placed += float(count)
     return default / max(placed, 1), opt / max(placed, 1)
 
 
-def _greedy(left: Floats, count: int) -> list[float]:
-    """Rates of blocks that are placed one after the other below the link with the most left."""
-    heap = [(-float(one), at) for at, one in enumerate(left)]
+def _greedy_rates(available: Floats, count: int) -> list[float]:
+    """Rates of blocks that are placed one after the other, each on the link with the most capacity left."""
+    # A heap gives the smallest item, so capacities are negative.
+    heap = [(-float(capacity), link) for link, capacity in enumerate(available)]
     heapq.heapify(heap)
     rates = []
     for _ in range(count):
-        most, at = heap[0]
-        rate = min(-most, DISK_BPS)
+        negative, link = heap[0]
+        rate = min(-negative, DISK_BPS)
         rates.append(max(rate, 1.0))
-        heapq.heapreplace(heap, (most + rate, at))
+        heapq.heapreplace(heap, (negative + rate, link))
     return rates
 
 
@@ -142,14 +146,14 @@ def background_of(cells: Cells, policy: str, seed: int) -> Floats:
 
 
 def _spread(into: Floats, begin: float, end: float, rate: float, length: float) -> None:
-    """Adds a rate between two times to means over intervals."""
+    """Adds a rate between two times to the mean rates of intervals."""
     first, last = max(int(begin // length), 0), min(int(end // length), len(into) - 1)
     for at in range(first, last + 1):
         into[at] += rate * max(min(end, (at + 1) * length) - max(begin, at * length), 0.0) / length
 
 
 def arrivals_of(cells: Cells, policy: str, seed: int, intervals: int) -> Floats:
-    """Full blocks that are placed in each interval."""
+    """Number of full blocks that are placed in each interval."""
     blocks = cells.table("blocks", policy, seed)
     full = blocks.filter(blocks["full"])
     at = (full["placed_s"].to_numpy(zero_copy_only=False) - WARMUP_S) // 10.0
@@ -158,7 +162,7 @@ def arrivals_of(cells: Cells, policy: str, seed: int, intervals: int) -> Floats:
 
 
 def _mean_time(cells: Cells, policy: str, seed: int) -> list[float]:
-    """Mean time of a run's full blocks from placing, if there are any."""
+    """Mean time of a run's full blocks from their placement, as a list; empty without such blocks."""
     writes = cells.writes(policy, seed, "placed")
     full = writes.filter(writes["full"]).filter(writes["counted"].filter(writes["full"]))
     times = full["time_s"].drop_null().to_numpy()

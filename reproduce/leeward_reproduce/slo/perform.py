@@ -1,4 +1,4 @@
-"""Runs the experiments that figures of the thesis need, and makes their rows and pictures."""
+"""The figures of the thesis: runs their experiments and makes their rows and pictures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,23 +36,24 @@ class Figure:
 
     title: str
     experiment: Callable[[int], Any]
-    """Runs it under a seed."""
+    """Runs the experiment with a seed."""
     rows: Callable[[Sequence[Any]], list[Row]]
-    """Makes rows of the runs under all seeds."""
+    """Makes rows from the results of all seeds."""
     draw: Callable[[Sequence[Row]], Any] | None = None
+    """Draws the rows; None without a picture."""
     constants: Callable[[], object] = tuple
-    """Inputs of outcomes besides traces."""
+    """Inputs of the experiment besides the traces. Stored results with other inputs are not reused."""
     most_seeds: int | None = None
-    """Greatest number of seeds of a long experiment."""
+    """Greatest number of seeds, for a long experiment."""
     released: bool = True
-    """True if it needs the released traces."""
+    """True if the experiment needs the released traces."""
 
     def seeds(self, count: int) -> range:
-        """Its seeds, of `count`."""
+        """Seeds from 1 to `count`, or to `most_seeds` if that is less."""
         return range(1, 1 + min(count, self.most_seeds or count))
 
 
-def _many() -> object:
+def _packing_constants() -> object:
     return [
         list(workloads.WAYS),
         packing.MANY,
@@ -64,23 +65,37 @@ def _many() -> object:
     ]
 
 
-def _one() -> object:
+def _limit_constants() -> object:
     return [workloads.COUNTS, workloads.RANDOM, list(workloads.WAYS)]
 
 
-def _drawn() -> object:
-    of = caches
-    return [of.TRACES, of.SECONDS, of.SEED, of.PACKET, of.SMALL, of.WORKLOADS, of.CLIENTS, of.SERVERS]
+def _cache_constants() -> object:
+    return [
+        caches.TRACES,
+        caches.SECONDS,
+        caches.SEED,
+        caches.PACKET,
+        caches.SMALL,
+        caches.WORKLOADS,
+        caches.CLIENTS,
+        caches.SERVERS,
+    ]
 
 
-def _analysed() -> object:
-    of = analyses
-    return [_drawn(), of.ON_PATH, of.SEVEN, of.DEPENDENT, of.NINES, of.SIZES, optimum.SCALES]
+def _analysis_constants() -> object:
+    return [
+        _cache_constants(),
+        analyses.ON_PATH,
+        analyses.SEVEN,
+        analyses.DEPENDENT,
+        analyses.NINES,
+        analyses.SIZES,
+        optimum.SCALES,
+    ]
 
 
-def _admitted() -> object:
-    of = admission
-    return [_drawn(), of.STORED, of.SETS, of.LOAD]
+def _admission_constants() -> object:
+    return [_cache_constants(), admission.STORED, admission.SETS, admission.LOAD]
 
 
 FIGURES = {
@@ -136,7 +151,7 @@ FIGURES = {
         released=False,
     ),
     "3.7": Figure(
-        "links that are short",
+        "links as the bottleneck",
         bottleneck.bottleneck,
         bottleneck.rows,
         partial(pictures.bars, unit="workloads", label="workloads within their SLO, of four"),
@@ -164,108 +179,126 @@ FIGURES = {
         bursts.together,
         bursts.rows_together,
         None,
-        _drawn,
+        _cache_constants,
     ),
     "4.7": Figure(
         "the three analyses on one path",
         analyses.methods,
         analyses.rows_methods,
         partial(pictures.bars, unit="x", label="bound over SNC-Meister's"),
-        _analysed,
+        _analysis_constants,
     ),
     "4.8": Figure(
         "workloads that depend on one another",
         analyses.dependence,
         analyses.rows_dependence,
         partial(pictures.bars, unit="x", label="bound over DNC's", line=1.0, words="DNC"),
-        _analysed,
+        _analysis_constants,
     ),
-    "4.9": Figure("peaks over means", bursts.ratios, bursts.rows_ratios, None, _drawn, 1),
+    "4.9": Figure("ratios of peak to mean", bursts.ratios, bursts.rows_ratios, None, _cache_constants, 1),
     "4.10": Figure(
         "workloads admitted on networks (figure 4.4 too)",
         admission.network,
         admission.rows_network,
         partial(pictures.bars, unit="workloads", label="workloads"),
-        _admitted,
+        _admission_constants,
     ),
     "4.11": Figure(
         "admission against the optimum",
         optimum.optimum,
         optimum.rows_optimum,
         partial(pictures.bars, unit="%", label="admitted of OPT, %"),
-        _analysed,
+        _analysis_constants,
     ),
-    "4.12": Figure("small requests beside large ones", optimum.small, optimum.rows_small, None, _analysed),
-    "4.13": Figure("bounds by nines of the percentile", analyses.nines, analyses.rows_nines, None, _analysed),
-    "4.14": Figure("time of all bounds", analyses.clock, analyses.rows_clock, None, _analysed),
-    "4.15": Figure("admission on larger clusters", optimum.scale, optimum.rows_scale, None, _analysed),
+    "4.12": Figure(
+        "small requests beside large ones", optimum.small, optimum.rows_small, None, _analysis_constants
+    ),
+    "4.13": Figure(
+        "bounds by nines of the percentile", analyses.nines, analyses.rows_nines, None, _analysis_constants
+    ),
+    "4.14": Figure(
+        "computation time of all bounds", analyses.clock, analyses.rows_clock, None, _analysis_constants
+    ),
+    "4.15": Figure(
+        "admission on larger clusters", optimum.scale, optimum.rows_scale, None, _analysis_constants
+    ),
     "4.16": Figure(
         "workloads admitted with storage",
         admission.storage,
         admission.rows_storage,
         partial(pictures.bars, unit="workloads", label="workloads"),
-        _admitted,
+        _admission_constants,
     ),
     "4.17": Figure(
         "workloads admitted with storage, at 99.9 % and 90 % (figure 4.18 too)",
         admission.percentiles,
         admission.rows_percentiles,
         partial(pictures.bars, unit="%", label="%"),
-        _admitted,
+        _admission_constants,
     ),
     "4.19": Figure(
         "workloads admitted with storage, over sets of SLOs",
         admission.mixtures,
         admission.rows_mixtures,
         None,
-        _admitted,
+        _admission_constants,
     ),
     "5.4": Figure(
-        "servers under each way to choose limits",
+        "servers under each method of choosing limits",
         packing.same_and_random,
         packing.rows_same_and_random,
         pictures.ways,
-        _one,
+        _limit_constants,
     ),
     "5.5": Figure(
         "held-out halves of workloads with one SLO, replayed",
         held_out.same,
         held_out.rows_same,
         partial(pictures.bars, unit="%", label="within the SLO, %"),
-        _one,
+        _limit_constants,
     ),
     "5.6": Figure(
         "held-out halves of workloads with random SLOs, replayed",
         held_out.random,
         held_out.rows_random,
         partial(pictures.bars, unit="%", label="within the SLO, %"),
-        _one,
+        _limit_constants,
     ),
-    "5.7": Figure("first fit and fast first fit", packing.fast, packing.rows_fast, None, _many, 3),
+    "5.7": Figure(
+        "first fit and fast first fit", packing.fast, packing.rows_fast, None, _packing_constants, 3
+    ),
     "5.8": Figure(
-        "many workloads with one SLO (figure 5.1 too)", packing.same, packing.rows_same, pictures.ways, _many
+        "many workloads with one SLO (figure 5.1 too)",
+        packing.same,
+        packing.rows_same,
+        pictures.ways,
+        _packing_constants,
     ),
     "5.9": Figure(
         "many workloads with random SLOs (figure 5.1 too)",
         packing.random,
         packing.rows_random,
         pictures.ways,
-        _many,
+        _packing_constants,
     ),
-    "5.10": Figure("workloads that come and go", packing.visits, packing.rows_visits, pictures.ways, _many),
+    "5.10": Figure(
+        "workloads that come and go", packing.visits, packing.rows_visits, pictures.ways, _packing_constants
+    ),
     "5.11": Figure(
-        "SSDs a server",
+        "SSDs per server",
         packing.devices,
         packing.rows_devices,
         partial(pictures.bars, unit="servers", label="servers"),
-        _many,
+        _packing_constants,
     ),
-    "5.12": Figure("several limiters a stage", packing.several, packing.rows_several, None, _one),
+    "5.12": Figure(
+        "several rate limiters per stage", packing.several, packing.rows_several, None, _limit_constants
+    ),
 }
 """Figures by the names of `--figure`."""
 
-WITHIN = {"3.4": ("3.3",), "4.4": ("4.10",), "4.18": ("4.17",), "5.1": ("5.8", "5.9")}
-"""Figures of the thesis that are made with others: of the same runs, or a summary of theirs."""
+ALIASES = {"3.4": ("3.3",), "4.4": ("4.10",), "4.18": ("4.17",), "5.1": ("5.8", "5.9")}
+"""Figures of the thesis without runs of their own, each with the figures that show it."""
 
 
 def runs(selection: Mapping[str, Figure], seeds: int) -> int:
@@ -274,12 +307,13 @@ def runs(selection: Mapping[str, Figure], seeds: int) -> int:
 
 
 def check_horizon(horizon: str) -> None:
-    """Each trace is replayed once, so that a horizon is an error.
+    """Rejects every horizon: each trace is replayed once, to its end.
 
     Raises:
         InputError: Always.
     """
-    raise InputError("horizon", None, None, None, f"`{horizon}`: traces are gone through once; leave it out")
+    message = f"`{horizon}`: each trace is replayed to its end; leave the horizon out"
+    raise InputError("horizon", None, None, None, message)
 
 
 def make(
@@ -290,26 +324,26 @@ def make(
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
-    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
+    """Runs the experiments of figures and makes their rows; see `leeward_reproduce.perform.reproduce`."""
     released = any(figure.released for figure in selection.values())
     absent = workloads.absent() if released else None
-    made_of = {name: figure for name, figure in selection.items() if not (figure.released and absent)}
+    possible = {name: figure for name, figure in selection.items() if not (figure.released and absent)}
     inputs: list[tuple[str, int]] = []
     if released and not absent:
-        # Once, and not by several runs at once.
+        # Fills a cache before the experiments run in parallel, so that they do not all compute the same.
         workloads.feasible(workloads.SLOS, tuple(workloads.WAYS))
         inputs = workloads.inputs()
-    tasks = [(name, seed) for name in made_of for seed in made_of[name].seeds(by.seeds)]
+    tasks = [(name, seed) for name, figure in possible.items() for seed in figure.seeds(by.seeds)]
 
     def outcome(name: str, seed: int) -> Any:
         figure = selection[name]
-        of = [inputs if figure.released else [], figure.constants()]
-        return store.load_or_make(out / results_folder.SWEEPS, name, seed, of, figure.experiment)
+        all_inputs = [inputs if figure.released else [], figure.constants()]
+        return store.load_or_make(out / results_folder.SWEEPS, name, seed, all_inputs, figure.experiment)
 
     result = outcomes(tasks, outcome, jobs, progress)
     rows: list[Row] = []
     for name, figure in selection.items():
-        if name not in made_of:
+        if name not in possible:
             why = f"there is no {absent} in the folder of traces"
             rows.append(missing_row(name, figure.title, "", None, why))
             continue

@@ -1,10 +1,10 @@
 //! A topological order of queues.
 
-/// The queues in an order in which every path passes them. Queues without a predecessor come first, by index; each
-/// other queue follows after all its predecessors.
+/// Sorts the queues `0..queues` so that every path visits them in this order. Queues without a predecessor come first,
+/// by index; each other queue comes after all its predecessors.
 ///
 /// # Errors
-/// A queue of a cycle, or one behind it: no such order exists.
+/// Returns a queue on a cycle, or a queue after one, if no such order exists.
 ///
 /// # Panics
 /// If a path names a queue that does not exist.
@@ -12,24 +12,24 @@ pub fn queue_order<'p>(
     queues: usize,
     paths: impl IntoIterator<Item = &'p [usize]>,
 ) -> Result<Vec<usize>, usize> {
-    let mut next = vec![Vec::new(); queues];
-    let mut waits = vec![0usize; queues];
+    let mut successors = vec![Vec::new(); queues];
+    let mut predecessors = vec![0usize; queues];
     for pair in paths.into_iter().flat_map(|path| path.windows(2)) {
-        next[pair[0]].push(pair[1]);
-        waits[pair[1]] += 1;
+        successors[pair[0]].push(pair[1]);
+        predecessors[pair[1]] += 1;
     }
-    let mut order: Vec<usize> = (0..queues).filter(|&queue| waits[queue] == 0).collect();
-    let mut done = 0;
-    while let Some(&queue) = order.get(done) {
-        done += 1;
-        for &after in &next[queue] {
-            waits[after] -= 1;
-            if waits[after] == 0 {
-                order.push(after);
+    let mut order: Vec<usize> = (0..queues).filter(|&queue| predecessors[queue] == 0).collect();
+    let mut visited = 0;
+    while let Some(&queue) = order.get(visited) {
+        visited += 1;
+        for &successor in &successors[queue] {
+            predecessors[successor] -= 1;
+            if predecessors[successor] == 0 {
+                order.push(successor);
             }
         }
     }
-    match waits.iter().position(|&left| left > 0) {
+    match predecessors.iter().position(|&left| left > 0) {
         Some(queue) => Err(queue),
         None => Ok(order),
     }
@@ -42,30 +42,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_path_is_followed_or_a_cycle_is_named(
+        fn the_order_follows_every_path_or_the_error_names_a_queue_on_or_after_a_cycle(
             paths in prop::collection::vec(prop::collection::vec(0usize..6, 0..5), 0..8),
         ) {
-            let found = queue_order(6, paths.iter().map(Vec::as_slice));
-            let leads = |from: usize, to: usize| {
+            let is_edge = |from: usize, to: usize| {
                 paths.iter().flat_map(|path| path.windows(2)).any(|pair| pair == [from, to])
             };
-            match found {
+            match queue_order(6, paths.iter().map(Vec::as_slice)) {
                 Ok(order) => {
-                    let mut all = order.clone();
-                    all.sort_unstable();
-                    prop_assert_eq!(all, (0..6).collect::<Vec<_>>());
-                    let place = |queue: usize| order.iter().position(|&of| of == queue).unwrap();
+                    let mut sorted = order.clone();
+                    sorted.sort_unstable();
+                    prop_assert_eq!(sorted, (0..6).collect::<Vec<_>>());
+                    let position = |queue: usize| order.iter().position(|&other| other == queue).unwrap();
                     for pair in paths.iter().flat_map(|path| path.windows(2)) {
-                        prop_assert!(place(pair[0]) < place(pair[1]), "{:?} of {:?}", order, paths);
+                        prop_assert!(position(pair[0]) < position(pair[1]), "{:?} of {:?}", order, paths);
                     }
                 }
                 Err(queue) => {
-                    // Goes back from the queue while it has a predecessor; without a cycle, this ends.
-                    let mut at: Vec<usize> = vec![queue];
+                    // Goes back to all predecessors six times. Without a cycle, none is left of six queues.
+                    let mut queues: Vec<usize> = vec![queue];
                     for _ in 0..6 {
-                        at = (0..6).filter(|&from| at.iter().any(|&to| leads(from, to))).collect();
+                        queues = (0..6).filter(|&from| queues.iter().any(|&to| is_edge(from, to))).collect();
                     }
-                    prop_assert!(!at.is_empty(), "{} of {:?}", queue, paths);
+                    prop_assert!(!queues.is_empty(), "{} of {:?}", queue, paths);
                 }
             }
         }

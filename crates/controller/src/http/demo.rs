@@ -128,7 +128,7 @@ impl Demo {
     /// # Errors
     /// [`Problem`] with the first invalid field.
     pub fn check(&self, clock: &Clock) -> Result<(), Problem> {
-        clock.read(&self.time).map_err(|detail| Problem::field("time", detail))?;
+        clock.parse(&self.time).map_err(|detail| Problem::field("time", detail))?;
         positive("speed", self.speed)?;
         positive("history.step_s", self.history.step_s)?;
         at_most("arms", self.arms.len(), MOST_ARMS)?;

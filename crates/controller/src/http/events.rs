@@ -93,7 +93,7 @@ fn event(name: &str, id: u64, data: &impl Serialize) -> Bytes {
 
 fn render(app: &AppState, record: &EventRecord) -> Bytes {
     let clock = &app.clock;
-    match &record.what {
+    match &record.data {
         Event::Decision(decision) => event("decision", record.id, &Decision::of(decision, clock)),
         Event::Racks(snapshot) => {
             let items = snapshot.fabric.all_racks().map(|rack| Rack::of(snapshot, clock, rack)).collect();
@@ -142,7 +142,7 @@ pub fn heard(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 
 pub async fn events(State(app): SharedState, headers: HeaderMap) -> ApiResult {
     let heard = heard(&headers)?;
-    let place = app.events.place().ok_or_else(Problem::too_many_streams)?;
+    let permit = app.events.stream_permit().ok_or_else(Problem::too_many_streams)?;
     let (sender, pieces) = mpsc::channel(1);
     // The position is fixed now, so that the stream has all later events even if the client reads it late.
     let last = app.events.last();
@@ -150,7 +150,7 @@ pub async fn events(State(app): SharedState, headers: HeaderMap) -> ApiResult {
         app.metrics.streams.inc();
         follow(&app, heard, last, &sender).await;
         app.metrics.streams.dec();
-        drop(place);
+        drop(permit);
     });
     let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((head, Body::new(Pieces(pieces))).into_response())
@@ -162,13 +162,13 @@ async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mps
     let mut beginning = format!("retry: {RETRY_MS}\n\n");
     let mut at = match heard {
         None => last,
-        Some(id) if id >= events.gone() && id <= last => id,
+        Some(id) if id >= events.last_dropped() && id <= last => id,
         Some(id) => {
-            let gone = events.gone();
+            let last_dropped = events.last_dropped();
             // Clients must reload state that they derived from events.
             let missed = serde_json::to_string(&MissedEvent { after: id.to_string() }).unwrap_or_default();
             let _ = write!(beginning, "event: missed\ndata: {missed}\n\n");
-            gone
+            last_dropped
         }
     };
     let mut piece = Bytes::from(beginning);

@@ -55,7 +55,7 @@ enum LinkOwner {
 
 /// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
 fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nanos, u64), Problem> {
-    let since = since.map_or(Ok(Nanos(0)), |since| clock.read(since));
+    let since = since.map_or(Ok(Nanos(0)), |since| clock.parse(since));
     let since = since.map_err(|detail| Problem::field("since", detail))?;
     match step_s {
         None => Ok((since, 1)),

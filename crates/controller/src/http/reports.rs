@@ -148,7 +148,7 @@ impl ReportBody {
     /// # Errors
     /// A field is invalid.
     pub fn operation(&self, fabric: &Fabric, clock: &Clock) -> Result<Report, Problem> {
-        let time = |field, text: &str| clock.read(text).map_err(|detail| Problem::field(field, detail));
+        let time = |field, text: &str| clock.parse(text).map_err(|detail| Problem::field(field, detail));
         let window: (Nanos, Nanos) = (time("from", &self.from)?, time("until", &self.until)?);
         let mut readings = Vec::new();
         let mut loads = Vec::with_capacity(self.links.len());

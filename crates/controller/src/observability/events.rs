@@ -10,10 +10,10 @@ use leeward_records::{ClusterVersion, DecisionRecord};
 use leeward_service::{LeaderState, NetworkSnapshot};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// Number of events kept for reconnecting clients.
-const KEPT: usize = 4_096;
-/// Approximate limit on the size of these decisions, in bytes. Beyond it, the oldest events are dropped early.
-const BYTES: usize = 32 << 20;
+/// Largest number of events in the buffer.
+const MAX_EVENTS: usize = 4_096;
+/// Approximate limit on the size of the decisions in the buffer, in bytes. Above it, the oldest events are dropped.
+const MAX_BYTES: usize = 32 << 20;
 
 /// Data of an event.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub enum Event {
     Racks(Arc<NetworkSnapshot>),
     /// A link became hot, or cooled down.
     Hotspot(Hot),
-    /// The cluster has this version now.
+    /// The cluster has a new version.
     Cluster(ClusterVersion),
     /// The leader changed.
     Leader(LeaderState),
@@ -52,16 +52,16 @@ pub struct EventRecord {
     /// Id. Ids increase, also across restarts of the service.
     pub id: u64,
     /// Data of the event.
-    pub what: Event,
+    pub data: Event,
     text: OnceLock<Bytes>,
 }
 
 impl EventRecord {
     /// Approximate memory of the event in bytes, with its rendered text.
     fn bytes(&self) -> usize {
-        match &self.what {
+        match &self.data {
             Event::Decision(record) => 2 * record.bytes(),
-            // Only one snapshot is kept.
+            // Only one snapshot is kept, and the others are small.
             Event::Racks(_) | Event::Hotspot(_) | Event::Cluster(_) | Event::Leader(_) => 0,
         }
     }
@@ -72,7 +72,7 @@ impl EventRecord {
     }
 }
 
-/// Events after the requested one are no longer kept.
+/// Some of the requested events were already dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Missed;
 
@@ -80,9 +80,9 @@ struct Ring {
     /// Id of the last event.
     last: u64,
     /// Id of the last dropped event.
-    gone: u64,
-    kept: VecDeque<Arc<EventRecord>>,
-    /// Approximate bytes of the kept decisions.
+    last_dropped: u64,
+    records: VecDeque<Arc<EventRecord>>,
+    /// Approximate size of the records, in bytes.
     bytes: usize,
 }
 
@@ -91,17 +91,18 @@ pub struct Events {
     ring: Mutex<Ring>,
     /// Id of the last event; `None` after the end.
     last_id: watch::Sender<Option<u64>>,
-    places: Arc<Semaphore>,
+    stream_permits: Arc<Semaphore>,
 }
 
 impl Events {
-    /// Starts without events. The first id is the one after `before`, which must exceed the ids of earlier runs.
-    /// `listeners` is the limit on streams.
-    pub fn new(before: u64, listeners: usize) -> Events {
+    /// An empty buffer for at most `max_streams` streams. The first id is the one after `before`, which must exceed the
+    /// ids of earlier runs.
+    pub fn new(before: u64, max_streams: usize) -> Events {
+        let ring = Ring { last: before, last_dropped: before, records: VecDeque::new(), bytes: 0 };
         Events {
-            ring: Mutex::new(Ring { last: before, gone: before, kept: VecDeque::new(), bytes: 0 }),
+            ring: Mutex::new(ring),
             last_id: watch::Sender::new(Some(before)),
-            places: Arc::new(Semaphore::new(listeners)),
+            stream_permits: Arc::new(Semaphore::new(max_streams)),
         }
     }
 
@@ -109,24 +110,24 @@ impl Events {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event.
-    pub fn tell(&self, what: Event) {
+    /// Adds an event, and notifies subscribers.
+    pub fn publish(&self, data: Event) {
         let mut ring = self.ring();
         ring.last += 1;
         let id = ring.last;
-        if matches!(what, Event::Racks(_))
-            && let Some(at) = ring.kept.iter().rposition(|told| matches!(told.what, Event::Racks(_)))
+        if matches!(data, Event::Racks(_))
+            && let Some(at) = ring.records.iter().rposition(|record| matches!(record.data, Event::Racks(_)))
         {
-            ring.kept.remove(at);
+            ring.records.remove(at);
         }
-        let told = Arc::new(EventRecord { id, what, text: OnceLock::new() });
-        ring.bytes += told.bytes();
-        ring.kept.push_back(told);
-        // The last event stays, even above the limit.
-        while ring.kept.len() > KEPT || (ring.bytes > BYTES && ring.kept.len() > 1) {
-            let Some(oldest) = ring.kept.pop_front() else { break };
+        let record = Arc::new(EventRecord { id, data, text: OnceLock::new() });
+        ring.bytes += record.bytes();
+        ring.records.push_back(record);
+        // The last event stays, even if it alone exceeds the limit.
+        while ring.records.len() > MAX_EVENTS || (ring.bytes > MAX_BYTES && ring.records.len() > 1) {
+            let Some(oldest) = ring.records.pop_front() else { break };
             ring.bytes -= oldest.bytes();
-            ring.gone = oldest.id;
+            ring.last_dropped = oldest.id;
         }
         drop(ring);
         self.last_id.send_if_modified(|last| match last {
@@ -138,14 +139,14 @@ impl Events {
         });
     }
 
-    /// Ends all streams; no event follows.
+    /// Ends all streams. Later events are not sent.
     pub fn close(&self) {
         self.last_id.send_replace(None);
     }
 
     /// Permit for a stream; `None` at the limit.
-    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
-        self.places.clone().try_acquire_owned().ok()
+    pub fn stream_permit(&self) -> Option<OwnedSemaphorePermit> {
+        self.stream_permits.clone().try_acquire_owned().ok()
     }
 
     /// Subscribes to notifications.
@@ -158,22 +159,22 @@ impl Events {
         self.ring().last
     }
 
-    /// Id before the first kept event.
-    pub fn gone(&self) -> u64 {
-        self.ring().gone
+    /// Id of the last dropped event, or the id before the first event.
+    pub fn last_dropped(&self) -> u64 {
+        self.ring().last_dropped
     }
 
     /// Events after `id` in order, at most `most`.
     ///
     /// # Errors
-    /// [`Missed`] if some of them are no longer kept.
+    /// Returns [`Missed`] if some of them were dropped.
     pub fn after(&self, id: u64, most: usize) -> Result<Vec<Arc<EventRecord>>, Missed> {
         let ring = self.ring();
-        if id < ring.gone {
+        if id < ring.last_dropped {
             return Err(Missed);
         }
-        let from = ring.kept.partition_point(|told| told.id <= id);
-        Ok(ring.kept.iter().skip(from).take(most).cloned().collect())
+        let from = ring.records.partition_point(|record| record.id <= id);
+        Ok(ring.records.iter().skip(from).take(most).cloned().collect())
     }
 }
 
@@ -186,47 +187,50 @@ mod tests {
         Classes, DecisionDetails, DecisionId, PlacementSpec, Rate, TaskSpec, TasksSpec, TransferSpec,
     };
 
-    fn numbers(events: &Events, after: u64) -> Result<Vec<u64>, Missed> {
-        events.after(after, usize::MAX).map(|told| told.iter().map(|one| one.id).collect())
+    fn ids(events: &Events, after: u64) -> Result<Vec<u64>, Missed> {
+        events.after(after, usize::MAX).map(|records| records.iter().map(|record| record.id).collect())
     }
 
     #[test]
-    fn a_returning_subscriber_gets_missed_events_unless_they_are_dropped() {
+    fn a_reconnecting_client_gets_the_events_it_missed_unless_some_were_dropped() {
         let events = Events::new(100, 1);
-        assert_eq!(numbers(&events, 100), Ok(vec![]));
-        for version in 1..=KEPT as u64 {
-            events.tell(Event::Cluster(ClusterVersion(version)));
+        assert_eq!(ids(&events, 100), Ok(vec![]));
+        for version in 1..=MAX_EVENTS as u64 {
+            events.publish(Event::Cluster(ClusterVersion(version)));
         }
-        assert_eq!(numbers(&events, 100).map(|told| told.len()), Ok(KEPT));
-        assert_eq!(numbers(&events, 100 + KEPT as u64 - 2), Ok(vec![99 + KEPT as u64, 100 + KEPT as u64]));
-        events.tell(Event::Cluster(ClusterVersion(0)));
-        assert_eq!(numbers(&events, 100), Err(Missed), "the first was taken for the last");
-        assert_eq!(numbers(&events, 101).map(|told| told.len()), Ok(KEPT));
-        assert_eq!(numbers(&events, 99), Err(Missed), "the number is of an earlier run");
+        assert_eq!(ids(&events, 100).map(|ids| ids.len()), Ok(MAX_EVENTS));
+        assert_eq!(
+            ids(&events, 100 + MAX_EVENTS as u64 - 2),
+            Ok(vec![99 + MAX_EVENTS as u64, 100 + MAX_EVENTS as u64])
+        );
+        events.publish(Event::Cluster(ClusterVersion(0)));
+        assert_eq!(ids(&events, 100), Err(Missed), "the last event displaced the first");
+        assert_eq!(ids(&events, 101).map(|ids| ids.len()), Ok(MAX_EVENTS));
+        assert_eq!(ids(&events, 99), Err(Missed), "the id is from an earlier run");
     }
 
     #[test]
-    fn subscribers_see_the_last_event_number_until_the_stream_closes() {
+    fn subscribers_see_the_last_event_id_until_the_buffer_closes() {
         let events = Events::new(7, 1);
-        let subscribe = events.subscribe();
-        events.tell(Event::Cluster(ClusterVersion(1)));
-        assert_eq!(*subscribe.borrow(), Some(8));
+        let last_id = events.subscribe();
+        events.publish(Event::Cluster(ClusterVersion(1)));
+        assert_eq!(*last_id.borrow(), Some(8));
         events.close();
-        events.tell(Event::Cluster(ClusterVersion(2)));
-        assert_eq!(*subscribe.borrow(), None);
+        events.publish(Event::Cluster(ClusterVersion(2)));
+        assert_eq!(*last_id.borrow(), None);
     }
 
     #[test]
-    fn a_listener_that_leaves_frees_its_slot() {
+    fn a_stream_that_ends_releases_its_permit() {
         let events = Events::new(0, 1);
-        let place = events.place();
-        assert!(place.is_some() && events.place().is_none());
-        drop(place);
-        assert!(events.place().is_some());
+        let permit = events.stream_permit();
+        assert!(permit.is_some() && events.stream_permit().is_none());
+        drop(permit);
+        assert!(events.stream_permit().is_some());
     }
 
     #[test]
-    fn the_event_buffer_holds_fewer_large_decisions_and_sizes_are_exact() {
+    fn large_decisions_limit_the_buffer_by_their_approximate_size() {
         let record = |tasks: usize| {
             let rate = Some(Rate { mean_bps: u64::MAX, peak_bps: u64::MAX });
             let traffic = Classes { critical: rate, non_critical: rate, best_effort: rate };
@@ -255,10 +259,8 @@ mod tests {
             DecisionRecord { id: DecisionId(0), at, caller, details, entries, expires, released }
         };
         for tasks in [0, 1, 10, 1_000] {
-            let (record, text) = (record(tasks), |record: &DecisionRecord| {
-                serde_json::to_string(&record.details).expect("text")
-            });
-            let written = text(&record).len();
+            let record = record(tasks);
+            let written = serde_json::to_string(&record.details).expect("details are serializable").len();
             assert!(
                 (written..4 * written + 2_048).contains(&record.bytes()),
                 "{} for {written}",
@@ -268,17 +270,17 @@ mod tests {
         let events = Events::new(0, 1);
         let large = Arc::new(record(10_000));
         let each = 2 * large.bytes();
-        assert!(each > BYTES / 16, "{each}: it is not large");
+        assert!(each > MAX_BYTES / 16, "{each}: too small to exceed the limit");
         for _ in 0..40 {
-            events.tell(Event::Decision(large.clone()));
+            events.publish(Event::Decision(large.clone()));
         }
-        events.tell(Event::Cluster(ClusterVersion(1)));
-        let kept = numbers(&events, events.gone()).expect("the events are buffered");
-        assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
+        events.publish(Event::Cluster(ClusterVersion(1)));
+        let kept = ids(&events, events.last_dropped()).expect("the events are in the buffer");
+        assert!(kept.len() > 1 && (kept.len() - 1) * each <= MAX_BYTES, "{} of {each} bytes", kept.len());
         assert_eq!(kept.last(), Some(&41));
-        assert_eq!(numbers(&events, events.gone() - 1), Err(Missed));
-        // An event that alone exceeds the limit is sent nevertheless.
-        events.tell(Event::Decision(Arc::new(record(100_000))));
-        assert_eq!(numbers(&events, 41), Ok(vec![42]));
+        assert_eq!(ids(&events, events.last_dropped() - 1), Err(Missed));
+        // An event that alone exceeds the limit stays in the buffer.
+        events.publish(Event::Decision(Arc::new(record(100_000))));
+        assert_eq!(ids(&events, 41), Ok(vec![42]));
     }
 }

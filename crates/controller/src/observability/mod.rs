@@ -44,7 +44,7 @@ async fn watch_leader(handle: &Handle, events: &Events) {
                 tracing::warn!(%problem, "nothing can be kept, so nothing is decided")
             }
         }
-        events.tell(Event::Leader(now));
+        events.publish(Event::Leader(now));
     }
 }
 
@@ -53,9 +53,9 @@ async fn watch_snapshots(handle: &Handle, events: &Events) {
     while made.changed().await.is_ok() {
         let snapshot = handle.last_snapshot();
         for hot in changes(&last, &snapshot) {
-            events.tell(Event::Hotspot(hot));
+            events.publish(Event::Hotspot(hot));
         }
-        events.tell(Event::Racks(snapshot.clone()));
+        events.publish(Event::Racks(snapshot.clone()));
         last = snapshot;
         tokio::time::sleep(TICK).await;
     }

@@ -31,11 +31,11 @@ impl ObservedStore {
     fn tell(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Decided(record, _) => self.events.tell(Event::Decision(record.clone())),
+                Change::Decided(record, _) => self.events.publish(Event::Decision(record.clone())),
                 Change::Cluster(version) => {
                     tracing::info!(version = version.number.0, origin = ?version.origin, "cluster replaced");
                     self.version = version.number;
-                    self.events.tell(Event::Cluster(version.number));
+                    self.events.publish(Event::Cluster(version.number));
                 }
                 Change::Ended { .. }
                 | Change::Moved(..)
@@ -72,8 +72,8 @@ impl Store for ObservedStore {
         stands
     }
 
-    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
-        let loaded = self.store.load(decisions, callers);
+    fn load(&mut self, decisions: usize, keys: usize) -> Result<State, StoreError> {
+        let loaded = self.store.load(decisions, keys);
         if let Err(error) = &loaded
             && !std::mem::replace(&mut self.failed, true)
         {
@@ -82,7 +82,7 @@ impl Store for ObservedStore {
         if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
             // Another service changed the cluster.
             if self.version != ClusterVersion::default() && self.version != cluster.number {
-                self.events.tell(Event::Cluster(cluster.number));
+                self.events.publish(Event::Cluster(cluster.number));
             }
             self.version = cluster.number;
         }

@@ -104,23 +104,23 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
 
 /// A clock whose readings the test sets.
 fn manual_clock() -> (Arc<Mutex<ClockReadings>>, Clock) {
-    let start = ClockReadings { wall: Nanos(10 * HOUR.0), steady: Nanos(0) };
-    let hands = Arc::new(Mutex::new(start));
-    let (origin, shown) = ("2026-01-01T00:00:00Z".parse().expect("a time"), hands.clone());
-    (hands, Clock::with_hands(origin, move || *shown.lock().expect("the lock is not poisoned")))
+    let start = ClockReadings { wall: Nanos(10 * HOUR.0), monotonic: Nanos(0) };
+    let readings = Arc::new(Mutex::new(start));
+    let (origin, shown) = ("2026-01-01T00:00:00Z".parse().expect("a time"), readings.clone());
+    (readings, Clock::with_readings(origin, move || *shown.lock().expect("the lock is not poisoned")))
 }
 
 /// Advances both clocks by one second, then sets the wall clock to `set` if given.
-fn advance(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
-    let mut hands = hands.lock().expect("the lock is not poisoned");
-    hands.steady = hands.steady.plus(Nanos::SECOND);
-    hands.wall = set.unwrap_or(hands.wall.plus(Nanos::SECOND));
+fn advance(readings: &Mutex<ClockReadings>, set: Option<Nanos>) {
+    let mut readings = readings.lock().expect("the lock is not poisoned");
+    readings.monotonic = readings.monotonic.plus(Nanos::SECOND);
+    readings.wall = set.unwrap_or(readings.wall.plus(Nanos::SECOND));
 }
 
 /// Reports all links over the last second of the wall clock, as agents on this machine would. Returns the
 /// number of accepted links.
-fn report(server: &Server, clock: &Clock, hands: &Mutex<ClockReadings>) -> Value {
-    let wall = hands.lock().expect("the lock is not poisoned").wall;
+fn report(server: &Server, clock: &Clock, readings: &Mutex<ClockReadings>) -> Value {
+    let wall = readings.lock().expect("the lock is not poisoned").wall;
     let (from, until) = (clock.text(wall.since(Nanos::SECOND)), clock.text(wall));
     let links: Vec<Value> = items(server, "/v1/links")
         .iter()
@@ -151,49 +151,53 @@ fn seen_link_count(server: &Server) -> usize {
 
 #[test]
 fn a_forward_clock_step_takes_effect_at_once() {
-    let (hands, clock) = manual_clock();
+    let (readings, clock) = manual_clock();
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
     let app = |lasts: &str| json!({ "app": { "tasks": [{ "name": "t", "cpus": 1 }] }, "lasts": lasts });
-    advance(&hands, None);
-    assert_eq!(report(&server, &clock, &hands), json!(all));
+    advance(&readings, None);
+    assert_eq!(report(&server, &clock, &readings), json!(all));
     for lasts in ["1800s", "3h"] {
         assert_eq!(server.post("/v1/place/tasks", &app(lasts)).0, 201);
     }
     // The machine was suspended for an hour.
-    advance(&hands, Some(Nanos(11 * HOUR.0)));
+    advance(&readings, Some(Nanos(11 * HOUR.0)));
     assert_eq!(status_after_clock_check(&server, &clock)["clock_behind_s"], json!(0.0));
     assert_eq!(seen_link_count(&server), 0, "telemetry is an hour old");
     let held = items(&server, "/v1/commitments");
     assert_eq!(held.len(), 1, "what was to end has ended, and nothing else: {held:?}");
     for _ in 0..5 {
-        assert_eq!(report(&server, &clock, &hands), json!(all));
+        assert_eq!(report(&server, &clock, &readings), json!(all));
         assert_eq!(seen_link_count(&server), all);
-        let wall = hands.lock().expect("the lock is not poisoned").wall;
+        let wall = readings.lock().expect("the lock is not poisoned").wall;
         assert_eq!((clock.now(), clock.behind()), (wall, Nanos(0)));
         let (status, _, placed) =
             server.post("/v1/place/replicas", &json!({ "size": "256MiB", "replicas": 2 }));
         assert_eq!(status, 201, "{placed}");
-        advance(&hands, None);
+        advance(&readings, None);
     }
 }
 
 #[test]
 fn a_backward_clock_step_is_reported_and_old_data_stays_old() {
-    let (hands, clock) = manual_clock();
+    let (readings, clock) = manual_clock();
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
-    advance(&hands, None);
-    assert_eq!(report(&server, &clock, &hands), json!(all));
+    advance(&readings, None);
+    assert_eq!(report(&server, &clock, &readings), json!(all));
     let block = json!({ "size": "256MiB", "replicas": 2 });
     let (_, _, before) = server.post("/v1/place/replicas", &block);
     // The wall clock is two hours behind the time that it would otherwise show.
-    advance(&hands, Some(Nanos(8 * HOUR.0 + 2 * Nanos::SECOND.0)));
+    advance(&readings, Some(Nanos(8 * HOUR.0 + 2 * Nanos::SECOND.0)));
     for second in 2..=5 {
         assert_eq!(clock.now(), Nanos(10 * HOUR.0 + second * Nanos::SECOND.0), "time goes on");
         assert_eq!(status_after_clock_check(&server, &clock)["clock_behind_s"], json!(7200.0));
-        assert_eq!(report(&server, &clock, &hands), json!(0), "of these times is known already what was");
-        advance(&hands, None);
+        assert_eq!(
+            report(&server, &clock, &readings),
+            json!(0),
+            "the service already has reports of these times"
+        );
+        advance(&readings, None);
     }
     assert!(server.metrics().contains("\nleeward_clock_behind_seconds 7200.0\n"));
     assert_eq!(seen_link_count(&server), 0, "no report for more than three intervals");
@@ -201,8 +205,8 @@ fn a_backward_clock_step_is_reported_and_old_data_stays_old() {
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")), "{problem}");
     assert_eq!(items(&server, "/v1/commitments")[0]["id"], before["id"]);
     // Reports stamped with the service's time are accepted.
-    advance(&hands, Some(clock.now()));
-    assert_eq!(report(&server, &clock, &hands), json!(all));
+    advance(&readings, Some(clock.now()));
+    assert_eq!(report(&server, &clock, &readings), json!(all));
     assert_eq!(status_after_clock_check(&server, &clock)["clock_behind_s"], json!(0.0));
     assert_eq!(server.post("/v1/place/replicas", &block).0, 201);
 }

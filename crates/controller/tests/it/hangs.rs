@@ -64,9 +64,9 @@ impl Store for FaultyStore {
         self.store.renew_lease(address)
     }
 
-    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
+    fn load(&mut self, decisions: usize, keys: usize) -> Result<State, StoreError> {
         self.faults.check(|(_, reading)| *reading)?;
-        self.store.load(decisions, callers)
+        self.store.load(decisions, keys)
     }
 
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {

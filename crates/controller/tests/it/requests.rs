@@ -16,7 +16,7 @@ const CLUSTER: &str = r#"{"racks": 3, "hosts_per_rack": 2, "nic": "1Gbps", "over
 /// Details of problems that this service returns for valid requests, because of its cluster and its age.
 const BY_STATE: [&str; 3] = [
     "the cluster is a tree, and rates between pairs of hosts have no place in it",
-    "the service knows nothing before",
+    "times of this service start at",
     "send `links` in a report of their own",
 ];
 const SEEDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/request");

@@ -78,6 +78,6 @@ fn a_file_of_a_later_version_is_a_one_line_error() {
     let result = command(folder.path(), "store.db").output().expect("the program starts");
     let stderr = String::from_utf8_lossy(&result.stderr).into_owned();
     assert_eq!((result.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
-    let beginning = "error: --store: store.db: the store is of version 99, and this program knows up to ";
+    let beginning = "error: --store: store.db: the store has version 99, and this program supports up to ";
     assert!(stderr.starts_with(beginning), "{stderr}");
 }

@@ -111,7 +111,7 @@ impl Engine {
         // Observed rates of the job may change before a task is moved, so the cell keeps the stated demand.
         let stated = self.history.as_ref().map(|history| {
             let seen = history.estimate(request.job, self.now);
-            let demands = request.tasks.iter().map(|task| task.raised(seen)).collect();
+            let demands = request.tasks.iter().map(|task| task.with_measured(seen)).collect();
             std::mem::replace(&mut request.tasks, demands)
         });
         let view = &mut self.ledger.view(self.now, &mut self.scratch);

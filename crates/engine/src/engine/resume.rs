@@ -66,10 +66,10 @@ impl Engine {
         entries: &[EntryId],
     ) {
         // Entries of transfers belong to the app and end with it. The app's first task holds them.
-        let own: usize = request.tasks.iter().map(|task| task.entries()).sum();
+        let own: usize = request.tasks.iter().map(|task| task.entry_count()).sum();
         let (shared, mut own) = entries.split_at(entries.len().saturating_sub(own));
         for (index, (task, &host)) in (0..).zip(request.tasks.iter().zip(hosts)) {
-            let (first, rest) = own.split_at(task.entries().min(own.len()));
+            let (first, rest) = own.split_at(task.entry_count().min(own.len()));
             own = rest;
             let mut kept = first.to_vec();
             if index == 0 {

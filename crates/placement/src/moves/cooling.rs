@@ -69,7 +69,7 @@ impl CoolRacks {
     /// Racks other than `from` that would stay cool with a task, in order. Racks that had no room for it at the start
     /// are left out. Empty if none of their hosts has room now.
     pub fn with(&self, fabric: &Fabric, task: &Task, from: DomainId) -> Vec<DomainId> {
-        let adds = [task.egress_in_all().peak_bps, task.ingress_in_all().peak_bps].map(|bps| bps as f64);
+        let adds = [task.total_egress().peak_bps, task.total_ingress().peak_bps].map(|bps| bps as f64);
         let may = |cool: &&Rack| {
             let (cpus, memory) = cool.left;
             let room = cpus >= task.cpus && memory >= task.memory;

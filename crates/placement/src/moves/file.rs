@@ -149,8 +149,8 @@ impl Fleet {
                 host,
                 job,
                 demand,
-                egress_bps: now(running.egress_now, demand.egress_in_all().mean_bps),
-                ingress_bps: now(running.ingress_now, demand.ingress_in_all().mean_bps),
+                egress_bps: now(running.egress_now, demand.total_egress().mean_bps),
+                ingress_bps: now(running.ingress_now, demand.total_ingress().mean_bps),
                 cooling: running.cooling,
             });
         }

@@ -135,7 +135,7 @@ impl Policy<MoveRequest> for Reactive {
         let arrivals = choice.moves.iter().flat_map(|one| {
             let task = &request.running[one.at as usize];
             let bears = task.bears();
-            let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
+            let (egress, ingress) = (bears.total_egress(), bears.total_ingress());
             streams(fabric, owner(task), egress, ingress, one.to, Sign::Adds, now)
         });
         let change = Transaction { add: arrivals.collect(), ..Transaction::default() };
@@ -174,7 +174,7 @@ fn move_traffic(task: &Running, to: HostId, context: &mut Context<'_, '_>) {
     let [egress, ingress] = task.measured();
     let leaves = streams(fabric, owner(task), egress, ingress, task.host, Sign::Relieves, now);
     let bears = task.bears();
-    let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
+    let (egress, ingress) = (bears.total_egress(), bears.total_ingress());
     let comes = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
     leaves.chain(comes).for_each(|entry| context.view.add(&entry));
 }
@@ -281,7 +281,7 @@ impl Turn<'_, '_, '_> {
     /// Destination of a task with demand `bears` outside its rack by the proactive rule, if the destination
     /// stays cool.
     fn elsewhere(&mut self, task: &Running, bears: Task, rack: DomainId) -> Result<HostId, Stays> {
-        let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
+        let (egress, ingress) = (bears.total_egress(), bears.total_ingress());
         let demand = [egress.peak_bps, ingress.peak_bps, bears.cpus.0, bears.memory.0];
         let no_less = |(other, tags, _): &&([u64; 4], u64, Stays)| {
             *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours >= theirs)

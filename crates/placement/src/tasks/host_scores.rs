@@ -65,7 +65,7 @@ fn beside(
         let sum = extra.entry(link).or_default();
         *sum = sum.saturating_add(bps);
     };
-    let own = [task.egress_in_all().peak_bps, task.ingress_in_all().peak_bps];
+    let own = [task.total_egress().peak_bps, task.total_ingress().peak_bps];
     rack_links(fabric, host).zip(own).for_each(|(link, bps)| add(link, bps));
     let mut hops = Vec::<Hop>::new();
     for peer in peers.iter().filter(|peer| peer.host != host) {

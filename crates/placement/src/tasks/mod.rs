@@ -76,7 +76,7 @@ pub struct TaskId {
     pub index: u32,
 }
 
-/// A unit of compute.
+/// Demand of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Task {
     /// Processors.
@@ -93,36 +93,38 @@ pub struct Task {
 
 impl Task {
     /// Traffic out of its rack, all classes together.
-    pub fn egress_in_all(&self) -> Traffic {
+    pub fn total_egress(&self) -> Traffic {
         Traffic::sum(&self.egress)
     }
 
     /// Traffic into its rack, all classes together.
-    pub fn ingress_in_all(&self) -> Traffic {
+    pub fn total_ingress(&self) -> Traffic {
         Traffic::sum(&self.ingress)
     }
 
-    /// The task with the larger of its stated and measured traffic in each direction, out of its rack and into it. The
-    /// excess over the stated traffic counts as best effort.
-    pub fn raised(&self, [egress, ingress]: [Traffic; 2]) -> Task {
+    /// The task with the larger of its stated and its measured traffic in each direction: out of its rack, and into it.
+    /// The excess of the measured traffic counts as best effort.
+    pub fn with_measured(&self, [egress, ingress]: [Traffic; 2]) -> Task {
         let mut task = *self;
         let directions = [
-            (&mut task.egress, self.egress_in_all(), egress),
-            (&mut task.ingress, self.ingress_in_all(), ingress),
+            (&mut task.egress, self.total_egress(), egress),
+            (&mut task.ingress, self.total_ingress(), ingress),
         ];
-        for (classes, stated, seen) in directions {
-            let rest = &mut classes[Class::BestEffort as usize];
-            rest.mean_bps = rest.mean_bps.saturating_add(seen.mean_bps.saturating_sub(stated.mean_bps));
-            rest.peak_bps = rest.peak_bps.saturating_add(seen.peak_bps.saturating_sub(stated.peak_bps));
+        for (classes, stated, measured) in directions {
+            let best_effort = &mut classes[Class::BestEffort as usize];
+            let excess_mean = measured.mean_bps.saturating_sub(stated.mean_bps);
+            let excess_peak = measured.peak_bps.saturating_sub(stated.peak_bps);
+            best_effort.mean_bps = best_effort.mean_bps.saturating_add(excess_mean);
+            best_effort.peak_bps = best_effort.peak_bps.saturating_add(excess_peak);
         }
         task
     }
 
     /// Number of a decision's entries for this task: one for each direction with traffic. These entries come
     /// last, in the order of tasks, after the entries of transfers.
-    pub fn entries(&self) -> usize {
-        let some = |traffic: Traffic| usize::from(traffic != Traffic::default());
-        some(self.egress_in_all()) + some(self.ingress_in_all())
+    pub fn entry_count(&self) -> usize {
+        let count = |traffic: Traffic| usize::from(traffic != Traffic::default());
+        count(self.total_egress()) + count(self.total_ingress())
     }
 }
 
@@ -141,8 +143,8 @@ impl Traffic {
         Traffic { mean_bps: bps, peak_bps: bps }
     }
 
-    fn sum(of: &[Traffic]) -> Traffic {
-        let sum = |rate: fn(&Traffic) -> u64| of.iter().map(rate).fold(0, u64::saturating_add);
+    fn sum(classes: &[Traffic]) -> Traffic {
+        let sum = |rate: fn(&Traffic) -> u64| classes.iter().map(rate).fold(0, u64::saturating_add);
         Traffic { mean_bps: sum(|traffic| traffic.mean_bps), peak_bps: sum(|traffic| traffic.peak_bps) }
     }
 }
@@ -163,7 +165,7 @@ impl Class {
     pub const COUNT: usize = 3;
 }
 
-/// An element of a traffic matrix.
+/// An element of the traffic matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
     /// Position of the sending task.

@@ -158,8 +158,8 @@ fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn
     let fabric = context.view.fabric();
     let load = |bps: u64| Load(i64::try_from(bps).unwrap_or(i64::MAX));
     let directions = [
-        (fabric.out_of_domain(rack), load(task.egress_in_all().peak_bps)),
-        (fabric.into_domain(rack), load(task.ingress_in_all().peak_bps)),
+        (fabric.out_of_domain(rack), load(task.total_egress().peak_bps)),
+        (fabric.into_domain(rack), load(task.total_ingress().peak_bps)),
     ];
     let mut busier: Option<Links> = None;
     for (link, extra) in directions {

@@ -86,7 +86,7 @@ pub(super) fn task_streams(
     now: Nanos,
 ) -> impl Iterator<Item = Entry> + use<> {
     let owner = Owner { kind: OwnerKind::App, id: request.id };
-    streams(fabric, owner, task.egress_in_all(), task.ingress_in_all(), host, Sign::Adds, now)
+    streams(fabric, owner, task.total_egress(), task.total_ingress(), host, Sign::Adds, now)
 }
 
 /// One entry for all transfers between two hosts, and one for each direction of a task's own traffic.

@@ -56,7 +56,7 @@ impl App {
         }
         let (file, mut app) = self.tasks(inputs)?;
         for (at, task) in app.request.tasks.iter().enumerate() {
-            if task.entries() > 0 {
+            if task.entry_count() > 0 {
                 let message = format!(
                     "{}: `egress` and `ingress` name no other task, so no link carries them; leave them out",
                     app.names[at]

@@ -1,4 +1,4 @@
-//! Sources of a workload, with their names in a scenario, and the result of loading one.
+//! Sources of a workload, as a scenario file names them.
 //!
 //! A source is a map with one key, its kind: `coflow: {file: "data:fb2010-coflow/FB2010-1Hr-150-0.txt"}`. The kind is
 //! the key and not a field beside the others (`kind: coflow`). A reader that must first find the kind has to buffer the

@@ -59,7 +59,7 @@ fn generated_tasks_match_the_requested_processors_and_bandwidth() {
 fn bandwidth_per_processor_has_a_tail_of_more_than_ten_times_the_median() {
     let workload = generate("{batch: 30min}", 1, 24.0 * HOUR);
     let stated = |kind: &leeward_scenarios::workload::CellKind| {
-        let traffic = kind.demand.egress_in_all().mean_bps + kind.demand.ingress_in_all().mean_bps;
+        let traffic = kind.demand.total_egress().mean_bps + kind.demand.total_ingress().mean_bps;
         traffic as f64 / kind.demand.cpus.0 as f64
     };
     let mut sorted: Vec<f64> = workload.cell_kinds.iter().map(stated).collect();
@@ -91,7 +91,7 @@ fn stated_demands_are_true_unless_errors_are_configured() {
     assert_eq!(right.tasks, wrong.tasks);
     assert_eq!(right.tasks, zero.tasks);
     for kind in 0..right.cell_kinds.len() {
-        let stated = |workload: &Workload| workload.cell_kinds[kind].demand.egress_in_all();
+        let stated = |workload: &Workload| workload.cell_kinds[kind].demand.total_egress();
         let Traffic { mean_bps, peak_bps } = stated(&right);
         assert!((peak_bps as f64 - 3.0 * mean_bps as f64).abs() <= 2.0);
         assert_eq!(stated(&zero), Traffic::default());

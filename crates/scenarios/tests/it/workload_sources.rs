@@ -1,4 +1,4 @@
-//! Sources with their names in a scenario: accepted settings, error messages, and results of small files.
+//! Workload sources of a scenario: accepted settings, error messages, and the workloads of small files.
 
 use leeward_fabric::input::{Spanned, read_yaml};
 use leeward_fabric::{Bytes, Endpoint, Load};
@@ -7,15 +7,15 @@ use serde::Deserialize;
 
 use crate::support::workload::{read, source, tree};
 
-/// A list as in a scenario, with the location of each source.
+/// The `workloads` of a scenario file, each with its location.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Listed {
+struct SourceList {
     workloads: Vec<Spanned<Source>>,
 }
 
 #[test]
-fn settings_are_read_with_defaults_or_rejected_with_their_place() {
+fn settings_are_read_with_defaults_or_rejected_with_their_location() {
     let mut table = String::new();
     for text in [
         "- facebook: {}",
@@ -54,12 +54,11 @@ fn settings_are_read_with_defaults_or_rejected_with_their_place() {
         "- swim: {file: x, keep: 1.5}",
         "- swim: {file: x, bytes_per_writer: 100}",
     ] {
-        let read = read_yaml::<Listed>("hour.yaml", &format!("workloads:\n{text}\n"));
-        let read = match read {
-            Ok(listed) => format!("{:?}", listed.workloads.into_iter().map(|w| w.value).collect::<Vec<_>>()),
+        let result = match read_yaml::<SourceList>("hour.yaml", &format!("workloads:\n{text}\n")) {
+            Ok(list) => format!("{:?}", list.workloads.into_iter().map(|w| w.value).collect::<Vec<_>>()),
             Err(error) => error.to_string(),
         };
-        table += &format!("{text}\n    {read}\n");
+        table += &format!("{text}\n    {result}\n");
     }
     insta::assert_snapshot!(table);
 }
@@ -90,7 +89,7 @@ fn settings_invalid_for_the_generator_are_rejected() {
 }
 
 #[test]
-fn no_load_is_an_empty_workload() {
+fn a_load_of_zero_gives_an_empty_workload() {
     for settings in ["{load: 0}", "{full_blocks: 0}"] {
         let loaded = read(&source(&format!("{{facebook: {settings}}}")), b"", &tree(3, 2), 0, 60.0).unwrap();
         assert_eq!(loaded.workload, Default::default());
@@ -101,7 +100,9 @@ fn no_load_is_an_empty_workload() {
 fn the_schema_of_a_source_names_every_kind_and_the_defaults_are_valid() {
     let schema = schemars::schema_for!(Source);
     let text = format!("{schema:?}");
-    for kind in ["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix", "reads"] {
+    for kind in
+        ["facebook", "coflow", "swim", "blocks", "flows", "rates", "matrix", "cell", "tasks", "reads", "app"]
+    {
         assert!(text.contains(&format!("\"{kind}\"")), "{kind}");
     }
     assert!(Facebook::default().generate(&tree(3, 2), 0, 60.0).is_ok());
@@ -118,7 +119,7 @@ fn names_and_numbers_of_a_flow_list_are_hosts_and_racks() {
     let rack = |name: &str| Endpoint::Domain(fabric.domain(name).unwrap());
     let flows = load(", from: 1s, duration: 5s, scale: 0.5").unwrap();
     let flows: Vec<_> = flows.workload.flows.iter().map(|f| (f.start, f.from, f.to, f.bytes.0)).collect();
-    // The fourth flow goes from a host to itself, and the fifth is after the window; half a byte is rounded.
+    // The fourth flow goes from a host to itself, and the fifth starts after the window. Half a byte is rounded up.
     assert_eq!(
         flows,
         [
@@ -127,12 +128,12 @@ fn names_and_numbers_of_a_flow_list_are_hosts_and_racks() {
             (2.0, rack("r1"), host("r2h1"), 1)
         ]
     );
-    let refused = load(", numbers: racks").unwrap_err().to_string();
-    assert_eq!(refused, "f:4: dst: 5: this cluster has racks 0 to 2");
+    let error = load(", numbers: racks").unwrap_err().to_string();
+    assert_eq!(error, "f:4: dst: 5: this cluster has racks 0 to 2");
 }
 
 #[test]
-fn a_window_of_rates_starts_at_current_rates_and_ends_at_zero() {
+fn a_window_of_rates_starts_with_the_last_rates_before_it_and_ends_at_zero() {
     let cluster = tree(3, 2);
     let text =
         "t_s,link,rate_bps\n0,r0:uplink,8\n1,r0:uplink,16\n1,r1h0:egress,6\n5,r0:uplink,0\n7,r0:uplink,9e9\n";
@@ -144,9 +145,9 @@ fn a_window_of_rates_starts_at_current_rates_and_ends_at_zero() {
         60.0,
     );
     let rates = rates.unwrap();
-    let named = |name: &str| cluster.fabric.resource(name).unwrap();
-    let (uplink, egress) = (named("r0:uplink"), named("r1h0:egress"));
-    let found: Vec<_> = rates.workload.rates.iter().map(|r| (r.at, r.resource, r.rate)).collect();
+    let link = |name: &str| cluster.fabric.resource(name).unwrap();
+    let (uplink, egress) = (link("r0:uplink"), link("r1h0:egress"));
+    let actual: Vec<_> = rates.workload.rates.iter().map(|r| (r.at, r.resource, r.rate)).collect();
     let expected = [
         (0.0, egress, Load(3)),
         (0.0, uplink, Load(8)),
@@ -154,7 +155,7 @@ fn a_window_of_rates_starts_at_current_rates_and_ends_at_zero() {
         (4.0, egress, Load(0)),
         (4.0, uplink, Load(0)),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
     assert!(rates.provenance.ends_with("1 lines are above their link's capacity"), "{}", rates.provenance);
 }
 

@@ -7,7 +7,7 @@ use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::{Client, Error, Statement};
 
 use super::super::row::{self, Cell, signed};
-use super::super::{Change, FORGOTTEN, StoreError, schema};
+use super::super::{Change, MAX_DELETED, StoreError, schema};
 use super::error_text;
 use super::text::{Value, columns, value};
 use super::touched::Touched;
@@ -172,7 +172,7 @@ impl<'a> Batch<'a> {
             said.push((&statements.release, columns(released)));
         }
         if let Some(keep) = forget {
-            said.push((&statements.forget, values([number(keep), number(FORGOTTEN)])));
+            said.push((&statements.forget, values([number(keep), number(MAX_DELETED)])));
             said.extend(statements.sweeps.iter().map(|sweep| (sweep, Vec::new())));
             said.push((&statements.trim, vec![Box::new(NOTED)]));
         }

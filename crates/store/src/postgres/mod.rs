@@ -168,8 +168,8 @@ impl Store for Postgres {
         })
     }
 
-    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
-        self.within(async |store| store.session().await?.load(decisions, callers).await)
+    fn load(&mut self, decisions: usize, keys: usize) -> Result<State, StoreError> {
+        self.within(async |store| store.session().await?.load(decisions, keys).await)
     }
 
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {

@@ -199,8 +199,8 @@ impl Session {
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable or a row is invalid.
-    pub async fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
-        let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
+    pub async fn load(&mut self, decisions: usize, keys: usize) -> Result<State, StoreError> {
+        let (decisions, keys) = (signed(decisions as u64), signed(keys as u64));
         let reading = self.reading().await?;
         let commits = reply(reading.query_one("SELECT commits FROM leadership", &[])).await?.try_get(0)?;
         let last: Option<i64> = reply(reading.query_one(schema::MAX_DECISION, &[])).await?.try_get(0)?;
@@ -211,7 +211,7 @@ impl Session {
             decisions: rows(&reading, DECISIONS, Some(decisions), row::read_decision).await?,
             migrations: rows(&reading, schema::MIGRATIONS, None, row::read_migration).await?,
             jobs: rows(&reading, schema::JOBS, None, row::read_job).await?,
-            callers: rows(&reading, schema::CALLERS, Some(callers), row::read_caller)
+            callers: rows(&reading, schema::CALLERS, Some(keys), row::read_caller)
                 .await?
                 .into_iter()
                 .flatten()

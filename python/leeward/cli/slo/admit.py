@@ -7,7 +7,7 @@ import typer
 
 from leeward.cli.options import hint_schema, name_flags
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
     WorkloadsArgument,
@@ -58,7 +58,7 @@ def admit(
     A workload with the name of a present one replaces it on its servers.
     """
     workloads = load_workloads(file, cluster)
-    with patience("deciding"), name_flags(method="--method"), hint_schema("slo", arriving):
+    with slow_notice("deciding"), name_flags(method="--method"), hint_schema("slo", arriving):
         record = workloads.admit(arriving, method)
     if output is Format.json:
         print_json(record)

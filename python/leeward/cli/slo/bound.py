@@ -7,7 +7,7 @@ import typer
 
 from leeward.cli.options import name_flags
 from leeward.cli.output import Format, FormatOption, print_json, print_words
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
     WorkloadsArgument,
@@ -53,7 +53,7 @@ def bound(
     models at most the share that the SLO's percentile leaves.
     """
     workloads = load_workloads(file, cluster)
-    with patience("bounding latencies"), name_flags(method="--method"):
+    with slow_notice("bounding latencies"), name_flags(method="--method"):
         record = workloads.bound(method)
     if output is Format.json:
         print_json(record)

@@ -10,7 +10,7 @@ from leeward._quantities import time_text
 from leeward.cli.cluster import read
 from leeward.cli.options import hint_schema, name_flags, parse_path, parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.cli.slo.bound import MethodOption
 from leeward.cli.slo.bound import bound as print_bounds
 from leeward.cli.slo.workloads import (
@@ -129,7 +129,7 @@ def check(
         "outstanding": "--outstanding",
         "tails": "--tails",
     }
-    with hint_schema("slo", file), patience("replaying"), name_flags(**flags):
+    with hint_schema("slo", file), slow_notice("replaying"), name_flags(**flags):
         record, rows = check(
             file,
             network,

@@ -17,7 +17,7 @@ from leeward._quantities import (
 )
 from leeward.cli.options import choice, name_flags, parse_path, whole_number
 from leeward.cli.output import print_json, print_table, print_words
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.cli.slo.options import (
     MOST_MARGIN,
     NETWORK,
@@ -154,7 +154,7 @@ def curve(
     if output is CurveFormat.table and prune is None and error is None:
         prune = MOST_BUCKETS
     flags = {name: f"--{name}" for name in ("percentile", "prune", "error", "multiple")}
-    with patience(f"reading {trace}"), name_flags(window_s="--window", deadline_s="--slo", **flags):
+    with slow_notice(f"reading {trace}"), name_flags(window_s="--window", deadline_s="--slo", **flags):
         statistics = source.statistics(window_s=read_seconds("--window", window), percentile=percentile)
         curves = [
             source.curve(one, prune=prune, error=error, margin=growth, multiple=multiple, deadline_s=deadline)

@@ -7,7 +7,7 @@ import typer
 from leeward._quantities import read_seconds, work_rate_text, work_text
 from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.cli.slo.options import (
     NETWORK,
     DeviceOption,
@@ -111,7 +111,7 @@ def model(
     )
     settings = ("interval", "step", "batch", "states", "deviations", "sizes")
     flags = {name: f"--{name}" for name in settings}
-    with patience(f"reading {trace}"), name_flags(**flags):
+    with slow_notice(f"reading {trace}"), name_flags(**flags):
         models = [
             source.model(
                 one,

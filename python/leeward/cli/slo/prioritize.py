@@ -7,7 +7,7 @@ import typer
 
 from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_json
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 from leeward.cli.slo.workloads import (
     ClusterOption,
     WorkloadsArgument,
@@ -54,7 +54,7 @@ def prioritize(
     gets that level.
     """
     workloads = load_workloads(file, cluster)
-    with patience("looking for priorities"), name_flags(method="--method", levels="--levels"):
+    with slow_notice("looking for priorities"), name_flags(method="--method", levels="--levels"):
         record = workloads.prioritize(by_slo=by_slo, levels=levels, method=method)
     if output is Format.json:
         print_json(record)

@@ -10,7 +10,7 @@ from leeward._quantities import exact_percent_text, time_text, work_rate_text, w
 from leeward.cli.cluster import read
 from leeward.cli.options import hint_schema
 from leeward.cli.output import print_table
-from leeward.cli.progress import patience
+from leeward.cli.progress import slow_notice
 
 if TYPE_CHECKING:
     from leeward.slo import Workloads
@@ -28,7 +28,7 @@ def load_workloads(file: str, cluster: str) -> "Workloads":
     from leeward.slo import load
 
     network = read(cluster)
-    with hint_schema("slo", file), patience(f"reading {file} and its traces"):
+    with hint_schema("slo", file), slow_notice(f"reading {file} and its traces"):
         return load(file, network)
 
 

@@ -1,8 +1,9 @@
 """Causes of hot links, each with its evidence (Hotspots, sections 3.2 to 3.4 and 4.3).
 
-Telemetry alone shows changes (`changes`): a fallen capacity or a grown load. The other causes need more
-tables of the fleet: storage and compute of racks (`split`), their tasks (`tasks`), storage requests
-(`uplinks`). Without these, or without a result from them, the cause is `unknown`; no cause is guessed.
+Changes of capacity or load (`changes`) come from telemetry, and small uplinks (`provision`) from the
+cluster. The other causes need tables of the fleet: racks' loads by storage and compute (`split`), and their
+tasks (`tasks`). A table of storage requests (`uplinks`) shows the effect of small uplinks. A cause without
+enough data is `unknown` or left out; none is guessed.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ __all__ = ["Causes", "Provision", "Tables", "Tasks", "causes"]
 
 @dataclass(frozen=True)
 class Tables:
-    """Tables of a fleet besides its links; see `tables`. None for an unknown one."""
+    """Optional tables of a fleet, besides its links, as `causes.tables` reads them."""
 
     split: ibis.Table | None = None
     tasks: ibis.Table | None = None
@@ -36,14 +37,14 @@ class Causes:
     """Causes of hotspots.
 
     Attributes:
-        runs: Every run with its change, from `changes.named`.
-        by_cause: From `changes.by_cause`.
-        split: From `split.attribution`.
-        provision: Provisioned uplinks, and classes of racks by them.
-        tasks: Results of tasks; None without their table.
-        served: Result of `uplinks.served`; None without requests.
-        findings: `subject` (a link, rack or job), `cause`, `hot` (hot intervals that it accounts for; null
-            where that is unknown), `evidence`. Those with the most hot intervals come first.
+        runs: Every run with its cause, from `changes.named_changes`.
+        by_cause: Result of `changes.by_cause`.
+        split: Result of `split.attribution`.
+        provision: Guideline for uplinks, and the class of each rack by it.
+        tasks: Result of `tasks.tasks`; None without a table of tasks.
+        served: Result of `uplinks.request_shares`; None without a table of requests.
+        findings: `subject` (a link, rack or job), `cause`, `hot` (number of hot intervals with this cause;
+            null for a job), `evidence`. Those with the most hot intervals come first.
     """
 
     runs: pyarrow.Table
@@ -64,15 +65,15 @@ def causes(
     tables: Tables,
     settings: Settings,
 ) -> Causes:
-    """Looks for causes.
+    """Finds the causes of hot links.
 
     Args:
         windows: Windows of all links.
         links: Result of `hot.by_link`.
         by_hour: Result of `hot.hours`.
-        hot: Hot intervals, from `durations.marked`.
+        hot: Result of `durations.hot_intervals`.
         runs: Result of `durations.runs`.
-        tables: Other tables.
+        tables: Optional tables of the fleet.
         settings: Thresholds.
     """
     fleet = provision(windows.samples, settings)
@@ -84,13 +85,13 @@ def causes(
     request_rows = (
         None if tables.requests is None else uplinks.request_shares(windows, tables.requests, fleet)
     )
-    of_runs = changes.named_changes(windows, change_rows)
-    rows = [*_of_changes(of_runs), *_of_uplinks(links, fleet), *_of_split(owners)]
+    named_runs = changes.named_changes(windows, change_rows)
+    rows = [*_change_findings(named_runs), *_uplink_findings(links, fleet), *_split_findings(owners)]
     if task_results is not None:
-        rows += _of_tasks(task_results, links, settings)
+        rows += _task_findings(task_results, links, settings)
     rows.sort(key=lambda row: (-(row["hot"] or 0), row["subject"], row["cause"]))
     return Causes(
-        of_runs,
+        named_runs,
         changes.by_cause(windows, change_rows),
         owners,
         fleet,
@@ -100,36 +101,39 @@ def causes(
     )
 
 
-def _of_changes(runs: pyarrow.Table) -> list[dict[str, Any]]:
-    """Number of runs of each link and cause, with the evidence of the longest."""
-    result: dict[tuple[str, str], list[dict[str, Any]]] = {}
+def _change_findings(runs: pyarrow.Table) -> list[dict[str, Any]]:
+    """One finding for each link and cause, with the evidence of its longest run."""
+    grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in runs.to_pylist():
-        result.setdefault((run["name"], run["cause"]), []).append(run)
-    outcome = []
-    for (name, cause), several in result.items():
-        longest = max(several, key=lambda run: (run["intervals"], -run["start_ms"]))
-        count = f"{len(several):,} runs, in the longest " if len(several) > 1 else ""
-        hot = sum(run["intervals"] for run in several)
-        outcome.append(
+        grouped.setdefault((run["name"], run["cause"]), []).append(run)
+    findings = []
+    for (name, cause), group in grouped.items():
+        longest = max(group, key=lambda run: (run["intervals"], -run["start_ms"]))
+        count = f"{len(group):,} runs; the longest: " if len(group) > 1 else ""
+        hot = sum(run["intervals"] for run in group)
+        findings.append(
             {"subject": name, "cause": cause, "hot": hot, "evidence": count + _change_text(longest)}
         )
-    return outcome
+    return findings
 
 
 def _change_text(run: dict[str, Any]) -> str:
     capacity, load = run["capacity_bps"], run["load_bps"]
     if run["capacity_before_bps"] is None:
-        return f"{gigabits_text(load)} on {gigabits_text(capacity)}; nothing was seen of it before that hour"
-    before, most = run["capacity_before_bps"], run["load_before_bps"]
-    times = f", {load / most:.2f} times" if most else ""
+        return (
+            f"load {gigabits_text(load)}, capacity {gigabits_text(capacity)}; no telemetry before that hour"
+        )
+    earlier, most = run["capacity_before_bps"], run["load_before_bps"]
+    growth = (
+        f"{load / most:.2f} times the earlier maximum of {gigabits_text(most)}" if most else "none earlier"
+    )
     return (
-        f"capacity {gigabits_text(capacity)}, {100 * capacity / before:.0f} % of the"
-        f" {gigabits_text(before)} before; load {gigabits_text(load)}{times}"
-        f" the most before ({gigabits_text(most)})"
+        f"capacity {gigabits_text(capacity)}, {100 * capacity / earlier:.0f} % of the earlier"
+        f" {gigabits_text(earlier)}; load {gigabits_text(load)}, {growth}"
     )
 
 
-def _of_uplinks(links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
+def _uplink_findings(links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
     """Hot racks whose uplink is too small for their disks."""
     hot = _hot_by_rack(links)
     return [
@@ -146,38 +150,41 @@ def _of_uplinks(links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
     ]
 
 
-def _of_split(owners: pyarrow.Table) -> list[dict[str, Any]]:
+def _split_findings(owners: pyarrow.Table) -> list[dict[str, Any]]:
     result = []
     for row in owners.to_pylist():
         for owner in ("storage", "compute", "both"):
             if not row[owner]:
                 continue
-            every = sum(row[name] for name in split.OWNERS)
-            both = row["storage_kbits"] + row["compute_kbits"]
+            total = sum(row[name] for name in split.OWNERS)
+            kbits = row["storage_kbits"] + row["compute_kbits"]
             share = (
-                f"; storage carried {100 * row['storage_kbits'] / both:.0f} % of their bits" if both else ""
+                f"; storage accounts for {100 * row['storage_kbits'] / kbits:.0f} % of their bits"
+                if kbits
+                else ""
             )
             evidence = (
-                f"{row[owner]:,} of {every:,} hot intervals {row['direction']}, of a capacity that is"
-                f" provisioned to {100 * row['storage_share']:.0f} % for storage{share}"
+                f"{row[owner]:,} of {total:,} hot intervals of the {row['direction']}link;"
+                f" {100 * row['storage_share']:.0f} % of its capacity is provisioned for storage{share}"
             )
             cause = {"both": "storage-and-compute"}.get(owner, owner)
             result.append({"subject": row["rack"], "cause": cause, "hot": row[owner], "evidence": evidence})
     return result
 
 
-def _of_tasks(results: Tasks, links: pyarrow.Table, settings: Settings) -> list[dict[str, Any]]:
+def _task_findings(results: Tasks, links: pyarrow.Table, settings: Settings) -> list[dict[str, Any]]:
     hot = _hot_by_rack(links)
     racks = results.racks.to_pylist()
-    crowds = sorted(row["per_gbps"] for row in racks)
-    median = crowds[len(crowds) // 2] if crowds else 0.0
+    densities = sorted(row["per_gbps"] for row in racks)
+    median = densities[len(densities) // 2] if densities else 0.0
     result = [
         {
             "subject": row["rack"],
             "cause": "network-intensive-tasks",
             "hot": hot[row["rack"]],
             "evidence": f"{row['intensive_tasks']:.1f} network-intensive tasks, {row['per_gbps']:.2f} per"
-            f" Gb/s of uplink ({median:.2f} on the median rack); {100 * row['traffic']:.0f} % of its traffic",
+            f" Gb/s of uplink ({median:.2f} on the median rack); {100 * row['traffic']:.0f} % of the rack's"
+            " traffic",
         }
         for row in racks
         if hot.get(row["rack"])
@@ -188,9 +195,9 @@ def _of_tasks(results: Tasks, links: pyarrow.Table, settings: Settings) -> list[
         if row["concentrated"]:
             evidence = (
                 f"{100 * row['share']:.0f} % of its tasks on {row['kind']} racks are on the"
-                f" {row['hot_racks']} hot ones, which have {100 * row['expected']:.0f} % of the hosts; it is"
-                f" {100 * row['traffic']:.0f} % of their traffic; {row['idle_without']} of"
-                f" {row['idle_racks']} idle racks of that kind hold none of it"
+                f" {row['hot_racks']} hot ones, which have {100 * row['expected']:.0f} % of the hosts;"
+                f" the job causes {100 * row['traffic']:.0f} % of their traffic; {row['idle_without']} of"
+                f" {row['idle_racks']} idle racks of that kind run none of its tasks"
             )
             result.append(
                 {"subject": row["job"], "cause": "concentration", "hot": None, "evidence": evidence}

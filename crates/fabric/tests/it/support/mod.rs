@@ -1,5 +1,4 @@
-//! Random clusters: a plan, the file that describes it, and the properties of the network that follow from the plan
-//! alone.
+//! Random clusters: a plan, its cluster file, and the properties that the network must have by the plan.
 
 use std::fmt::Write;
 
@@ -39,7 +38,7 @@ impl Plan {
         racks.flat_map(|(r, rack)| rack.hosts.iter().map(move |h| (h, rack, self.pod_of(r)))).collect()
     }
 
-    /// The pod of a rack, by number.
+    /// Number of a rack's pod.
     pub fn pod_of(&self, rack: usize) -> Option<usize> {
         let ends = self.pods.iter().scan(0, |end, racks| {
             *end += racks;
@@ -59,8 +58,8 @@ impl Plan {
     /// The cluster file of this plan.
     pub fn file(&self) -> String {
         let mut text = format!("name: random\nshape: {}\n", self.shape);
-        let nics = self.shape != "pipe";
-        if nics {
+        let has_nics = self.shape != "pipe";
+        if has_nics {
             let _ = writeln!(text, "nic: {{up: {}Mbps, down: {}Mbps}}", self.nic.0, self.nic.1);
         } else {
             text += "pair: 1Gbps\n";
@@ -85,7 +84,7 @@ impl Plan {
                 let _ = write!(text, "      - {{name: {}, devices: [", host.name);
                 text += &vec!["{read: 50MB/s, write: 25MB/s}"; host.devices].join(", ");
                 text += "]";
-                if let (Some((up, down)), true) = (host.nic, nics) {
+                if let (Some((up, down)), true) = (host.nic, has_nics) {
                     let _ = write!(text, ", nic: {{up: {up}Mbps, down: {down}Mbps}}");
                 }
                 text += "}\n";
@@ -94,7 +93,7 @@ impl Plan {
         text
     }
 
-    /// Racks in the order of the file: pods take turns.
+    /// Racks in the order of the file. Pods take turns, so that this order differs from the order of ids.
     fn file_order(&self) -> Vec<(usize, &RackPlan)> {
         let mut order: Vec<_> = self.racks.iter().enumerate().collect();
         let turn = |rack| (0..rack).filter(|&before| self.pod_of(before) == self.pod_of(rack)).count();
@@ -108,17 +107,17 @@ impl Plan {
     }
 }
 
-fn rate() -> impl Strategy<Value = (u32, u32)> {
+fn nic() -> impl Strategy<Value = (u32, u32)> {
     (1u32..100_000, 1u32..100_000)
 }
 
-/// Trees with and without pods, and meshes of both kinds, of up to 30 hosts with up to 3 devices.
+/// Trees with and without pods, and meshes of both kinds. Each has up to 30 hosts with up to 3 devices per host.
 pub fn plans() -> impl Strategy<Value = Plan> {
-    let host = (proptest::option::of(rate()), 0usize..4);
+    let host = (proptest::option::of(nic()), 0usize..4);
     let rack = (1u32..9, proptest::collection::vec(host, 1..6));
     (
         prop_oneof![3 => Just("tree"), 1 => Just("pipe"), 1 => Just("hose")],
-        rate(),
+        nic(),
         proptest::collection::vec(rack, 1..7),
         proptest::option::of(1usize..4),
         1u32..5,

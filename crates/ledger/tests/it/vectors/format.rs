@@ -1,5 +1,5 @@
-//! The file of conformance vectors, as data that any language reads. Times are strings of nanoseconds in fields that
-//! end in `_ns`; rates are numbers of bits per second in fields that end in `_bps`. The meaning of each field for a
+//! Format of the file of conformance vectors, JSON that programs in any language can read. Fields that end in `_ns` are
+//! nanoseconds as strings, and fields that end in `_bps` are rates in bits per second. The meaning of each field for a
 //! client is in `docs/reference/ledger-vectors.md`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -52,18 +52,18 @@ pub struct Settings {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cluster {
-    /// By resource.
+    /// Capacity of each resource.
     pub capacities_bps: Vec<i64>,
-    /// By host: the link out of it and the link into it.
+    /// For each host: the link out of it and the link into it.
     pub hosts: Vec<[u32; 2]>,
-    pub sums: Vec<SumOf>,
+    pub sums: Vec<SumRecord>,
     /// True if rates can be promised.
     pub promises: bool,
 }
 
 /// A link without its own counter, and the links below it that add up to its load.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct SumOf {
+pub struct SumRecord {
     pub resource: u32,
     pub of: Vec<u32>,
 }
@@ -78,17 +78,17 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    Report(Vec<SampleOf>),
+    Report(Vec<SampleRecord>),
     Commit(Change),
     Started { entry: String, start_ns: Ns },
     Believe { resource: u32, capacity_bps: i64 },
     Health { host: u32, up: bool },
     Advance {},
-    View { add: Vec<EntryOf>, without: Vec<OwnerOf> },
+    View { add: Vec<EntryRecord>, without: Vec<OwnerRecord> },
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct SampleOf {
+pub struct SampleRecord {
     pub resource: u32,
     pub from_ns: Ns,
     pub until_ns: Ns,
@@ -99,31 +99,31 @@ pub struct SampleOf {
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Change {
-    pub add: Vec<EntryOf>,
+    pub add: Vec<EntryRecord>,
     pub release: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct EntryOf {
+pub struct EntryRecord {
     /// Name of the entry in later steps.
     pub entry: String,
-    pub owner: OwnerOf,
-    pub hops: Vec<HopOf>,
-    pub demand: DemandOf,
-    pub sign: SignOf,
-    pub fade: FadeOf,
+    pub owner: OwnerRecord,
+    pub hops: Vec<HopRecord>,
+    pub demand: DemandRecord,
+    pub sign: SignRecord,
+    pub fade: FadeRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts_ns: Option<Ns>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct OwnerOf {
+pub struct OwnerRecord {
     pub kind: String,
     pub id: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct HopOf {
+pub struct HopRecord {
     pub resource: u32,
     /// Bits on the link per payload byte.
     pub work: f64,
@@ -131,7 +131,7 @@ pub struct HopOf {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DemandOf {
+pub enum DemandRecord {
     Elastic { bytes: u64, flows: u32, cap_bps: Option<u64> },
     Stream { mean_bps: u64, peak_bps: u64 },
     Envelope { mean_bps: u64, rate_bps: u64, burst_bits: f64, priority: u8 },
@@ -139,14 +139,14 @@ pub enum DemandOf {
 
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SignOf {
+pub enum SignRecord {
     Adds,
     Relieves,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FadeOf {
+pub enum FadeRecord {
     AtNextWindow,
     WithEstimator,
     After { ttl_ns: Ns },

@@ -10,7 +10,8 @@ use leeward_ledger::{
 };
 
 use super::format::{
-    Cluster, DemandOf, EntryOf, FadeOf, Ns, Numbers, Op, OwnerOf, Settings, SignOf, Step, Vector,
+    Cluster, DemandRecord, EntryRecord, FadeRecord, Ns, Numbers, Op, OwnerRecord, Settings, SignRecord, Step,
+    Vector,
 };
 
 /// Result of a vector's steps: the numbers after each step, and the ledger at the end.
@@ -129,7 +130,7 @@ fn settings(settings: &Settings) -> LedgerSettings {
     }
 }
 
-fn owner(owner: &OwnerOf) -> Owner {
+fn owner(owner: &OwnerRecord) -> Owner {
     let kind = match owner.kind.as_str() {
         "file" => OwnerKind::File,
         "app" => OwnerKind::App,
@@ -139,7 +140,7 @@ fn owner(owner: &OwnerOf) -> Owner {
     Owner { kind, id: owner.id.parse().expect("ids are numbers") }
 }
 
-fn entry(entry: &EntryOf) -> Entry {
+fn entry(entry: &EntryRecord) -> Entry {
     Entry {
         owner: owner(&entry.owner),
         hops: entry
@@ -148,25 +149,25 @@ fn entry(entry: &EntryOf) -> Entry {
             .map(|hop| Hop { resource: ResourceId(hop.resource), work: hop.work })
             .collect(),
         demand: match entry.demand {
-            DemandOf::Elastic { bytes, flows, cap_bps } => {
+            DemandRecord::Elastic { bytes, flows, cap_bps } => {
                 Demand::Elastic { bytes: Bytes(bytes), flows, cap_bps }
             }
-            DemandOf::Stream { mean_bps, peak_bps } => Demand::Stream { mean_bps, peak_bps },
-            DemandOf::Envelope { mean_bps, rate_bps, burst_bits, priority } => {
+            DemandRecord::Stream { mean_bps, peak_bps } => Demand::Stream { mean_bps, peak_bps },
+            DemandRecord::Envelope { mean_bps, rate_bps, burst_bits, priority } => {
                 let bucket =
                     TokenBucket::new(rate_bps as f64, burst_bits).expect("rates and bursts are positive");
                 Demand::Envelope { mean_bps, rate_bps, buckets: [bucket].into(), priority }
             }
         },
         sign: match entry.sign {
-            SignOf::Adds => Sign::Adds,
-            SignOf::Relieves => Sign::Relieves,
+            SignRecord::Adds => Sign::Adds,
+            SignRecord::Relieves => Sign::Relieves,
         },
         fade: match entry.fade {
-            FadeOf::AtNextWindow => Fade::AtNextWindow,
-            FadeOf::WithEstimator => Fade::WithEstimator,
-            FadeOf::After { ttl_ns } => Fade::After(Nanos(ttl_ns.0)),
-            FadeOf::Held => Fade::Held,
+            FadeRecord::AtNextWindow => Fade::AtNextWindow,
+            FadeRecord::WithEstimator => Fade::WithEstimator,
+            FadeRecord::After { ttl_ns } => Fade::After(Nanos(ttl_ns.0)),
+            FadeRecord::Held => Fade::Held,
         },
         starts: entry.starts_ns.map(|at| Nanos(at.0)),
     }

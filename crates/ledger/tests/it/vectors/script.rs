@@ -1,8 +1,8 @@
 //! Builders for vectors: a small cluster, and steps one after another.
 
 use super::format::{
-    Change, Cluster, DemandOf, EntryOf, FadeOf, HopOf, Ns, Op, OwnerOf, SampleOf, Settings, SignOf, Step,
-    SumOf, Vector,
+    Change, Cluster, DemandRecord, EntryRecord, FadeRecord, HopRecord, Ns, Op, OwnerRecord, SampleRecord,
+    Settings, SignRecord, Step, SumRecord, Vector,
 };
 
 /// A megabit per second.
@@ -36,8 +36,8 @@ pub fn vector(name: &str, about: &str) -> Vector {
             capacities_bps: [vec![1000 * MBPS; 4], vec![2000 * MBPS; 2]].concat(),
             hosts: vec![[0, 1], [2, 3]],
             sums: vec![
-                SumOf { resource: UPLINK, of: HOST_OUT.into() },
-                SumOf { resource: DOWNLINK, of: HOST_IN.into() },
+                SumRecord { resource: UPLINK, of: HOST_OUT.into() },
+                SumRecord { resource: DOWNLINK, of: HOST_IN.into() },
             ],
             promises: false,
         },
@@ -62,7 +62,7 @@ impl Vector {
         self
     }
 
-    pub fn report(self, at: u64, samples: &[SampleOf]) -> Vector {
+    pub fn report(self, at: u64, samples: &[SampleRecord]) -> Vector {
         self.step(at, Op::Report(samples.to_vec()))
     }
 
@@ -74,7 +74,7 @@ impl Vector {
         })
     }
 
-    pub fn commit(self, at: u64, add: &[EntryOf]) -> Vector {
+    pub fn commit(self, at: u64, add: &[EntryRecord]) -> Vector {
         self.step(at, Op::Commit(Change { add: add.to_vec(), release: Vec::new() }))
     }
 
@@ -99,66 +99,66 @@ impl Vector {
         self.step(at, Op::Advance {})
     }
 
-    pub fn view(self, at: u64, add: &[EntryOf], without: &[OwnerOf]) -> Vector {
+    pub fn view(self, at: u64, add: &[EntryRecord], without: &[OwnerRecord]) -> Vector {
         self.step(at, Op::View { add: add.to_vec(), without: without.to_vec() })
     }
 }
 
-pub fn sample(resource: u32, from: u64, until: u64, load_bps: i64) -> SampleOf {
-    SampleOf { resource, from_ns: ms(from), until_ns: ms(until), load_bps, guaranteed_bps: None }
+pub fn sample(resource: u32, from: u64, until: u64, load_bps: i64) -> SampleRecord {
+    SampleRecord { resource, from_ns: ms(from), until_ns: ms(until), load_bps, guaranteed_bps: None }
 }
 
-pub fn owner(kind: &str, id: u64) -> OwnerOf {
-    OwnerOf { kind: kind.into(), id: id.to_string() }
+pub fn owner(kind: &str, id: u64) -> OwnerRecord {
+    OwnerRecord { kind: kind.into(), id: id.to_string() }
 }
 
 /// Work on the downlink that fades with the estimator.
-pub fn entry(name: &str, demand: DemandOf) -> EntryOf {
-    EntryOf {
+pub fn entry(name: &str, demand: DemandRecord) -> EntryRecord {
+    EntryRecord {
         entry: name.into(),
         owner: owner("job", 1),
-        hops: vec![HopOf { resource: DOWNLINK, work: 8.0 }],
+        hops: vec![HopRecord { resource: DOWNLINK, work: 8.0 }],
         demand,
-        sign: SignOf::Adds,
-        fade: FadeOf::WithEstimator,
+        sign: SignRecord::Adds,
+        fade: FadeRecord::WithEstimator,
         starts_ns: None,
     }
 }
 
-pub fn stream(name: &str, rate: i64) -> EntryOf {
-    entry(name, DemandOf::Stream { mean_bps: rate as u64, peak_bps: rate as u64 })
+pub fn stream(name: &str, rate: i64) -> EntryRecord {
+    entry(name, DemandRecord::Stream { mean_bps: rate as u64, peak_bps: rate as u64 })
 }
 
-pub fn block(name: &str, cap: Option<i64>) -> EntryOf {
+pub fn block(name: &str, cap: Option<i64>) -> EntryRecord {
     let cap_bps = cap.map(|cap| cap as u64);
-    entry(name, DemandOf::Elastic { bytes: 256 << 20, flows: 1, cap_bps })
+    entry(name, DemandRecord::Elastic { bytes: 256 << 20, flows: 1, cap_bps })
 }
 
-pub fn reservation(name: &str, mean: i64, rate: i64) -> EntryOf {
+pub fn reservation(name: &str, mean: i64, rate: i64) -> EntryRecord {
     let (mean_bps, rate_bps) = (mean as u64, rate as u64);
-    let demand = DemandOf::Envelope { mean_bps, rate_bps, burst_bits: 1e6, priority: 0 };
-    EntryOf { owner: owner("volume", 1), ..entry(name, demand) }
+    let demand = DemandRecord::Envelope { mean_bps, rate_bps, burst_bits: 1e6, priority: 0 };
+    EntryRecord { owner: owner("volume", 1), ..entry(name, demand) }
 }
 
-impl EntryOf {
-    pub fn fade(self, fade: FadeOf) -> EntryOf {
-        EntryOf { fade, ..self }
+impl EntryRecord {
+    pub fn fade(self, fade: FadeRecord) -> EntryRecord {
+        EntryRecord { fade, ..self }
     }
 
-    pub fn relieves(self) -> EntryOf {
-        EntryOf { sign: SignOf::Relieves, ..self }
+    pub fn relieves(self) -> EntryRecord {
+        EntryRecord { sign: SignRecord::Relieves, ..self }
     }
 
-    pub fn starts(self, at: u64) -> EntryOf {
-        EntryOf { starts_ns: Some(ms(at)), ..self }
+    pub fn starts(self, at: u64) -> EntryRecord {
+        EntryRecord { starts_ns: Some(ms(at)), ..self }
     }
 
-    pub fn of(self, owner: OwnerOf) -> EntryOf {
-        EntryOf { owner, ..self }
+    pub fn of(self, owner: OwnerRecord) -> EntryRecord {
+        EntryRecord { owner, ..self }
     }
 
-    pub fn on(self, resources: &[u32]) -> EntryOf {
-        let hops = resources.iter().map(|&resource| HopOf { resource, work: 8.0 }).collect();
-        EntryOf { hops, ..self }
+    pub fn on(self, resources: &[u32]) -> EntryRecord {
+        let hops = resources.iter().map(|&resource| HopRecord { resource, work: 8.0 }).collect();
+        EntryRecord { hops, ..self }
     }
 }

@@ -1,6 +1,6 @@
 //! The contents of the vectors.
 
-use super::format::{DemandOf, FadeOf, SampleOf, Vector};
+use super::format::{DemandRecord, FadeRecord, SampleRecord, Vector};
 use super::script::*;
 
 pub fn all() -> Vec<Vector> {
@@ -105,7 +105,7 @@ fn late_report() -> Vector {
         "A report that left before a commit and arrives after it clears nothing; the next one does.",
     )
     .seconds(0, 1, |_| 200 * MBPS)
-    .commit(2100, &[block("block", Some(300 * MBPS)).fade(FadeOf::AtNextWindow)])
+    .commit(2100, &[block("block", Some(300 * MBPS)).fade(FadeRecord::AtNextWindow)])
     .report(2200, &[sample(DOWNLINK, 1000, 2000, 200 * MBPS)])
     .report(3000, &[sample(DOWNLINK, 2000, 3000, 200 * MBPS)])
     .report(3100, &[sample(DOWNLINK, 1000, 2000, 900 * MBPS)])
@@ -145,7 +145,7 @@ fn missing_sinbad() -> Vector {
     )
     .with(|vector| vector.settings.missing = "sinbad".into())
     .seconds(0, 1, |_| 500 * MBPS)
-    .commit(1200, &[block("block", Some(100 * MBPS)).fade(FadeOf::AtNextWindow)])
+    .commit(1200, &[block("block", Some(100 * MBPS)).fade(FadeRecord::AtNextWindow)])
     .commit(1200, &[stream("stream", 100 * MBPS).starts(1500)])
     .advance(2499)
     .advance(2500)
@@ -203,7 +203,7 @@ fn sum_of_hosts() -> Vector {
     .report(1000, &[sample(HOST_IN[0], 0, 1000, 300 * MBPS)])
     .report(1100, &[sample(HOST_IN[1], 100, 1100, 200 * MBPS)])
     .report(2000, &both(1000, 2000, [300, 200]))
-    .commit(2000, &[block("block", Some(100 * MBPS)).fade(FadeOf::AtNextWindow).on(&[DOWNLINK, HOST_IN[0]])])
+    .commit(2000, &[block("block", Some(100 * MBPS)).fade(FadeRecord::AtNextWindow).on(&[DOWNLINK, HOST_IN[0]])])
     .commit(2000, &[stream("stream", 100 * MBPS).starts(2500).on(&[DOWNLINK, HOST_IN[0]])])
     .report(3000, &[sample(HOST_IN[0], 2000, 3000, 350 * MBPS)])
     .report(3050, &[sample(HOST_IN[1], 2000, 3000, 200 * MBPS)])
@@ -260,7 +260,7 @@ fn face_values_and_their_end() -> Vector {
 }
 
 fn never_started() -> Vector {
-    let after = FadeOf::After { ttl_ns: ms(2000) };
+    let after = FadeRecord::After { ttl_ns: ms(2000) };
     vector("never_started", "What has not started within its time is dropped; what has, fades and stays.")
         .seconds(0, 1, |_| 100 * MBPS)
         .commit(1000, &[stream("idle", 300 * MBPS).fade(after), stream("busy", 200 * MBPS).fade(after)])
@@ -300,7 +300,7 @@ fn several_in_one_window() -> Vector {
 }
 
 fn reservations_with_class_counters() -> Vector {
-    let sample = |second: u64, load: i64, guaranteed: i64| SampleOf {
+    let sample = |second: u64, load: i64, guaranteed: i64| SampleRecord {
         guaranteed_bps: Some(guaranteed * MBPS),
         ..sample(DOWNLINK, 1000 * second, 1000 * (second + 1), load * MBPS)
     };
@@ -320,7 +320,7 @@ fn reservations_with_class_counters() -> Vector {
 }
 
 fn what_if() -> Vector {
-    let next_block = block("next", Some(400 * MBPS)).fade(FadeOf::AtNextWindow).of(owner("file", 7));
+    let next_block = block("next", Some(400 * MBPS)).fade(FadeRecord::AtNextWindow).of(owner("file", 7));
     vector(
         "what_if",
         "A view adds what would be placed and takes out what an owner has there, started or not; the ledger stays as \
@@ -339,7 +339,7 @@ fn what_if() -> Vector {
 }
 
 fn peak_held() -> Vector {
-    let bursty = DemandOf::Stream { mean_bps: 100_000_000, peak_bps: 250_000_000 };
+    let bursty = DemandRecord::Stream { mean_bps: 100_000_000, peak_bps: 250_000_000 };
     vector(
         "peak_held",
         "With `hold_peak`, what a stream's peak is above its mean stays pending until it is released.",
