@@ -125,7 +125,7 @@ impl Mapping {
         let mut mapping = Mapping { file: name.into(), ..Mapping::default() };
         for (address, called) in &file.addresses {
             let error = |message: String| InputError::new(name, message).in_field("addresses").at(called);
-            mapping.add(address, &called.value, Some(called.referenced.line())).map_err(error)?;
+            mapping.add(address, &called.value, Some(called.place.line.into())).map_err(error)?;
         }
         for (number, service) in file.services.iter().enumerate() {
             let field = format!("services[{number}]");

@@ -4,7 +4,7 @@ use super::errors::Errors;
 use super::file::{HostFile, RackFile};
 use super::values::Listing;
 use crate::Shape;
-use crate::input::{InputError, Location, Spanned};
+use crate::input::{InputError, Place, Spanned};
 
 const TREE: &[Shape] = &[Shape::Tree];
 const PIPE: &[Shape] = &[Shape::Pipe];
@@ -24,7 +24,7 @@ pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
         ("pod_oversubscription", place(&file.pod_oversubscription), TREE),
         ("pod_link", place(&file.pod_link), TREE),
         ("pair", place(&file.pair), PIPE),
-        ("pairs", file.pairs.first().map(|pair| pair.referenced), PIPE),
+        ("pairs", file.pairs.first().map(|pair| pair.place), PIPE),
     ];
     for (field, written, shapes) in fields {
         if let Some(at) = written {
@@ -63,7 +63,7 @@ fn check_rack(errors: Errors<'_>, rack_field: &str, rack: &Spanned<RackFile>) ->
         ("oversubscription", oversubscription.is_some(), TREE),
     ];
     for (field, _, shapes) in fields.into_iter().filter(|field| field.1) {
-        applies(errors, shapes, rack.referenced, &format!("{rack_field}.{field}"))?;
+        applies(errors, shapes, rack.place, &format!("{rack_field}.{field}"))?;
     }
     match hosts {
         Some(hosts) => check_hosts(errors, &format!("{rack_field}.hosts"), hosts),
@@ -73,12 +73,12 @@ fn check_rack(errors: Errors<'_>, rack_field: &str, rack: &Spanned<RackFile>) ->
 
 fn check_hosts(errors: Errors<'_>, list: &str, hosts: &Listing<HostFile>) -> Result<(), InputError> {
     each(hosts, |i, host| match host.value.nic {
-        Some(_) => applies(errors, NICS, host.referenced, &format!("{list}[{i}].nic")),
+        Some(_) => applies(errors, NICS, host.place, &format!("{list}[{i}].nic")),
         None => Ok(()),
     })
 }
 
-fn applies(errors: Errors<'_>, shapes: &[Shape], at: Location, field: &str) -> Result<(), InputError> {
+fn applies(errors: Errors<'_>, shapes: &[Shape], at: Place, field: &str) -> Result<(), InputError> {
     let shape = errors.file.shape;
     if shapes.contains(&shape) {
         return Ok(());
@@ -98,6 +98,6 @@ fn each<T>(
     }
 }
 
-fn place<T>(field: &Option<Spanned<T>>) -> Option<Location> {
-    field.as_ref().map(|spanned| spanned.referenced)
+fn place<T>(field: &Option<Spanned<T>>) -> Option<Place> {
+    field.as_ref().map(|spanned| spanned.place)
 }

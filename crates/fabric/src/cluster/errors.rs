@@ -2,7 +2,7 @@
 
 use super::file::{ClusterFile, HostFile};
 use super::values::{Listing, Name};
-use crate::input::{InputError, Location, Spanned};
+use crate::input::{InputError, Place, Spanned};
 
 /// Builds errors that name the file, and the place in it if known.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ impl Errors<'_> {
         InputError::new(self.path, message.into())
     }
 
-    pub fn at(&self, at: Location, field: impl Into<String>, message: impl Into<String>) -> InputError {
+    pub fn at(&self, at: Place, field: impl Into<String>, message: impl Into<String>) -> InputError {
         self.about(message).in_field(field).at_place(at)
     }
 
@@ -33,7 +33,7 @@ impl Errors<'_> {
                     .iter()
                     .enumerate()
                     .filter(|(_, host)| host.value.name.0 == name)
-                    .map(|(i, host)| (format!("{list}[{i}].name"), host.referenced)),
+                    .map(|(i, host)| (format!("{list}[{i}].name"), host.place)),
             );
         };
         if let Some(hosts) = &self.file.hosts {
@@ -50,16 +50,16 @@ impl Errors<'_> {
     /// The error for two racks or pods with one name.
     pub fn duplicate_domain(&self, name: &str) -> InputError {
         let mut written = Vec::new();
-        let mut look = |field: String, of: Option<&Name>, at: Location| {
+        let mut look = |field: String, of: Option<&Name>, at: Place| {
             if of.is_some_and(|of| of.0 == name) {
                 written.push((field, at));
             }
         };
         for (i, pod) in self.file.pods.iter().flat_map(|pods| each(&pods.value)).enumerate() {
-            look(format!("pods[{i}].name"), Some(&pod.value.name), pod.referenced);
+            look(format!("pods[{i}].name"), Some(&pod.value.name), pod.place);
         }
         for (i, rack) in self.file.racks.iter().flat_map(|racks| each(&racks.value)).enumerate() {
-            look(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.referenced);
+            look(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.place);
         }
         if written.is_empty() {
             // On a mesh without racks each host is a domain of the same name.
@@ -68,10 +68,10 @@ impl Errors<'_> {
         self.duplicate("rack or pod", name, &written)
     }
 
-    fn duplicate(&self, what: &str, name: &str, written: &[(String, Location)]) -> InputError {
+    fn duplicate(&self, what: &str, name: &str, written: &[(String, Place)]) -> InputError {
         match written {
             [(_, first), .., (field, at)] => {
-                let message = format!("`{name}`: the {what} on line {} has this name", first.line());
+                let message = format!("`{name}`: the {what} on line {} has this name", first.line);
                 self.at(*at, field, message)
             }
             [(field, at)] => {

@@ -112,7 +112,7 @@ impl Layout<'_> {
             Ok(classes) => Ok(Discipline::StrictPriority { classes }),
             Err(_) => {
                 let message = format!("{}: expected at most {} classes", count.value.0, u8::MAX);
-                Err(self.errors.at(count.referenced, "priorities", message))
+                Err(self.errors.at(count.place, "priorities", message))
             }
         }
     }
@@ -168,9 +168,8 @@ impl Layout<'_> {
         let pairs = fabric.host_count() * (fabric.host_count() - 1);
         capacity[..pairs].fill(self.errors.file.pair.as_ref().map_or(Load(0), |pair| pair.value.0.as_load()));
         for (i, item) in self.errors.file.pairs.iter().enumerate() {
-            let invalid = |end: &str, message: String| {
-                self.errors.at(item.referenced, format!("pairs[{i}].{end}"), message)
-            };
+            let invalid =
+                |end: &str, message: String| self.errors.at(item.place, format!("pairs[{i}].{end}"), message);
             let host = |end: &str, name: &Name| {
                 fabric.host(&name.0).ok_or_else(|| invalid(end, format!("`{}`: no such host", name.0)))
             };

@@ -8,7 +8,7 @@ use super::errors::Errors;
 use super::file::{DeviceFile, HostFile, RackFile};
 use super::values::{Duplex, Listing, Ratio};
 use crate::fabric::Device;
-use crate::input::{InputError, Location, Spanned, excerpt};
+use crate::input::{InputError, Place, Spanned, excerpt};
 use crate::{Bytes, Cpus, RackKind, Shape};
 
 /// Most tags in a cluster: tags are bits of a word.
@@ -54,14 +54,14 @@ pub(super) struct Host {
 pub(super) struct Pod {
     pub name: String,
     pub link: Option<Link>,
-    pub at: Location,
+    pub at: Place,
 }
 
 /// The rate of a link, or the oversubscription that determines it from the sum of the rates below.
 #[derive(Clone, Copy)]
 pub(super) enum Link {
     Rate(Duplex),
-    Oversubscribed(f64, Location),
+    Oversubscribed(f64, Place),
 }
 
 /// Reads the file, with the defaults for fields that a rack or host leaves out.
@@ -111,7 +111,7 @@ impl Reader<'_> {
         let Some(spanned) = &self.errors.file.pods else { return Ok(Vec::new()) };
         match &spanned.value {
             Listing::Count(count) => {
-                let at = spanned.referenced;
+                let at = spanned.place;
                 check_size(self.errors, u64::from(*count), HOSTS, "pods", at)
                     .map_err(|error| error.under("pods"))?;
                 Ok((0..*count).map(|i| Pod { name: format!("p{i}"), link: None, at }).collect())
@@ -121,7 +121,7 @@ impl Reader<'_> {
                     let pod = &item.value;
                     let link = link(self.errors, pod.link, "link", &pod.oversubscription)
                         .map_err(|error| error.under(format_args!("pods[{i}]")))?;
-                    Ok(Pod { name: pod.name.0.clone(), link, at: item.referenced })
+                    Ok(Pod { name: pod.name.0.clone(), link, at: item.place })
                 })
                 .collect(),
         }
@@ -133,7 +133,7 @@ impl Reader<'_> {
             (Some(racks), None) => self.listed_racks(racks, pods),
             (None, Some(hosts)) => self.hosts_without_racks(hosts),
             (Some(_), Some(hosts)) => {
-                Err(self.errors.at(hosts.referenced, "hosts", "give `racks` or `hosts`, not both"))
+                Err(self.errors.at(hosts.place, "hosts", "give `racks` or `hosts`, not both"))
             }
             (None, None) if file.shape == Shape::Tree => Err(self.errors.missing("racks", "150")),
             (None, None) => Err(self.errors.missing("hosts", "10")),
@@ -142,10 +142,10 @@ impl Reader<'_> {
 
     /// Builds a mesh without racks: each host is its own domain.
     fn hosts_without_racks(&mut self, hosts: &Spanned<Listing<HostFile>>) -> Result<Vec<Rack>, InputError> {
-        let common = self.common(&RackFile::default(), hosts.referenced)?;
+        let common = self.common(&RackFile::default(), hosts.place)?;
         let hosts = match &hosts.value {
             Listing::Count(count) => {
-                self.check_counts(u64::from(*count), &common.devices, hosts.referenced)
+                self.check_counts(u64::from(*count), &common.devices, hosts.place)
                     .map_err(|error| error.under("hosts"))?;
                 (0..*count).map(|i| common.host(format!("h{i}"))).collect()
             }
@@ -173,7 +173,7 @@ impl Reader<'_> {
                 if self.hosts_per_rack().is_none() {
                     return Err(self.errors.missing("hosts_per_rack", "20"));
                 }
-                self.push_identical(&RackFile::default(), *count, spanned.referenced, pods, &mut racks)
+                self.push_identical(&RackFile::default(), *count, spanned.place, pods, &mut racks)
                     .map_err(|error| error.under("racks"))?;
             }
             Listing::Each(each) => {
@@ -181,10 +181,10 @@ impl Reader<'_> {
                 for (i, item) in each.iter().enumerate() {
                     if some_pod && item.value.pod.is_none() {
                         let message = "missing; other racks name their pod, so each must";
-                        return Err(self.errors.at(item.referenced, format!("racks[{i}].pod"), message));
+                        return Err(self.errors.at(item.place, format!("racks[{i}].pod"), message));
                     }
                     let count = item.value.count.map_or(1, |count| count.0);
-                    self.push_identical(&item.value, count, item.referenced, pods, &mut racks)
+                    self.push_identical(&item.value, count, item.place, pods, &mut racks)
                         .map_err(|error| error.under(format_args!("racks[{i}]")))?;
                 }
             }
@@ -215,7 +215,7 @@ impl Reader<'_> {
         &mut self,
         rack: &RackFile,
         count: u32,
-        at: Location,
+        at: Place,
         pods: &[Pod],
         out: &mut Vec<Rack>,
     ) -> Result<(), InputError> {
@@ -223,7 +223,7 @@ impl Reader<'_> {
         let pod = match &rack.pod {
             Some(name) => Some(pods.iter().position(|pod| pod.name == name.value.0).ok_or_else(|| {
                 let message = format!("`{}`: no such pod; list it under `pods`", name.value.0);
-                self.errors.at(name.referenced, "pod", message)
+                self.errors.at(name.place, "pod", message)
             })?),
             None => None,
         };
@@ -269,7 +269,7 @@ impl Reader<'_> {
         file.hosts_per_rack.as_ref().map(|count| count.value.0).or(one)
     }
 
-    fn common(&mut self, rack: &RackFile, at: Location) -> Result<Common, InputError> {
+    fn common(&mut self, rack: &RackFile, at: Place) -> Result<Common, InputError> {
         let file = self.errors.file;
         let nic = rack.nic.or(file.nic.as_ref().map(|nic| nic.value));
         let tags = self.tags(&rack.tags, at)?;
@@ -287,11 +287,11 @@ impl Reader<'_> {
     fn host(&mut self, item: &Spanned<HostFile>, common: &Common) -> Result<Host, InputError> {
         let host = &item.value;
         let devices = self.devices_or(&host.devices, &common.devices)?;
-        self.check_counts(1, &devices, item.referenced)?;
+        self.check_counts(1, &devices, item.place)?;
         Ok(Host {
             name: host.name.0.clone(),
             nic: host.nic.or(common.nic),
-            tags: common.tags | self.tags(&host.tags, item.referenced)?,
+            tags: common.tags | self.tags(&host.tags, item.place)?,
             devices,
             cpus: host.cpus.or(common.cpus),
             memory: host.memory.or(common.memory),
@@ -306,7 +306,7 @@ impl Reader<'_> {
         listed.as_ref().map_or_else(|| Ok(default.clone()), |listed| devices(self.errors, listed))
     }
 
-    fn tags(&mut self, tags: &[String], at: Location) -> Result<u64, InputError> {
+    fn tags(&mut self, tags: &[String], at: Place) -> Result<u64, InputError> {
         let mut mask = 0;
         for tag in tags {
             let known = self.tag_names.iter().position(|name| name == tag);
@@ -324,7 +324,7 @@ impl Reader<'_> {
     }
 
     /// Counts hosts and devices before they are created, so that a typing error costs no memory.
-    fn check_counts(&mut self, hosts: u64, devices: &[Device], at: Location) -> Result<(), InputError> {
+    fn check_counts(&mut self, hosts: u64, devices: &[Device], at: Place) -> Result<(), InputError> {
         self.hosts = self.hosts.saturating_add(hosts);
         self.host_devices = self.host_devices.saturating_add(hosts.saturating_mul(devices.len() as u64));
         if self.errors.file.shape == Shape::Pipe && self.hosts > PIPE_HOSTS {
@@ -337,7 +337,7 @@ impl Reader<'_> {
     }
 }
 
-fn check_size(errors: Errors<'_>, size: u64, most: u64, of: &str, at: Location) -> Result<(), InputError> {
+fn check_size(errors: Errors<'_>, size: u64, most: u64, of: &str, at: Place) -> Result<(), InputError> {
     if size <= most {
         return Ok(());
     }
@@ -353,9 +353,9 @@ fn link(
     match (rate, ratio) {
         (Some(_), Some(ratio)) => {
             let message = format!("give this or `{rate_field}`, not both");
-            Err(errors.at(ratio.referenced, "oversubscription", message))
+            Err(errors.at(ratio.place, "oversubscription", message))
         }
-        (None, Some(ratio)) => Ok(Some(Link::Oversubscribed(ratio.value.0, ratio.referenced))),
+        (None, Some(ratio)) => Ok(Some(Link::Oversubscribed(ratio.value.0, ratio.place))),
         (rate, None) => Ok(rate.map(Link::Rate)),
     }
 }
@@ -365,7 +365,7 @@ fn devices(errors: Errors<'_>, files: &[Spanned<DeviceFile>]) -> Result<Arc<[Dev
     for (i, item) in files.iter().enumerate() {
         let file = &item.value;
         let name = file.name.as_ref().map_or_else(|| format!("disk{i}"), |name| name.0.clone());
-        let invalid = |message: String| Err(errors.at(item.referenced, format!("devices[{i}]"), message));
+        let invalid = |message: String| Err(errors.at(item.place, format!("devices[{i}]"), message));
         if i >= HOST_DEVICES {
             return invalid(format!("more than {HOST_DEVICES} devices in a host"));
         }

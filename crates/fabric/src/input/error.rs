@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Location, Spanned};
+use super::{Place, Spanned};
 
 /// A mistake in an input: file, line, field, the problem, and the expected value.
 ///
@@ -51,13 +51,13 @@ impl InputError {
 
     /// The same error, at the place in a YAML text where `spanned` stood.
     pub fn at<T>(self, spanned: &Spanned<T>) -> Self {
-        self.at_place(spanned.referenced)
+        self.at_place(spanned.place)
     }
 
     /// The same error, at a place in a YAML text. An unknown place changes nothing.
-    pub(crate) fn at_place(mut self, place: Location) -> Self {
-        if place.line() > 0 {
-            (self.line, self.column) = (Some(place.line()), Some(place.column()));
+    pub(crate) fn at_place(mut self, place: Place) -> Self {
+        if place.line > 0 {
+            (self.line, self.column) = (Some(place.line.into()), Some(place.column.into()));
         }
         self
     }

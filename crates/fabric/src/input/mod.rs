@@ -1,9 +1,14 @@
 //! Input files: readers, and the one error type that describes a mistake in a file.
 
+mod document;
 mod error;
 mod json;
 mod matrix;
+mod mismatch;
+mod reader;
 mod scalar;
+mod schema;
+mod spanned;
 mod table;
 mod text;
 mod yaml;
@@ -12,8 +17,7 @@ pub use error::{InputError, excerpt, format_number};
 pub use json::read_json;
 pub use matrix::read_matrix;
 pub(crate) use scalar::{Scalar, scalars_by_text};
-pub(crate) use serde_saphyr::Location;
-pub use serde_saphyr::Spanned;
+pub use spanned::{Place, Spanned};
 pub use table::{Row, Table, cells};
 pub use text::{Clock, Files, Line, Lines, Text};
 pub use yaml::read_yaml;

@@ -1,26 +1,33 @@
-//! Reads YAML files into values. Messages of the YAML library are reworded, because users know neither the library nor
-//! the types behind the file.
+//! Reads YAML files into values.
+//!
+//! A library parses the text; this module builds the tree of values from the library's events. The typed readers of YAML
+//! libraries do not fit: they give a value's place only at the cost of several values more, and a path to an error only by
+//! a second reading, and each type would be compiled several times for them.
 
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use granit_parser::{ErrorKind, Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde::de::DeserializeOwned;
-use serde_path_to_error::{Path, Segment};
-use serde_saphyr::budget::BudgetBreach;
-use serde_saphyr::{
-    Error, NonFiniteFloatPolicy, Options, UserMessageFormatter, with_deserializer_from_str_with_options,
-};
 
-use super::{InputError, Location, excerpt};
+use super::document::{Content, Field, Node, Style};
+use super::mismatch::Mismatch;
+use super::spanned::Place;
+use super::{InputError, excerpt, reader, schema};
 
 /// Limit on values that a file writes out (hosts times fields); 100,000 hosts with every field are two million.
 const MOST_VALUES: usize = 5_000_000;
-/// Limit on references (`*alias`, `<<`) in a file to its anchors.
+/// Limit on references (`*alias`) in a file to its anchors.
 const MOST_ALIASES: usize = 200_000;
-/// Limit on what all references together may repeat: values, and beginnings and ends of lists and maps.
+/// Limit on the values that all references together repeat. A few lines of nested references can expand to billions.
 const MOST_REPEATED: usize = 4_000_000;
+/// Limit on lists and fields inside each other.
+const MOST_NESTED: usize = 64;
+/// Number of fields from which on duplicates are found by a set.
+const MANY_FIELDS: usize = 12;
 
 /// Reads a YAML text (JSON is YAML too) into a `T`; `file` names the text in errors.
-///
-/// `T` and its parts must not have a field called `value`. [`Spanned`](super::Spanned) has a field of this name, and
-/// errors leave it out of field paths.
 ///
 /// # Errors
 ///
@@ -29,153 +36,218 @@ pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Input
     if text.trim().is_empty() {
         return Err(InputError::new(file, "the file is empty"));
     }
-    // Tracking fields takes a third of the time of a large file, so only a rejected file is read again with tracking.
-    // A file that exceeds the limits is not read again.
-    let read = |deserializer: serde_saphyr::Deserializer<'_, '_>| T::deserialize(deserializer);
-    with_deserializer_from_str_with_options(text, options(), read).or_else(|error| match error {
-        Error::Budget { .. } | Error::AliasReplayLimitExceeded { .. } => {
-            Err(located(file, text, Vec::new(), &error))
+    let node = Composer::new(text).document().map_err(|mismatch| mismatch.error(file))?;
+    reader::read(file, &node)
+}
+
+/// Builds the tree of a text.
+struct Composer<'t> {
+    events: Parser<'t, StrInput<'t>>,
+    /// Contents of anchors, with their numbers of values; `None` inside the anchor's own value.
+    anchors: HashMap<usize, Option<(Rc<Content<'t>>, usize)>>,
+    values: usize,
+    aliases: usize,
+    repeated: usize,
+    nested: usize,
+}
+
+impl<'t> Composer<'t> {
+    fn new(text: &'t str) -> Composer<'t> {
+        let mut options = Options::default();
+        // The limit here comes first.
+        (options.flow_nesting_limit, options.block_nesting_limit) = (MOST_NESTED + 2, MOST_NESTED + 2);
+        let events = Parser::new_from_str_with_options(text, options);
+        Composer { events, anchors: HashMap::new(), values: 0, aliases: 0, repeated: 0, nested: 0 }
+    }
+
+    /// Next event, and its place.
+    fn next(&mut self) -> Result<(Event<'t>, Place), Mismatch> {
+        match self.events.next_event() {
+            Some(Ok((event, Span { start, .. }))) => Ok((event, place(&start))),
+            Some(Err(error)) => Err(syntax(&error)),
+            None => Err(Mismatch::new("the file ends where a value is expected")),
         }
-        _ => read_with_path(file, text),
-    })
-}
-
-fn read_with_path<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
-    let mut path = Vec::new();
-    with_deserializer_from_str_with_options(text, options(), |deserializer| {
-        let mut track = serde_path_to_error::Track::new();
-        let tracked = serde_path_to_error::Deserializer::new(deserializer, &mut track);
-        T::deserialize(tracked).inspect_err(|_| path = steps(&track.path()))
-    })
-    .map_err(|error| located(file, text, path, &error))
-}
-
-/// The message of `error`, with its place in the text and the field at `path`.
-fn located(file: &str, text: &str, mut path: Vec<String>, error: &Error) -> InputError {
-    let (field, mut message) = explain(error);
-    path.extend(field);
-    if let (Error::InvalidScalar { .. }, Some(found)) = (error, word_at(text, error.location())) {
-        message = format!("`{}`: {message}", excerpt(found));
     }
-    let located = InputError::new(file, message).at_place(error.location().unwrap_or(Location::UNKNOWN));
-    if path.is_empty() { located } else { located.in_field(joined(&path)) }
-}
 
-/// The word or number that stands at a place in the text.
-fn word_at(text: &str, place: Option<Location>) -> Option<&str> {
-    let place = place.filter(|place| place.line() > 0)?;
-    let line = text.lines().nth(usize::try_from(place.line() - 1).ok()?)?;
-    let (start, _) = line.char_indices().nth(usize::try_from(place.column().checked_sub(1)?).ok()?)?;
-    let word = line[start..].split([',', '}', ']', '#', ' ', '\t']).next()?;
-    (!word.is_empty()).then_some(word)
-}
+    /// The only document of the text.
+    fn document(mut self) -> Result<Node<'t>, Mismatch> {
+        let mut root = None;
+        loop {
+            match self.next()? {
+                (Event::StreamStart | Event::DocumentEnd, _) => {}
+                (Event::DocumentStart(..), at) if root.is_some() => {
+                    return Err(Mismatch::new("a second document begins here; expected one").at(at));
+                }
+                (Event::DocumentStart(..), _) => {
+                    let (event, at) = self.next()?;
+                    root = Some(self.node(event, at)?);
+                }
+                // A text of comments alone is empty.
+                _ => return Ok(root.unwrap_or(Node { place: Place::default(), content: Content::Null })),
+            }
+        }
+    }
 
-/// Limits: generous for a long legitimate file, strict for a hostile one. A few lines of nested aliases can expand to
-/// billions of values.
-fn options() -> Options {
-    serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_nodes: MOST_VALUES,
-            max_events: 2 * MOST_VALUES,
-            max_aliases: MOST_ALIASES,
-            max_merge_keys: MOST_ALIASES,
-            enforce_alias_anchor_ratio: false,
-            max_documents: 1,
-        },
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MOST_REPEATED },
-        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
-        with_snippet: false,
+    /// The value that begins with this event.
+    fn node(&mut self, event: Event<'t>, place: Place) -> Result<Node<'t>, Mismatch> {
+        self.values += 1;
+        if self.values > MOST_VALUES {
+            let message = format!("too large: more than {MOST_VALUES} values");
+            return Err(Mismatch::new(message).at(place));
+        }
+        let before = self.values + self.repeated;
+        let (anchor, mut content) = match event {
+            Event::Alias(anchor) => return self.alias(anchor, place),
+            Event::Scalar(text, style, anchor, tag) => (anchor, scalar(text, style, tag.as_deref())),
+            Event::SequenceStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::list)?),
+            Event::MappingStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::fields)?),
+            _ => return Err(Mismatch::new("the file ends where a value is expected").at(place)),
+        };
+        if anchor != 0 {
+            let shared = Rc::new(content);
+            self.anchors.insert(anchor, Some((shared.clone(), 1 + self.values + self.repeated - before)));
+            content = Content::Shared(shared);
+        }
+        Ok(Node { place, content })
+    }
+
+    /// A list or fields, one level deeper.
+    fn collection(
+        &mut self,
+        anchor: usize,
+        place: Place,
+        read: fn(&mut Self) -> Result<Content<'t>, Mismatch>,
+    ) -> Result<Content<'t>, Mismatch> {
+        if self.nested == MOST_NESTED {
+            return Err(Mismatch::new("nested too deeply").at(place));
+        }
+        if anchor != 0 {
+            self.anchors.insert(anchor, None);
+        }
+        self.nested += 1;
+        let content = read(self);
+        self.nested -= 1;
+        content
+    }
+
+    /// The value of an anchor.
+    fn alias(&mut self, anchor: usize, place: Place) -> Result<Node<'t>, Mismatch> {
+        self.aliases += 1;
+        if self.aliases > MOST_ALIASES {
+            return Err(Mismatch::new(format_args!("more than {MOST_ALIASES} aliases")).at(place));
+        }
+        let Some(Some((content, values))) = self.anchors.get(&anchor) else {
+            return Err(Mismatch::new("an alias inside its own anchor").at(place));
+        };
+        self.repeated += values;
+        if self.repeated > MOST_REPEATED {
+            let message = format!("too large: aliases repeat more than {MOST_REPEATED} values");
+            return Err(Mismatch::new(message).at(place));
+        }
+        Ok(Node { place, content: Content::Shared(content.clone()) })
+    }
+
+    fn list(&mut self) -> Result<Content<'t>, Mismatch> {
+        let mut items = Vec::new();
+        loop {
+            let (event, at) = self.next()?;
+            if event == Event::SequenceEnd {
+                return Ok(Content::List(items));
+            }
+            let item =
+                self.node(event, at).map_err(|mismatch| mismatch.under(format!("[{}]", items.len())))?;
+            items.push(item);
+        }
+    }
+
+    fn fields(&mut self) -> Result<Content<'t>, Mismatch> {
+        let (mut fields, mut names) = (Vec::<Field<'t>>::new(), HashSet::new());
+        let mut merged = Vec::new();
+        loop {
+            let (event, at) = self.next()?;
+            let is_merge = matches!(&event, Event::Scalar(name, ScalarStyle::Plain, ..) if name == "<<");
+            if event == Event::MappingEnd {
+                break;
+            }
+            let name = match self.node(event, at)?.content() {
+                Content::Scalar(name, _) => name.clone(),
+                Content::Null => return Err(Mismatch::new("empty; expected a text").at(at)),
+                Content::List(_) => return Err(Mismatch::new("a list: expected a text").at(at)),
+                _ => return Err(Mismatch::new("fields: expected a text").at(at)),
+            };
+            let under = |mismatch: Mismatch| mismatch.under(excerpt(&name));
+            let (event, value_at) = self.next().map_err(under)?;
+            let value = self.node(event, value_at).map_err(under)?;
+            if is_merge {
+                merged.extend(merge(&value).map_err(under)?);
+                continue;
+            }
+            // Few names are compared one by one, and many by a set.
+            let is_duplicate = if fields.len() < MANY_FIELDS {
+                fields.iter().any(|field| field.name == name)
+            } else {
+                if names.is_empty() {
+                    names.extend(fields.iter().map(|field| field.name.clone()));
+                }
+                !names.insert(name.clone())
+            };
+            if is_duplicate {
+                return Err(under(Mismatch::new("given twice").at(at)));
+            }
+            fields.push(Field { name, place: at, value });
+        }
+        for field in merged {
+            if !fields.iter().any(|present| present.name == field.name) {
+                fields.push(field);
+            }
+        }
+        Ok(Content::Fields(fields))
     }
 }
 
-/// The steps of a path as the user wrote them, without the steps that `Spanned` adds.
-pub(super) fn steps(path: &Path) -> Vec<String> {
-    let step = |segment: &Segment| match segment {
-        Segment::Seq { index } => Some(format!("[{index}]")),
-        Segment::Map { key } if key != "value" => Some(excerpt(key)),
-        _ => None,
+/// Fields that a `<<` merges: fields of its own take precedence, and earlier ones over later ones.
+fn merge<'t>(value: &Node<'t>) -> Result<Vec<Field<'t>>, Mismatch> {
+    let items = match value.content() {
+        Content::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(value),
     };
-    path.iter().filter_map(step).collect()
-}
-
-pub(super) fn joined(steps: &[String]) -> String {
-    let mut path = String::new();
-    for step in steps {
-        if !path.is_empty() && !step.starts_with('[') {
-            path.push('.');
-        }
-        path += step;
+    let mut merged = Vec::new();
+    for item in items {
+        let Content::Fields(fields) = item.content() else {
+            return Err(Mismatch::new("`<<` expects fields, or a list of fields").at(value.place));
+        };
+        merged.extend_from_slice(fields);
     }
-    path
+    Ok(merged)
 }
 
-/// The field below the current one, if the error concerns one; and the problem with the expected value.
-fn explain(error: &Error) -> (Option<String>, String) {
-    let message = match error {
-        Error::SerdeMissingField { field, .. } => return (Some((*field).to_owned()), "missing".into()),
-        Error::DuplicateMappingKey { key, .. } => return (key.as_deref().map(excerpt), "given twice".into()),
-        Error::AliasError { error, .. } => return explain(error),
-        // The path already ends in the unknown field.
-        Error::SerdeUnknownField { expected, .. } if expected.is_empty() => {
-            "unknown field; expected none".into()
+/// Content of a scalar.
+fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>) -> Content<'t> {
+    let is_text = tag.is_some_and(|tag| tag.core_suffix() == Some("str") || tag.parts() == ("", "!"));
+    if tag.is_some_and(|tag| tag.core_suffix() == Some("null")) {
+        return Content::Null;
+    }
+    match style {
+        ScalarStyle::Plain if is_text => Content::Scalar(text, Style::Quoted),
+        ScalarStyle::Plain if schema::is_null(&text) => Content::Null,
+        ScalarStyle::Plain => Content::Scalar(text, Style::Plain),
+        _ => Content::Scalar(text, Style::Quoted),
+    }
+}
+
+fn place(marker: &Marker) -> Place {
+    let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Place { line: short(marker.line()), column: short(marker.col() + 1) }
+}
+
+/// A syntax error of the parser.
+fn syntax(error: &ScanError) -> Mismatch {
+    let message = match error.kind() {
+        ErrorKind::RecursionLimitExceeded => "nested too deeply".to_owned(),
+        ErrorKind::UnknownAnchor => {
+            "unknown alias; an alias repeats the value of an earlier anchor (`&name`)".to_owned()
         }
-        Error::SerdeUnknownField { expected, .. } => {
-            format!("unknown field; expected one of {}", expected.join(", "))
-        }
-        Error::SerdeUnknownVariant { variant, expected, .. } => {
-            format!("`{}`: expected one of {}", excerpt(variant), expected.join(", "))
-        }
-        Error::SerdeInvalidType { unexpected, expected, .. }
-        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
-            format!("{}: expected {expected}", excerpt(unexpected))
-        }
-        Error::ExternallyTaggedEnumExpectedScalarOrMapping { .. }
-        | Error::UnexpectedValueForUnitEnumVariant { .. } => "expected a single word".into(),
-        Error::Unexpected { expected, .. } => format!("expected {}", in_words(expected)),
-        Error::InvalidScalar { ty, .. } => format!("expected {}", in_words(ty)),
-        Error::NullIntoString { .. } => "empty; expected a text".into(),
-        Error::Eof { .. } => "the file ends where a value is expected".into(),
-        Error::UnknownAnchor { .. } => {
-            "unknown alias; an alias repeats the value of an earlier anchor (`&name`)".into()
-        }
-        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` expects fields, or a list of fields".into(),
-        Error::RecursiveReferencesRequireWeakTypes { .. } => "an alias inside its own anchor".into(),
-        Error::MultipleDocuments { .. } | Error::Budget { breach: BudgetBreach::Documents { .. }, .. } => {
-            "a second document begins here; expected one".into()
-        }
-        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => "nested too deeply".into(),
-        Error::Budget { breach: BudgetBreach::Aliases { .. } | BudgetBreach::MergeKeys { .. }, .. } => {
-            format!("more than {MOST_ALIASES} aliases")
-        }
-        Error::Budget { .. } => format!("too large: more than {MOST_VALUES} values"),
-        Error::AliasReplayLimitExceeded { .. } => {
-            format!("too large: aliases repeat more than {MOST_REPEATED} values")
-        }
-        // Syntax errors of the parser.
-        Error::ExternalMessage { msg, .. } if msg.contains("recursion limit") => "nested too deeply".into(),
-        Error::ExternalMessage { msg, .. } => format!("not YAML: {msg}"),
-        other => {
-            let text = other.render_with_formatter(&UserMessageFormatter);
-            let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(head, _)| head);
-            return (None, text.to_owned());
-        }
+        _ => format!("not YAML: {}", error.info()),
     };
-    (None, message)
-}
-
-/// Plain words for the library's name of a kind of value.
-pub(super) fn in_words(kind: &str) -> &str {
-    match kind {
-        "mapping start" => "fields, such as `name: value`",
-        "sequence start" => "a list, such as `[a, b]`",
-        "string scalar" => "a text",
-        "boolean" => "`true` or `false`",
-        "floating point" => "a number",
-        "u8" => "a whole number from 0 to 255",
-        "u16" => "a whole number from 0 to 65535",
-        "u32" => "a whole number from 0 to 4294967295",
-        "u64" => "a whole number from 0 to 18446744073709551615",
-        kind if kind.starts_with(['i', 'u']) && kind[1..].parse::<u8>().is_ok() => "a whole number in range",
-        other => other,
-    }
+    Mismatch::new(message).at(place(error.marker()))
 }

@@ -1,6 +1,6 @@
 //! Fields of a scenario file.
 
-use leeward_fabric::input::{Spanned, one_line};
+use leeward_fabric::input::{Place, Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
 use leeward_registry::PolicySpec;
@@ -160,6 +160,5 @@ fn unlocated_default<T: Default>() -> Spanned<T> {
 }
 
 fn unlocated<T>(value: T) -> Spanned<T> {
-    let place = serde_saphyr::Location::UNKNOWN;
-    Spanned::new(value, place, place)
+    Spanned { value, place: Place::default() }
 }

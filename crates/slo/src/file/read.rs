@@ -387,7 +387,7 @@ impl Reader<'_> {
             }
             limits[at] = Some(curve);
         }
-        let place = (number, Spanned { value: (), referenced: item.referenced, defined: item.defined });
+        let place = (number, Spanned { value: (), place: item.place });
         let (client, server) = (draft.client, draft.server);
         let traced = match &draft.source {
             Source::Trace((trace, volume), device) => Some(Traced {
