@@ -7,7 +7,7 @@ use super::forms::{Read, read};
 use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
 use crate::admit::{AdmissionError, Arrival};
 use crate::bound::Bounds;
-use crate::file::{Chosen, PlacedSystem, Workloads};
+use crate::file::{AdmissionPolicy, PlacedSystem, Workloads};
 use crate::priorities::{by_slo, merge};
 use crate::{Promise, System};
 
@@ -61,7 +61,7 @@ fn narrowest(
     system: &System,
     arriving: &Workloads,
     cluster: &Cluster,
-    by: &Chosen,
+    by: &AdmissionPolicy,
     why: &AdmissionError,
 ) -> Option<String> {
     let (AdmissionError::Miss { workload, seconds, .. }, (method, settings)) = (why, by.admission.by()?)

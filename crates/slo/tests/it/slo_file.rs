@@ -151,7 +151,9 @@ fn arriving_workloads_adopt_the_existing_settings_or_are_rejected() {
         [("congestion: everywhere\n", "congestion"), ("levels: 7\n", "levels"), ("bounds: {}\n", "bounds")]
     {
         let found = come(head).unwrap_err().to_string();
-        let expected = format!("new.yaml: {field}: other than in w.yaml, which counts for all: leave it out");
+        let expected = format!(
+            "new.yaml: {field}: differs from the value in w.yaml, which applies to all: leave it out"
+        );
         assert_eq!(found, expected);
     }
 }
@@ -214,7 +216,7 @@ fn curves_priorities_and_limits_come_from_the_file() {
     let workloads = read(text).unwrap();
     assert_eq!(
         workloads.notes,
-        ["b: no time without queueing is known: it counts as 0; `unloaded` says another"]
+        ["b: the latency without queueing is unknown and counts as 0; `unloaded` sets it"]
     );
     let placed = workloads.system(&cluster(CLUSTER)).unwrap();
     assert!(placed.given);
@@ -356,7 +358,7 @@ fn each_mistake_is_one_line_with_its_place() {
         (one(&format!("{GOOD}, stages: [disk]")), "`disk`: expected one of network-in, storage, network-out"),
         (
             format!("network: {{overhead: 0, other: 0, payload: 0}}\n{}", one(GOOD)),
-            "t.csv: its requests are no work at network-in: leave that out",
+            "t.csv: its requests have no work at network-in: leave this stage out",
         ),
         (format!("network: {{payload: -1}}\n{}", one(GOOD)), "network: payload -1: expected"),
         (
@@ -379,7 +381,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ),
         (
             one("server: r1h1, stages: [network-in], curves: {storage: [{rate: 5%, burst: 1ms}]}"),
-            "workloads[0].stages: network-in: there is no curve of it",
+            "workloads[0].stages: network-in: no curve is given for this stage",
         ),
         (one(&format!("{GOOD}, priority: {{storage: 1}}")), "workloads[0].priority.network-in: missing"),
         (one(&format!("{GOOD}, priority: -1")), "workloads[0].priority: -1: expected a whole number"),
@@ -468,7 +470,10 @@ fn a_rate_of_0_is_rejected_before_any_placement_or_limit() {
     let of = cluster(CLUSTER);
     let found =
         Workloads::from_text("w.yaml", &one(GOOD), &of, &files(), &open, None).unwrap_err().to_string();
-    assert!(found.contains("its work at network-in comes at one moment: expected"), "{found}");
+    assert!(
+        found.contains("its work at network-in arrives at one moment, so it has no rate: expected"),
+        "{found}"
+    );
     let limits = |buckets: &str| said(&one(&format!("{GOOD}, limits: {{network-in: [{buckets}]}}")));
     let found = limits("{rate: 1MB/s, burst: 1MB}, {rate: 0B/s, burst: 1GB}");
     assert!(found.contains("workloads[0].limits.network-in: a rate of 0: expected above 0"), "{found}");
@@ -515,7 +520,10 @@ fn an_arriving_file_may_have_dependencies_but_no_priorities_or_limits() {
     let mut system = there.system(&cluster).unwrap().system;
     let elsewhere = come(&one(&GOOD.replace("r1h1", "r1h0"))).unwrap();
     let elsewhere = elsewhere.arrivals(&cluster, &mut system).unwrap_err().to_string();
-    assert!(elsewhere.contains("workloads[0].server: it is there with another client"), "{elsewhere}");
+    assert!(
+        elsewhere.contains("workloads[0].server: the workload exists with another client"),
+        "{elsewhere}"
+    );
     let queues = system.queues.len();
     for (field, given) in
         [("priority", "priority: 1"), ("limits", "limits: {storage: [{rate: 9%, burst: 1s}]}")]
