@@ -33,7 +33,7 @@ pub fn pack(
 ) -> Result<Agreement, Rejected> {
     let cluster = &passable(cluster);
     let limiting = limits::REGISTRY.make(&way.name, &way.settings);
-    let together = limiting.map_err(|error| Rejected::Policy(error.to_string()))?.together();
+    let together = limiting.map_err(|error| Rejected::Policy(error.to_string()))?.is_joint();
     let Read { residents, arriving } = read(cluster, standing, form)?;
     let mut asked: Vec<Asked> = residents.entries.iter().chain(&arriving.entries).cloned().collect();
     let slos = asked.iter().filter_map(|asked| Some(asked.workload.slo?.latency));
@@ -126,13 +126,13 @@ impl Floor<'_> {
                 server: self.server(&packing, server.host)?,
                 device: usize::from(server.device.unwrap_or(0)),
                 limits: limits.collect(),
-                within: slack(at),
+                target: slack(at),
             })
         };
         let residents: Option<Vec<Resident>> = there.iter().enumerate().map(resident).collect();
         let residents =
             residents.ok_or_else(|| refused(&"a workload in force has no place on the cluster"))?;
-        packing.take_in(residents).map_err(|error| refused(&error))?;
+        packing.add_residents(residents).map_err(|error| refused(&error))?;
         Ok(packing)
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::support::loads::{LINK, bucket, curve, demand};
 use leeward_calculus::{ArrivalCurve, Packets, stage_delay};
 use leeward_slo::limits::{
-    self, Compactor, NoLimits, Over, Problem, SystemError, Unmet, Unsettled, bounds, settle, with_margin,
+    self, Compactor, Constraint, NoLimits, Problem, SystemError, Unmet, Unsettled, bounds, settle,
+    with_margin,
 };
 use leeward_slo::{Promise, Queue, Slo, System, Workload};
 use leeward_traces::Stage;
@@ -202,12 +203,12 @@ fn unsatisfiable_slos_are_named() {
     let found = settle(&system, &[0, 1], &way, Packets::Fluid);
     assert_eq!(found, Err(Unsettled::NoLimits(NoLimits::Together)));
     let binding = way.binding(&Problem::of(&system, &[0, 1], Packets::Fluid)).unwrap().unwrap();
-    assert_eq!(binding.excess[0].over, Over::Slo("w0".to_owned()));
+    assert_eq!(binding.excess[0].constraint, Constraint::Slo("w0".to_owned()));
     assert!(binding.excess[0].by > 0.2, "{binding:?}");
     let full: ArrivalCurve = bucket(0.7, 0.1).into();
     let system = device(&[(9.0, full.clone()), (9.0, full)]);
     let binding = way.binding(&Problem::of(&system, &[0, 1], Packets::Fluid)).unwrap().unwrap();
-    assert_eq!(binding.excess[0].over, Over::Queue("ssd".to_owned()));
+    assert_eq!(binding.excess[0].constraint, Constraint::Queue("ssd".to_owned()));
     assert!((binding.excess[0].by - 0.4).abs() < 1e-3, "{binding:?}");
     let fits = device(&[(1.0, big), (1.0, small)]);
     assert_eq!(way.binding(&Problem::of(&fits, &[0, 1], Packets::Fluid)), Ok(None));

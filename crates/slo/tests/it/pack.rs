@@ -161,7 +161,7 @@ fn a_workload_without_a_server_gets_the_reason() {
     let full = RejectReason::NoRoom(Box::new(NoRoom { servers: 3, bursts, limits, ..NoRoom::default() }));
     assert_eq!(
         full.to_string(),
-        "none of 3 servers has room for it: on 2 the least bursts take too long (the first: the SLO of `a` at storage, s:0), on 1 no limits keep every SLO"
+        "none of 3 servers has room for it: on 2 the smallest bursts take too long (the first: the SLO of `a` at storage, s:0), on 1 no limits keep every SLO"
     );
 }
 
@@ -198,18 +198,18 @@ fn a_refusal_names_the_conflicting_workload_on_the_first_server() {
     let strict = PackSettings::default;
     // Two workloads of 60 % each.
     let rates = refusal(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
-    assert!(rates.contains("on 1 the least rates are more than a queue has (the first: "), "{rates}");
+    assert!(rates.contains("on 1 the lowest rates exceed the capacity of a queue (the first: "), "{rates}");
     assert!(rates.contains("most of it by `there`)"), "{rates}");
     // Two bursts of 0.4 s, after a higher-priority rate: 0.875 s for an SLO of 0.75 s, or 0.885 s for an SLO of 0.85 s.
     for (slos, whose) in [([0.7, 0.75], "comes"), ([0.85, 0.7], "there")] {
         let bursts = refusal(strict(), Storage, slos, 0.1, 0.4);
         let named =
-            format!("on 1 the least bursts take too long (the first: the SLO of `{whose}` at storage, s");
+            format!("on 1 the smallest bursts take too long (the first: the SLO of `{whose}` at storage, s");
         assert!(bursts.contains(&named), "{bursts}");
         // On links of several hops only the program detects it.
         let links = refusal(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
         assert!(links.contains("on 1 no limits keep every SLO (the first: no limits keep all"), "{links}");
-        assert!(links.contains("is exceeded, that is the SLO of `"), "{links}");
+        assert!(links.contains("the least violation exceeds the SLO of `"), "{links}");
     }
     // Fast first fit uses the configured rates.
     let fast = refusal(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
@@ -242,6 +242,6 @@ fn a_refusal_without_feasible_limits_names_the_conflict() {
     };
     let refused = packing.place(&Request { workload: Arc::new(workload), client: None }).unwrap_err();
     let RejectReason::Alone(why) = &refused.why else { panic!("{refused}") };
-    assert!(why.contains("no limits keep all SLOs together; where"), "{why}");
+    assert!(why.contains("no limits keep all SLOs together; the least violation"), "{why}");
     assert!(why.contains("the SLO of `w` by 33.33 %"), "{why}");
 }

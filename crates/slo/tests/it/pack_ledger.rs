@@ -6,7 +6,9 @@ use crate::support::loads::{bucket, demand};
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::{Cluster, HostId, Load, Nanos};
 use leeward_ledger::{CommitError, Ledger, LedgerSettings, Scratch};
-use leeward_slo::pack::{BridgeError, PackSettings, Packing, Promised, Request, Site, believe, transaction};
+use leeward_slo::pack::{
+    BridgeError, PackSettings, Packing, Promised, Request, Site, transaction, update_capacities,
+};
 use leeward_slo::{Slo, Workload};
 use leeward_traces::Stage;
 
@@ -60,7 +62,7 @@ fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
         let refused = ledger.commit(made.0, now);
         assert!(matches!(refused, Err(CommitError::Conflict { resource, .. }) if resource == link));
         let view = ledger.view(now, &mut scratch);
-        believe(&mut packing, &view);
+        update_capacities(&mut packing, &view);
         assert!(!packing.apply(plan), "the plan is of the past");
         let plan = packing.plan(&request).unwrap();
         let (transaction, names) = transaction(&packing, &plan, &promised, &view, owner).unwrap();
@@ -97,7 +99,7 @@ fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
     // A device without capacity has no bound. The packing places no workload beside promises that no longer hold.
     let device = system.queues.iter().find(|queue| queue.capacity < 10.0).unwrap().resource.unwrap();
     ledger.set_capacity(device, Load(0), now);
-    believe(&mut packing, &ledger.view(now, &mut scratch));
+    update_capacities(&mut packing, &ledger.view(now, &mut scratch));
     assert!(packing.report().placed.iter().all(|placed| placed.bound_s.is_none()));
     let on_it = packing.report().placed[0].server.clone();
     if let Ok((server, _)) = packing.place(&workload("w9", 0.9)) {
