@@ -217,7 +217,8 @@ impl Workloads {
             let promise = self.promise(entry, &mut routes)?;
             let before = system.promises.iter().find(|before| before.workload.name == entry.workload.name);
             if before.is_some_and(|before| !same_place(before, &promise)) {
-                let message = "the workload exists with another client, server or stages: a changed workload keeps its place";
+                let message = "the workload exists with another client, server or stages: a changed \
+                               workload keeps its place";
                 return Err(self.invalid(entry, "server", message));
             }
             Ok(Arrival { workload: promise.workload, route: promise.route })

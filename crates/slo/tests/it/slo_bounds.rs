@@ -1,4 +1,4 @@
-//! Bounds of systems: against the closed form, against one another, against a simulation, and against published numbers.
+//! Bounds of systems against the closed form, one another, the stochastic calculus, and published numbers.
 
 use crate::support::systems;
 use std::sync::Arc;

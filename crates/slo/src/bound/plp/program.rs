@@ -1,5 +1,5 @@
-//! The linear program of PLP (Bouillard, "Trade-off between accuracy and tractability of Network Calculus in FIFO networks",
-//! Performance Evaluation 153, 2022, section 4), for servers one after another.
+//! The linear program of PLP for servers one after another (Bouillard, "Trade-off between accuracy and tractability of
+//! Network Calculus in FIFO networks", Performance Evaluation 153, 2022, section 4).
 //!
 //! The analysis follows one bit of the first crossing that leaves the last server. The bit arrived at each server at
 //! some moment, and the server's backlog began at some earlier moment. The last bit that had arrived by then arrived at
