@@ -97,7 +97,7 @@ EXPECTED_REFUSALS = re.compile(
     r"|two tasks|to itself|not both|needs one|too large|too much|at most|more than nothing"
     r"|on one line|above the peak"
     r"|must not be negative|expected a time above 0|expected a share from|the window ends"
-    r"|expected one of `trace`|expected the host that has the volume|it is what is decided"
+    r"|expected one of `trace`|expected the host that has the volume|the decision sets it"
     r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes part in no measurements"
     r"|in a report of their own|the cluster is a tree|each once"
 )

@@ -208,7 +208,7 @@ def test_a_changed_workload_is_decided_again_and_should_move_if_refused(run: Run
     elsewhere = where.replace("r0h0", "r0h1")
     result = run(*arriving, file(tmp_path, f"  - {{name: mail0, {elsewhere}, curves: {{{curves}}}}}\n"))
     assert result.returncode == 2
-    assert "workloads[0].server: it is there with another client" in result.stderr
+    assert "workloads[0].server: the workload exists with another client" in result.stderr
 
 
 def test_a_refused_resident_is_listed_beside_the_arrivals(run: Run) -> None:
@@ -234,7 +234,7 @@ def test_similar_notes_are_merged_with_a_count(run: Run, tmp_path: Path) -> None
     result = run("slo", "bound", file(tmp_path, "".join(workloads)), "--cluster", CLUSTER)
     notes = [line for line in result.stderr.splitlines() if line.startswith("note: ")]
     assert len(notes) == 1
-    assert notes[0].startswith("note: a0, a1, a2 and 2 more: no time without queueing is known")
+    assert notes[0].startswith("note: a0, a1, a2 and 2 more: the latency without queueing is unknown")
 
 
 def test_unknown_admission_methods_and_settings_are_rejected(run: Run) -> None:
@@ -314,7 +314,7 @@ def test_arrivals_with_another_congestion_setting_are_rejected(run: Run, tmp_pat
     arguments = ("slo", "admit", there, "--cluster", str(cluster), "--method", "dnc", "--arriving", new)
     result = run(*arguments)
     assert result.returncode == 2
-    assert f"error: {new}: congestion: other than in {there}, which counts for all" in result.stderr
+    assert f"error: {new}: congestion: differs from the value in {there}, which applies" in result.stderr
     links(tmp_path, "new.yaml", link("b", "50ms", "rate: 5MB/s, burst: 100kB"))
     record = json.loads(run(*arguments, "-o", "json").stdout)
     assert record["arrivals"][0]["admitted"]

@@ -20,8 +20,8 @@ use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_testing::golden;
 use leeward_traces::Stage;
 
-/// Workloads, fast first fit, number of servers tried at once, and the released code's result with one thread: servers,
-/// seconds.
+/// Number of workloads, fast first fit, number of servers tried at once, and the result of the released code with one
+/// thread: servers and seconds.
 const CASES: [(usize, bool, usize, &str, &str); 12] = [
     (62, false, 1, "11", "1.55"),
     (62, true, 1, "11", "0.85"),
@@ -43,7 +43,7 @@ fn main() {
         Some(folder) => {
             reference::workloads(folder, &reference::topology(&folder.join("bench/topo_1000.json.gz")))
         }
-        None => made(1000),
+        None => synthetic(1000),
     };
     programs(&thousand);
     println!(
@@ -61,17 +61,17 @@ fn main() {
                 let topology = reference::topology(&folder.join(file));
                 (reference::site(&topology), reference::workloads(folder, &topology))
             }
-            None => (star(count), again(&thousand, count)),
+            None => (star(count), repeated(&thousand, count)),
         };
         let settings = PackSettings { fast, threads, margin: 0.0, pruning: 0.0, ..PackSettings::default() };
-        let mut packing = Packing::new(site, settings, "").expect("right settings");
+        let mut packing = Packing::new(site, settings, "").expect("valid settings");
         let arrives = |workload| Event::Arrives(Request { workload: Arc::new(workload), client: None });
         let start = Instant::now();
         packing.run(workloads.into_iter().map(arrives));
-        let took = start.elapsed().as_secs_f64();
+        let elapsed = start.elapsed().as_secs_f64();
         let released = folder.as_ref().map_or_else(String::new, |_| format!("{servers} in {seconds}"));
         let (used, refused) = (packing.servers_used(), packing.refused().len());
-        println!("{count:>9} {fast:>5} {threads:>7} {used:>8} {refused:>8} {took:>9.2} {released:>14}");
+        println!("{count:>9} {fast:>5} {threads:>7} {used:>8} {refused:>8} {elapsed:>9.2} {released:>14}");
     }
 }
 
@@ -90,13 +90,13 @@ fn programs(workloads: &[Workload]) {
         let system = System { queues, promises: workloads.iter().take(count).map(promise).collect() };
         let all: Vec<usize> = (0..system.promises.len()).collect();
         let way = Compactor::default();
-        let (mut best, mut found) = (f64::INFINITY, true);
+        let (mut best, mut feasible) = (f64::INFINITY, true);
         for _ in 0..20 {
             let start = Instant::now();
-            found = way.choose(&Problem::of(&system, &all, Packets::Fluid)).is_ok();
+            feasible = way.choose(&Problem::of(&system, &all, Packets::Fluid)).is_ok();
             best = best.min(start.elapsed().as_secs_f64());
         }
-        println!("{count:>9} {:>9.2} ms{}", best * 1e3, if found { "" } else { " (none)" });
+        println!("{count:>9} {:>9.2} ms{}", best * 1e3, if feasible { "" } else { " (infeasible)" });
     }
 }
 
@@ -105,20 +105,20 @@ fn star(count: usize) -> Site {
     let hosts = (count * 26).div_ceil(100).max(12);
     let clients = (0..hosts).map(|at| Client { name: format!("client{at:05}"), slots: Some(15) }).collect();
     let servers = (0..hosts).map(|at| (format!("server{at:05}"), 1)).collect();
-    Site::star(clients, servers, 125e6).expect("a right site")
+    Site::star(clients, servers, 125e6).expect("a valid site")
 }
 
 /// Repeats the workloads in a different order each time, under new names.
-fn again(workloads: &[Workload], count: usize) -> Vec<Workload> {
-    let of = |at: usize| {
+fn repeated(workloads: &[Workload], count: usize) -> Vec<Workload> {
+    let workload = |at: usize| {
         let workload = &workloads[(at * 7 + at / workloads.len()) % workloads.len()];
         Workload { name: format!("C{at}"), ..workload.clone() }
     };
-    (0..count).map(of).collect()
+    (0..count).map(workload).collect()
 }
 
 /// Workloads of 60 kinds, each with bursts at several time scales and one of five SLOs.
-fn made(count: usize) -> Vec<Workload> {
+fn synthetic(count: usize) -> Vec<Workload> {
     let mut state = 1u64;
     let mut draw = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

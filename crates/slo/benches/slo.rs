@@ -28,19 +28,19 @@ fn main() {
     // Models cache results, so the benchmark measures the first run apart.
     let mut systems: Vec<System> = (0..RUNS).map(|_| system(180)).collect();
     let unit = time("bounds of 180, snc, models new", 1.0, || {
-        bounds(&systems.pop().expect("one a run"), Method::Snc)
+        bounds(&systems.pop().expect("one system for each run"), Method::Snc)
     });
     time("bounds of 180, snc, again", unit, || bounds(&whole, Method::Snc));
-    time("SLOs of 180 looked at, snc", unit, || {
-        let mut of = Bounds::new(&whole, BoundSettings::default()).expect("the system below is sound");
-        180 - of.misses(0..180, Method::Snc).len()
+    time("SLOs of 180 checked, snc", unit, || {
+        let mut bounds = Bounds::new(&whole, BoundSettings::default()).expect("the system below is valid");
+        180 - bounds.misses(0..180, Method::Snc).len()
     });
     time("bounds of 180, dnc", unit, || bounds(&whole, Method::Dnc));
     let settings = BoundSettings::default();
     let slowest = whole.promises.iter().position(|promise| promise.priorities[0] == 3);
     time("one bound of 180, priority-meister, last in order", unit, || {
-        let mut of = Bounds::new(&whole, settings).expect("the system below is sound");
-        let bound = of.bound(slowest.expect("there are four SLOs"), Method::PriorityMeister);
+        let mut bounds = Bounds::new(&whole, settings).expect("the system below is valid");
+        let bound = bounds.bound(slowest.expect("there are four SLOs"), Method::PriorityMeister);
         usize::from(bound.is_ok())
     });
     let mut paired = system(50);
@@ -78,7 +78,7 @@ fn main() {
             let mut admitted = 0;
             for Promise { workload, route, .. } in offered.promises.clone() {
                 let outcome = policy.arrive(&system, Arrival { workload, route });
-                let outcome = outcome.expect("the system below is sound");
+                let outcome = outcome.expect("the system below is valid");
                 admitted += usize::from(outcome.admitted());
                 system = outcome.system;
             }
@@ -89,34 +89,35 @@ fn main() {
 
 /// Deterministic bounds of 50 workloads: their time, and how much the program for order of arrival lowers them.
 fn fifty(unit: f64) {
-    for (what, one) in [("", false), (" of one priority", true)] {
+    for (title, one_priority) in [("", false), (" of one priority", true)] {
         let mut system = system(50);
-        if one {
+        if one_priority {
             system.promises.iter_mut().for_each(|promise| promise.priorities.fill(0));
         }
-        let of = |method| -> Vec<f64> {
-            let found = leeward_slo::bound::bounds(&system, method, BoundSettings::default());
-            found.into_iter().map(|bound| bound.map_or(f64::INFINITY, |bound| bound.seconds)).collect()
+        let seconds = |method| -> Vec<f64> {
+            let bounds = leeward_slo::bound::bounds(&system, method, BoundSettings::default());
+            bounds.into_iter().map(|bound| bound.map_or(f64::INFINITY, |bound| bound.seconds)).collect()
         };
-        let plp = of(Method::Plp);
+        let plp = seconds(Method::Plp);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let name = method.name();
-            time(&format!("bounds of 50{what}, {name}"), unit, || bounds(&system, method));
+            time(&format!("bounds of 50{title}, {name}"), unit, || bounds(&system, method));
             if method == Method::Plp {
                 continue;
             }
-            let mut ratios: Vec<f64> = plp.iter().zip(of(method)).map(|(plp, other)| plp / other).collect();
+            let mut ratios: Vec<f64> =
+                plp.iter().zip(seconds(method)).map(|(plp, other)| plp / other).collect();
             ratios.sort_by(f64::total_cmp);
             let (least, median, most) = (ratios[0], ratios[ratios.len() / 2], ratios[ratios.len() - 1]);
             println!("    plp is {median:.3} times {name} in the median, {least:.3} to {most:.3}");
         }
-        time(&format!("bounds of 50{what}, best"), unit, || bounds(&system, Method::Best));
+        time(&format!("bounds of 50{title}, best"), unit, || bounds(&system, Method::Best));
     }
 }
 
 fn bounds(system: &System, method: Method) -> usize {
-    let mut of = Bounds::new(system, BoundSettings::default()).expect("the system below is sound");
-    (0..system.promises.len()).filter(|&promise| of.bound(promise, method).is_ok()).count()
+    let mut bounds = Bounds::new(system, BoundSettings::default()).expect("the system below is valid");
+    (0..system.promises.len()).filter(|&promise| bounds.bound(promise, method).is_ok()).count()
 }
 
 /// Processor seconds of this thread; wall-clock seconds on systems without that counter.
@@ -127,8 +128,8 @@ fn now() -> f64 {
     nanos.map_or_else(|| BEGAN.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
-/// Prints the time of some runs and returns the median, in seconds. `run` returns the number of workloads with a bound,
-/// or with an SLO within its bound.
+/// Prints the time of several runs and returns the median, in seconds. `run` returns the number of workloads with a
+/// bound, or with a bound within the SLO.
 fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
     let mut count = 0;
     let mut seconds: Vec<f64> = (0..RUNS)
@@ -197,7 +198,7 @@ fn demand(stage: Stage, rate: f64, size: f64) -> Demand {
     let leave = 5e-6;
     let row = |from: usize| (0..3).map(|to| if from == to { 1.0 - 2.0 * leave } else { leave }).collect();
     let rows: Vec<Vec<f64>> = (0..3).map(row).collect();
-    let model = Mmpp::new(STEP, states, &rows, Sigma::Stationary).expect("a sound model");
+    let model = Mmpp::new(STEP, states, &rows, Sigma::Stationary).expect("a valid model");
     let buckets: Vec<TokenBucket> = (0..5)
         .map(|at| {
             let (faster, burst) = (f64::from(1 << (2 * at)), 20.0 / f64::from(1 << at));

@@ -3,7 +3,7 @@
 use leeward_fabric::input::format_number;
 use leeward_traces::Stage;
 
-/// Digits of a number in a message.
+/// Significant digits of a number in a message.
 const DIGITS: usize = 4;
 
 const TIMES: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
@@ -19,21 +19,21 @@ pub fn percent(share: f64) -> String {
 }
 
 /// Message for an overload: long-run arrivals and capacity, in the work unit of a stage.
-pub(crate) fn overload(stage: Stage, asked: f64, served: f64) -> String {
-    let (asked, served) = apart(|count| (rate(stage, asked, count), rate(stage, served, count)));
-    format!("overload: {asked} arrives where {served} is served")
+pub(crate) fn overload(stage: Stage, load: f64, service: f64) -> String {
+    let (load, service) = distinct(|count| (rate(stage, load, count), rate(stage, service, count)));
+    format!("overload: {load} arrives where {service} is served")
 }
 
 /// Message for a bound above its SLO, both in seconds.
 pub(crate) fn above(bound: f64, slo: f64) -> String {
-    let (bound, slo) = apart(|count| (scaled(bound, TIMES, count), scaled(slo, TIMES, count)));
+    let (bound, slo) = distinct(|count| (scaled(bound, TIMES, count), scaled(slo, TIMES, count)));
     format!("a bound of {bound}, above its SLO of {slo}")
 }
 
-/// Formats two numbers with as many digits as distinguish them.
-fn apart(texts: impl Fn(usize) -> (String, String)) -> (String, String) {
-    let found = (DIGITS..17).map(&texts).find(|(one, other)| one != other);
-    found.unwrap_or_else(|| texts(17))
+/// Formats two numbers with as few digits as distinguish them, at least [`DIGITS`].
+fn distinct(texts: impl Fn(usize) -> (String, String)) -> (String, String) {
+    let pair = (DIGITS..17).map(&texts).find(|(first, second)| first != second);
+    pair.unwrap_or_else(|| texts(17))
 }
 
 /// Work per second: a share of a device, or bytes per second.

@@ -107,8 +107,8 @@ pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -
     let mut level = order.iter().map(|&at| open[at].len() as u32).sum::<u32>();
     // Open stages start at the highest level. Best effort has the lowest one.
     for (promise, open) in system.promises.iter_mut().zip(&open) {
-        let first = if open.contains(&true) { 0 } else { level + 1 };
-        promise.priorities.fill(first);
+        let priority = if open.contains(&true) { 0 } else { level + 1 };
+        promise.priorities.fill(priority);
     }
     while !order.is_empty() {
         let overloaded = overloaded_queues(&system, &open);

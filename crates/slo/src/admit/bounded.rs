@@ -6,7 +6,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::join::{best_effort, joined, reach};
+use super::join::{best_effort, joined, queue_groups};
 use super::{Admission, AdmissionError, Arrival, Outcome};
 use crate::bound::{BoundSettings, Bounds, Method, Miss, SystemError, Unbounded, Unit, attainable};
 use crate::priorities::{LEVELS, by_slo, merge, priority_meister};
@@ -110,18 +110,18 @@ impl Bounded {
     fn disturbed(&self, system: &System, reordered: bool) -> Vec<usize> {
         let last = system.promises.len() - 1;
         let own = &system.promises[last];
-        let names = |of: &System| {
-            of.promises.iter().any(|promise| promise.workload.dependencies.contains(&own.workload.name))
+        let is_dependency = |system: &System| {
+            system.promises.iter().any(|promise| promise.workload.dependencies.contains(&own.workload.name))
         };
-        let all = reordered || !own.workload.dependencies.is_empty() || names(system);
+        let all = reordered || !own.workload.dependencies.is_empty() || is_dependency(system);
         // In fluid service, lower priorities cause no delay.
         let only_after = self.settings.bounds.unit == Unit::Fluid;
-        let reach = reach(system);
+        let groups = queue_groups(system);
         let touched = |at: &usize| {
             all || system.promises[*at].route.iter().zip(&system.promises[*at].priorities).any(
                 |(route, &priority)| {
-                    own.route.iter().zip(&own.priorities).any(|(of, &first)| {
-                        reach[of[0]] == reach[route[0]] && (!only_after || priority >= first)
+                    own.route.iter().zip(&own.priorities).any(|(own_route, &own_priority)| {
+                        groups[own_route[0]] == groups[route[0]] && (!only_after || priority >= own_priority)
                     })
                 },
             )
@@ -139,7 +139,7 @@ impl Bounded {
 }
 
 /// Ranks of the priorities of all stages.
-fn order(promises: &[Promise]) -> Vec<usize> {
+fn priority_ranks(promises: &[Promise]) -> Vec<usize> {
     let all: Vec<u32> = promises.iter().flat_map(|promise| promise.priorities.iter().copied()).collect();
     let mut ranks = all.clone();
     ranks.sort_unstable();
@@ -173,7 +173,8 @@ impl Admission for Bounded {
         }
         by_slo(&mut with);
         let merged = merge(&mut with, self.settings.levels);
-        let reordered = order(&system.promises) != order(&with.promises[..system.promises.len()]);
+        let reordered =
+            priority_ranks(&system.promises) != priority_ranks(&with.promises[..system.promises.len()]);
         let which = self.disturbed(&with, reordered);
         let mut bounds = Bounds::new(&with, self.settings.bounds)?;
         let last = with.promises.len() - 1;

@@ -30,7 +30,7 @@ pub(super) fn best_effort(
     by: Option<(Method, BoundSettings)>,
 ) -> Result<Outcome, SystemError> {
     let mut with = joined(system, arrival);
-    let mut last = with.promises.pop().expect("the workload has joined");
+    let mut last = with.promises.pop().expect("the arrival was added");
     Arc::make_mut(&mut last.workload).slo = None;
     last.priorities.fill(LAST);
     let others = with.promises.len();
@@ -41,11 +41,13 @@ pub(super) fn best_effort(
         let lost = |&promise: &usize| {
             after.miss(promise, method).is_some() && before.miss(promise, method).is_none()
         };
-        let (reach, own) = (reach(&with), &with.promises[others]);
+        let (groups, own) = (queue_groups(&with), &with.promises[others]);
         let reached = |promise: &usize| {
-            let queues = |of: &Promise| of.route.iter().map(|route| reach[route[0]]).collect::<Vec<usize>>();
-            let near = queues(own);
-            queues(&with.promises[*promise]).iter().any(|queue| near.contains(queue))
+            let groups_of = |promise: &Promise| {
+                promise.route.iter().map(|route| groups[route[0]]).collect::<Vec<usize>>()
+            };
+            let near = groups_of(own);
+            groups_of(&with.promises[*promise]).iter().any(|group| near.contains(group))
         };
         disturbed = (0..others).filter(reached).filter(lost).collect();
     }
@@ -53,18 +55,18 @@ pub(super) fn best_effort(
 }
 
 /// For each queue, the number of its group: traffic connects the queues of a group.
-pub(super) fn reach(system: &System) -> Vec<usize> {
-    let mut reach: Vec<usize> = (0..system.queues.len()).collect();
+pub(super) fn queue_groups(system: &System) -> Vec<usize> {
+    let mut groups: Vec<usize> = (0..system.queues.len()).collect();
     let mut changed = true;
     while changed {
         changed = false;
         for route in system.promises.iter().flat_map(|promise| &promise.route) {
-            let least = route.iter().map(|&queue| reach[queue]).min().expect("a route has a queue");
+            let least = route.iter().map(|&queue| groups[queue]).min().expect("a route has a queue");
             for &queue in route {
-                changed |= reach[queue] != least;
-                reach[queue] = least;
+                changed |= groups[queue] != least;
+                groups[queue] = least;
             }
         }
     }
-    reach
+    groups
 }

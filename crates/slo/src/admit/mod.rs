@@ -186,7 +186,7 @@ pub const REGISTRY: Registry<dyn Admission> = Registry {
 /// Names of the policies that decide by bounds under the existing limits.
 const BOUNDED: [&str; 4] = ["snc", "dnc", "best", "none"];
 
-/// True if a policy sets its own network rates. Such a policy keeps only promises that it made itself.
+/// True if a policy sets its own network rates. Such a policy guarantees only its own promises.
 pub fn paces(name: &str) -> bool {
     !BOUNDED.contains(&name)
 }

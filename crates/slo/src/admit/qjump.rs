@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::join::{LAST, best_effort, joined};
-use super::silo::{check_burst, no_network, paced};
+use super::silo::{check_burst, paced, refuse_storage};
 use super::{Admission, AdmissionError, Arrival, Outcome};
 use crate::System;
 use crate::bound::{BoundSettings, Bounds, Method, SystemError, attainable};
@@ -64,7 +64,7 @@ pub(super) const REGISTRATION: Registration<dyn Admission> = Registration {
 
 impl QJump {
     /// Assigns the last promise to a class.
-    fn put(&self, system: &mut System, class: usize) {
+    fn assign(&self, system: &mut System, class: usize) {
         let bucket = TokenBucket::new(self.rates[class], self.burst).expect("settings were checked");
         if let Some(last) = system.promises.last_mut() {
             last.limits.fill(bucket.into());
@@ -91,13 +91,13 @@ impl Admission for QJump {
             return best_effort(system, &arrival, None, self.by());
         }
         let unloaded = attainable(&arrival.workload).err().map(AdmissionError::from);
-        if let Some(refused) = no_network(NAME, &arrival).or(unloaded) {
+        if let Some(refused) = refuse_storage(NAME, &arrival).or(unloaded) {
             return best_effort(system, &arrival, Some(refused), self.by());
         }
         let last = with.promises.len() - 1;
         let mut refused = None;
         for class in (0..self.rates.len()).rev() {
-            self.put(&mut with, class);
+            self.assign(&mut with, class);
             let mut bounds = Bounds::new(&with, paced(self.burst))?;
             let order = std::iter::once(last).chain(0..last);
             match order.into_iter().find_map(|promise| bounds.miss(promise, Method::Dnc)) {

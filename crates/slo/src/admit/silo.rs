@@ -79,7 +79,7 @@ pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
 }
 
 /// Refusal for the first storage stage of a workload, if it has one.
-pub(super) fn no_network(policy: &'static str, arrival: &Arrival) -> Option<AdmissionError> {
+pub(super) fn refuse_storage(policy: &'static str, arrival: &Arrival) -> Option<AdmissionError> {
     let workload = &arrival.workload;
     let demand = workload.demands.iter().find(|demand| demand.stage == Stage::Storage)?;
     Some(AdmissionError::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
@@ -117,16 +117,16 @@ impl Silo {
                 let Ok(bound) = &miss.outcome else {
                     return Ok(Some(AdmissionError::of(miss.clone(), &bounds)));
                 };
-                let mut held = 0.0;
+                let mut limiter = 0.0;
                 for (limits, demand) in promise.limits.iter().zip(&promise.workload.demands) {
-                    held += demand.arrivals.shaper_delay(limits.buckets()[0]).unwrap_or(f64::INFINITY);
+                    limiter += demand.arrivals.shaper_delay(limits.buckets()[0]).unwrap_or(f64::INFINITY);
                 }
-                let left = (miss.slo.latency - (bound.seconds - held)) / promise.limits.len() as f64;
+                let budget = (miss.slo.latency - (bound.seconds - limiter)) / promise.limits.len() as f64;
                 let rates: Vec<f64> = (promise.workload.demands.iter().zip(&promise.limits))
-                    .map(|(demand, limits)| limits.rate().max(least_rate(&demand.arrivals, burst, left)))
+                    .map(|(demand, limits)| limits.rate().max(least_rate(&demand.arrivals, burst, budget)))
                     .collect();
                 let rises = rates.iter().zip(&promise.limits).any(|(rate, limits)| *rate > limits.rate());
-                let possible = left > 0.0 && rates.iter().all(|rate| rate.is_finite());
+                let possible = budget > 0.0 && rates.iter().all(|rate| rate.is_finite());
                 if !(possible && rises && round < MOST_ROUNDS) {
                     return Ok(Some(AdmissionError::of(miss.clone(), &bounds)));
                 }
@@ -175,7 +175,7 @@ impl Admission for Silo {
             return best_effort(system, &arrival, None, self.by());
         }
         let unloaded = attainable(&arrival.workload).err().map(AdmissionError::from);
-        if let Some(refused) = no_network(NAME, &arrival).or(unloaded) {
+        if let Some(refused) = refuse_storage(NAME, &arrival).or(unloaded) {
             return best_effort(system, &arrival, Some(refused), self.by());
         }
         let refused = self.raise(&mut with)?.or_else(|| self.overflow(&with));

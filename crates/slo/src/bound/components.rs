@@ -10,8 +10,8 @@ use leeward_traces::Stage;
 use super::{BoundSettings, Unbounded, Unit};
 use crate::{Demand, System};
 
-/// Half a nanosecond, in seconds: no trace resolves it. A shorter delay by limits is rounding error.
-pub(super) const UNMEASURED: f64 = 5e-10;
+/// Half a nanosecond, in seconds: traces resolve no shorter time. A shorter delay by limits is rounding error.
+pub(super) const TIME_RESOLUTION: f64 = 5e-10;
 
 /// Demand of a promise at one stage.
 #[derive(Debug)]
@@ -93,13 +93,13 @@ impl<'s> Parts<'s> {
         let Part { enforced, demand, .. } = self.parts[part];
         let mut most = 0.0f64;
         for &bucket in enforced.buckets() {
-            let held = demand.arrivals.shaper_delay(bucket);
-            most = most.max(held.map_err(|overload| {
+            let delay = demand.arrivals.shaper_delay(bucket);
+            most = most.max(delay.map_err(|overload| {
                 let (workload, stage) = self.place(part);
                 Unbounded::Limits { workload, stage, overload }
             })?);
         }
-        Ok(if most > UNMEASURED { most } else { 0.0 })
+        Ok(if most > TIME_RESOLUTION { most } else { 0.0 })
     }
 
     /// Work of a part that is served without interruption.
@@ -179,8 +179,8 @@ fn groups(system: &System) -> Vec<usize> {
 struct Sets(Vec<usize>);
 
 impl Sets {
-    fn find(&mut self, of: usize) -> usize {
-        let mut root = of;
+    fn find(&mut self, element: usize) -> usize {
+        let mut root = element;
         while self.0[root] != root {
             self.0[root] = self.0[self.0[root]];
             root = self.0[root];

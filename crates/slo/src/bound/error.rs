@@ -97,7 +97,7 @@ pub enum Unbounded {
     /// Limits change the arrivals that a model describes, either of the workload itself or of a workload that shares a
     /// queue with it.
     #[error(
-        "{workload}, {stage}: limits hold {of} back there by up to {}, so that its model does not hold",
+        "{workload}, {stage}: limits delay {of} there by up to {}, so its model does not apply",
         time(*.seconds)
     )]
     Held {
@@ -122,7 +122,7 @@ pub enum Unbounded {
     },
     /// The average load exceeds the service.
     #[error(
-        "{workload}, {stage}: of models, {}",
+        "{workload}, {stage}: by the average load of models, {}",
         format::overload(*.stage, .unstable.load, .unstable.service)
     )]
     Unstable {
@@ -140,7 +140,7 @@ pub enum Unbounded {
         workload: String,
     },
     /// The caller cancelled the analysis.
-    #[error("{workload}: no bound was made, as it was no longer asked for")]
+    #[error("{workload}: the analysis was cancelled")]
     Stopped {
         /// Name of the workload.
         workload: String,

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use leeward_traces::Stage;
 
 use super::{Slo, System, Workload};
-use components::{Parts, UNMEASURED};
+use components::{Parts, TIME_RESOLUTION};
 use overloads::Overloads;
 
 /// Method to bound latencies.
@@ -117,8 +117,8 @@ pub struct Bounds<'s> {
     settings: BoundSettings,
     /// For each component, once computed: queueing delay of each of its parts.
     curves: Vec<Option<Vec<Result<f64, curves::Fault>>>>,
-    networks: Vec<Option<stochastic::Component>>,
-    orders: Vec<Option<plp::Component<'s>>>,
+    snc_components: Vec<Option<stochastic::Component>>,
+    plp_components: Vec<Option<plp::Component<'s>>>,
     overloads: Vec<Option<Overloads>>,
 }
 
@@ -132,10 +132,17 @@ impl<'s> Bounds<'s> {
         settings.check()?;
         let parts = Parts::new(system, settings);
         let components = parts.components.len();
-        let networks = (0..components).map(|_| None).collect();
-        let orders = (0..components).map(|_| None).collect();
+        let snc_components = (0..components).map(|_| None).collect();
+        let plp_components = (0..components).map(|_| None).collect();
         let overloads = (0..components).map(|_| None).collect();
-        Ok(Bounds { parts, settings, curves: vec![None; components], networks, orders, overloads })
+        Ok(Bounds {
+            parts,
+            settings,
+            curves: vec![None; components],
+            snc_components,
+            plp_components,
+            overloads,
+        })
     }
 
     /// Bound of a promise, by index.
@@ -157,7 +164,8 @@ impl<'s> Bounds<'s> {
     /// Adds unloaded tails to delays of limiters and queues.
     fn sum(&self, promise: usize, stages: &[f64], method: Method) -> Result<Bound, Unbounded> {
         let demands = &self.parts.system.promises[promise].workload.demands;
-        let stages: Vec<f64> = stages.iter().zip(demands).map(|(queues, of)| queues + of.unloaded).collect();
+        let stages: Vec<f64> =
+            stages.iter().zip(demands).map(|(delay, demand)| delay + demand.unloaded).collect();
         let seconds: f64 = stages.iter().sum();
         if !seconds.is_finite() {
             return Err(Unbounded::NotFinite { workload: self.name(promise) });
@@ -211,25 +219,25 @@ impl<'s> Bounds<'s> {
 
     fn best(&mut self, promise: usize) -> Result<Bound, Unbounded> {
         // No method has a bound for an overloaded queue, and some take long to find out.
-        self.not_overloaded(promise)?;
-        let found = SINGLE.map(|method| self.bound(promise, method));
-        least(found)
+        self.check_overloads(promise)?;
+        let bounds = SINGLE.map(|method| self.bound(promise, method));
+        least(bounds)
     }
 
     fn first_within(&mut self, promise: usize, slo: Slo) -> Result<Bound, Unbounded> {
-        self.not_overloaded(promise)?;
-        let mut found = Vec::new();
+        self.check_overloads(promise)?;
+        let mut bounds = Vec::new();
         for method in SINGLE {
             let bound = self.within(promise, method, slo);
             if bound.as_ref().is_ok_and(|bound| bound.seconds <= slo.latency) {
                 return bound;
             }
-            found.push(bound);
+            bounds.push(bound);
         }
-        least(found)
+        least(bounds)
     }
 
-    /// A bound. It may exceed the lowest bound if it is within the SLO.
+    /// A bound by the method. If a coarse bound is within the SLO, the result may exceed the method's own bound.
     fn within(&mut self, promise: usize, method: Method, slo: Slo) -> Result<Bound, Unbounded> {
         if method == Method::Snc {
             let coarse = self.stochastic(promise, true)?;
@@ -245,13 +253,13 @@ impl<'s> Bounds<'s> {
         let parts = self.parts.of(promise);
         let mut stages = Vec::with_capacity(parts.len());
         for part in parts {
-            let held = self.parts.limiter_delay(part)?;
+            let limiter = self.parts.limiter_delay(part)?;
             let queues = match method {
                 Method::PriorityMeister => priority_meister::delay(&self.parts, part, self.settings)?,
-                Method::Plp => self.order_delay(part)?,
+                Method::Plp => self.plp_delay(part)?,
                 _ => self.curve_delay(part)?,
             };
-            stages.push(held + queues);
+            stages.push(limiter + queues);
         }
         Ok(stages)
     }
@@ -264,11 +272,11 @@ impl<'s> Bounds<'s> {
         known[at].map_err(|fault| fault.into_error(parts, part))
     }
 
-    fn order_delay(&mut self, part: usize) -> Result<f64, Unbounded> {
+    fn plp_delay(&mut self, part: usize) -> Result<f64, Unbounded> {
         let component = self.parts.parts[part].component;
         let (parts, settings) = (&self.parts, self.settings);
-        let known =
-            self.orders[component].get_or_insert_with(|| plp::Component::new(parts, component, settings));
+        let known = self.plp_components[component]
+            .get_or_insert_with(|| plp::Component::new(parts, component, settings));
         if known.is_one_queue() {
             return self.curve_delay(part);
         }
@@ -280,14 +288,14 @@ impl<'s> Bounds<'s> {
         let Some(slo) = self.parts.system.promises[promise].workload.slo else {
             return Err(Unbounded::NoSlo { workload: self.name(promise) });
         };
-        self.not_overloaded(promise)?;
+        self.check_overloads(promise)?;
         // The allowed share of slow requests is split equally over the stages, as in the released code.
         let percentile = 100.0 - (100.0 - slo.percentile) / parts.len() as f64;
         let mut stages = Vec::with_capacity(parts.len());
         for part in parts {
             let component = self.parts.parts[part].component;
             let (parts, settings) = (&self.parts, self.settings);
-            let network = self.networks[component]
+            let network = self.snc_components[component]
                 .get_or_insert_with(|| stochastic::Component::new(parts, component, settings));
             stages.push(network.delay(parts, part, percentile, coarse)?);
         }
@@ -295,7 +303,7 @@ impl<'s> Bounds<'s> {
     }
 
     /// Checks by curves that the long-run load on a promise's path is within capacity.
-    fn not_overloaded(&mut self, promise: usize) -> Result<(), Unbounded> {
+    fn check_overloads(&mut self, promise: usize) -> Result<(), Unbounded> {
         for part in self.parts.of(promise) {
             let component = self.parts.parts[part].component;
             let parts = &self.parts;
@@ -315,13 +323,13 @@ impl<'s> Bounds<'s> {
 const SINGLE: [Method; 4] = [Method::Dnc, Method::Snc, Method::Plp, Method::PriorityMeister];
 
 /// The lowest bound; without any, the first error.
-fn least(found: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {
+fn least(bounds: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {
     let less = |a: Result<Bound, Unbounded>, b: Result<Bound, Unbounded>| match (&a, &b) {
         (Ok(first), Ok(second)) if second.seconds < first.seconds => b,
         (Err(_), Ok(_)) => b,
         _ => a,
     };
-    found.into_iter().reduce(less).expect("there is a method")
+    bounds.into_iter().reduce(less).expect("there is a method")
 }
 
 /// Bounds of all promises, in order.
@@ -351,6 +359,6 @@ pub fn attainable(workload: &Workload) -> Result<(), SloBelowUnloaded> {
 }
 
 /// True if limits delay a workload by more than traces can resolve.
-fn holds(seconds: f64) -> bool {
-    seconds > UNMEASURED
+fn is_delayed(seconds: f64) -> bool {
+    seconds > TIME_RESOLUTION
 }

@@ -14,7 +14,7 @@ use super::components::Parts;
 #[derive(Debug)]
 pub(super) struct Overloads {
     /// For each overloaded queue: load by parts up to and including a priority, for each priority, ascending.
-    full: BTreeMap<usize, Vec<(u32, f64)>>,
+    overloaded: BTreeMap<usize, Vec<(u32, f64)>>,
     /// Parts at each queue of the component; empty if no queue is overloaded.
     at: BTreeMap<usize, Vec<usize>>,
 }
@@ -27,27 +27,27 @@ impl Overloads {
                 at.entry(queue).or_default().push(part);
             }
         }
-        let mut full = BTreeMap::new();
+        let mut overloaded = BTreeMap::new();
         for (&queue, here) in &mut at {
             here.sort_by_key(|&part| (parts.parts[part].priority, part));
-            let mut asked = 0.0;
+            let mut load = 0.0;
             let mut sums: Vec<(u32, f64)> = Vec::new();
             for &part in here.iter() {
                 let of = &parts.parts[part];
-                asked += of.demand.arrivals.rate();
+                load += of.demand.arrivals.rate();
                 match sums.last_mut() {
-                    Some(last) if last.0 == of.priority => last.1 = asked,
-                    _ => sums.push((of.priority, asked)),
+                    Some(last) if last.0 == of.priority => last.1 = load,
+                    _ => sums.push((of.priority, load)),
                 }
             }
-            if asked > parts.system.queues[queue].capacity {
-                full.insert(queue, sums);
+            if load > parts.system.queues[queue].capacity {
+                overloaded.insert(queue, sums);
             }
         }
-        if full.is_empty() {
+        if overloaded.is_empty() {
             at.clear();
         }
-        Overloads { full, at }
+        Overloads { overloaded, at }
     }
 
     /// Checks that a part can have a bound. A part has no bound if its priority and the higher ones overload a queue of
@@ -57,20 +57,20 @@ impl Overloads {
     /// [`Unbounded::Overload`] with the first overloaded queue.
     pub fn check(&self, parts: &Parts<'_>, part: usize) -> Result<(), Unbounded> {
         let of = &parts.parts[part];
-        let met = |queue: &usize| {
+        let upstream = |queue: &usize| {
             let here = self.at.get(queue).into_iter().flatten();
             let before = here.map(|&other| &parts.parts[other]).filter(|other| other.priority <= of.priority);
             let queue = *queue;
             before.flat_map(move |other| {
-                let passed = other.route.iter().take_while(move |&&of| of != queue);
+                let passed = other.route.iter().take_while(move |&&before| before != queue);
                 passed.map(|&queue| (queue, other.priority))
             })
         };
         let own = of.route.iter().map(|&queue| (queue, of.priority));
-        let found = own.chain(of.route.iter().flat_map(met)).find_map(|(queue, priority)| {
+        let first = own.chain(of.route.iter().flat_map(upstream)).find_map(|(queue, priority)| {
             self.overload(parts, queue, priority).map(|overload| (queue, overload))
         });
-        match found {
+        match first {
             None => Ok(()),
             Some((queue, overload)) => {
                 let (workload, stage) = parts.place(part);
@@ -81,10 +81,10 @@ impl Overloads {
 
     /// Load of a queue up to and including a priority, if it exceeds the capacity.
     fn overload(&self, parts: &Parts<'_>, queue: usize, priority: u32) -> Option<Overload> {
-        let sums = self.full.get(&queue)?;
-        let upto = sums.partition_point(|&(of, _)| of <= priority);
-        let asked = sums[..upto].last().map_or(0.0, |&(_, asked)| asked);
+        let sums = self.overloaded.get(&queue)?;
+        let upto = sums.partition_point(|&(other, _)| other <= priority);
+        let load = sums[..upto].last().map_or(0.0, |&(_, load)| load);
         let served = parts.system.queues[queue].capacity;
-        (asked > served).then_some(Overload { load: asked, service: served })
+        (load > served).then_some(Overload { load, service: served })
     }
 }

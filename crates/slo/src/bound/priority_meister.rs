@@ -48,10 +48,10 @@ const MOST_PERIODS: usize = 4096;
 /// Queueing delay of a part.
 pub(super) fn delay(parts: &Parts<'_>, part: usize, settings: BoundSettings) -> Result<f64, Unbounded> {
     let own = &parts.parts[part];
-    let first = Before { parts, part, flows: flows(parts, part, settings) };
+    let before = Before { parts, part, flows: flows(parts, part, settings) };
     match own.route {
-        [queue] => first.one(*queue),
-        _ => first.program(),
+        [queue] => before.one_queue(*queue),
+        _ => before.program(),
     }
 }
 
@@ -94,7 +94,7 @@ fn flows<'s>(parts: &Parts<'s>, part: usize, settings: BoundSettings) -> Vec<Flo
 impl<'p, 's> Before<'p, 's> {
     /// Delay at one queue in closed form. The service that other flows leave, in any order, is convex, so the
     /// longest delay is the largest horizontal distance.
-    fn one(&self, queue: usize) -> Result<f64, Unbounded> {
+    fn one_queue(&self, queue: usize) -> Result<f64, Unbounded> {
         let mut others = ArrivalCurve::zero();
         for flow in self.flows.iter().filter(|flow| !flow.own && flow.route.contains(&queue)) {
             if flow.route.first() != Some(&queue) {
@@ -103,8 +103,8 @@ impl<'p, 's> Before<'p, 's> {
             others = others.plus(&flow.arrivals);
         }
         let capacity = self.parts.system.queues[queue].capacity;
-        let late = (self.late(queue, false) / capacity).min(f64::MAX);
-        let service = RateLatency::new(capacity, late).expect("a capacity is finite and above 0");
+        let lag = (self.lag(queue, false) / capacity).min(f64::MAX);
+        let service = RateLatency::new(capacity, lag).expect("a capacity is finite and above 0");
         let left = ServiceCurve::from(service).leftover(&others);
         left.and_then(|left| left.delay(&self.flows[0].arrivals)).map_err(|_| self.overload(queue))
     }
@@ -123,7 +123,7 @@ impl<'p, 's> Before<'p, 's> {
         let bursts = |period: &Period| -> f64 {
             let here = self.flows.iter().filter(|flow| flow.route.contains(&period.queue));
             let bursts = here.map(|flow| flow.arrivals.buckets()[flow.arrivals.buckets().len() - 1].burst());
-            (bursts.sum::<f64>() + period.late) / capacity(period)
+            (bursts.sum::<f64>() + period.lag) / capacity(period)
         };
         let unit = periods.iter().map(bursts).sum::<f64>();
         if unit == 0.0 {
@@ -147,13 +147,13 @@ impl<'p, 's> Before<'p, 's> {
         let route = self.parts.parts[self.part].route;
         let last = route[route.len() - 1];
         let mut periods =
-            vec![Period { queue: last, leads_to: None, late: self.late(last, false), main: true }];
+            vec![Period { queue: last, leads_to: None, lag: self.lag(last, false), main: true }];
         let mut at = 0;
         while at < periods.len() {
             let Period { queue, main, .. } = periods[at];
             let mut before: Vec<(usize, bool)> = (self.flows.iter())
                 .filter_map(|flow| {
-                    let hop = flow.route.iter().position(|&of| of == queue)?;
+                    let hop = flow.route.iter().position(|&other| other == queue)?;
                     Some((flow.route[hop.checked_sub(1)?], main && flow.own))
                 })
                 .collect();
@@ -169,7 +169,7 @@ impl<'p, 's> Before<'p, 's> {
                     }
                     up = periods[period].leads_to;
                 }
-                periods.push(Period { queue, leads_to: Some(at), late: self.late(queue, true), main });
+                periods.push(Period { queue, leads_to: Some(at), lag: self.lag(queue, true), main });
                 if periods.len() > MOST_PERIODS {
                     let (workload, stage) = self.parts.place(self.part);
                     return Err(Unbounded::Size { workload, stage, most: MOST_PERIODS });
@@ -191,7 +191,7 @@ impl<'p, 's> Before<'p, 's> {
                 program.add(0.0, if first { 0.0..=0.0 } else { FREE })
             })
             .collect();
-        let came = program.add(1.0, 0.0..=f64::INFINITY);
+        let arrival = program.add(1.0, 0.0..=f64::INFINITY);
         // For each period: work of each flow served there.
         let served: Vec<BTreeMap<usize, Variable>> = (periods.iter())
             .map(|period| {
@@ -210,9 +210,9 @@ impl<'p, 's> Before<'p, 's> {
                 work.push((done, 1.0));
                 let before = self.before(periods, at, flow);
                 if let Some(before) = before {
-                    let came = served[before][&flow];
-                    work.push((came, -1.0));
-                    program.constrain(0.0..=f64::INFINITY, &[(done, 1.0), (came, -1.0)]);
+                    let arrived = served[before][&flow];
+                    work.push((arrived, -1.0));
+                    program.constrain(0.0..=f64::INFINITY, &[(done, 1.0), (arrived, -1.0)]);
                 }
                 let buckets = self.flows[flow].arrivals.buckets();
                 let mut limit = |from: &[(Variable, f64)]| {
@@ -230,10 +230,10 @@ impl<'p, 's> Before<'p, 's> {
                     }
                     limit(&[(end, -1.0), (starts[first], 1.0)]);
                 } else if period.leads_to.is_none() {
-                    limit(&[(came, -1.0)]);
+                    limit(&[(arrival, -1.0)]);
                 }
             }
-            program.constrain(-period.late / scale.work..=0.0, &work);
+            program.constrain(-period.lag / scale.work..=0.0, &work);
         }
         program
     }
@@ -243,11 +243,12 @@ impl<'p, 's> Before<'p, 's> {
         let route = self.flows[flow].route;
         let hop = route.iter().position(|&queue| queue == periods[at].queue)?;
         let before = route[hop.checked_sub(1)?];
-        (at + 1..periods.len()).find(|&of| periods[of].leads_to == Some(at) && periods[of].queue == before)
+        (at + 1..periods.len())
+            .find(|&other| periods[other].leads_to == Some(at) && periods[other].queue == before)
     }
 
     /// Work by which a queue's service lags: the unit in service at the start, and the incomplete unit at the end.
-    fn late(&self, queue: usize, passes_on: bool) -> f64 {
+    fn lag(&self, queue: usize, passes_on: bool) -> f64 {
         if self.parts.settings.unit == Unit::Fluid {
             return 0.0;
         }
@@ -286,7 +287,7 @@ struct Period {
     queue: usize,
     /// Index of the downstream period; `None` for the root.
     leads_to: Option<usize>,
-    late: f64,
+    lag: f64,
     /// True on the workload's own path.
     main: bool,
 }

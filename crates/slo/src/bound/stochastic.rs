@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use leeward_calculus::snc::{self, Analysis, Latency};
 
 use super::components::Parts;
-use super::{BoundSettings, Unbounded, Unit, holds};
+use super::{BoundSettings, Unbounded, Unit, is_delayed};
 
 /// Stochastic model of a component.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ fn fault(parts: &Parts<'_>, part: usize) -> Option<Fault> {
         return Some(Fault::NoModel);
     }
     match parts.limiter_delay(part) {
-        Ok(seconds) => holds(seconds).then_some(Fault::Held(seconds)),
+        Ok(seconds) => is_delayed(seconds).then_some(Fault::Held(seconds)),
         Err(limits) => Some(Fault::Limits(limits)),
     }
 }
@@ -109,7 +109,7 @@ impl Fault {
 
 fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc::Network, snc::NetworkError> {
     let queues = parts.queues(component);
-    let described: Vec<snc::Queue> = (queues.iter())
+    let snc_queues: Vec<snc::Queue> = (queues.iter())
         .map(|&queue| {
             // Parts with a fault have lower priority than all parts analysed here, but one of their packets may be in
             // service.
@@ -144,5 +144,5 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
             }
         })
         .collect();
-    snc::Network::new(&described, &workloads)
+    snc::Network::new(&snc_queues, &workloads)
 }

@@ -10,10 +10,10 @@ use crate::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY, paces}
 use crate::{Promise, System};
 
 /// An admission policy with the settings of a file.
-pub struct Chosen {
+pub struct AdmissionPolicy {
     /// The policy.
     pub admission: Box<dyn Admission>,
-    /// True if the policy sets its own rates. Such a policy keeps only promises that it made itself.
+    /// True if the policy sets its own rates. Such a policy guarantees only its own promises.
     pub paces: bool,
     /// Number of network priorities the policy assumes; `None` if it does not merge them.
     pub levels: Option<u32>,
@@ -77,9 +77,13 @@ impl Workloads {
     ///
     /// # Errors
     /// [`RegistryError`] for an unknown name or invalid settings.
-    pub fn admission(&self, name: &str, settings: &str) -> Result<Chosen, RegistryError> {
+    pub fn admission(&self, name: &str, settings: &str) -> Result<AdmissionPolicy, RegistryError> {
         if paces(name) {
-            return Ok(Chosen { admission: REGISTRY.make(name, settings)?, paces: true, levels: None });
+            return Ok(AdmissionPolicy {
+                admission: REGISTRY.make(name, settings)?,
+                paces: true,
+                levels: None,
+            });
         }
         // Report errors in the given settings before defaults are added.
         REGISTRY.make(name, settings)?;
@@ -91,7 +95,7 @@ impl Workloads {
         let levels = given.entry("levels").or_insert(self.levels.into());
         let levels = levels.as_u64().and_then(|levels| u32::try_from(levels).ok());
         let admission = REGISTRY.make(name, &Value::Object(given).to_string())?;
-        Ok(Chosen { admission, paces: false, levels })
+        Ok(AdmissionPolicy { admission, paces: false, levels })
     }
 
     /// Decides on arrivals one after another. A refused workload runs as best effort unless another would
@@ -108,7 +112,7 @@ impl Workloads {
         placed: &PlacedSystem,
         arriving: &Workloads,
         cluster: &Cluster,
-        by: &Chosen,
+        by: &AdmissionPolicy,
     ) -> Result<Admitted, InputError> {
         let mut system = placed.system.clone();
         let arrivals = arriving.arrivals(cluster, &mut system)?;
@@ -120,34 +124,34 @@ impl Workloads {
         };
         for promise in if by.paces { std::mem::take(&mut system.promises) } else { Vec::new() } {
             let arrival = Arrival { workload: promise.workload, route: promise.route };
-            residents.push(come(&mut system, arrival, by, &self.path)?.0);
+            residents.push(decide(&mut system, arrival, by, &self.path)?.0);
         }
         if !by.paces {
             let stays = |promise: &Promise| Came { name: promise.workload.name.clone(), ..Came::default() };
             residents.extend(system.promises.iter().map(stays));
         }
-        let mut came = Vec::with_capacity(arrivals.len());
+        let mut results = Vec::with_capacity(arrivals.len());
         for arrival in arrivals {
-            let (one, given) = come(&mut system, arrival, by, &arriving.path)?;
+            let (result, given) = decide(&mut system, arrival, by, &arriving.path)?;
             priorities = given.unwrap_or(priorities);
-            came.push(one);
+            results.push(result);
         }
-        residents.retain(|resident| came.iter().all(|one| one.name != resident.name));
-        for one in residents.iter_mut().chain(&mut came) {
-            one.promise = system.promises.iter().position(|promise| promise.workload.name == one.name);
+        residents.retain(|resident| results.iter().all(|result| result.name != resident.name));
+        for result in residents.iter_mut().chain(&mut results) {
+            result.promise = system.promises.iter().position(|promise| promise.workload.name == result.name);
         }
-        Ok(Admitted { system, residents, arrivals: came, priorities })
+        Ok(Admitted { system, residents, arrivals: results, priorities })
     }
 }
 
 /// Decides on one arrival. Returns its result, and the origin of the priorities if its SLO was admitted.
-fn come(
+fn decide(
     system: &mut System,
     arrival: Arrival,
-    by: &Chosen,
+    by: &AdmissionPolicy,
     path: &str,
 ) -> Result<(Came, Option<Priorities>), InputError> {
-    let (name, asks) = (arrival.workload.name.clone(), arrival.workload.slo.is_some());
+    let (name, has_slo) = (arrival.workload.name.clone(), arrival.workload.slo.is_some());
     let before = system.promises.iter().position(|promise| promise.workload.name == name);
     let outcome = match before {
         Some(before) => by.admission.changed(system, before, arrival.workload),
@@ -159,7 +163,7 @@ fn come(
         (false, true) => Order::Search,
         (false, false) => Order::BySlo,
     };
-    let promised = asks && outcome.admitted();
+    let promised = has_slo && outcome.admitted();
     let priorities = promised.then_some(Priorities { order, merged: outcome.merged });
     let Outcome { system: with, refused, disturbed, .. } = outcome;
     before.map(|before| system.promises.remove(before));

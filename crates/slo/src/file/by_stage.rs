@@ -118,16 +118,18 @@ impl BucketsFile {
             |bucket: &LinkBucket| TokenBucket::new(bucket.rate.bytes_per_second(), bucket.burst.0 as f64);
         let device = |bucket: &DeviceBucket| TokenBucket::new(bucket.rate.0, bucket.burst.as_secs_f64());
         let curve = |buckets: Vec<TokenBucket>| ArrivalCurve::new(&buckets);
-        let links =
-            |buckets: &Vec<LinkBucket>| curve(buckets.iter().filter_map(|one| link(one).ok()).collect());
-        let devices =
-            |buckets: &Vec<DeviceBucket>| curve(buckets.iter().filter_map(|one| device(one).ok()).collect());
-        let found = [
+        let links = |buckets: &Vec<LinkBucket>| {
+            curve(buckets.iter().filter_map(|bucket| link(bucket).ok()).collect())
+        };
+        let devices = |buckets: &Vec<DeviceBucket>| {
+            curve(buckets.iter().filter_map(|bucket| device(bucket).ok()).collect())
+        };
+        let stages = [
             (Stage::NetworkIn, self.network_in.as_ref().map(links)),
             (Stage::Storage, self.storage.as_ref().map(devices)),
             (Stage::NetworkOut, self.network_out.as_ref().map(links)),
         ];
-        found.into_iter().filter_map(|(stage, curve)| Some((stage, curve?))).collect()
+        stages.into_iter().filter_map(|(stage, curve)| Some((stage, curve?))).collect()
     }
 }
 

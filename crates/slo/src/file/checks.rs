@@ -35,20 +35,21 @@ pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, Inp
     Ok(Settings { path: path.to_owned(), network, fit, buckets: file.buckets })
 }
 
-/// A setting that arrivals share with the existing workloads. The existing value counts, and a different value in the
-/// file is an error.
+/// A setting that arrivals share with the existing workloads. The existing value applies, and a different value in
+/// the file is an error.
 pub(super) fn shared<T: PartialEq>(
     path: &str,
     field: &str,
     given: Option<T>,
     others: Option<(&Workloads, T)>,
 ) -> Result<Option<T>, InputError> {
-    let Some((others, there)) = others else { return Ok(given) };
-    if given.is_some_and(|given| given != there) {
-        let message = format!("other than in {}, which counts for all: leave it out", others.path);
+    let Some((others, existing)) = others else { return Ok(given) };
+    if given.is_some_and(|given| given != existing) {
+        let message =
+            format!("differs from the value in {}, which applies to all: leave it out", others.path);
         return Err(InputError::new(path, message).in_field(field));
     }
-    Ok(Some(there))
+    Ok(Some(existing))
 }
 
 /// Checks the names of workloads and of their dependencies.
@@ -64,7 +65,7 @@ pub(super) fn check_names(
         let field = format!("workloads[{number}].{field}");
         Err(InputError::new(path, message).in_field(field).at(&file.workloads[number]))
     };
-    let there = others.iter().flat_map(|others| others.entries.iter());
+    let existing = others.iter().flat_map(|others| others.entries.iter());
     let mut names = BTreeSet::new();
     for (number, item) in file.workloads.iter().enumerate() {
         let name = item.value.name.as_str();
@@ -77,7 +78,7 @@ pub(super) fn check_names(
             return invalid(number, "name", format!("`{}`: two workloads have this name", excerpt(name)));
         }
     }
-    names.extend(there.map(|entry| entry.workload.name.as_str()));
+    names.extend(existing.map(|entry| entry.workload.name.as_str()));
     for (number, item) in file.workloads.iter().enumerate() {
         for (at, name) in item.value.depends_on.iter().enumerate() {
             let field = format!("depends_on[{at}]");

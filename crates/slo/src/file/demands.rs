@@ -5,7 +5,7 @@ use leeward_calculus::mmpp::Mmpp;
 use leeward_fabric::input::InputError;
 use leeward_traces::Stage;
 
-use super::model::Told;
+use super::model::StageInput;
 use super::read::{Draft, Reader};
 use super::traces::Trace;
 use crate::Demand;
@@ -15,28 +15,32 @@ impl Reader<'_> {
     pub fn demands(
         &mut self,
         draft: &Draft<'_>,
-        told: &[Told],
+        inputs: &[StageInput],
         unloaded: Option<f64>,
     ) -> Result<Vec<Demand>, InputError> {
-        let all = || told.iter().map(|told| told.stage).collect();
+        let all = || inputs.iter().map(|input| input.stage).collect();
         let stages: Vec<Stage> = draft.stages.clone().unwrap_or_else(all);
         let mut demands = Vec::with_capacity(stages.len());
         for stage in stages {
             let place = (draft.number, draft.item);
-            let known = told.iter().find(|told| told.stage == stage);
-            let Some(Told { curve: Some((arrivals, largest)), model, .. }) = known else {
-                return Err(self.invalid(place, "stages", format!("{stage}: there is no curve of it")));
+            let input = inputs.iter().find(|input| input.stage == stage);
+            let Some(StageInput { curve: Some((arrivals, largest)), model, .. }) = input else {
+                return Err(self.invalid(
+                    place,
+                    "stages",
+                    format!("{stage}: no curve is given for this stage"),
+                ));
             };
-            let nothing = |curve: &ArrivalCurve| curve.burst() == 0.0 && curve.rate() == 0.0;
-            if nothing(arrivals) || model.as_ref().is_some_and(|model: &Mmpp| model.mean() == 0.0) {
-                let message = format!("{stage}: no work at all: leave that stage out");
+            let is_zero = |curve: &ArrivalCurve| curve.burst() == 0.0 && curve.rate() == 0.0;
+            if is_zero(arrivals) || model.as_ref().is_some_and(|model: &Mmpp| model.mean() == 0.0) {
+                let message = format!("{stage}: no work at all: leave this stage out");
                 return Err(self.invalid(place, "curves", message));
             }
             let unloaded = match (stage, unloaded) {
                 (Stage::Storage, None) => {
                     self.note(
                         draft,
-                        "no time without queueing is known: it counts as 0; `unloaded` says another",
+                        "the latency without queueing is unknown and counts as 0; `unloaded` sets it",
                     );
                     0.0
                 }
@@ -50,7 +54,7 @@ impl Reader<'_> {
     }
 
     /// Demands from a trace.
-    pub fn traced(
+    pub fn trace_demands(
         &mut self,
         draft: &Draft<'_>,
         trace: &mut Trace<'_>,
@@ -60,7 +64,7 @@ impl Reader<'_> {
         let mut demands = Vec::with_capacity(stages.len());
         for stage in stages {
             let device = device.map(|number| (number, self.devices[number].1.as_ref()));
-            let of = trace.at(stage, device)?;
+            let at_stage = trace.at(stage, device)?;
             let mut unloaded = 0.0;
             if let (Stage::Storage, Some((_, device))) = (stage, device) {
                 let percentile = draft.slo.map(|slo| slo.percentile).or(self.highest);
@@ -80,9 +84,9 @@ impl Reader<'_> {
             }
             demands.push(Demand {
                 stage,
-                arrivals: of.curve,
-                largest: of.largest,
-                model: Some(of.model),
+                arrivals: at_stage.curve,
+                largest: at_stage.largest,
+                model: Some(at_stage.model),
                 unloaded,
             });
         }

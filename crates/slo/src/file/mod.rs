@@ -26,7 +26,7 @@ use leeward_fabric::{Cluster, HostId};
 use leeward_traces::device::Device;
 use leeward_traces::{NetworkWork, Stage};
 
-pub use admission::{Admitted, Came, Chosen, Order, Priorities};
+pub use admission::{AdmissionPolicy, Admitted, Came, Order, Priorities};
 pub use by_stage::Share;
 pub use by_stage::{BucketsFile, ByStage, DeviceBucket, LinkBucket};
 pub use form::{
@@ -67,7 +67,7 @@ pub struct Workloads {
     pub network: NetworkWork,
     /// True if servers have device files of their own.
     pub devices_differ: bool,
-    /// Notes for readers of the results.
+    /// Notes about assumptions, to show with the results.
     pub notes: Vec<String>,
 }
 
@@ -207,7 +207,7 @@ impl Workloads {
     pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
         let arrival = |entry: &Entry| {
-            let message = "expected none: who admits a workload gives it";
+            let message = "expected none: the admission policy sets it";
             if entry.priorities.is_some() {
                 return Err(self.invalid(entry, "priority", message));
             }
@@ -217,8 +217,8 @@ impl Workloads {
             let promise = self.promise(entry, &mut routes)?;
             let before = system.promises.iter().find(|before| before.workload.name == entry.workload.name);
             if before.is_some_and(|before| !same_place(before, &promise)) {
-                let message =
-                    "it is there with another client, server or stages: one that changed stays where it is";
+                let message = "the workload exists with another client, server or stages: a changed \
+                               workload keeps its place";
                 return Err(self.invalid(entry, "server", message));
             }
             Ok(Arrival { workload: promise.workload, route: promise.route })
@@ -230,17 +230,17 @@ impl Workloads {
 
     /// Notes about workloads whose client is their server: they cross no link.
     pub fn without_links(&self, cluster: &Cluster) -> Vec<String> {
-        let there = |entry: &&Entry| {
+        let is_local = |entry: &&Entry| {
             let networked = entry.workload.demands.iter().any(|demand| demand.stage != Stage::Storage);
             networked && entry.server.is_some_and(|server| server.host == entry.client)
         };
-        let said = |entry: &Entry| {
+        let note = |entry: &Entry| {
             let (name, host) = (&entry.workload.name, cluster.fabric.host_name(entry.client));
             format!(
                 "{name}: `{host}` is its client and its server: it crosses no link, and networks take no time"
             )
         };
-        self.entries.iter().filter(there).map(said).collect()
+        self.entries.iter().filter(is_local).map(note).collect()
     }
 
     /// Promise of a workload at its place. The file gives priorities and limits; otherwise it has the last priority and
@@ -264,8 +264,8 @@ impl Workloads {
         let server = entry.server.ok_or_else(missing)?;
         let stages = entry.workload.demands.iter().map(|demand| demand.stage);
         let route = |stage| {
-            let found = routes.route(stage, entry.client, server);
-            found.map_err(|message| self.invalid(entry, "server", message))
+            let queues = routes.route(stage, entry.client, server);
+            queues.map_err(|message| self.invalid(entry, "server", message))
         };
         stages.map(route).collect()
     }

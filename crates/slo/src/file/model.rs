@@ -149,14 +149,15 @@ impl ModelRecord {
     /// [`ModelError`] for numbers that are not a valid model.
     pub fn model(&self) -> Result<Mmpp, ModelError> {
         let states: Result<Vec<State>, ModelError> = (self.states.iter().enumerate())
-            .map(|(state, of)| {
-                let mean = of.requests_per_step;
-                let requests = match of.requests {
+            .map(|(state, record)| {
+                let mean = record.requests_per_step;
+                let requests = match record.requests {
                     RequestsName::Bernoulli => Requests::Bernoulli(mean),
                     RequestsName::Poisson => Requests::Poisson(mean),
                 };
                 let fault = || "expected one of exponential, hyperexponential and empirical".to_owned();
-                let sizes = of.sizes.sizes().ok_or_else(|| ModelError::Sizes { state, fault: fault() })?;
+                let sizes =
+                    record.sizes.sizes().ok_or_else(|| ModelError::Sizes { state, fault: fault() })?;
                 Ok(State { requests, sizes })
             })
             .collect();
@@ -199,7 +200,7 @@ impl SizesRecord {
 
 /// Curve and model of a stage from a file.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct StageInput {
     pub stage: Stage,
     pub curve: Option<(ArrivalCurve, f64)>,
     pub model: Option<Mmpp>,
@@ -207,14 +208,14 @@ pub(super) struct Told {
 
 /// Contents of a curve file.
 #[derive(Debug)]
-pub(super) struct ToldCurves {
-    pub stages: Vec<Told>,
+pub(super) struct CurveFile {
+    pub stages: Vec<StageInput>,
     /// Unloaded latency of requests in seconds, and its percentile.
     pub unloaded: Option<(f64, f64)>,
 }
 
 /// Reads the JSON of `leeward slo model`: a list, or one of its items.
-pub(super) fn read_models(path: &str) -> Result<Vec<Told>, InputError> {
+pub(super) fn read_models(path: &str) -> Result<Vec<StageInput>, InputError> {
     let text = read_text(path)?;
     let list = text.trim_start().starts_with(['[', '-']);
     let records: Vec<ModelRecord> =
@@ -223,8 +224,8 @@ pub(super) fn read_models(path: &str) -> Result<Vec<Told>, InputError> {
 }
 
 /// Converts records of models; `path` names their file in errors.
-pub(super) fn models(path: &str, records: &[ModelRecord]) -> Result<Vec<Told>, InputError> {
-    let mut told = Vec::new();
+pub(super) fn models(path: &str, records: &[ModelRecord]) -> Result<Vec<StageInput>, InputError> {
+    let mut inputs = Vec::new();
     for (at, record) in records.iter().enumerate() {
         let invalid =
             |field: &str, message: String| InputError::new(path, message).in_field(format!("[{at}].{field}"));
@@ -234,13 +235,13 @@ pub(super) fn models(path: &str, records: &[ModelRecord]) -> Result<Vec<Told>, I
             Some(buckets) => Some(curve(buckets, record.largest).map_err(|error| invalid("buckets", error))?),
             None => None,
         };
-        told.push(Told { stage, curve, model: Some(model) });
+        inputs.push(StageInput { stage, curve, model: Some(model) });
     }
-    once(path, told)
+    unique_stages(path, inputs)
 }
 
 /// Reads the JSON of `leeward slo curve`.
-pub(super) fn read_curves(path: &str) -> Result<ToldCurves, InputError> {
+pub(super) fn read_curves(path: &str) -> Result<CurveFile, InputError> {
     #[derive(Deserialize)]
     struct File {
         #[serde(default)]
@@ -262,30 +263,31 @@ pub(super) fn read_curves(path: &str) -> Result<ToldCurves, InputError> {
         buckets: Vec<BucketRecord>,
     }
     let file: File = read_yaml(path, &read_text(path)?)?;
-    let mut told = Vec::new();
-    for (at, of) in file.curves.iter().enumerate() {
+    let mut inputs = Vec::new();
+    for (at, record) in file.curves.iter().enumerate() {
         let invalid = |field: &str, message: String| {
             InputError::new(path, message).in_field(format!("curves[{at}].{field}"))
         };
-        let stage = stage(&of.stage).map_err(|message| invalid("stage", message))?;
-        let curve = curve(&of.buckets, of.largest).map_err(|error| invalid("buckets", error))?;
-        told.push(Told { stage, curve: Some(curve), model: None });
+        let stage = stage(&record.stage).map_err(|message| invalid("stage", message))?;
+        let curve = curve(&record.buckets, record.largest).map_err(|error| invalid("buckets", error))?;
+        inputs.push(StageInput { stage, curve: Some(curve), model: None });
     }
     let unloaded = file.trace.unloaded_s.zip(file.percentile);
     if let Some((seconds, _)) = unloaded.filter(|(seconds, _)| !(seconds.is_finite() && *seconds >= 0.0)) {
         let message = format!("{}: expected seconds, not negative", format_number(seconds));
         return Err(InputError::new(path, message).in_field("trace.unloaded_s"));
     }
-    Ok(ToldCurves { stages: once(path, told)?, unloaded })
+    Ok(CurveFile { stages: unique_stages(path, inputs)?, unloaded })
 }
 
-fn once(path: &str, told: Vec<Told>) -> Result<Vec<Told>, InputError> {
-    for (at, of) in told.iter().enumerate() {
-        if told[..at].iter().any(|before| before.stage == of.stage) {
-            return Err(InputError::new(path, format!("{} is given twice", of.stage)));
+/// Checks that no stage occurs twice.
+fn unique_stages(path: &str, inputs: Vec<StageInput>) -> Result<Vec<StageInput>, InputError> {
+    for (at, input) in inputs.iter().enumerate() {
+        if inputs[..at].iter().any(|before| before.stage == input.stage) {
+            return Err(InputError::new(path, format!("{} is given twice", input.stage)));
         }
     }
-    Ok(told)
+    Ok(inputs)
 }
 
 fn stage(name: &str) -> Result<Stage, String> {
@@ -305,9 +307,9 @@ fn curve(buckets: &[BucketRecord], largest: Option<f64>) -> Result<(ArrivalCurve
             format_number(MOST)
         ));
     }
-    let made: Result<Vec<TokenBucket>, _> =
+    let token_buckets: Result<Vec<TokenBucket>, _> =
         buckets.iter().map(|bucket| TokenBucket::new(bucket.rate, bucket.burst)).collect();
-    let curve = ArrivalCurve::new(&made.map_err(|error| error.to_string())?);
+    let curve = ArrivalCurve::new(&token_buckets.map_err(|error| error.to_string())?);
     let curve = curve.ok_or("an empty list; expected at least one bucket")?;
     let largest = largest.unwrap_or(curve.burst());
     if !(0.0..=curve.burst()).contains(&largest) {

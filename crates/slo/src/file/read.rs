@@ -11,7 +11,7 @@ use leeward_traces::device::Device;
 
 use super::checks::{check_names, check_priorities, settings, shared};
 use super::form::{SloFile, WorkloadFile, WorkloadsFile};
-use super::model::{self, Told};
+use super::model::{self, StageInput};
 use super::routes::Server;
 use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
 use super::traces::Trace;
@@ -37,7 +37,7 @@ pub(super) enum Source<'f> {
     /// A trace (name and volume), and the number of the device file for its requests.
     Trace((&'f str, Option<&'f str>), Option<usize>),
     /// Curves and models from files or fields, and the unloaded latency in seconds.
-    Told(Vec<Told>, Option<f64>),
+    Curves(Vec<StageInput>, Option<f64>),
 }
 
 pub(super) struct Reader<'a> {
@@ -63,9 +63,10 @@ pub(super) fn read(
 ) -> Result<Workloads, InputError> {
     let settings = settings(path, &file)?;
     check_names(path, &file, others)?;
-    let congestion = shared(path, "congestion", file.congestion, others.map(|of| (of, of.congestion)))?;
-    let levels = shared(path, "levels", file.levels, others.map(|of| (of, of.levels)))?;
-    let bounds = shared(path, "bounds", file.bounds, others.map(|of| (of, of.bounds)))?;
+    let congestion =
+        shared(path, "congestion", file.congestion, others.map(|others| (others, others.congestion)))?;
+    let levels = shared(path, "levels", file.levels, others.map(|others| (others, others.levels)))?;
+    let bounds = shared(path, "bounds", file.bounds, others.map(|others| (others, others.bounds)))?;
     let mut reader = Reader {
         path,
         cluster,
@@ -87,8 +88,8 @@ pub(super) fn read(
     let mut done = BTreeSet::new();
     for at in 0..drafts.len() {
         match &drafts[at].source {
-            Source::Told(told, unloaded) => {
-                let demands = reader.demands(&drafts[at], told, *unloaded)?;
+            Source::Curves(inputs, unloaded) => {
+                let demands = reader.demands(&drafts[at], inputs, *unloaded)?;
                 entries[at] = Some(reader.entry(&file, &drafts[at], demands)?);
             }
             Source::Trace(key, _) if done.insert(*key) => {
@@ -96,14 +97,14 @@ pub(super) fn read(
                 let draft = &drafts[at];
                 let mut trace = Trace::read(key.0, key.1, &settings, open)
                     .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
-                for (of, draft) in drafts.iter().enumerate() {
+                for (index, draft) in drafts.iter().enumerate() {
                     if let Source::Trace(other, device) = &draft.source
                         && other == key
                     {
                         let demands = reader
-                            .traced(draft, &mut trace, *device)
+                            .trace_demands(draft, &mut trace, *device)
                             .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
-                        entries[of] = Some(reader.entry(&file, draft, demands)?);
+                        entries[index] = Some(reader.entry(&file, draft, demands)?);
                     }
                 }
             }
@@ -160,24 +161,24 @@ impl Reader<'_> {
         number: usize,
         item: &'f Spanned<WorkloadFile>,
     ) -> Result<Draft<'f>, InputError> {
-        let of = &item.value;
+        let fields = &item.value;
         let fabric = &self.cluster.fabric;
-        let slo = of.slo.map(|slo| self.slo((number, item), slo)).transpose()?;
-        let unknown = || format!("`{}`: the cluster has no such host", excerpt(&of.client));
-        let client = fabric.host(&of.client);
+        let slo = fields.slo.map(|slo| self.slo((number, item), slo)).transpose()?;
+        let unknown = || format!("`{}`: the cluster has no such host", excerpt(&fields.client));
+        let client = fabric.host(&fields.client);
         let client = client.ok_or_else(|| self.invalid((number, item), "client", unknown()))?;
-        let place = of.server.as_deref().map(|name| server(fabric, name)).transpose();
+        let place = fields.server.as_deref().map(|name| server(fabric, name)).transpose();
         let place = place.map_err(|message| self.invalid((number, item), "server", message))?;
         let stages = self.stages(file, number, item)?;
-        let source = match (&of.trace, &of.curves, &of.model) {
+        let source = match (&fields.trace, &fields.curves, &fields.model) {
             (Some(trace), None, None) => {
-                if of.unloaded.is_some() {
-                    let message = "expected none: with a trace, it is what the device file says";
+                if fields.unloaded.is_some() {
+                    let message = "expected none: with a trace, the device file gives it";
                     return Err(self.invalid((number, item), "unloaded", message));
                 }
-                let stored = stages.as_ref().is_none_or(|stages| stages.contains(&Stage::Storage));
-                let device = if stored { Some(self.profile(file, number, item, place)?) } else { None };
-                Source::Trace((trace, of.volume.as_deref()), device)
+                let needs_device = stages.as_ref().is_none_or(|stages| stages.contains(&Stage::Storage));
+                let device = if needs_device { Some(self.profile(file, number, item, place)?) } else { None };
+                Source::Trace((trace, fields.volume.as_deref()), device)
             }
             (None, None, None) => {
                 let message = "missing; expected one of `trace`, `curves` and `model`";
@@ -188,22 +189,22 @@ impl Reader<'_> {
                 return Err(self.invalid((number, item), "trace", message));
             }
             (None, curves, model) => {
-                if of.volume.is_some() {
+                if fields.volume.is_some() {
                     return Err(self.invalid(
                         (number, item),
                         "volume",
-                        "goes with `trace`, whose volumes it is of",
+                        "goes with `trace`: it names a volume of the trace",
                     ));
                 }
                 self.source((number, item), curves.as_ref(), model.as_ref())?
             }
         };
-        let stored = match (&stages, &source) {
+        let needs_device = match (&stages, &source) {
             (Some(stages), _) => stages.contains(&Stage::Storage),
             (None, Source::Trace(..)) => true,
-            (None, Source::Told(told, _)) => told.iter().any(|told| told.stage == Stage::Storage),
+            (None, Source::Curves(inputs, _)) => inputs.iter().any(|input| input.stage == Stage::Storage),
         };
-        if let Some(Server { host, device: None }) = place.filter(|_| stored) {
+        if let Some(Server { host, device: None }) = place.filter(|_| needs_device) {
             let (name, devices) = (fabric.host_name(host), fabric.devices(host));
             let names: Vec<String> = devices.iter().map(|device| format!("{name}:{}", device.name)).collect();
             let message = match names.is_empty() {
@@ -278,8 +279,8 @@ impl Reader<'_> {
             return Ok(known);
         }
         let inside = |error: InputError| InputError::new(self.path, error).in_field(&field);
-        let found = self.files.path(name).map_err(inside)?;
-        let device = Device::read(&found.to_string_lossy()).map_err(inside)?;
+        let path = self.files.path(name).map_err(inside)?;
+        let device = Device::read(&path.to_string_lossy()).map_err(inside)?;
         self.devices.push((name.clone(), Arc::new(device)));
         self.profiles.insert(name.clone(), self.devices.len() - 1);
         Ok(self.devices.len() - 1)
@@ -292,36 +293,37 @@ impl Reader<'_> {
         curves: Option<&CurvesFile>,
         model: Option<&ModelsFile>,
     ) -> Result<Source<'f>, InputError> {
-        let located = |field: &str, name: &str| {
-            let found = self.files.path(name).map_err(|error| self.inside(draft, field, error))?;
-            Ok::<_, InputError>(found.to_string_lossy().into_owned())
+        let locate = |field: &str, name: &str| {
+            let path = self.files.path(name).map_err(|error| self.inside(draft, field, error))?;
+            Ok::<_, InputError>(path.to_string_lossy().into_owned())
         };
         let mut unloaded = draft.1.value.unloaded.map(|time| time.as_secs_f64());
-        let mut told: Vec<Told> = match curves {
+        let mut inputs: Vec<StageInput> = match curves {
             None => Vec::new(),
             Some(CurvesFile::Named(name)) => {
-                let file = model::read_curves(&located("curves", name)?)
+                let file = model::read_curves(&locate("curves", name)?)
                     .map_err(|error| self.inside(draft, "curves", error))?;
                 // A latency profiled at a lower percentile is no bound for a higher percentile.
                 let percentile = draft.1.value.slo.map_or(0.0, |slo| slo.percentile);
-                let enough = file.unloaded.filter(|&(_, of)| of >= percentile).map(|(seconds, _)| seconds);
+                let enough =
+                    file.unloaded.filter(|&(_, profiled)| profiled >= percentile).map(|(seconds, _)| seconds);
                 unloaded = unloaded.or(enough);
                 file.stages
             }
             Some(CurvesFile::Buckets(buckets)) => {
-                let mut told = Vec::new();
+                let mut inputs = Vec::new();
                 for (stage, curve) in buckets.curves() {
                     let field = format!("curves.{stage}");
                     let empty = || self.invalid(draft, &field, "an empty list; expected at least one bucket");
                     let curve = curve.ok_or_else(empty)?;
                     let largest = curve.burst();
-                    told.push(Told { stage, curve: Some((curve, largest)), model: None });
+                    inputs.push(StageInput { stage, curve: Some((curve, largest)), model: None });
                 }
-                told
+                inputs
             }
         };
         let read = |models: &ModelsFile| match models {
-            ModelsFile::Named(name) => model::read_models(&located("model", name)?)
+            ModelsFile::Named(name) => model::read_models(&locate("model", name)?)
                 .map_err(|error| self.inside(draft, "model", error)),
             ModelsFile::Records(records) => model::models(self.path, records).map_err(|error| {
                 let field =
@@ -329,22 +331,22 @@ impl Reader<'_> {
                 self.invalid(draft, &field, error.message)
             }),
         };
-        for one in model.map(read).transpose()?.unwrap_or_default() {
-            match told.iter_mut().find(|told| told.stage == one.stage) {
-                Some(known) => known.model = one.model,
-                None => told.push(one),
+        for input in model.map(read).transpose()?.unwrap_or_default() {
+            match inputs.iter_mut().find(|known| known.stage == input.stage) {
+                Some(known) => known.model = input.model,
+                None => inputs.push(input),
             }
         }
-        if let Some(bare) = told.iter().find(|told| told.curve.is_none()) {
+        if let Some(bare) = inputs.iter().find(|input| input.curve.is_none()) {
             let message = format!("it has a model of {} without a curve: give `curves` too", bare.stage);
             return Err(self.invalid(draft, "model", message));
         }
-        if told.is_empty() {
+        if inputs.is_empty() {
             let field = if curves.is_some() { "curves" } else { "model" };
             return Err(self.invalid(draft, field, "no stage; expected at least one"));
         }
-        told.sort_by_key(|told| told.stage);
-        Ok(Source::Told(told, unloaded))
+        inputs.sort_by_key(|input| input.stage);
+        Ok(Source::Curves(inputs, unloaded))
     }
 
     fn entry(
@@ -354,13 +356,13 @@ impl Reader<'_> {
         demands: Vec<Demand>,
     ) -> Result<Entry, InputError> {
         let (number, item) = (draft.number, draft.item);
-        let of = &item.value;
+        let fields = &item.value;
         let stages: Vec<Stage> = demands.iter().map(|demand| demand.stage).collect();
-        let (name, dependencies) = (of.name.clone(), of.depends_on.clone());
+        let (name, dependencies) = (fields.name.clone(), fields.depends_on.clone());
         let workload = Workload { name, slo: draft.slo, demands, dependencies };
         let workload = with_margin(&workload, file.margin.0)
             .map_err(|error| InputError::new(self.path, error).in_field("margin"))?;
-        let priorities = match &of.priority {
+        let priorities = match &fields.priority {
             None => None,
             Some(PriorityFile::One(priority)) => Some(vec![*priority; stages.len()]),
             Some(PriorityFile::Each(each)) => {
@@ -377,9 +379,9 @@ impl Reader<'_> {
             }
         };
         let mut limits: Vec<Option<ArrivalCurve>> = vec![None; stages.len()];
-        for (stage, curve) in of.limits.iter().flat_map(|limits| limits.curves()) {
+        for (stage, curve) in fields.limits.iter().flat_map(|limits| limits.curves()) {
             let invalid = |message: &str| self.invalid((number, item), &format!("limits.{stage}"), message);
-            let at = stages.iter().position(|&of| of == stage);
+            let at = stages.iter().position(|&own| own == stage);
             let at = at.ok_or_else(|| invalid("the workload has no such stage"))?;
             let curve = curve.ok_or_else(|| invalid("an empty list; expected at least one bucket"))?;
             if curve.rate() == 0.0 {
@@ -395,7 +397,7 @@ impl Reader<'_> {
                 volume: volume.map(str::to_owned),
                 device: device.map(|number| self.devices[number].clone()),
             }),
-            Source::Told(..) => None,
+            Source::Curves(..) => None,
         };
         Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, traced, place })
     }
@@ -408,8 +410,10 @@ fn server(fabric: &Fabric, name: &str) -> Result<Server, String> {
         return Ok(Server { host, device: only.then_some(0) });
     }
     let unknown = || format!("`{}`: the cluster has no such host or device", excerpt(name));
-    let resource =
-        fabric.resource(name).filter(|&of| fabric.kind(of) == ResourceKind::Device).ok_or_else(unknown)?;
+    let resource = fabric
+        .resource(name)
+        .filter(|&resource| fabric.kind(resource) == ResourceKind::Device)
+        .ok_or_else(unknown)?;
     let host = fabric.host_of(resource).ok_or_else(unknown)?;
     let device =
         (0..=u16::MAX).take(fabric.devices(host).len()).find(|&at| fabric.device(host, at) == Some(resource));

@@ -52,8 +52,9 @@ impl<'c> Routes<'c> {
             Stage::NetworkOut => (server.host, client),
             Stage::Storage => {
                 let resource = server.device.and_then(|device| fabric.device(server.host, device));
-                let name = || format!("`{}`: the cluster has no such device", fabric.host_name(server.host));
-                return Ok(vec![self.queue(resource.ok_or_else(name)?, 1.0)]);
+                let missing =
+                    || format!("`{}`: the cluster has no such device", fabric.host_name(server.host));
+                return Ok(vec![self.queue(resource.ok_or_else(missing)?, 1.0)]);
             }
         };
         if from == to {
@@ -75,7 +76,7 @@ impl<'c> Routes<'c> {
             }
             let bits = self.cluster.capacities.get(hop.resource).0;
             if bits <= 0 {
-                return Err(format!("link {} carries nothing", fabric.resource_name(hop.resource)));
+                return Err(format!("link {} has no capacity", fabric.resource_name(hop.resource)));
             }
             route.push(self.queue(hop.resource, bits as f64 / BITS_PER_BYTE));
         }

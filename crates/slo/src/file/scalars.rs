@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for ModelsFile {
             type Value = ModelsFile;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a file, or what `leeward slo model -o json` prints")
+                f.write_str("the name of a file, or the output of `leeward slo model -o json`")
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<ModelsFile, E> {
@@ -137,8 +137,8 @@ impl<'de> Deserialize<'de> for ModelsFile {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelsFile, A::Error> {
-                let one = ModelRecord::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(ModelsFile::Records(vec![one]))
+                let record = ModelRecord::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(ModelsFile::Records(vec![record]))
             }
         }
 

@@ -15,7 +15,7 @@ pub(super) struct Trace<'a> {
     requests: Vec<Request>,
     settings: &'a Settings,
     /// Results by stage and device; network stages are the same for all devices.
-    stages: BTreeMap<(Stage, Option<usize>), OfStage>,
+    stages: BTreeMap<(Stage, Option<usize>), StageTrace>,
 }
 
 /// Settings for all traces of a file.
@@ -30,7 +30,7 @@ pub(super) struct Settings {
 
 /// A trace at a stage.
 #[derive(Clone)]
-pub(super) struct OfStage {
+pub(super) struct StageTrace {
     pub curve: ArrivalCurve,
     pub largest: f64,
     pub model: Mmpp,
@@ -49,7 +49,7 @@ impl<'a> Trace<'a> {
     }
 
     /// Result for a stage; storage takes a device and its number.
-    pub fn at(&mut self, stage: Stage, device: Option<(usize, &Device)>) -> Result<OfStage, InputError> {
+    pub fn at(&mut self, stage: Stage, device: Option<(usize, &Device)>) -> Result<StageTrace, InputError> {
         let device = device.filter(|_| stage == Stage::Storage);
         let key = (stage, device.map(|(number, _)| number));
         if let Some(known) = self.stages.get(&key) {
@@ -68,12 +68,12 @@ impl<'a> Trace<'a> {
             RbCurve::from_nanos(times.zip(amounts.iter().copied())).map_err(|error| invalid(&error))?;
         if curve.total() == 0.0 {
             return Err(invalid(&format_args!(
-                "its requests are no work at {stage}: leave that out of `stages`"
+                "its requests have no work at {stage}: leave this stage out of `stages`"
             )));
         }
         if curve.arrival_curve().rate() == 0.0 {
             return Err(invalid(&format_args!(
-                "its work at {stage} comes at one moment: expected requests at two moments or more, which have a rate"
+                "its work at {stage} arrives at one moment, so it has no rate: expected requests at two moments or more"
             )));
         }
         let first = self.requests.first().map(|request| request.at).unwrap_or_default();
@@ -88,9 +88,9 @@ impl<'a> Trace<'a> {
             .map_err(|error| InputError::new(&self.settings.path, error).in_field("buckets"))?;
         // Requests at the same moment may share a bucket, and no request exceeds the burst.
         let largest = amounts.iter().copied().fold(0.0, f64::max).min(curve.curve.burst());
-        let made = OfStage { curve: curve.curve, largest, model: fit.model };
-        self.stages.insert(key, made.clone());
-        Ok(made)
+        let stage_trace = StageTrace { curve: curve.curve, largest, model: fit.model };
+        self.stages.insert(key, stage_trace.clone());
+        Ok(stage_trace)
     }
 
     /// Largest profiled latency without queueing, in seconds; `None` if the profile has none.

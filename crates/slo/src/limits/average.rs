@@ -52,7 +52,7 @@ impl Average {
         Err(setting_error(
             "average",
             "multiple",
-            format!("{}: expected a number from 1", format_number(multiple)),
+            format!("{}: expected a number of at least 1", format_number(multiple)),
         ))
     }
 }
@@ -68,21 +68,21 @@ impl Limiting for Average {
                 // The last bucket has the average rate; no lower rate is used.
                 let rate = self.multiple * demand.arrivals.rate();
                 let bucket = demand.arrivals.burst_at(rate).and_then(|b| TokenBucket::new(rate, b).ok());
-                let why = || {
+                let reason = || {
                     format!(
-                        "{} times its mean rate at {} is no rate",
+                        "{} times its mean rate at {} is not a valid rate",
                         format_number(self.multiple),
                         demand.stage
                     )
                 };
-                let none = || NoLimits::Alone { workload: free.workload.name.clone(), why: why() };
+                let none = || NoLimits::Alone { workload: free.workload.name.clone(), why: reason() };
                 bucket.map(ArrivalCurve::from).ok_or_else(none)
             };
             free.workload.demands.iter().map(limit).collect()
         })
     }
 
-    fn together(&self) -> bool {
+    fn is_joint(&self) -> bool {
         false
     }
 }

@@ -15,14 +15,14 @@ pub struct Binding {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Excess {
     /// The SLO or the capacity.
-    pub over: Over,
+    pub constraint: Constraint,
     /// Violation as a share: of the SLO minus its tails, or of the capacity.
     pub by: f64,
 }
 
 /// An SLO or a capacity.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Over {
+pub enum Constraint {
     /// SLO of a workload, by name. If several workloads have the same waits, the one with the tightest SLO.
     Slo(String),
     /// Capacity of a queue, by name.
@@ -36,9 +36,9 @@ impl fmt::Display for Binding {
         for (at, excess) in self.excess.iter().take(MOST).enumerate() {
             let comma = if at > 0 { ", " } else { "" };
             let by = percent(excess.by);
-            match &excess.over {
-                Over::Slo(workload) => write!(f, "{comma}the SLO of `{workload}` by {by}")?,
-                Over::Queue(queue) => write!(f, "{comma}the capacity of {queue} by {by}")?,
+            match &excess.constraint {
+                Constraint::Slo(workload) => write!(f, "{comma}the SLO of `{workload}` by {by}")?,
+                Constraint::Queue(queue) => write!(f, "{comma}the capacity of {queue} by {by}")?,
             }
         }
         match self.excess.len().saturating_sub(MOST) {

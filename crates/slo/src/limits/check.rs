@@ -93,8 +93,8 @@ pub enum SystemError {
         /// Number of queues.
         queues: usize,
     },
-    /// The promises to choose limits for include a missing or a repeated one.
-    #[error("promise {promise} is to be given limits, and there are {promises}, each to be named once")]
+    /// The promises whose limits are to be chosen include an index that does not exist or that occurs twice.
+    #[error("limits for promise {promise}: expected an index below {promises}, and each index once")]
     Promise {
         /// Index of the promise.
         promise: usize,
@@ -116,8 +116,8 @@ impl Bound {
     }
 }
 
-/// A demand at a queue.
-pub(crate) struct Seat<'a> {
+/// A flow at a queue: the traffic of a demand.
+pub(crate) struct QueueFlow<'a> {
     /// Priority at the queue; 0 is served first.
     pub level: u64,
     /// Limits of the demand, at its limiter.
@@ -131,7 +131,7 @@ pub(crate) struct Seat<'a> {
     pub from: Option<(usize, f64)>,
 }
 
-impl Seat<'_> {
+impl QueueFlow<'_> {
     /// Bucket at this queue. A request larger than the limiter's bucket passes once the bucket is full of
     /// tokens.
     pub fn bucket(&self, packets: Packets, bucket: TokenBucket) -> TokenBucket {
@@ -139,8 +139,8 @@ impl Seat<'_> {
             Packets::Fluid => bucket.burst(),
             Packets::Whole => bucket.burst().max(self.largest),
         };
-        let late = (burst + bucket.rate() * self.late).min(f64::MAX);
-        TokenBucket::new(bucket.rate(), late).expect("a late bucket is finite and not negative")
+        let grown = (burst + bucket.rate() * self.late).min(f64::MAX);
+        TokenBucket::new(bucket.rate(), grown).expect("a burst is finite and not negative")
     }
 
     fn curve(&self, packets: Packets) -> ArrivalCurve {
@@ -156,30 +156,34 @@ pub(crate) fn passes_through(capacity: f64, mut from: impl Iterator<Item = Optio
     upstream <= capacity && from.all(|other| other.is_some_and(|(other, _)| other == queue))
 }
 
-/// Delay of each seat at a queue, in the order of `seats`.
-pub(crate) fn at_queue(capacity: f64, packets: Packets, seats: &[Seat<'_>]) -> Vec<Result<f64, Overload>> {
-    if packets == Packets::Fluid && passes_through(capacity, seats.iter().map(|seat| seat.from)) {
+/// Delay of each flow at a queue, in the order of `flows`.
+pub(crate) fn at_queue(
+    capacity: f64,
+    packets: Packets,
+    flows: &[QueueFlow<'_>],
+) -> Vec<Result<f64, Overload>> {
+    if packets == Packets::Fluid && passes_through(capacity, flows.iter().map(|flow| flow.from)) {
         // This queue can serve everything that the previous queue can. An overload counts at the previous queue.
-        return vec![Ok(0.0); seats.len()];
+        return vec![Ok(0.0); flows.len()];
     }
-    let mut order: Vec<usize> = (0..seats.len()).collect();
-    order.sort_by_key(|&seat| seats[seat].level);
-    let mut delays = vec![Ok(0.0); seats.len()];
-    let single = seats.iter().all(|seat| seat.limits.buckets().len() == 1);
+    let mut order: Vec<usize> = (0..flows.len()).collect();
+    order.sort_by_key(|&flow| flows[flow].level);
+    let mut delays = vec![Ok(0.0); flows.len()];
+    let single = flows.iter().all(|flow| flow.limits.buckets().len() == 1);
     let mut sums = if single { Sums::Buckets(0.0, 0.0) } else { Sums::Curves(ArrivalCurve::zero()) };
     // Iterate from the last class, so that each class knows the largest request of the lower priorities.
     let mut behind = 0.0_f64;
     let mut blocks = Vec::new();
-    for class in order.chunk_by(|&a, &b| seats[a].level == seats[b].level).rev() {
+    for class in order.chunk_by(|&a, &b| flows[a].level == flows[b].level).rev() {
         blocks.push(if packets == Packets::Whole { behind } else { 0.0 });
-        behind = class.iter().map(|&seat| seats[seat].largest).fold(behind, f64::max);
+        behind = class.iter().map(|&flow| flows[flow].largest).fold(behind, f64::max);
     }
     for (class, block) in
-        order.chunk_by(|&a, &b| seats[a].level == seats[b].level).zip(blocks.into_iter().rev())
+        order.chunk_by(|&a, &b| flows[a].level == flows[b].level).zip(blocks.into_iter().rev())
     {
-        let delay = sums.serve(capacity, packets, block, class.iter().map(|&seat| &seats[seat]));
-        for &seat in class {
-            delays[seat] = delay;
+        let delay = sums.serve(capacity, packets, block, class.iter().map(|&flow| &flows[flow]));
+        for &flow in class {
+            delays[flow] = delay;
         }
     }
     delays
@@ -200,13 +204,13 @@ impl Sums {
         capacity: f64,
         packets: Packets,
         block: f64,
-        class: impl Iterator<Item = &'a Seat<'a>>,
+        class: impl Iterator<Item = &'a QueueFlow<'a>>,
     ) -> Result<f64, Overload> {
         match self {
             Sums::Buckets(rates, bursts) => {
                 let (mut rate, mut burst) = (0.0, 0.0);
-                for seat in class {
-                    let bucket = seat.bucket(packets, seat.limits.buckets()[0]);
+                for flow in class {
+                    let bucket = flow.bucket(packets, flow.limits.buckets()[0]);
                     rate += bucket.rate();
                     burst += bucket.burst();
                 }
@@ -219,26 +223,26 @@ impl Sums {
                 if bounded { Ok(delay) } else { Err(overload) }
             }
             Sums::Curves(before) => {
-                let own = class.fold(ArrivalCurve::zero(), |own, seat| own.plus(&seat.curve(packets)));
-                let asked = Overload { load: before.rate() + own.rate(), service: capacity };
+                let own = class.fold(ArrivalCurve::zero(), |own, flow| own.plus(&flow.curve(packets)));
+                let overload = Overload { load: before.rate() + own.rate(), service: capacity };
                 let link: ServiceCurve = RateLatency::new(capacity, (block / capacity).min(f64::MAX))
                     .expect("a capacity is finite and above 0")
                     .into();
                 let delay = link.leftover(before).and_then(|left| left.delay(&own));
                 *before = before.plus(&own);
-                delay.map_err(|_| asked)
+                delay.map_err(|_| overload)
             }
         }
     }
 }
 
-/// Knowledge about a hop from earlier rounds.
+/// Delay of a hop, as known from earlier rounds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownDelay {
     /// Delay in seconds, or a lower bound of it.
     pub seconds: f64,
     /// True for a fixed hop: traffic at its queue is unchanged, and the check skips the queue.
-    pub stands: bool,
+    pub fixed: bool,
 }
 
 /// Values by promise, demand and hop.
@@ -268,7 +272,7 @@ pub fn bounds(system: &System, packets: Packets) -> Result<Vec<Result<Bound, Unm
 /// # Errors
 /// [`SystemError`] for an invalid system.
 pub(crate) fn delays(system: &System, packets: Packets) -> Result<Hops<Result<f64, Unmet>>, SystemError> {
-    hops(system, packets, &for_each_hop(system, &Known::default()))
+    hops(system, packets, &for_each_hop(system, &KnownDelay::default()))
 }
 
 /// Delay of each hop; fixed hops keep their known delay.
@@ -278,16 +282,16 @@ pub(crate) fn delays(system: &System, packets: Packets) -> Result<Hops<Result<f6
 pub(crate) fn hops(
     system: &System,
     packets: Packets,
-    known: &Hops<Known>,
+    known: &Hops<KnownDelay>,
 ) -> Result<Hops<Result<f64, Unmet>>, SystemError> {
     validate(system)?;
-    let (order, at) = (order(system)?, at(system));
+    let (order, hops_by_queue) = (order(system)?, hops_by_queue(system));
     let mut delays: Hops<Result<f64, Unmet>> = for_each_hop(system, &Ok(0.0));
     for queue in order {
-        let here = &at[queue];
-        let is_known = |&&(promise, demand, hop): &&(usize, usize, usize)| known[promise][demand][hop].stands;
-        if here.iter().any(|seat| is_known(&seat)) {
-            for &(promise, demand, hop) in here.iter().filter(is_known) {
+        let here = &hops_by_queue[queue];
+        let is_fixed = |&&(promise, demand, hop): &&(usize, usize, usize)| known[promise][demand][hop].fixed;
+        if here.iter().any(|flow| is_fixed(&flow)) {
+            for &(promise, demand, hop) in here.iter().filter(is_fixed) {
                 delays[promise][demand][hop] = Ok(known[promise][demand][hop].seconds);
             }
             continue;
@@ -296,33 +300,34 @@ pub(crate) fn hops(
             let hops: &[Result<f64, Unmet>] = &delays[promise][demand][..hop];
             hops.iter().try_fold(0.0, |sum, delay| delay.clone().map(|delay| sum + delay))
         };
-        let found: Vec<Result<f64, Unmet>> = match here.iter().map(late).collect::<Result<Vec<f64>, Unmet>>()
-        {
-            Err(unmet) => vec![Err(unmet); here.len()],
-            Ok(late) => {
-                let seats: Vec<Seat<'_>> = (here.iter().zip(late))
-                    .map(|(&(promise, demand, hop), late)| {
-                        let of = &system.promises[promise];
-                        let from = hop.checked_sub(1).map(|hop| of.route[demand][hop]);
-                        Seat {
-                            level: u64::from(of.priorities[demand]),
-                            limits: &of.limits[demand],
-                            late,
-                            largest: of.workload.demands[demand].largest,
-                            from: from.map(|queue| (queue, system.queues[queue].capacity)),
-                        }
-                    })
-                    .collect();
-                let named = |overload, &(promise, demand, _): &(usize, usize, usize)| Unmet::Overload {
-                    stage: system.promises[promise].workload.demands[demand].stage,
-                    queue: system.queues[queue].name.clone(),
-                    overload,
-                };
-                let found = at_queue(system.queues[queue].capacity, packets, &seats).into_iter().zip(here);
-                found.map(|(delay, seat)| delay.map_err(|overload| named(overload, seat))).collect()
-            }
-        };
-        for (&(promise, demand, hop), delay) in here.iter().zip(found) {
+        let results: Vec<Result<f64, Unmet>> =
+            match here.iter().map(late).collect::<Result<Vec<f64>, Unmet>>() {
+                Err(unmet) => vec![Err(unmet); here.len()],
+                Ok(late) => {
+                    let flows: Vec<QueueFlow<'_>> = (here.iter().zip(late))
+                        .map(|(&(promise, demand, hop), late)| {
+                            let of = &system.promises[promise];
+                            let from = hop.checked_sub(1).map(|hop| of.route[demand][hop]);
+                            QueueFlow {
+                                level: u64::from(of.priorities[demand]),
+                                limits: &of.limits[demand],
+                                late,
+                                largest: of.workload.demands[demand].largest,
+                                from: from.map(|queue| (queue, system.queues[queue].capacity)),
+                            }
+                        })
+                        .collect();
+                    let named = |overload, &(promise, demand, _): &(usize, usize, usize)| Unmet::Overload {
+                        stage: system.promises[promise].workload.demands[demand].stage,
+                        queue: system.queues[queue].name.clone(),
+                        overload,
+                    };
+                    let results =
+                        at_queue(system.queues[queue].capacity, packets, &flows).into_iter().zip(here);
+                    results.map(|(delay, flow)| delay.map_err(|overload| named(overload, flow))).collect()
+                }
+            };
+        for (&(promise, demand, hop), delay) in here.iter().zip(results) {
             delays[promise][demand][hop] = delay;
         }
     }
@@ -384,12 +389,12 @@ fn order(system: &System) -> Result<Vec<usize>, SystemError> {
 }
 
 /// For each queue, its hops as (promise, demand, hop).
-fn at(system: &System) -> Vec<Vec<(usize, usize, usize)>> {
-    let mut at = vec![Vec::new(); system.queues.len()];
+fn hops_by_queue(system: &System) -> Vec<Vec<(usize, usize, usize)>> {
+    let mut hops = vec![Vec::new(); system.queues.len()];
     for (promise, of) in system.promises.iter().enumerate() {
         for (demand, path) in of.route.iter().enumerate() {
-            path.iter().enumerate().for_each(|(hop, &queue)| at[queue].push((promise, demand, hop)));
+            path.iter().enumerate().for_each(|(hop, &queue)| hops[queue].push((promise, demand, hop)));
         }
     }
-    at
+    hops
 }

@@ -9,9 +9,10 @@
 //!            (sum of r before p) / C <= R                                           at each of its queues
 //! ```
 //!
-//! The last two rows are equation 5.1, with R, the largest share of any used queue, at all queues. Limits within them
-//! keep the SLO; some limits that keep the SLO violate them. As in the thesis, capacities are the units of rate and
-//! burst here. If a stage crosses queues of different capacities, the objective uses its first.
+//! The last two rows are stricter than equation 5.1: at each queue they count R, the largest share that higher
+//! priorities take of any of the workload's queues. Limits within these rows keep the SLO, but not all limits that keep
+//! the SLO are within them. As in the thesis, capacities are the units of rate and burst here. If a stage crosses
+//! queues of different capacities, the objective uses its first.
 //!
 //! | | thesis, released code | here |
 //! | --- | --- | --- |
@@ -89,7 +90,7 @@ impl Compactor {
         }
         let solution = program.solve().map_err(|error| failed(problem, &error))?;
         let over = program.excess(solution.as_ref()).into_iter().filter(|(_, by)| *by > 1e-9);
-        let mut excess: Vec<Excess> = over.map(|(over, by)| Excess { over, by }).collect();
+        let mut excess: Vec<Excess> = over.map(|(constraint, by)| Excess { constraint, by }).collect();
         excess.sort_by(|a, b| b.by.total_cmp(&a.by));
         Ok((!excess.is_empty()).then_some(Binding { excess }))
     }
@@ -107,7 +108,7 @@ impl Limiting for Compactor {
         Ok(program.limits(solution.as_ref()))
     }
 
-    fn together(&self) -> bool {
+    fn is_joint(&self) -> bool {
         true
     }
 

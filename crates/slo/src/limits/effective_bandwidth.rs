@@ -111,7 +111,7 @@ impl Limiting for EffectiveBandwidth {
         })
     }
 
-    fn together(&self) -> bool {
+    fn is_joint(&self) -> bool {
         false
     }
 }

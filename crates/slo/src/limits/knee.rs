@@ -28,7 +28,7 @@ impl Limiting for Knee {
         each(problem, |free| Ok(free.workload.demands.iter().map(|demand| knee(&demand.arrivals)).collect()))
     }
 
-    fn together(&self) -> bool {
+    fn is_joint(&self) -> bool {
         false
     }
 }

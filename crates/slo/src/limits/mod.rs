@@ -26,7 +26,7 @@ use leeward_calculus::ArrivalCurve;
 use leeward_registry::Registry;
 
 pub use average::{Average, AverageSettings};
-pub use binding::{Binding, Excess, Over};
+pub use binding::{Binding, Constraint, Excess};
 pub use check::{Bound, SystemError, Unmet, bounds};
 pub use compactor::{Compactor, CompactorSettings};
 pub use effective_bandwidth::{EffectiveBandwidth, EffectiveBandwidthSettings, Split};
@@ -37,9 +37,9 @@ pub use program::Queues;
 pub use settle::{Settled, Unsettled, settle};
 pub use several::Several;
 
-pub(crate) use check::{Hops, Known, delays};
+pub(crate) use check::{Hops, KnownDelay, delays};
 use problem::Free;
-pub(crate) use settle::settle_knowing;
+pub(crate) use settle::settle_with_delays;
 
 /// Reason for which no limits were chosen.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -84,7 +84,7 @@ pub trait Limiting: Send + Sync {
 
     /// True if a workload's limits depend on the other workloads. Each arrival then changes the limits of the
     /// existing ones.
-    fn together(&self) -> bool;
+    fn is_joint(&self) -> bool;
 
     /// SLOs and capacities that cannot be kept together; `None` if the algorithm cannot tell.
     ///
@@ -95,7 +95,7 @@ pub trait Limiting: Send + Sync {
     }
 }
 
-/// All ways to choose limits.
+/// All algorithms that choose limits.
 pub const REGISTRY: Registry<dyn Limiting> = Registry {
     noun: "policy",
     kind: Some("limits"),

@@ -4,7 +4,7 @@ use leeward_calculus::{ArrivalCurve, Packets, TokenBucket};
 
 use super::super::system::System;
 use super::super::workload::Workload;
-use super::check::{Hops, Known, Seat, before_queues, for_each_hop, passes_through};
+use super::check::{Hops, KnownDelay, QueueFlow, before_queues, for_each_hop, passes_through};
 
 /// Workloads with free limits, and the traffic that shares queues with them.
 pub struct Problem<'a> {
@@ -57,15 +57,15 @@ impl<'a> Problem<'a> {
     /// fixed. Bursts are those at the limiters; [`settle`](super::settle) accounts for their growth at queues on the
     /// path.
     pub fn of(system: &'a System, free: &[usize], packets: Packets) -> Problem<'a> {
-        Problem::knowing(system, free, packets, &for_each_hop(system, &Known::default()))
+        Problem::with_delays(system, free, packets, &for_each_hop(system, &KnownDelay::default()))
     }
 
-    /// Problem that knows by how much earlier hops delay work. The problem omits fixed hops.
-    pub(crate) fn knowing(
+    /// Problem with known delays of hops. The problem omits fixed hops.
+    pub(crate) fn with_delays(
         system: &'a System,
         free: &[usize],
         packets: Packets,
-        known: &Hops<Known>,
+        known: &Hops<KnownDelay>,
     ) -> Problem<'a> {
         let mut queues: Vec<Shared<'a>> = (system.queues.iter())
             .map(|queue| Shared {
@@ -82,22 +82,22 @@ impl<'a> Problem<'a> {
             let late = |demand: usize, hop: usize| -> f64 {
                 known[index][demand][..hop].iter().map(|known| known.seconds).sum()
             };
-            let mut stands = 0.0;
+            let mut fixed_delay = 0.0;
             let mut at = Vec::new();
             for (demand, path) in promise.route.iter().enumerate() {
                 let largest = promise.workload.demands[demand].largest;
                 let (limits, level) = (&promise.limits[demand], u64::from(promise.priorities[demand]));
                 for (hop, &queue) in path.iter().enumerate() {
-                    if known[index][demand][hop].stands {
-                        stands += known[index][demand][hop].seconds;
+                    if known[index][demand][hop].fixed {
+                        fixed_delay += known[index][demand][hop].seconds;
                         continue;
                     }
                     let before = hop.checked_sub(1).map(|hop| path[hop]);
                     from[queue].push(before.map(|before| (before, system.queues[before].capacity)));
                     at.push((level, queue));
                     if !is_free {
-                        let seat = Seat { level, limits, late: late(demand, hop), largest, from: None };
-                        let bucket = seat.bucket(packets, outermost(limits));
+                        let flow = QueueFlow { level, limits, late: late(demand, hop), largest, from: None };
+                        let bucket = flow.bucket(packets, outermost(limits));
                         queues[queue].fixed.push((level, bucket, largest));
                     }
                 }
@@ -118,14 +118,18 @@ impl<'a> Problem<'a> {
             } else if let Some(slo) = promise.workload.slo {
                 let own = |(demand, limits)| before_queues(demand, limits).unwrap_or(f64::INFINITY);
                 let own: f64 = promise.workload.demands.iter().zip(&promise.limits).map(own).sum();
-                others.push(Other { name: &promise.workload.name, budget: slo.latency - own - stands, at });
+                others.push(Other {
+                    name: &promise.workload.name,
+                    budget: slo.latency - own - fixed_delay,
+                    at,
+                });
             }
         }
         for ((shared, from), queue) in queues.iter_mut().zip(from).zip(&system.queues) {
             shared.idle = packets == Packets::Fluid && passes_through(queue.capacity, from.into_iter());
         }
         // Restore the caller's order.
-        chosen.sort_by_key(|(index, _)| free.iter().position(|asked| asked == index));
+        chosen.sort_by_key(|(index, _)| free.iter().position(|promise| promise == index));
         let free = chosen.into_iter().map(|(_, free)| free).collect();
         Problem { packets, free, others, queues }
     }

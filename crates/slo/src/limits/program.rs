@@ -14,7 +14,7 @@ use leeward_solver::{Limits, Program, Solution, SolverError, Variable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::binding::Over;
+use super::binding::Constraint;
 use super::problem::Problem;
 
 /// Queues in the program.
@@ -34,10 +34,10 @@ pub(super) struct Compaction<'p, 'a> {
     program: Program,
     /// Curve variables, for each free workload and demand.
     choices: Vec<Vec<Pieces>>,
-    /// Hops at each queue: (free workload, demand, hop).
-    seats: Vec<Vec<(usize, usize, usize)>>,
+    /// Flows at each queue: (free workload, demand, hop).
+    flows: Vec<Vec<(usize, usize, usize)>>,
     /// Violation variable of each row, if rows are soft.
-    over: Option<Vec<(Over, Variable)>>,
+    over: Option<Vec<(Constraint, Variable)>>,
     impossible: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
     pub fn new(problem: &'p Problem<'a>, queues: Queues, slack: f64, over: bool) -> Compaction<'p, 'a> {
         let mut program = Program::new();
         let cost = if over { 0.0 } else { -1.0 };
-        let mut seats = vec![Vec::new(); problem.queues.len()];
+        let mut flows = vec![Vec::new(); problem.queues.len()];
         let mut choices = Vec::with_capacity(problem.free.len());
         for (at, free) in problem.free.iter().enumerate() {
             let mut demands = Vec::with_capacity(free.route.len());
@@ -74,14 +74,14 @@ impl<'p, 'a> Compaction<'p, 'a> {
                 demands.push(Pieces::new(&demand.arrivals, unit, most, cost, &mut program));
                 for (hop, &queue) in path.iter().enumerate() {
                     if counts(problem, queues, queue, hop) {
-                        seats[queue].push((at, index, hop));
+                        flows[queue].push((at, index, hop));
                     }
                 }
             }
             choices.push(demands);
         }
         let over = over.then(Vec::new);
-        let mut this = Compaction { problem, program, choices, seats, over, impossible: false };
+        let mut this = Compaction { problem, program, choices, flows, over, impossible: false };
         this.rates(1.0 - slack);
         this.latencies(queues, 1.0 - slack);
         this
@@ -90,15 +90,15 @@ impl<'p, 'a> Compaction<'p, 'a> {
     /// Adds a row for the sum of rates at each queue.
     fn rates(&mut self, most: f64) {
         for (queue, shared) in self.problem.queues.iter().enumerate() {
-            if self.seats[queue].is_empty() {
+            if self.flows[queue].is_empty() {
                 continue;
             }
             let mut weights = Weights::new();
-            for &(free, demand, _) in &self.seats[queue] {
+            for &(free, demand, _) in &self.flows[queue] {
                 weights.entry((free, demand)).or_default().0 += 1.0 / shared.capacity;
             }
             let fixed: f64 = shared.fixed.iter().map(|(_, bucket, _)| bucket.rate() / shared.capacity).sum();
-            let over = self.may_be_over(|| Over::Queue(shared.name.to_owned()));
+            let over = self.add_violation(|| Constraint::Queue(shared.name.to_owned()));
             let extra: Vec<(Variable, f64)> = over.map(|over| (over, -1.0)).into_iter().collect();
             self.row(&weights, &extra, most - fixed);
         }
@@ -143,16 +143,17 @@ impl<'p, 'a> Compaction<'p, 'a> {
         let mut touched = false;
         for &(level, queue) in at {
             let shared = &problem.queues[queue];
-            let ours = self.seats[queue].iter().map(|&(free, demand, hop)| {
+            let ours = self.flows[queue].iter().map(|&(free, demand, hop)| {
                 let of = &problem.free[free];
                 (of.levels[demand], (free, demand), of.late[demand][hop])
             });
-            let bursts = |most: &(u64, TokenBucket, f64)| most.0 <= level;
-            let burst: f64 = shared.fixed.iter().filter(|f| bursts(f)).map(|(_, b, _)| b.burst()).sum();
+            let delays = |traffic: &(u64, TokenBucket, f64)| traffic.0 <= level;
+            let burst: f64 =
+                shared.fixed.iter().filter(|traffic| delays(traffic)).map(|(_, b, _)| b.burst()).sum();
             let rate: f64 =
-                shared.fixed.iter().filter(|(of, ..)| *of < level).map(|(_, b, _)| b.rate()).sum();
+                shared.fixed.iter().filter(|(other, ..)| *other < level).map(|(_, b, _)| b.rate()).sum();
             let burst = burst + self.block(level, queue);
-            if ours.clone().all(|(of, ..)| of > level) {
+            if ours.clone().all(|(other, ..)| other > level) {
                 // Only fixed traffic delays the workload here.
                 budget -= burst / (shared.capacity - rate).max(0.0);
                 continue;
@@ -160,11 +161,11 @@ impl<'p, 'a> Compaction<'p, 'a> {
             touched = true;
             fixed += burst / shared.capacity;
             let mut higher = Weights::new();
-            for (of, key, late) in ours.filter(|(of, ..)| *of <= level) {
+            for (other, key, late) in ours.filter(|(other, ..)| *other <= level) {
                 let weight = weights.entry(key).or_default();
                 weight.0 += late / shared.capacity;
                 weight.1 += 1.0 / shared.capacity;
-                if of < level {
+                if other < level {
                     higher.entry(key).or_default().0 += 1.0 / shared.capacity;
                 }
             }
@@ -180,7 +181,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
         for (rate, burst) in weights.values_mut() {
             (*rate, *burst) = (*rate / budget, *burst / budget);
         }
-        let over = self.may_be_over(|| Over::Slo(name.to_owned()));
+        let over = self.add_violation(|| Constraint::Slo(name.to_owned()));
         let mut extra: Vec<(Variable, f64)> = over.map(|over| (over, -1.0)).into_iter().collect();
         let least = before.iter().map(|(_, fixed)| *fixed).fold(0.0, f64::max);
         if before.iter().all(|(higher, _)| higher.is_empty()) {
@@ -199,18 +200,24 @@ impl<'p, 'a> Compaction<'p, 'a> {
         if self.problem.packets == Packets::Fluid {
             return 0.0;
         }
-        let fixed = self.problem.queues[queue].fixed.iter().map(|&(of, _, largest)| (of, largest));
-        let free = self.seats[queue].iter().map(|&(free, demand, _)| {
+        let fixed =
+            self.problem.queues[queue].fixed.iter().map(|&(priority, _, largest)| (priority, largest));
+        let free = self.flows[queue].iter().map(|&(free, demand, _)| {
             let of = &self.problem.free[free];
             (of.levels[demand], of.workload.demands[demand].largest)
         });
-        fixed.chain(free).filter(|(of, _)| *of > level).map(|(_, largest)| largest).fold(0.0, f64::max)
+        fixed
+            .chain(free)
+            .filter(|(priority, _)| *priority > level)
+            .map(|(_, largest)| largest)
+            .fold(0.0, f64::max)
     }
 
-    fn may_be_over(&mut self, what: impl FnOnce() -> Over) -> Option<Variable> {
+    /// Adds the violation variable of a row if rows are soft.
+    fn add_violation(&mut self, constraint: impl FnOnce() -> Constraint) -> Option<Variable> {
         let over = self.over.as_mut()?;
         let variable = self.program.add(1.0, 0.0..=f64::INFINITY);
-        over.push((what(), variable));
+        over.push((constraint(), variable));
         Some(variable)
     }
 
@@ -249,10 +256,10 @@ impl<'p, 'a> Compaction<'p, 'a> {
     }
 
     /// Violation of each row, as a share of its bound.
-    pub fn excess(&self, solution: Option<&Solution>) -> Vec<(Over, f64)> {
+    pub fn excess(&self, solution: Option<&Solution>) -> Vec<(Constraint, f64)> {
         let over = self.over.iter().flatten();
         let by = |variable: &Variable| solution.map_or(0.0, |solution| solution.value(*variable));
-        over.map(|(what, variable)| (what.clone(), by(variable))).collect()
+        over.map(|(constraint, variable)| (constraint.clone(), by(variable))).collect()
     }
 
     /// Buckets of a solution: r from the solution, b from the curve.

@@ -5,7 +5,7 @@ use leeward_calculus::{ArrivalCurve, Packets};
 
 use super::super::format::time;
 use super::super::system::{Promise, System};
-use super::check::{Bound, Hops, Known, SystemError, Unmet, delays, for_each_hop, hops, total};
+use super::check::{Bound, Hops, KnownDelay, SystemError, Unmet, delays, for_each_hop, hops, total};
 use super::{Limiting, NoLimits, Problem};
 
 /// Largest number of rounds. Each round uses the burst growth that the previous choice caused.
@@ -80,19 +80,19 @@ pub fn settle(
     }
     // Validate before any choice of limits.
     delays(system, packets)?;
-    settle_knowing(system.clone(), free, way, packets, for_each_hop(system, &Known::default()))
+    settle_with_delays(system.clone(), free, way, packets, for_each_hop(system, &KnownDelay::default()))
 }
 
-pub(crate) fn settle_knowing(
+pub(crate) fn settle_with_delays(
     mut system: System,
     free: &[usize],
     way: &dyn Limiting,
     packets: Packets,
-    mut known: Hops<Known>,
+    mut known: Hops<KnownDelay>,
 ) -> Result<Settled, Unsettled> {
     let mut missed = None;
     for _ in 0..ROUNDS {
-        let limits = match (way.choose(&Problem::knowing(&system, free, packets, &known)), missed) {
+        let limits = match (way.choose(&Problem::with_delays(&system, free, packets, &known)), missed) {
             (Ok(limits), _) => limits,
             // The growth of bursts is the obstacle, and the missed SLO is the more useful message.
             (Err(NoLimits::Together), Some(missed)) => return Err(missed),
@@ -101,15 +101,15 @@ pub(crate) fn settle_knowing(
         for (&index, limits) in free.iter().zip(&limits) {
             system.promises[index].limits.clone_from(limits);
         }
-        let found = hops(&system, packets, &known)?;
-        match bounds_within_slos(&system, &found) {
+        let delays = hops(&system, packets, &known)?;
+        match bounds_within_slos(&system, &delays) {
             Ok(bounds) => {
                 let seconds = |delay: Result<f64, Unmet>| delay.expect("a promise with a bound");
                 let stage = |hops: Vec<_>| hops.into_iter().map(seconds).collect();
-                let hops = found.into_iter().map(|stages| stages.into_iter().map(stage).collect()).collect();
+                let hops = delays.into_iter().map(|stages| stages.into_iter().map(stage).collect()).collect();
                 return Ok(Settled { limits, bounds, hops });
             }
-            Err(why) if !way.together() || !learn(&mut known, &found) => return Err(why),
+            Err(why) if !way.is_joint() || !learn(&mut known, &delays) => return Err(why),
             Err(why) => missed = Some(why),
         }
     }
@@ -145,14 +145,14 @@ fn longest(system: &System, promise: &Promise, hops: &[Vec<Result<f64, Unmet>>])
 
 /// Stores the delays found for hops that are not fixed. Returns true if the next choice may differ: only delays before
 /// another hop have an effect.
-fn learn(known: &mut Hops<Known>, found: &Hops<Result<f64, Unmet>>) -> bool {
+fn learn(known: &mut Hops<KnownDelay>, found: &Hops<Result<f64, Unmet>>) -> bool {
     let mut changed = false;
     for (known, found) in known.iter_mut().flatten().zip(found.iter().flatten()) {
         // A stage without queues (its client is its server) has no hops.
         let hops = known.len();
         for (hop, (known, found)) in known.iter_mut().zip(found).enumerate() {
             if let Ok(seconds) = *found
-                && !known.stands
+                && !known.fixed
             {
                 changed |= hop + 1 < hops && known.seconds != seconds;
                 known.seconds = seconds;

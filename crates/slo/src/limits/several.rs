@@ -30,7 +30,7 @@ impl Limiting for Several {
         Ok(problem.free.iter().map(whole).collect())
     }
 
-    fn together(&self) -> bool {
+    fn is_joint(&self) -> bool {
         false
     }
 }

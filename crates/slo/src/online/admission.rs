@@ -7,7 +7,7 @@ use super::forms::{Read, read};
 use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
 use crate::admit::{AdmissionError, Arrival};
 use crate::bound::Bounds;
-use crate::file::{Chosen, PlacedSystem, Workloads};
+use crate::file::{AdmissionPolicy, PlacedSystem, Workloads};
 use crate::priorities::{by_slo, merge};
 use crate::{Promise, System};
 
@@ -18,30 +18,30 @@ use crate::{Promise, System};
 /// [`Rejected`] for an invalid form or policy, or for an SLO that would be missed, with its stage.
 pub fn admit(
     cluster: &Cluster,
-    standing: &[ActiveWorkload],
+    active: &[ActiveWorkload],
     form: &Form,
     id: u64,
     policy: &PolicySpec,
 ) -> Result<Agreement, Rejected> {
     let cluster = &passable(cluster);
-    let Read { residents, arriving } = read(cluster, standing, form)?;
+    let Read { residents, arriving } = read(cluster, active, form)?;
     let by = residents.admission(&policy.name, &policy.settings);
     let by = by.map_err(|error| Rejected::Policy(error.to_string()))?;
     if by.paces {
         let message =
-            format!("`{}` gives rates of its own to networks, and promises nothing at devices", policy.name);
+            format!("`{}` sets its own rates on networks, and guarantees nothing at devices", policy.name);
         return Err(Rejected::Policy(message));
     }
     let refused = |error: &dyn std::fmt::Display| Rejected::Refused(error.to_string());
-    let placed = match standing.is_empty() {
+    let placed = match active.is_empty() {
         true => PlacedSystem { system: System::default(), given: false, merged: None },
         false => residents.system(cluster).map_err(|error| refused(&error.message))?,
     };
     let admitted = residents.admit(&placed, &arriving, cluster, &by);
     let admitted = admitted.map_err(|error| refused(&error.message))?;
-    if let Some(why) = admitted.arrivals.iter().find_map(|came| came.refused.as_ref()) {
-        let place = narrowest(&placed.system, &arriving, cluster, &by, why);
-        return Err(Rejected::Refused(format!("{why}{}", place.unwrap_or_default())));
+    if let Some(why) = admitted.arrivals.iter().find_map(|result| result.refused.as_ref()) {
+        let stage = slowest_stage(&placed.system, &arriving, cluster, &by, why);
+        return Err(Rejected::Refused(format!("{why}{}", stage.unwrap_or_default())));
     }
     let system = &admitted.system;
     let bounds = match by.admission.by() {
@@ -51,17 +51,17 @@ pub fn admit(
             (0..system.promises.len()).map(|at| Some(bounds.bound(at, method))).collect()
         }
     };
-    let asked: Vec<_> = residents.entries.iter().chain(&arriving.entries).collect();
-    agreement(cluster, standing, &asked, id, system, &bounds)
+    let file_entries: Vec<_> = residents.entries.iter().chain(&arriving.entries).collect();
+    agreement(cluster, active, &file_entries, id, system, &bounds)
 }
 
 /// Describes the stage with the largest share of a bound above its SLO. `None` if the refusal already names the stage,
 /// or if the bound is from other priorities.
-fn narrowest(
+fn slowest_stage(
     system: &System,
     arriving: &Workloads,
     cluster: &Cluster,
-    by: &Chosen,
+    by: &AdmissionPolicy,
     why: &AdmissionError,
 ) -> Option<String> {
     let (AdmissionError::Miss { workload, seconds, .. }, (method, settings)) = (why, by.admission.by()?)
@@ -81,6 +81,6 @@ fn narrowest(
     let promise = &with.promises[at];
     let queues = promise.route[stage].iter().map(|&queue| with.queues[queue].name.as_str());
     let (name, queues) = (promise.workload.demands[stage].stage, queues.collect::<Vec<&str>>().join(", "));
-    let took = crate::time(*share);
-    (bound.seconds == *seconds).then(|| format!("; {took} of it at {name} ({queues})"))
+    let share = crate::time(*share);
+    (bound.seconds == *seconds).then(|| format!("; {share} of it at {name} ({queues})"))
 }

@@ -20,8 +20,8 @@ const ROUNDING: f64 = 1e-6;
 
 /// Active workloads without the new one.
 pub(super) struct ExistingGrants<'s> {
-    standing: &'s [ActiveWorkload],
-    bounded: BoundSettings,
+    active: &'s [ActiveWorkload],
+    settings: BoundSettings,
     /// System of the active workloads.
     before: System,
     /// Worst-case bounds in that system.
@@ -53,31 +53,32 @@ pub(super) struct Missed {
 }
 
 impl<'s> ExistingGrants<'s> {
-    /// Creates the check. `there` is the system of only the active workloads, in their order, with any priorities.
+    /// Creates the check. `before` is the system of only the active workloads, in their order, with any priorities.
     ///
     /// # Errors
     /// A message for an invalid system.
     pub fn new(
-        standing: &'s [ActiveWorkload],
-        mut there: System,
-        bounded: BoundSettings,
+        active: &'s [ActiveWorkload],
+        mut before: System,
+        settings: BoundSettings,
     ) -> Result<Self, String> {
-        for (promise, standing) in there.promises.iter_mut().zip(standing) {
-            set_priorities(promise, &standing.agreed);
+        for (promise, active) in before.promises.iter_mut().zip(active) {
+            set_priorities(promise, &active.agreed);
         }
         let worst = {
-            let mut bounds = Bounds::new(&there, bounded).map_err(|error| error.to_string())?;
-            (0..there.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect()
+            let mut bounds = Bounds::new(&before, settings).map_err(|error| error.to_string())?;
+            (0..before.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect()
         };
-        let mut beside = ExistingGrants { standing, bounded, before: there, worst, slack: BTreeSet::new() };
-        beside.slack = (0..standing.len()).filter(|&at| beside.is_anothers(at)).collect();
-        Ok(beside)
+        let mut grants = ExistingGrants { active, settings, before, worst, slack: BTreeSet::new() };
+        grants.slack = (0..active.len()).filter(|&at| grants.needs_slack(at)).collect();
+        Ok(grants)
     }
 
-    /// True if a bound other than worst cases admitted a promise, and its worst-case bound exists but exceeds its SLO.
-    fn is_anothers(&self, at: usize) -> bool {
-        let latency = self.standing[at].agreed.slo.latency_s;
-        let other = method(&self.standing[at].agreed) != Some(Method::Dnc);
+    /// True if a bound other than the worst-case bound admitted a promise, and its worst-case bound exists but exceeds
+    /// its SLO.
+    fn needs_slack(&self, at: usize) -> bool {
+        let latency = self.active[at].agreed.slo.latency_s;
+        let other = method(&self.active[at].agreed) != Some(Method::Dnc);
         other && self.worst[at].as_ref().is_ok_and(|bound| bound.seconds >= latency * (1.0 - ROUNDING))
     }
 
@@ -88,7 +89,7 @@ impl<'s> ExistingGrants<'s> {
     }
 
     /// Removes the slack of a workload, so that packing keeps its SLO. Returns false if it had none.
-    pub fn take_care_of(&mut self, at: usize) -> bool {
+    pub fn remove_slack(&mut self, at: usize) -> bool {
         self.slack.remove(&at)
     }
 
@@ -97,17 +98,17 @@ impl<'s> ExistingGrants<'s> {
     ///
     /// # Errors
     /// A message for an invalid system.
-    pub fn look(&self, system: &mut System) -> Result<Verdict, String> {
+    pub fn check(&self, system: &mut System) -> Result<Verdict, String> {
         let reached = reached(system);
-        let promises = system.promises.iter_mut().zip(self.standing).zip(&reached);
-        for ((promise, standing), _) in promises.filter(|(_, reached)| !**reached) {
-            set_priorities(promise, &standing.agreed);
+        let promises = system.promises.iter_mut().zip(self.active).zip(&reached);
+        for ((promise, active), _) in promises.filter(|(_, reached)| !**reached) {
+            set_priorities(promise, &active.agreed);
         }
-        let mut after = Bounds::new(system, self.bounded).map_err(|error| error.to_string())?;
+        let mut after = Bounds::new(system, self.settings).map_err(|error| error.to_string())?;
         let mut bounds = Vec::with_capacity(system.promises.len());
         let mut missed = Vec::new();
         for (at, promise) in system.promises.iter().enumerate() {
-            let by = self.standing.get(at).map_or(Some(Method::Dnc), |standing| method(&standing.agreed));
+            let by = self.active.get(at).map_or(Some(Method::Dnc), |active| method(&active.agreed));
             let (Some(slo), Some(by), true) = (promise.workload.slo, by, reached[at]) else {
                 bounds.push(None);
                 continue;
@@ -118,7 +119,7 @@ impl<'s> ExistingGrants<'s> {
                 let worst = after.bound(at, Method::Dnc);
                 bound = if is_within(&worst, slo.latency) { worst } else { bound };
             }
-            if !is_within(&bound, slo.latency) && !self.was_no_better(at, by, &bound)? {
+            if !is_within(&bound, slo.latency) && !self.was_missed(at, by, &bound)? {
                 let (seconds, why) = match &bound {
                     Ok(bound) => {
                         let why = above(bound.seconds, slo.latency);
@@ -134,9 +135,9 @@ impl<'s> ExistingGrants<'s> {
     }
 
     /// True if a missed promise was already missed before, and its bound did not grow.
-    fn was_no_better(&self, at: usize, by: Method, now: &Result<Bound, Unbounded>) -> Result<bool, String> {
-        let Some(standing) = self.standing.get(at) else { return Ok(false) };
-        let latency = standing.agreed.slo.latency_s;
+    fn was_missed(&self, at: usize, by: Method, now: &Result<Bound, Unbounded>) -> Result<bool, String> {
+        let Some(active) = self.active.get(at) else { return Ok(false) };
+        let latency = active.agreed.slo.latency_s;
         if is_within(&self.worst[at], latency) {
             return Ok(false);
         }
@@ -144,7 +145,7 @@ impl<'s> ExistingGrants<'s> {
             Method::Dnc => self.worst[at].clone(),
             by => {
                 let mut bounds =
-                    Bounds::new(&self.before, self.bounded).map_err(|error| error.to_string())?;
+                    Bounds::new(&self.before, self.settings).map_err(|error| error.to_string())?;
                 bounds.bound(at, by)
             }
         };

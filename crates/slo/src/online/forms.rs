@@ -36,26 +36,26 @@ pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
     if form.get("trace").is_some_and(|trace| !trace.is_null()) {
         return invalid(
             "trace",
-            "files cannot be named here; give `curves`, as `leeward slo curve` makes them of a trace",
+            "files cannot be named here; give `curves`, which `leeward slo curve` computes from a trace",
         );
     }
     for field in ["curves", "model"] {
         if form.get(field).is_some_and(Value::is_string) {
-            return invalid(field, "files cannot be named here; give what stands in it");
+            return invalid(field, "files cannot be named here; give the contents of the file");
         }
     }
     for field in ["priority", "limits"] {
         if form.get(field).is_some_and(|given| !given.is_null()) {
-            return invalid(field, "expected none: it is what is decided");
+            return invalid(field, "expected none: the decision sets it");
         }
     }
     if form.get("slo").is_none_or(Value::is_null) {
-        return invalid("slo", "missing; what is best effort needs no promise");
+        return invalid("slo", "missing; best effort needs no promise");
     }
     let server = form.get("server").is_some_and(|server| !server.is_null());
     match (server, placed) {
         (false, true) => invalid("server", "missing; expected the host that has the volume, or its device"),
-        (true, false) => invalid("server", "expected none: it is what is decided"),
+        (true, false) => invalid("server", "expected none: the decision sets it"),
         _ => Ok(()),
     }
 }
@@ -67,9 +67,9 @@ pub(super) struct Read {
 }
 
 /// Reads the active workloads and the new one.
-pub(super) fn read(cluster: &Cluster, standing: &[ActiveWorkload], form: &Form) -> Result<Read, Rejected> {
+pub(super) fn read(cluster: &Cluster, active: &[ActiveWorkload], form: &Form) -> Result<Read, Rejected> {
     let levels = levels(&cluster.fabric)?;
-    let names: BTreeSet<&str> = standing.iter().map(|one| one.agreed.workload.as_str()).collect();
+    let names: BTreeSet<&str> = active.iter().map(|workload| workload.agreed.workload.as_str()).collect();
     let read = |path: &str, forms: Vec<Form>, alone: bool, others: Option<&Workloads>| {
         let mut file = json!({ "workloads": forms });
         if alone {
@@ -81,25 +81,26 @@ pub(super) fn read(cluster: &Cluster, standing: &[ActiveWorkload], form: &Form) 
         let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());
         Rejected::Wrong(InputError { field, ..error })
     };
-    if standing.is_empty() {
+    if active.is_empty() {
         let arriving = read("workload", vec![form.clone()], true, None).map_err(invalid)?;
         let residents = Workloads { entries: Vec::new(), ..arriving.clone() };
         return Ok(Read { residents, arriving });
     }
-    let forms = standing.iter().map(|one| in_force(one, &names)).collect();
-    let residents = read("workloads in force", forms, true, None)
-        .map_err(|error| Rejected::Refused(format!("what is in force does not fit the cluster: {error}")))?;
+    let forms = active.iter().map(|workload| form_with_grant(workload, &names)).collect();
+    let residents = read("active workloads", forms, true, None).map_err(|error| {
+        Rejected::Refused(format!("the active workloads do not fit the cluster: {error}"))
+    })?;
     let arriving = read("workload", vec![form.clone()], false, Some(&residents)).map_err(invalid)?;
     Ok(Read { residents, arriving })
 }
 
 /// Form of an active workload with its promise. Keeps only dependencies on active workloads.
-fn in_force(standing: &ActiveWorkload, names: &BTreeSet<&str>) -> Form {
-    let (mut form, stages) = (standing.form.clone(), &standing.agreed.stages);
-    form.insert("server".to_owned(), standing.agreed.volume.clone().into());
+fn form_with_grant(active: &ActiveWorkload, names: &BTreeSet<&str>) -> Form {
+    let (mut form, stages) = (active.form.clone(), &active.agreed.stages);
+    form.insert("server".to_owned(), active.agreed.volume.clone().into());
     form.insert("priority".to_owned(), by_stage(|stage| Some(stage.priority.into()), stages));
-    let held = |stage: &GrantedStage| (!stage.own_curve && !stage.queues.is_empty()).then(|| limits(stage));
-    form.insert("limits".to_owned(), by_stage(held, stages));
+    let limit = |stage: &GrantedStage| (!stage.own_curve && !stage.queues.is_empty()).then(|| limits(stage));
+    form.insert("limits".to_owned(), by_stage(limit, stages));
     if let Some(Value::Array(depends)) = form.get_mut("depends_on") {
         depends.retain(|name| name.as_str().is_some_and(|name| names.contains(name)));
     }

@@ -29,7 +29,7 @@ pub use forms::{Form, check};
 pub use packing::pack;
 
 use super::bound::{Bound, Unbounded};
-use super::file::{BucketRecord, Entry as Asked};
+use super::file::{BucketRecord, Entry as WorkloadEntry};
 use super::{Promise, Slo, System, pack as packs};
 
 /// An active workload: one with a promised SLO.
@@ -144,7 +144,7 @@ fn passable(cluster: &Cluster) -> Cluster {
 
 /// A promise of a system, to be converted to an answer and to ledger entries.
 struct GrantBuilder<'a> {
-    asked: &'a Asked,
+    entry: &'a WorkloadEntry,
     promise: &'a Promise,
     bound: Option<&'a Result<Bound, Unbounded>>,
     owner: u64,
@@ -152,10 +152,10 @@ struct GrantBuilder<'a> {
 
 impl GrantBuilder<'_> {
     fn agreed(&self, fabric: &Fabric, system: &System) -> Option<Grant> {
-        let GrantBuilder { asked, promise, .. } = self;
+        let GrantBuilder { entry, promise, .. } = self;
         let bound = self.bound.and_then(|bound| bound.as_ref().ok());
         let stage = |demand: &super::Demand| {
-            let at = promise.workload.demands.iter().position(|of| of.stage == demand.stage);
+            let at = promise.workload.demands.iter().position(|other| other.stage == demand.stage);
             // A stage without queues has no priority and no limits.
             let limit = at.map_or(&demand.arrivals, |at| &promise.limits[at]);
             let queues = at.map_or(&[][..], |at| promise.route[at].as_slice());
@@ -168,18 +168,18 @@ impl GrantBuilder<'_> {
                 bound_s: bound.map(|bound| at.map_or(0.0, |at| bound.stages[at])),
             }
         };
-        let (server, slo) = (asked.server?, asked.workload.slo?);
+        let (server, slo) = (entry.server?, entry.workload.slo?);
         let device = server.device.and_then(|device| fabric.device(server.host, device));
         let host = fabric.host_name(server.host).to_owned();
         Some(Grant {
-            workload: asked.workload.name.clone(),
-            client: fabric.host_name(asked.client).to_owned(),
+            workload: entry.workload.name.clone(),
+            client: fabric.host_name(entry.client).to_owned(),
             volume: device.map_or_else(|| host.clone(), |device| fabric.resource_name(device)),
             server: host,
             slo: GrantedSlo { percentile: slo.percentile, latency_s: slo.latency },
             bound_s: bound.map(|bound| bound.seconds),
             by: bound.map(|bound| bound.method.name().to_owned()),
-            stages: asked.workload.demands.iter().map(stage).collect(),
+            stages: entry.workload.demands.iter().map(stage).collect(),
         })
     }
 
@@ -192,23 +192,25 @@ impl GrantBuilder<'_> {
 /// Agreement for a system with the bounds of its promises, if there are any.
 fn agreement(
     cluster: &Cluster,
-    standing: &[ActiveWorkload],
-    asked: &[&Asked],
+    active: &[ActiveWorkload],
+    file_entries: &[&WorkloadEntry],
     id: u64,
     system: &System,
     bounds: &[Option<Result<Bound, Unbounded>>],
 ) -> Result<Agreement, Rejected> {
     let fabric = &cluster.fabric;
-    let (mut agreed, mut entries) = (Vec::with_capacity(asked.len()), Vec::with_capacity(asked.len()));
-    let owners = standing.iter().map(|standing| standing.id).chain([id]);
-    for (asked, owner) in asked.iter().zip(owners) {
-        let name = &asked.workload.name;
-        let lost = || Rejected::Refused(format!("{name}: it has no place in the analysis"));
+    let (mut agreed, mut entries) =
+        (Vec::with_capacity(file_entries.len()), Vec::with_capacity(file_entries.len()));
+    let owners = active.iter().map(|active| active.id).chain([id]);
+    for (entry, owner) in file_entries.iter().zip(owners) {
+        let name = &entry.workload.name;
+        let lost = || Rejected::Refused(format!("{name}: the analysis does not include it"));
         let at = system.promises.iter().position(|promise| promise.workload.name == *name);
         let at = at.ok_or_else(lost)?;
-        let told = GrantBuilder { asked, promise: &system.promises[at], bound: bounds[at].as_ref(), owner };
-        agreed.push(told.agreed(fabric, system).ok_or_else(lost)?);
-        entries.push(told.entries(fabric, system)?);
+        let builder =
+            GrantBuilder { entry, promise: &system.promises[at], bound: bounds[at].as_ref(), owner };
+        agreed.push(builder.agreed(fabric, system).ok_or_else(lost)?);
+        entries.push(builder.entries(fabric, system)?);
     }
     let mut promised = vec![0.0; system.queues.len()];
     for Promise { limits, route, .. } in &system.promises {
@@ -216,22 +218,22 @@ fn agreement(
             route.iter().for_each(|&queue| promised[queue] += limit.rate());
         }
     }
-    let own = asked.last().map(|asked| &asked.workload.name);
+    let own = file_entries.last().map(|entry| &entry.workload.name);
     let own = system.promises.iter().filter(|promise| Some(&promise.workload.name) == own);
-    let left = own.flat_map(|promise| promise.route.iter().flatten()).filter_map(|&queue| {
+    let unreserved = own.flat_map(|promise| promise.route.iter().flatten()).filter_map(|&queue| {
         let resource = system.queues[queue].resource?;
-        let left = (system.queues[queue].capacity - promised[queue]) * BITS_PER_BYTE;
-        (fabric.kind(resource) != ResourceKind::Device).then_some((resource, left.floor() as i64))
+        let unreserved = (system.queues[queue].capacity - promised[queue]) * BITS_PER_BYTE;
+        (fabric.kind(resource) != ResourceKind::Device).then_some((resource, unreserved.floor() as i64))
     });
-    let narrowest = left.min_by_key(|&(resource, left)| (left, resource));
+    let narrowest = unreserved.min_by_key(|&(resource, unreserved)| (unreserved, resource));
     let read = system.queues.iter().filter_map(|queue| queue.resource).collect();
     Ok(Agreement { agreed, entries, read, narrowest })
 }
 
 /// Value for each of a workload's stages, as a field of a form.
 fn by_stage(value: impl Fn(&GrantedStage) -> Option<Value>, stages: &[GrantedStage]) -> Value {
-    let one = |stage: &GrantedStage| Some((stage.stage.clone(), value(stage)?));
-    Value::Object(stages.iter().filter_map(one).collect::<Map<String, Value>>())
+    let field = |stage: &GrantedStage| Some((stage.stage.clone(), value(stage)?));
+    Value::Object(stages.iter().filter_map(field).collect::<Map<String, Value>>())
 }
 
 /// True for a stage at a device, where work is in seconds.

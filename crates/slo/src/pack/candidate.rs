@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use leeward_calculus::ArrivalCurve;
 
-use super::super::limits::{Hops, Known, NoLimits, Problem, Unsettled, settle_knowing};
+use super::super::limits::{Hops, KnownDelay, NoLimits, Problem, Unsettled, settle_with_delays};
 use super::super::system::{Promise, Queue, System};
 use super::super::workload::Workload;
 use super::packing::PlacedWorkload;
-use super::pruned::Out;
+use super::pruned::Exclusion;
 use super::report::{NoRoom, RejectReason};
 use super::search::{Place, Search};
 
@@ -26,10 +26,10 @@ pub(super) struct Fit {
 }
 
 /// A workload at a place, with everything that its admission may change.
-struct Around {
+struct Trial {
     system: System,
     /// Known delays of the hops.
-    known: Hops<Known>,
+    known: Hops<KnownDelay>,
     /// Promises with free limits, by index: first the promises of `free`, then the workload itself.
     chosen: Vec<usize>,
     /// Placed workloads whose limits are free.
@@ -43,14 +43,14 @@ impl Search<'_> {
     /// The first place that fits, in order of servers and their devices.
     pub fn first(&self) -> Result<Fit, RejectReason> {
         let packing = self.packing;
-        let spare = self.asked.or_else(|| self.most_free());
+        let spare = self.required_client.or_else(|| self.most_free());
         let mut no_room = NoRoom::default();
         let mut alone: Option<(Unsettled, Place)> = None;
         let mut unsettled: Option<(Unsettled, Place)> = None;
         let mut clients = 0;
         // Of the idle servers with equal capacities, only one needs a trial.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
-        let most = match packing.settings.threads {
+        let batch = match packing.settings.threads {
             1 => 1,
             threads => threads * PLACES,
         };
@@ -66,29 +66,35 @@ impl Search<'_> {
                 let Some(client) = self.client(server, spare) else { continue };
                 clients += 1;
                 let place = self.place(server, device, client);
-                match self.ruled_out(&place) {
-                    Some(out @ Out::Rates { .. }) => no_room.rates.add(|| self.who(&out)),
-                    Some(out @ Out::Bursts { .. }) => no_room.bursts.add(|| self.who(&out)),
-                    Some(out @ Out::Full { .. }) => no_room.full.add(|| self.who(&out)),
-                    None if self.unlike(&place, &mut known) => waiting.push(place),
+                match self.exclusion(&place) {
+                    Some(exclusion @ Exclusion::Rates { .. }) => {
+                        no_room.rates.add(|| self.describe(&exclusion))
+                    }
+                    Some(exclusion @ Exclusion::Bursts { .. }) => {
+                        no_room.bursts.add(|| self.describe(&exclusion))
+                    }
+                    Some(exclusion @ Exclusion::Full { .. }) => {
+                        no_room.full.add(|| self.describe(&exclusion))
+                    }
+                    None if self.is_new(&place, &mut known) => waiting.push(place),
                     None => no_room.limits.servers += 1,
                 }
-                if waiting.len() == most {
+                if waiting.len() == batch {
                     break;
                 }
             }
             if waiting.is_empty() {
                 break;
             }
-            for (place, found) in waiting.iter().zip(self.try_all(&waiting)) {
-                match found {
+            for (place, outcome) in waiting.iter().zip(self.try_all(&waiting)) {
+                match outcome {
                     Ok(fit) => return Ok(fit),
                     Err(why @ Unsettled::NoLimits(NoLimits::Solver { .. })) => {
                         no_room.unknown.add(|| why.to_string())
                     }
                     Err(why) => {
                         no_room.limits.servers += 1;
-                        if packing.on[place.server].is_empty() {
+                        if packing.on_server[place.server].is_empty() {
                             alone = Some((why, place.clone()));
                         } else if unsettled.is_none() {
                             unsettled = Some((why, place.clone()));
@@ -110,10 +116,10 @@ impl Search<'_> {
     /// Reason why no limits exist at a place. If nothing keeps all SLOs, it includes the violated SLOs and capacities.
     fn reason(&self, why: &Unsettled, place: &Place) -> String {
         let Unsettled::NoLimits(NoLimits::Together) = why else { return why.to_string() };
-        let Around { system, known, chosen, .. } = self.around(place);
-        let problem = Problem::knowing(&system, &chosen, self.packing.settings.packets(), &known);
+        let Trial { system, known, chosen, .. } = self.trial(place);
+        let problem = Problem::with_delays(&system, &chosen, self.packing.settings.packets(), &known);
         match self.packing.way.binding(&problem) {
-            Ok(Some(binding)) => format!("{why}; where as little as possible is exceeded, that is {binding}"),
+            Ok(Some(binding)) => format!("{why}; the least violation exceeds {binding}"),
             // The second program adds no information.
             Ok(None) | Err(_) => why.to_string(),
         }
@@ -124,34 +130,34 @@ impl Search<'_> {
         let next = AtomicUsize::new(0);
         let first = AtomicUsize::new(usize::MAX);
         let work = || {
-            let mut found = Vec::new();
+            let mut outcomes = Vec::new();
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 if at >= places.len() || at > first.load(Ordering::Relaxed) {
-                    return found;
+                    return outcomes;
                 }
                 let outcome = self.fit(&places[at]);
                 if outcome.is_ok() {
                     first.fetch_min(at, Ordering::Relaxed);
                 }
-                found.push((at, outcome));
+                outcomes.push((at, outcome));
             }
         };
         let helpers = self.packing.settings.threads.min(places.len()) - 1;
-        let mut found = std::thread::scope(|scope| {
+        let mut outcomes = std::thread::scope(|scope| {
             let handles: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
-            let mut found = work();
+            let mut outcomes = work();
             for handle in handles {
                 match handle.join() {
-                    Ok(more) => found.extend(more),
+                    Ok(more) => outcomes.extend(more),
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
-            found
+            outcomes
         });
-        found.sort_unstable_by_key(|(at, _)| *at);
+        outcomes.sort_unstable_by_key(|(at, _)| *at);
         let last = first.into_inner();
-        found.into_iter().take_while(|(at, _)| *at <= last).map(|(_, outcome)| outcome).collect()
+        outcomes.into_iter().take_while(|(at, _)| *at <= last).map(|(_, outcome)| outcome).collect()
     }
 
     fn free(&self, client: usize) -> u32 {
@@ -169,12 +175,12 @@ impl Search<'_> {
 
     /// Client for a volume on this server.
     fn client(&self, server: usize, spare: Option<usize>) -> Option<usize> {
-        if self.asked.is_some() {
-            return self.asked.filter(|&client| self.free(client) > 0);
+        if self.required_client.is_some() {
+            return self.required_client.filter(|&client| self.free(client) > 0);
         }
         let packing = self.packing;
-        let there = packing.on[server].iter().map(|id| packing.placed[id].client);
-        let mut grouped = packing.grouped[server].into_iter().chain(there);
+        let there = packing.on_server[server].iter().map(|id| packing.placed[id].client);
+        let mut grouped = packing.last_client[server].into_iter().chain(there);
         grouped.find(|&client| self.free(client) > 0).or(spare)
     }
 
@@ -186,25 +192,25 @@ impl Search<'_> {
 
     /// True if the place differs from all tried before. Two places of empty queues with equal capacities are
     /// the same.
-    fn unlike(&self, place: &Place, known: &mut BTreeSet<Vec<u64>>) -> bool {
+    fn is_new(&self, place: &Place, known: &mut BTreeSet<Vec<u64>>) -> bool {
         let mut queues = place.route.iter().flatten();
-        if queues.clone().any(|&queue| !self.packing.at[queue].is_empty()) {
+        if queues.clone().any(|&queue| !self.packing.at_queue[queue].is_empty()) {
             return true;
         }
         let capacity = |&queue: &usize| self.packing.site.queues()[queue].capacity.to_bits();
-        let mut alike: Vec<u64> = queues.by_ref().map(capacity).collect();
-        alike.extend(place.route.iter().map(|path| path.len() as u64));
-        known.insert(alike)
+        let mut key: Vec<u64> = queues.by_ref().map(capacity).collect();
+        key.extend(place.route.iter().map(|path| path.len() as u64));
+        known.insert(key)
     }
 
     /// The workload at a place, with the placed workloads whose limits or delays may change.
-    fn around(&self, place: &Place) -> Around {
+    fn trial(&self, place: &Place) -> Trial {
         let packing = self.packing;
-        let free: &[u64] = if packing.way.together() { &packing.on[place.server] } else { &[] };
+        let free: &[u64] = if packing.way.is_joint() { &packing.on_server[place.server] } else { &[] };
         let touched = self.touched(place, free);
         let mut members: BTreeSet<u64> = BTreeSet::new();
         for &queue in &touched {
-            members.extend(&packing.at[queue]);
+            members.extend(&packing.at_queue[queue]);
         }
         members.extend(free);
         let mut levels: Vec<u64> = members.iter().map(|id| packing.placed[id].level).collect();
@@ -226,13 +232,13 @@ impl Search<'_> {
                 };
                 let mapped = route.iter().map(|path| path.iter().map(|&queue| at(queue)).collect());
                 let mapped: Vec<Vec<usize>> = mapped.collect();
-                let hop = |demand: usize, hop: usize| Known {
+                let hop = |demand: usize, hop: usize| KnownDelay {
                     seconds: delays.map_or(0.0, |delays| delays[demand][hop]),
-                    stands: !touched.contains(&route[demand][hop]),
+                    fixed: !touched.contains(&route[demand][hop]),
                 };
                 let hops = |demand: usize| (0..route[demand].len()).map(|at| hop(demand, at)).collect();
                 known.push((0..route.len()).map(hops).collect());
-                let priority = levels.partition_point(|&of| of < level) as u32;
+                let priority = levels.partition_point(|&other| other < level) as u32;
                 promises.push(Promise {
                     workload: workload.clone(),
                     priorities: vec![priority; mapped.len()],
@@ -251,15 +257,15 @@ impl Search<'_> {
         let mut chosen: Vec<usize> =
             members.iter().enumerate().filter(|(_, id)| is_free(id)).map(|at| at.0).collect();
         chosen.push(members.len());
-        Around { system: System { queues, promises }, known, chosen, free: free.to_vec(), members, touched }
+        Trial { system: System { queues, promises }, known, chosen, free: free.to_vec(), members, touched }
     }
 
     /// Chooses limits for the workload at a place, and for the others on the server if the algorithm chooses
     /// for all together.
     fn fit(&self, place: &Place) -> Result<Fit, Unsettled> {
         let packing = self.packing;
-        let Around { system, known, chosen, free, members, touched } = self.around(place);
-        let settled = settle_knowing(system, &chosen, &*packing.way, packing.settings.packets(), known)?;
+        let Trial { system, known, chosen, free, members, touched } = self.trial(place);
+        let settled = settle_with_delays(system, &chosen, &*packing.way, packing.settings.packets(), known)?;
         let mut limits = settled.limits;
         let mut delays = settled.hops;
         let new = PlacedWorkload {
@@ -269,8 +275,8 @@ impl Search<'_> {
             device: place.device,
             level: self.level,
             route: place.route.clone(),
-            limits: limits.pop().expect("limits for each that is free"),
-            delays: delays.pop().expect("delays for each"),
+            limits: limits.pop().expect("limits for each free workload"),
+            delays: delays.pop().expect("delays for each workload"),
         };
         let chosen = members.iter().copied().filter(|id| free.contains(id));
         Ok(Fit {
@@ -288,7 +294,7 @@ impl Search<'_> {
         touched.extend(free.iter().flat_map(|id| packing.placed[id].route.iter().flatten()));
         let mut open: Vec<usize> = touched.iter().copied().collect();
         while let Some(queue) = open.pop() {
-            for id in &packing.at[queue] {
+            for id in &packing.at_queue[queue] {
                 for path in &packing.placed[id].route {
                     let Some(hop) = path.iter().position(|&at| at == queue) else { continue };
                     for &behind in &path[hop + 1..] {

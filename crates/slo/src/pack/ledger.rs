@@ -33,11 +33,11 @@ pub type Promised = BTreeMap<String, Vec<EntryId>>;
 pub enum BridgeError {
     /// The packing changed after the plan.
     #[error("the packing has changed since the plan was made: plan again")]
-    Past,
+    Stale,
     /// The site has no fabric.
-    #[error("the site is not of a cluster: nothing of it is in a ledger")]
+    #[error("the site is not a cluster, so it has no ledger")]
     NoFabric,
-    /// A queue without priorities, so it supports no promises.
+    /// A queue has no priorities, so it supports no promises.
     #[error(
         "the queue of `{0}` is first in, first out: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
     )]
@@ -57,8 +57,8 @@ pub enum BridgeError {
         /// Number of classes.
         classes: u8,
     },
-    /// A placed workload without known ledger entries.
-    #[error("workload `{0}` is placed, and its entries are not known")]
+    /// The ledger entries of a placed workload are unknown.
+    #[error("workload `{0}` is placed, but its ledger entries are unknown")]
     Unknown(String),
 }
 
@@ -78,7 +78,7 @@ pub fn transaction(
 ) -> Result<(Transaction, Vec<String>), BridgeError> {
     let fabric = packing.site.fabric().ok_or(BridgeError::NoFabric)?;
     if plan.version != packing.version {
-        return Err(BridgeError::Past);
+        return Err(BridgeError::Stale);
     }
     if packing.settings.levels.is_empty() {
         return Err(BridgeError::NoLevels);
@@ -110,13 +110,13 @@ pub fn transaction(
 
 /// Updates the packing to the ledger's current capacities. Placed workloads keep their limits. If these limits no
 /// longer keep an SLO, the packing places no workload beside them. Earlier plans become invalid.
-pub fn believe(packing: &mut Packing, view: &View<'_>) {
+pub fn update_capacities(packing: &mut Packing, view: &View<'_>) {
     for queue in 0..packing.site.queues().len() {
         if let Some(resource) = packing.site.queues()[queue].resource {
-            packing.site.believe(queue, view.capacity(resource).0 as f64);
+            packing.site.set_capacity(queue, view.capacity(resource).0 as f64);
         }
     }
-    packing.look_again();
+    packing.recompute_delays();
 }
 
 /// Number of classes of a resource with priorities.

@@ -24,7 +24,7 @@ mod search;
 mod settings;
 mod site;
 
-pub use ledger::{BridgeError, Promised, believe, entries, transaction};
+pub use ledger::{BridgeError, Promised, entries, transaction, update_capacities};
 pub use packing::{Packing, Resident};
 pub use plan::{Event, Plan, Request};
 pub use report::{

@@ -29,7 +29,7 @@ pub struct Resident {
     pub limits: Vec<ArrivalCurve>,
     /// Latency target in seconds if it differs from the SLO, because another method guarantees the SLO. The
     /// SLO still sets the priority.
-    pub within: Option<f64>,
+    pub target: Option<f64>,
 }
 
 /// A placed workload.
@@ -67,14 +67,14 @@ pub struct Packing {
     pub(super) placed: BTreeMap<u64, PlacedWorkload>,
     pub(super) names: BTreeMap<String, u64>,
     /// For each queue, the workloads that cross it.
-    pub(super) at: Vec<Vec<u64>>,
+    pub(super) at_queue: Vec<Vec<u64>>,
     pub(super) loads: Vec<QueueLoad>,
     /// For each server, its workloads in order of arrival.
-    pub(super) on: Vec<Vec<u64>>,
+    pub(super) on_server: Vec<Vec<u64>>,
     /// For each client, the number of its workloads.
     pub(super) running: Vec<u32>,
     /// For each server, the client of its last workload, until a workload leaves the server.
-    pub(super) grouped: Vec<Option<usize>>,
+    pub(super) last_client: Vec<Option<usize>>,
     /// For each server, true if it takes no more workloads.
     pub(super) closed: Vec<bool>,
     next: u64,
@@ -97,11 +97,11 @@ impl Packing {
             settings,
             placed: BTreeMap::new(),
             names: BTreeMap::new(),
-            at: vec![Vec::new(); queues],
+            at_queue: vec![Vec::new(); queues],
             loads: vec![QueueLoad::default(); queues],
-            on: vec![Vec::new(); servers],
+            on_server: vec![Vec::new(); servers],
             running: vec![0; clients],
-            grouped: vec![None; servers],
+            last_client: vec![None; servers],
             closed: vec![false; servers],
             next: 0,
             version: 0,
@@ -127,38 +127,40 @@ impl Packing {
     /// # Errors
     /// [`Rejection`] for the first workload without an SLO, with a name in use, or at a place that the site does not
     /// have. Then the packing adds none of them.
-    pub fn take_in(&mut self, residents: Vec<Resident>) -> Result<(), Rejection> {
-        let mut taken: Vec<(PlacedWorkload, f64)> = Vec::with_capacity(residents.len());
-        for Resident { workload: given, client, server, device, limits, within } in residents {
+    pub fn add_residents(&mut self, residents: Vec<Resident>) -> Result<(), Rejection> {
+        let mut added: Vec<(PlacedWorkload, f64)> = Vec::with_capacity(residents.len());
+        for Resident { workload: given, client, server, device, limits, target } in residents {
             let refused = |why| Rejection { workload: given.name.clone(), why };
-            let there = self.names.contains_key(&given.name);
-            if there || taken.iter().any(|(other, _)| other.workload.name == given.name) {
+            let is_placed = self.names.contains_key(&given.name);
+            if is_placed || added.iter().any(|(other, _)| other.workload.name == given.name) {
                 return Err(refused(RejectReason::AlreadyPlaced));
             }
             let (mut workload, pruned_by) = self.prepare(&given).map_err(refused)?;
             let stored = workload.demands.iter().any(|demand| demand.stage == Stage::Storage);
             let has = |server: &Server| !stored || device < server.devices.len();
-            let is_there =
+            let exists =
                 client < self.site.clients().len() && self.site.servers().get(server).is_some_and(has);
-            if !is_there || limits.len() != workload.demands.len() {
-                return Err(refused(RejectReason::Invalid("the site has no such place for it".to_owned())));
+            if !exists || limits.len() != workload.demands.len() {
+                let why =
+                    "the site lacks its client, server or device, or its limits do not match its demands";
+                return Err(refused(RejectReason::Invalid(why.to_owned())));
             }
             let slo = workload.slo.ok_or_else(|| refused(RejectReason::BestEffort))?;
             let path = |stage| self.site.path(client, server, device, stage);
             let route: Vec<Vec<usize>> = workload.demands.iter().map(|demand| path(demand.stage)).collect();
             let delays = route.iter().map(|path| vec![f64::INFINITY; path.len()]).collect();
             let level = self.settings.level(slo.latency);
-            if let Some(latency) = within {
+            if let Some(latency) = target {
                 Arc::make_mut(&mut workload).slo = Some(Slo { latency, ..slo });
             }
             let placed = PlacedWorkload { workload, client, server, device, level, route, limits, delays };
-            taken.push((placed, pruned_by));
+            added.push((placed, pruned_by));
         }
-        for (placed, pruned_by) in taken {
+        for (placed, pruned_by) in added {
             let touched = self.put(placed, pruned_by);
-            self.sum_up(touched);
+            self.update_loads(touched);
         }
-        self.look_again();
+        self.recompute_delays();
         Ok(())
     }
 
@@ -170,19 +172,19 @@ impl Packing {
         }
     }
 
-    /// Adds a workload to the placed ones. Returns the queues it crosses, for [`Packing::sum_up`].
+    /// Adds a workload to the placed ones. Returns the queues it crosses, for [`Packing::update_loads`].
     pub(super) fn put(&mut self, new: PlacedWorkload, pruned_by: f64) -> Vec<usize> {
         let id = self.next;
         (self.next, self.version) = (self.next + 1, self.version + 1);
         self.pruned_by = self.pruned_by.max(pruned_by);
-        self.on[new.server].push(id);
+        self.on_server[new.server].push(id);
         self.running[new.client] += 1;
-        self.grouped[new.server] = Some(new.client);
+        self.last_client[new.server] = Some(new.client);
         self.names.insert(new.workload.name.clone(), id);
         let touched: Vec<usize> = new.route.iter().flatten().copied().collect();
         for &queue in &touched {
-            if self.at[queue].last() != Some(&id) {
-                self.at[queue].push(id);
+            if self.at_queue[queue].last() != Some(&id) {
+                self.at_queue[queue].push(id);
             }
         }
         self.placed.insert(id, new);
@@ -193,22 +195,22 @@ impl Packing {
     /// for an unknown name.
     pub fn remove(&mut self, name: &str) -> bool {
         let Some(id) = self.names.remove(name) else { return false };
-        let placed = self.placed.remove(&id).expect("names are of placed workloads");
+        let placed = self.placed.remove(&id).expect("every name belongs to a placed workload");
         let touched: Vec<usize> = placed.route.into_iter().flatten().collect();
         for &queue in &touched {
-            self.at[queue].retain(|&other| other != id);
+            self.at_queue[queue].retain(|&other| other != id);
         }
-        self.on[placed.server].retain(|&other| other != id);
+        self.on_server[placed.server].retain(|&other| other != id);
         self.running[placed.client] -= 1;
-        self.grouped[placed.server] = None;
+        self.last_client[placed.server] = None;
         self.version += 1;
-        self.sum_up(touched);
+        self.update_loads(touched);
         true
     }
 
     /// Number of servers with a workload.
     pub fn servers_used(&self) -> usize {
-        self.on.iter().filter(|on| !on.is_empty()).count()
+        self.on_server.iter().filter(|workloads| !workloads.is_empty()).count()
     }
 
     /// Device queue of a workload, by index; `None` if it is not placed.
@@ -240,14 +242,14 @@ impl Packing {
 
     /// Recomputes all delays after a change of capacities. A promise without a bound blocks all changes to traffic that
     /// shares queues with it.
-    pub(super) fn look_again(&mut self) {
+    pub(super) fn recompute_delays(&mut self) {
         let system = self.system();
-        let found = limits::delays(&system, self.settings.packets());
+        let delays = limits::delays(&system, self.settings.packets());
         for (at, placed) in self.placed.values_mut().enumerate() {
             for (demand, hops) in placed.delays.iter_mut().enumerate() {
                 for (hop, delay) in hops.iter_mut().enumerate() {
-                    let found = found.as_ref().ok().map(|found| found[at][demand][hop].clone());
-                    *delay = found.and_then(Result::ok).unwrap_or(f64::INFINITY);
+                    let computed = delays.as_ref().ok().map(|delays| delays[at][demand][hop].clone());
+                    *delay = computed.and_then(Result::ok).unwrap_or(f64::INFINITY);
                 }
             }
         }
@@ -306,7 +308,7 @@ impl Packing {
             return level as u32;
         }
         let mut before: Vec<u64> =
-            self.placed.values().map(|placed| placed.level).filter(|&of| of < level).collect();
+            self.placed.values().map(|placed| placed.level).filter(|&other| other < level).collect();
         before.sort_unstable();
         before.dedup();
         before.len() as u32
@@ -318,10 +320,13 @@ impl Packing {
         let invalid = |why: String| Err(RejectReason::Invalid(why));
         let Some(slo) = workload.slo else { return Err(RejectReason::BestEffort) };
         if !slo.latency.is_finite() || slo.latency <= 0.0 {
-            return invalid(format!("its SLO of {} s is not above 0", format_number(slo.latency)));
+            return invalid(format!(
+                "its SLO of {} s must be finite and above 0",
+                format_number(slo.latency)
+            ));
         }
         if workload.demands.is_empty() {
-            return invalid("it demands nothing at any stage".to_owned());
+            return invalid("it has no demand at any stage".to_owned());
         }
         for demand in &workload.demands {
             let (stage, largest, burst) = (demand.stage, demand.largest, demand.arrivals.burst());
@@ -334,7 +339,7 @@ impl Packing {
             }
             if !demand.unloaded.is_finite() || demand.unloaded < 0.0 {
                 return invalid(format!(
-                    "its profiled tail at {stage} is {} s: expected from 0",
+                    "its profiled tail at {stage} is {} s: must be finite and not negative",
                     demand.unloaded
                 ));
             }
@@ -352,12 +357,12 @@ impl Packing {
     }
 
     /// Recomputes the load of queues in order of arrival, so that the sums do not depend on departed workloads.
-    pub(super) fn sum_up(&mut self, mut queues: Vec<usize>) {
+    pub(super) fn update_loads(&mut self, mut queues: Vec<usize>) {
         queues.sort_unstable();
         queues.dedup();
         for queue in queues {
             let mut loads = QueueLoad::default();
-            for id in &self.at[queue] {
+            for id in &self.at_queue[queue] {
                 let placed = &self.placed[id];
                 for (at, path) in placed.route.iter().enumerate() {
                     if path.contains(&queue) {

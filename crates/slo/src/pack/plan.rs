@@ -67,7 +67,9 @@ impl Packing {
         })?;
         let level = self.settings.level(slo.latency);
         let Fit { new, limits, delays, read } =
-            Search { packing: self, workload, level, asked: request.client }.first().map_err(refused)?;
+            Search { packing: self, workload, level, required_client: request.client }
+                .first()
+                .map_err(refused)?;
         Ok(Plan { version: self.version, pruned_by, new, limits, delays, read })
     }
 
@@ -79,14 +81,14 @@ impl Packing {
         let Plan { new, limits, delays, pruned_by, .. } = plan;
         let mut touched = self.put(new, pruned_by);
         for (id, limits) in limits {
-            let placed = self.placed.get_mut(&id).expect("a plan is of its packing");
+            let placed = self.placed.get_mut(&id).expect("a plan belongs to its packing");
             placed.limits = limits;
             touched.extend(placed.route.iter().flatten());
         }
         for (id, delays) in delays {
-            self.placed.get_mut(&id).expect("a plan is of its packing").delays = delays;
+            self.placed.get_mut(&id).expect("a plan belongs to its packing").delays = delays;
         }
-        self.sum_up(touched);
+        self.update_loads(touched);
         true
     }
 
@@ -98,9 +100,9 @@ impl Packing {
     pub fn place(&mut self, request: &Request) -> Result<(usize, usize), Rejection> {
         match self.plan(request) {
             Ok(plan) => {
-                let at = (plan.new.server, plan.new.client);
+                let place = (plan.new.server, plan.new.client);
                 self.apply(plan);
-                Ok(at)
+                Ok(place)
             }
             Err(refused) => {
                 self.refused.push(refused.clone());

@@ -3,7 +3,7 @@
 use leeward_traces::Stage;
 
 use super::super::workload::Workload;
-use super::infeasible::{self, hopeless};
+use super::infeasible::{DeviceFlow, find_infeasible};
 use super::search::{Place, Search};
 
 /// Largest share of a queue that fast first fit tries, as in the released code. The share is the sum of configured
@@ -12,7 +12,7 @@ const FULL: f64 = 0.999999;
 
 /// Reason that excludes a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Out {
+pub(super) enum Exclusion {
     /// The sum of lowest rates exceeds a queue's capacity.
     Rates {
         /// The queue.
@@ -36,18 +36,18 @@ pub(super) enum Out {
 
 impl Search<'_> {
     /// Reason that excludes a place without a choice of limits, if there is one.
-    pub fn ruled_out(&self, place: &Place) -> Option<Out> {
+    pub fn exclusion(&self, place: &Place) -> Option<Exclusion> {
         let packing = self.packing;
         let mut full = None;
         for (path, demand) in place.route.iter().zip(&self.workload.demands) {
             for &queue in path {
-                let (asked, capacity) = (packing.loads[queue], packing.site.queues()[queue].capacity);
+                let (load, capacity) = (packing.loads[queue], packing.site.queues()[queue].capacity);
                 let rate = demand.arrivals.rate();
                 // An invalid capacity has no room.
-                if capacity.is_nan() || capacity <= 0.0 || asked.least + rate > capacity * (1.0 + 1e-9) {
-                    return Some(Out::Rates { queue });
+                if capacity.is_nan() || capacity <= 0.0 || load.least + rate > capacity * (1.0 + 1e-9) {
+                    return Some(Exclusion::Rates { queue });
                 }
-                if asked.configured + rate > FULL * capacity {
+                if load.configured + rate > FULL * capacity {
                     full = full.or(Some(queue));
                 }
             }
@@ -55,32 +55,33 @@ impl Search<'_> {
         if packing.settings.fast
             && let Some(queue) = full
         {
-            return Some(Out::Full { queue });
+            return Some(Exclusion::Full { queue });
         }
-        if packing.way.together() { self.hopeless(place) } else { None }
+        if packing.way.is_joint() { self.infeasible_slo(place) } else { None }
     }
 
-    fn hopeless(&self, place: &Place) -> Option<Out> {
+    /// An SLO that cannot be kept at a queue that is the only one of its stage.
+    fn infeasible_slo(&self, place: &Place) -> Option<Exclusion> {
         let packing = self.packing;
         for (at, path) in place.route.iter().enumerate() {
             let &[queue] = path.as_slice() else { continue };
-            let mut seats = Vec::with_capacity(packing.at[queue].len() + 1);
-            let mut whose = Vec::with_capacity(seats.capacity());
-            for id in &packing.at[queue] {
+            let mut flows = Vec::with_capacity(packing.at_queue[queue].len() + 1);
+            let mut owners = Vec::with_capacity(flows.capacity());
+            for id in &packing.at_queue[queue] {
                 let other = &packing.placed[id];
                 for (at, path) in other.route.iter().enumerate() {
                     if path.contains(&queue) {
                         let (workload, route) = (&*other.workload, &other.route);
-                        seats.push(self.seat(workload, other.level, route, at, place));
-                        whose.push((Some(*id), workload.demands[at].stage));
+                        flows.push(self.flow(workload, other.level, route, at, place));
+                        owners.push((Some(*id), workload.demands[at].stage));
                     }
                 }
             }
-            seats.push(self.seat(&self.workload, self.level, &place.route, at, place));
-            whose.push((None, self.workload.demands[at].stage));
-            if let Some(seat) = hopeless(packing.site.queues()[queue].capacity, &seats) {
-                let (workload, stage) = whose[seat];
-                return Some(Out::Bursts { queue, workload, stage });
+            flows.push(self.flow(&self.workload, self.level, &place.route, at, place));
+            owners.push((None, self.workload.demands[at].stage));
+            if let Some(flow) = find_infeasible(packing.site.queues()[queue].capacity, &flows) {
+                let (workload, stage) = owners[flow];
+                return Some(Exclusion::Bursts { queue, workload, stage });
             }
         }
         None
@@ -88,14 +89,14 @@ impl Search<'_> {
 
     /// A workload at one of its queues, with the part of its SLO available there. Subtracts its tails and the least
     /// time of its other stages at their first queues, where every workload has its smallest burst.
-    fn seat<'w>(
+    fn flow<'w>(
         &self,
         workload: &'w Workload,
         level: u64,
         route: &[Vec<usize>],
         stage: usize,
         place: &Place,
-    ) -> infeasible::Seat<'w> {
+    ) -> DeviceFlow<'w> {
         let packing = self.packing;
         let mut budget = workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
         for (at, demand) in workload.demands.iter().enumerate() {
@@ -106,7 +107,7 @@ impl Search<'_> {
                     workload.demands.iter().zip(route).filter(|(_, path)| path.first() == Some(&first));
                 there.map(|(demand, _)| demand.arrivals.burst()).sum()
             };
-            let others = packing.at[first].iter().map(|id| &packing.placed[id]);
+            let others = packing.at_queue[first].iter().map(|id| &packing.placed[id]);
             let others = others.filter(|other| other.level <= level);
             let mut bursts: f64 = others.map(|other| burst(&other.workload, &other.route)).sum();
             if self.level <= level {
@@ -114,25 +115,25 @@ impl Search<'_> {
             }
             budget -= bursts / packing.site.queues()[first].capacity;
         }
-        infeasible::Seat { level, arrivals: &workload.demands[stage].arrivals, budget }
+        DeviceFlow { level, arrivals: &workload.demands[stage].arrivals, budget }
     }
 
     /// Describes the obstacle: the workload and its queue.
-    pub fn who(&self, out: &Out) -> String {
+    pub fn describe(&self, exclusion: &Exclusion) -> String {
         let packing = self.packing;
         let name = |queue: usize| &packing.site.queues()[queue].name;
-        match *out {
-            Out::Bursts { queue, workload, stage } => {
+        match *exclusion {
+            Exclusion::Bursts { queue, workload, stage } => {
                 let workload = workload.map_or(&self.workload, |id| &packing.placed[&id].workload);
                 format!("the SLO of `{}` at {stage}, {}", workload.name, name(queue))
             }
-            Out::Rates { queue } | Out::Full { queue } => {
-                let there = packing.at[queue].iter().map(|id| &packing.placed[id]);
+            Exclusion::Rates { queue } | Exclusion::Full { queue } => {
+                let there = packing.at_queue[queue].iter().map(|id| &packing.placed[id]);
                 let rates = there.map(|other| {
                     let demands = other.workload.demands.iter().zip(&other.route).zip(&other.limits);
                     let here = demands.filter(|((_, path), _)| path.contains(&queue));
-                    let rate = here.map(|((demand, _), limits)| match out {
-                        Out::Full { .. } => limits.rate(),
+                    let rate = here.map(|((demand, _), limits)| match exclusion {
+                        Exclusion::Full { .. } => limits.rate(),
                         _ => demand.arrivals.rate(),
                     });
                     (&other.workload.name, rate.sum::<f64>())

@@ -88,14 +88,14 @@ impl fmt::Display for NoRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "none of {} servers has room for it", self.servers)?;
         let why = [
-            (&self.rates, "the least rates are more than a queue has"),
-            (&self.bursts, "the least bursts take too long"),
+            (&self.rates, "the lowest rates exceed the capacity of a queue"),
+            (&self.bursts, "the smallest bursts take too long"),
             (&self.full, "the configured rates leave too little (fast first fit)"),
             (&self.limits, "no limits keep every SLO"),
             (&self.unknown, "the solver failed"),
         ];
-        let some = why.iter().filter(|(found, _)| found.servers > 0);
-        for (at, (Obstacle { servers, first }, why)) in some.enumerate() {
+        let obstacles = why.iter().filter(|(obstacle, _)| obstacle.servers > 0);
+        for (at, (Obstacle { servers, first }, why)) in obstacles.enumerate() {
             write!(f, "{} on {servers} {why}", if at == 0 { ":" } else { "," })?;
             if let Some(first) = first {
                 write!(f, " (the first: {first})")?;

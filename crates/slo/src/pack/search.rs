@@ -11,7 +11,7 @@ pub(super) struct Search<'a> {
     pub workload: Arc<Workload>,
     pub level: u64,
     /// Required client, by index; `None` if the search chooses one.
-    pub asked: Option<usize>,
+    pub required_client: Option<usize>,
 }
 
 /// A place that passed the quick checks.

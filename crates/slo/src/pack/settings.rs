@@ -91,7 +91,7 @@ impl PackSettings {
         }
         let rising = self.levels.windows(2).all(|pair| pair[0] < pair[1]);
         if !rising || self.levels.iter().any(|level| !level.is_finite() || *level <= 0.0) {
-            let message = format!("{:?}: expected seconds above 0 that rise", self.levels);
+            let message = format!("{:?}: expected ascending seconds above 0", self.levels);
             return Err(setting_error("packing", "levels", &message));
         }
         if !(1..=1024).contains(&self.threads) {

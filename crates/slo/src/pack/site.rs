@@ -197,7 +197,7 @@ impl Site {
     }
 
     /// Sets the capacity of a queue, in the fabric's native units per second.
-    pub(super) fn believe(&mut self, queue: usize, native: f64) {
+    pub(super) fn set_capacity(&mut self, queue: usize, native: f64) {
         if let (Paths::Fabric { fabric, .. }, Some(resource)) = (&self.paths, self.queues[queue].resource) {
             self.queues[queue].capacity = in_work(fabric, resource, native);
         }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::support::loads::{LINK, bucket, curve, demand};
 use leeward_calculus::{ArrivalCurve, Packets, stage_delay};
 use leeward_slo::limits::{
-    self, Compactor, NoLimits, Over, Problem, SystemError, Unmet, Unsettled, bounds, settle, with_margin,
+    self, Compactor, Constraint, NoLimits, Problem, SystemError, Unmet, Unsettled, bounds, settle,
+    with_margin,
 };
 use leeward_slo::{Promise, Queue, Slo, System, Workload};
 use leeward_traces::Stage;
@@ -194,7 +195,7 @@ fn limits_come_in_the_requested_order() {
 }
 
 #[test]
-fn unsatisfiable_slos_are_named() {
+fn the_violated_slo_or_capacity_is_named() {
     let big: ArrivalCurve = bucket(0.1, 0.5).into();
     let small: ArrivalCurve = bucket(0.1, 0.1).into();
     let system = device(&[(0.4, big.clone()), (1.0, small.clone())]);
@@ -202,12 +203,12 @@ fn unsatisfiable_slos_are_named() {
     let found = settle(&system, &[0, 1], &way, Packets::Fluid);
     assert_eq!(found, Err(Unsettled::NoLimits(NoLimits::Together)));
     let binding = way.binding(&Problem::of(&system, &[0, 1], Packets::Fluid)).unwrap().unwrap();
-    assert_eq!(binding.excess[0].over, Over::Slo("w0".to_owned()));
+    assert_eq!(binding.excess[0].constraint, Constraint::Slo("w0".to_owned()));
     assert!(binding.excess[0].by > 0.2, "{binding:?}");
     let full: ArrivalCurve = bucket(0.7, 0.1).into();
     let system = device(&[(9.0, full.clone()), (9.0, full)]);
     let binding = way.binding(&Problem::of(&system, &[0, 1], Packets::Fluid)).unwrap().unwrap();
-    assert_eq!(binding.excess[0].over, Over::Queue("ssd".to_owned()));
+    assert_eq!(binding.excess[0].constraint, Constraint::Queue("ssd".to_owned()));
     assert!((binding.excess[0].by - 0.4).abs() < 1e-3, "{binding:?}");
     let fits = device(&[(1.0, big), (1.0, small)]);
     assert_eq!(way.binding(&Problem::of(&fits, &[0, 1], Packets::Fluid)), Ok(None));
@@ -216,9 +217,9 @@ fn unsatisfiable_slos_are_named() {
 #[test]
 fn invalid_systems_are_rejected_by_name() {
     let arrivals: ArrivalCurve = bucket(0.1, 0.1).into();
-    let right = device(&[(1.0, arrivals)]);
+    let valid = device(&[(1.0, arrivals)]);
     let broken = |change: fn(&mut System)| {
-        let mut system = right.clone();
+        let mut system = valid.clone();
         change(&mut system);
         bounds(&system, Packets::Fluid).unwrap_err().to_string()
     };
@@ -226,26 +227,26 @@ fn invalid_systems_are_rejected_by_name() {
     assert!(capacity.contains("`ssd` of capacity NaN"), "{capacity}");
     assert!(broken(|system| system.promises[0].priorities.clear()).contains("0 priorities"));
     assert!(broken(|system| system.promises[0].route[0][0] = 7).contains("queue 7"));
-    let circle = |system: &mut System| {
+    let cycle = |system: &mut System| {
         system.queues.push(Queue { name: "other".to_owned(), ..system.queues[0].clone() });
         let mut back = system.promises[0].clone();
         system.promises[0].route[0] = vec![0, 1];
         back.route[0] = vec![1, 0];
         system.promises.push(back);
     };
-    let mut system = right.clone();
-    circle(&mut system);
+    let mut system = valid.clone();
+    cycle(&mut system);
     assert!(matches!(bounds(&system, Packets::Fluid), Err(SystemError::Cycle { .. })));
     for free in [&[1][..], &[0, 0]] {
-        let found = settle(&right, free, &Compactor::default(), Packets::Fluid);
+        let found = settle(&valid, free, &Compactor::default(), Packets::Fluid);
         assert!(matches!(found, Err(Unsettled::System(SystemError::Promise { .. }))), "{found:?}");
     }
-    let mut none = right.clone();
+    let mut none = valid.clone();
     Arc::make_mut(&mut none.promises[0].workload).slo = None;
     let found = settle(&none, &[0], &Compactor::default(), Packets::Fluid);
     assert!(matches!(found, Err(Unsettled::NoLimits(NoLimits::BestEffort { .. }))), "{found:?}");
     for margin in [-0.1, f64::NAN, f64::INFINITY] {
-        assert!(with_margin(&right.promises[0].workload, margin).is_err());
+        assert!(with_margin(&valid.promises[0].workload, margin).is_err());
     }
     for (name, settings) in [
         ("compactor", "slack: 0.6"),

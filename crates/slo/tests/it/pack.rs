@@ -18,20 +18,20 @@ use proptest::strategy::ValueTree;
 fn site() -> Site {
     let clients = (0..3).map(|at| Client { name: format!("c{at}"), slots: Some(4) }).collect();
     let servers = (0..5).map(|at| (format!("s{at}"), 1 + at % 2)).collect();
-    Site::star(clients, servers, LINK).expect("a right site")
+    Site::star(clients, servers, LINK).expect("a valid site")
 }
 
 fn packing(settings: PackSettings) -> Packing {
-    Packing::new(site(), settings, "").expect("right settings")
+    Packing::new(site(), settings, "").expect("valid settings")
 }
 
-fn events(workloads: Vec<Arc<Workload>>, leaves: &[(bool, usize)], clients: bool) -> Vec<Event> {
+fn events(workloads: Vec<Arc<Workload>>, departures: &[(bool, usize)], clients: bool) -> Vec<Event> {
     let mut events = Vec::new();
     for (at, workload) in workloads.into_iter().enumerate() {
         let client = clients.then_some(at % 3);
         events.push(Event::Arrives(Request { workload, client }));
-        if let Some((true, who)) = leaves.get(at) {
-            events.push(Event::Departs(format!("w{}", who % (at + 1))));
+        if let Some((true, number)) = departures.get(at) {
+            events.push(Event::Departs(format!("w{}", number % (at + 1))));
         }
     }
     events
@@ -41,10 +41,10 @@ fn events(workloads: Vec<Arc<Workload>>, leaves: &[(bool, usize)], clients: bool
 fn rack() -> Site {
     let text = "racks: 1\nhosts_per_rack: 3\npriorities: 8\nnic: 800Mbps\nrack_link: 8Gbps\n\
                 devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
-    let cluster = Cluster::from_text("c.yaml", text).expect("a right cluster");
+    let cluster = Cluster::from_text("c.yaml", text).expect("a valid cluster");
     let hosts: Vec<_> =
         ["r0h0", "r0h1", "r0h2"].map(|name| cluster.fabric.host(name).expect("a host")).into();
-    Site::of_fabric(cluster.fabric.clone(), &cluster.capacities, &hosts).expect("a right site")
+    Site::of_fabric(cluster.fabric.clone(), &cluster.capacities, &hosts).expect("a valid site")
 }
 
 proptest! {
@@ -59,7 +59,7 @@ proptest! {
         let (requests, packets) =
             if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
         let settings = PackSettings { requests, limits: way.to_owned(), ..PackSettings::default() };
-        let mut packing = Packing::new(rack(), settings, "").expect("right settings");
+        let mut packing = Packing::new(rack(), settings, "").expect("valid settings");
         packing.run(events(workloads, &[], true));
         let system = packing.system();
         for (promise, bound) in system.promises.iter().zip(bounds(&system, packets).unwrap()) {
@@ -74,7 +74,7 @@ proptest! {
     #[test]
     fn every_policy_meets_all_slos_after_each_arrival_and_departure(
         workloads in loads::workloads(1..12),
-        leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
+        departures in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
         (fast, whole, clients) in any::<(bool, bool, bool)>(),
         // The compactor is twice as likely, because only its limits depend on other workloads.
         way in prop::sample::select(limits::REGISTRY.names().chain(["compactor"]).collect::<Vec<_>>()),
@@ -83,7 +83,7 @@ proptest! {
             if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
         let settings = PackSettings { fast, requests, limits: way.to_owned(), ..PackSettings::default() };
         let mut packing = packing(settings);
-        for event in events(workloads, &leaves, clients) {
+        for event in events(workloads, &departures, clients) {
             packing.run([event]);
             let system = packing.system();
             for (promise, bound) in system.promises.iter().zip(bounds(&system, packets).unwrap()) {
@@ -101,12 +101,12 @@ proptest! {
     #[test]
     fn the_number_of_threads_does_not_change_the_packing(
         workloads in loads::workloads(1..12),
-        leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
+        departures in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
         threads in 2..6_usize, fast in any::<bool>(),
     ) {
         let run = |threads| {
             let mut packing = packing(PackSettings { threads, fast, ..PackSettings::default() });
-            packing.run(events(workloads.clone(), &leaves, false));
+            packing.run(events(workloads.clone(), &departures, false));
             packing.report()
         };
         prop_assert_eq!(run(1), run(threads));
@@ -122,23 +122,23 @@ fn a_workload_without_a_server_gets_the_reason() {
         strategy.new_tree(&mut runner).map(|tree| tree.current()).expect("a workload")
     };
     let mut packing = packing(PackSettings::default());
-    let mut ask = |workload: Workload, client| {
+    let mut place = |workload: Workload, client| {
         packing.place(&Request { workload: Arc::new(workload), client }).map_err(|refused| refused.why)
     };
     let mut easy = some("easy");
     easy.slo.as_mut().unwrap().latency = 30.0;
-    assert!(ask(easy.clone(), None).is_ok());
-    assert_eq!(ask(easy.clone(), None), Err(RejectReason::AlreadyPlaced));
-    assert_eq!(ask(Workload { slo: None, ..some("best effort") }, None), Err(RejectReason::BestEffort));
-    assert!(matches!(ask(some("nowhere"), Some(9)), Err(RejectReason::Invalid(_))));
-    let mut hopeless = some("hopeless");
-    hopeless.slo.as_mut().unwrap().latency = 1e-6;
-    hopeless.demands.iter_mut().for_each(|demand| demand.unloaded = 0.0);
-    assert!(matches!(ask(hopeless, None), Err(RejectReason::Alone(_) | RejectReason::NoRoom(_))));
+    assert!(place(easy.clone(), None).is_ok());
+    assert_eq!(place(easy.clone(), None), Err(RejectReason::AlreadyPlaced));
+    assert_eq!(place(Workload { slo: None, ..some("best effort") }, None), Err(RejectReason::BestEffort));
+    assert!(matches!(place(some("nowhere"), Some(9)), Err(RejectReason::Invalid(_))));
+    let mut infeasible = some("infeasible");
+    infeasible.slo.as_mut().unwrap().latency = 1e-6;
+    infeasible.demands.iter_mut().for_each(|demand| demand.unloaded = 0.0);
+    assert!(matches!(place(infeasible, None), Err(RejectReason::Alone(_) | RejectReason::NoRoom(_))));
     let mut slow = some("slow");
     slow.demands[0].unloaded = 30.0;
     slow.slo.as_mut().unwrap().latency = 20.0;
-    let why = ask(slow, None).unwrap_err();
+    let why = place(slow, None).unwrap_err();
     assert!(
         why.to_string().starts_with("its requests take 30 s up to ")
             && why.to_string().ends_with(" without load: the SLO must be longer"),
@@ -146,14 +146,14 @@ fn a_workload_without_a_server_gets_the_reason() {
     );
     let mut strange = some("strange");
     strange.demands[0].unloaded = f64::NAN;
-    assert!(matches!(ask(strange, None), Err(RejectReason::Invalid(_))));
+    assert!(matches!(place(strange, None), Err(RejectReason::Invalid(_))));
     let mut long = some("long");
     long.slo.as_mut().unwrap().latency = f64::INFINITY;
-    assert!(matches!(ask(long, None), Err(RejectReason::Invalid(_))));
+    assert!(matches!(place(long, None), Err(RejectReason::Invalid(_))));
     for at in 0..20 {
-        let _ = ask(Workload { name: format!("e{at}"), ..easy.clone() }, Some(0));
+        let _ = place(Workload { name: format!("e{at}"), ..easy.clone() }, Some(0));
     }
-    let full = ask(Workload { name: "last".to_owned(), ..easy }, Some(0));
+    let full = place(Workload { name: "last".to_owned(), ..easy }, Some(0));
     assert!(matches!(full, Err(RejectReason::NoClient | RejectReason::NoRoom(_))), "{full:?}");
     assert!(packing.servers_used() > 0);
     let on = |servers, first: Option<&str>| Obstacle { servers, first: first.map(str::to_owned) };
@@ -161,7 +161,7 @@ fn a_workload_without_a_server_gets_the_reason() {
     let full = RejectReason::NoRoom(Box::new(NoRoom { servers: 3, bursts, limits, ..NoRoom::default() }));
     assert_eq!(
         full.to_string(),
-        "none of 3 servers has room for it: on 2 the least bursts take too long (the first: the SLO of `a` at storage, s:0), on 1 no limits keep every SLO"
+        "none of 3 servers has room for it: on 2 the smallest bursts take too long (the first: the SLO of `a` at storage, s:0), on 1 no limits keep every SLO"
     );
 }
 
@@ -198,18 +198,18 @@ fn a_refusal_names_the_conflicting_workload_on_the_first_server() {
     let strict = PackSettings::default;
     // Two workloads of 60 % each.
     let rates = refusal(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
-    assert!(rates.contains("on 1 the least rates are more than a queue has (the first: "), "{rates}");
+    assert!(rates.contains("on 1 the lowest rates exceed the capacity of a queue (the first: "), "{rates}");
     assert!(rates.contains("most of it by `there`)"), "{rates}");
     // Two bursts of 0.4 s, after a higher-priority rate: 0.875 s for an SLO of 0.75 s, or 0.885 s for an SLO of 0.85 s.
     for (slos, whose) in [([0.7, 0.75], "comes"), ([0.85, 0.7], "there")] {
         let bursts = refusal(strict(), Storage, slos, 0.1, 0.4);
         let named =
-            format!("on 1 the least bursts take too long (the first: the SLO of `{whose}` at storage, s");
+            format!("on 1 the smallest bursts take too long (the first: the SLO of `{whose}` at storage, s");
         assert!(bursts.contains(&named), "{bursts}");
         // On links of several hops only the program detects it.
         let links = refusal(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
         assert!(links.contains("on 1 no limits keep every SLO (the first: no limits keep all"), "{links}");
-        assert!(links.contains("is exceeded, that is the SLO of `"), "{links}");
+        assert!(links.contains("the least violation exceeds the SLO of `"), "{links}");
     }
     // Fast first fit uses the configured rates.
     let fast = refusal(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
@@ -242,6 +242,6 @@ fn a_refusal_without_feasible_limits_names_the_conflict() {
     };
     let refused = packing.place(&Request { workload: Arc::new(workload), client: None }).unwrap_err();
     let RejectReason::Alone(why) = &refused.why else { panic!("{refused}") };
-    assert!(why.contains("no limits keep all SLOs together; where"), "{why}");
+    assert!(why.contains("no limits keep all SLOs together; the least violation"), "{why}");
     assert!(why.contains("the SLO of `w` by 33.33 %"), "{why}");
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 fn packing(topology: &Value, fast: bool) -> Packing {
     let settings = PackSettings { fast, margin: 0.0, pruning: 0.0, ..PackSettings::default() };
-    Packing::new(reference::site(topology), settings, "").expect("right settings")
+    Packing::new(reference::site(topology), settings, "").expect("valid settings")
 }
 
 fn arrives(workload: Workload) -> Event {
@@ -51,18 +51,18 @@ fn examples_take_about_as_many_servers_as_with_the_released_code() {
 }
 
 #[test]
-fn the_arrival_and_departure_example_places_the_same_workloads() {
+fn the_arrival_and_departure_example_needs_no_more_servers() {
     let Some(folder) = golden::folder("qos") else { return };
     let topology = reference::topology(&folder.join("placement/topo-example.txt"));
     let events = std::fs::read_to_string(folder.join("placement/event-example.txt")).unwrap();
     let workloads = reference::workloads(&folder, &topology);
     let mut packing = packing(&topology, true);
-    let mut there: BTreeMap<usize, u32> = BTreeMap::new();
+    let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
     for line in events.lines().filter(|line| !line.trim().is_empty()) {
-        let (client, what) = line.split_once(',').unwrap();
+        let (client, action) = line.split_once(',').unwrap();
         let client: usize = client.parse().unwrap();
-        let count = there.entry(client).or_default();
-        if what == "addClient" {
+        let count = counts.entry(client).or_default();
+        if action == "addClient" {
             *count += 1;
             packing.run([arrives(workloads[client].clone())]);
         } else {

@@ -6,7 +6,9 @@ use crate::support::loads::{bucket, demand};
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::{Cluster, HostId, Load, Nanos};
 use leeward_ledger::{CommitError, Ledger, LedgerSettings, Scratch};
-use leeward_slo::pack::{BridgeError, PackSettings, Packing, Promised, Request, Site, believe, transaction};
+use leeward_slo::pack::{
+    BridgeError, PackSettings, Packing, Promised, Request, Site, transaction, update_capacities,
+};
 use leeward_slo::{Slo, Workload};
 use leeward_traces::Stage;
 
@@ -31,7 +33,7 @@ fn workload(name: &str, latency: f64) -> Request {
     Request { workload: Arc::new(workload), client: Some(0) }
 }
 
-fn world(text: &str, levels: Vec<f64>) -> (Ledger, Packing) {
+fn ledger_and_packing(text: &str, levels: Vec<f64>) -> (Ledger, Packing) {
     let cluster = Cluster::from_text("test", text).unwrap();
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default()).unwrap();
     let site = Site::of_fabric(cluster.fabric, &cluster.capacities, &[HostId(3)]).unwrap();
@@ -45,23 +47,23 @@ fn owner(name: &str) -> u64 {
 
 #[test]
 fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
-    let (mut ledger, mut packing) = world(&format!("{TREE}priorities: 4\n"), vec![0.2, 0.5]);
+    let (mut ledger, mut packing) = ledger_and_packing(&format!("{TREE}priorities: 4\n"), vec![0.2, 0.5]);
     let (now, mut scratch) = (Nanos(1), Scratch::default());
     let mut promised = Promised::new();
     let mut released = 0;
     for (at, latency) in [0.45, 0.9, 0.2, 0.8, 0.4].into_iter().enumerate() {
         let request = workload(&format!("w{at}"), latency);
         let plan = packing.plan(&request).unwrap();
-        let made = transaction(&packing, &plan, &promised, &ledger.view(now, &mut scratch), owner).unwrap();
+        let stale = transaction(&packing, &plan, &promised, &ledger.view(now, &mut scratch), owner).unwrap();
         // The ledger changes first: a link that the plan depends on loses a little capacity.
-        let (link, _) = made.0.expect[0];
+        let (link, _) = stale.0.expect[0];
         let before = ledger.view(now, &mut scratch).capacity(link);
         ledger.set_capacity(link, Load(before.0 - 1000), now);
-        let refused = ledger.commit(made.0, now);
+        let refused = ledger.commit(stale.0, now);
         assert!(matches!(refused, Err(CommitError::Conflict { resource, .. }) if resource == link));
         let view = ledger.view(now, &mut scratch);
-        believe(&mut packing, &view);
-        assert!(!packing.apply(plan), "the plan is of the past");
+        update_capacities(&mut packing, &view);
+        assert!(!packing.apply(plan), "the plan is stale");
         let plan = packing.plan(&request).unwrap();
         let (transaction, names) = transaction(&packing, &plan, &promised, &view, owner).unwrap();
         released += transaction.release.len();
@@ -75,7 +77,7 @@ fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
         }
         assert!(packing.apply(plan));
     }
-    assert!(released > 0, "workloads that are there get other limits");
+    assert!(released > 0, "existing workloads get new limits");
     // The ledger's reservations equal the packing's configured rates.
     let system = packing.system();
     let view = ledger.view(now, &mut scratch);
@@ -97,7 +99,7 @@ fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
     // A device without capacity has no bound. The packing places no workload beside promises that no longer hold.
     let device = system.queues.iter().find(|queue| queue.capacity < 10.0).unwrap().resource.unwrap();
     ledger.set_capacity(device, Load(0), now);
-    believe(&mut packing, &ledger.view(now, &mut scratch));
+    update_capacities(&mut packing, &ledger.view(now, &mut scratch));
     assert!(packing.report().placed.iter().all(|placed| placed.bound_s.is_none()));
     let on_it = packing.report().placed[0].server.clone();
     if let Ok((server, _)) = packing.place(&workload("w9", 0.9)) {
@@ -108,7 +110,7 @@ fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
 #[test]
 fn a_refused_promise_names_the_remedy() {
     let refused = |text: &str, levels: Vec<f64>| {
-        let (ledger, packing) = world(text, levels);
+        let (ledger, packing) = ledger_and_packing(text, levels);
         let plan = packing.plan(&workload("w", 0.9)).unwrap();
         let mut scratch = Scratch::default();
         let view = ledger.view(Nanos(1), &mut scratch);

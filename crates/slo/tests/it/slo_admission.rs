@@ -11,7 +11,7 @@ use leeward_traces::Stage;
 use proptest::prelude::*;
 
 /// The queues of a system without promises, and its promises as arrivals.
-fn apart(system: System) -> (System, Vec<Arrival>) {
+fn split(system: System) -> (System, Vec<Arrival>) {
     let arrivals = system
         .promises
         .into_iter()
@@ -25,8 +25,8 @@ fn admission(name: &str) -> Box<dyn Admission> {
 }
 
 /// Admits all promises one after another: the final system, and the refusals.
-fn all(policy: &dyn Admission, system: System) -> (System, Vec<Option<AdmissionError>>) {
-    let (mut system, arrivals) = apart(system);
+fn admit_all(policy: &dyn Admission, system: System) -> (System, Vec<Option<AdmissionError>>) {
+    let (mut system, arrivals) = split(system);
     let mut refused = Vec::new();
     for arrival in arrivals {
         let outcome = policy.arrive(&system, arrival).unwrap();
@@ -95,7 +95,7 @@ proptest! {
             let systems = [three_stages(&draws, 1.2), networks(&draws)];
             for system in systems {
                 let offered = system.promises.len();
-                let (system, refused) = all(&*admission(name), system);
+                let (system, refused) = admit_all(&*admission(name), system);
                 let promised = system.promises.iter().filter(|promise| promise.workload.slo.is_some()).count();
                 prop_assert_eq!(promised, refused.iter().filter(|refused| refused.is_none()).count());
                 prop_assert_eq!(refused.len(), offered);
@@ -108,7 +108,7 @@ proptest! {
     fn a_refusal_leaves_the_system_unchanged(draws in draws(7, true)) {
         for registration in REGISTRY {
             let policy = (registration.make)("").unwrap();
-            let (mut system, arrivals) = apart(three_stages(&draws, 1.5));
+            let (mut system, arrivals) = split(three_stages(&draws, 1.5));
             for arrival in arrivals {
                 let Outcome { system: after, refused, .. } = policy.arrive(&system, arrival).unwrap();
                 if refused.is_some() {
@@ -125,7 +125,7 @@ proptest! {
 
     #[test]
     fn the_search_never_admits_fewer_than_the_order_of_slos_at_the_next_arrival(draws in draws(6, true)) {
-        let (mut system, arrivals) = apart(three_stages(&draws, 1.0));
+        let (mut system, arrivals) = split(three_stages(&draws, 1.0));
         let plain = REGISTRY.make("dnc", "search: false").unwrap();
         for arrival in arrivals {
             let with = admission("dnc").arrive(&system, arrival.clone()).unwrap();
@@ -140,15 +140,15 @@ proptest! {
 fn arrival(name: &str, rate: f64, burst: f64, latency: f64) -> Arrival {
     let mut of = demand(Stage::NetworkIn, curve(&[(rate, burst)]), burst / 10.0);
     of.model = Some(model(rate / (burst / 20.0), burst / 20.0));
-    let made = promise(name, Some(Slo { percentile: 99.0, latency }), vec![(of, vec![0], 0)]);
-    Arrival { workload: made.workload, route: made.route }
+    let promise = promise(name, Some(Slo { percentile: 99.0, latency }), vec![(of, vec![0], 0)]);
+    Arrival { workload: promise.workload, route: promise.route }
 }
 
 fn link() -> System {
     System { queues: vec![queue("link", 125e6)], promises: Vec::new() }
 }
 
-fn with(system: &System, policy: &str, arrival: &Arrival) -> Outcome {
+fn outcome(system: &System, policy: &str, arrival: &Arrival) -> Outcome {
     admission(policy).arrive(system, arrival.clone()).unwrap()
 }
 
@@ -159,10 +159,10 @@ fn every_policy_admits_an_easy_workload_and_all_but_none_refuse_a_hard_one() {
     let heavy = arrival("heavy", 2e8, 1e4, 0.1);
     for registration in REGISTRY {
         let name = registration.name;
-        let system = with(&link(), name, &easy);
+        let system = outcome(&link(), name, &easy);
         assert!(system.admitted(), "{name}: {:?}", system.refused);
         for refused in [&hard, &heavy] {
-            let outcome = with(&system.system, name, refused);
+            let outcome = outcome(&system.system, name, refused);
             assert_eq!(outcome.admitted(), name == "none", "{name} {}", refused.workload.name);
         }
     }
@@ -175,21 +175,21 @@ fn refusals_name_workload_stage_and_queue() {
         let reason = outcome.refused.map_or("admitted".into(), |refused| refused.to_string());
         table.push(format!("{policy}: {reason}"));
     };
-    let easy = with(&link(), "dnc", &arrival("easy", 1e6, 1e5, 0.001)).system;
+    let easy = outcome(&link(), "dnc", &arrival("easy", 1e6, 1e5, 0.001)).system;
     for policy in ["snc", "dnc", "best", "silo++", "qjump++"] {
-        note(policy, with(&easy, policy, &arrival("heavy", 2e8, 1e4, 0.1)));
+        note(policy, outcome(&easy, policy, &arrival("heavy", 2e8, 1e4, 0.1)));
     }
-    note("dnc", with(&easy, "dnc", &arrival("large", 1e6, 1e7, 0.0009)));
+    note("dnc", outcome(&easy, "dnc", &arrival("large", 1e6, 1e7, 0.0009)));
     let mut unknown = arrival("unknown", 1e6, 1e4, 0.1);
     Arc::make_mut(&mut unknown.workload).demands[0].model = None;
-    note("snc", with(&easy, "snc", &unknown));
-    note("best", with(&easy, "best", &unknown));
+    note("snc", outcome(&easy, "snc", &unknown));
+    note("best", outcome(&easy, "best", &unknown));
     let mut slow = arrival("slow", 1e6, 1e4, 0.1);
     Arc::make_mut(&mut slow.workload).demands[0].unloaded = 0.2;
-    note("dnc", with(&easy, "dnc", &slow));
+    note("dnc", outcome(&easy, "dnc", &slow));
     let mut stored = arrival("stored", 1e6, 1e4, 0.1);
     Arc::make_mut(&mut stored.workload).demands[0].stage = Stage::Storage;
-    note("silo++", with(&easy, "silo++", &stored));
+    note("silo++", outcome(&easy, "silo++", &stored));
     let small = REGISTRY.make("silo++", "buffer: 2000").unwrap();
     let one = small.arrive(&link(), arrival("one", 1e6, 1e4, 0.1)).unwrap().system;
     note("silo++", small.arrive(&one, arrival("two", 1e6, 1e4, 0.1)).unwrap());
@@ -198,9 +198,9 @@ fn refusals_name_workload_stage_and_queue() {
 
 #[test]
 fn an_overload_is_a_refusal_even_where_only_the_last_priority_has_no_bound() {
-    let first = with(&link(), "snc", &arrival("first", 5e7, 1e4, 0.05)).system;
+    let first = outcome(&link(), "snc", &arrival("first", 5e7, 1e4, 0.05)).system;
     // The workload has the last priority, so only this workload has no bound.
-    let outcome = with(&first, "snc", &arrival("second", 8e7, 1e4, 10.0));
+    let outcome = outcome(&first, "snc", &arrival("second", 8e7, 1e4, 10.0));
     assert!(
         matches!(outcome.refused, Some(AdmissionError::Unbounded(Unbounded::Overload { .. }))),
         "{outcome:?}"
@@ -210,8 +210,8 @@ fn an_overload_is_a_refusal_even_where_only_the_last_priority_has_no_bound() {
 #[test]
 fn a_changed_workload_is_decided_again_in_place() {
     for policy in ["snc", "dnc", "best"] {
-        let system = with(&link(), policy, &arrival("a", 1e6, 1e4, 0.01)).system;
-        let system = with(&system, policy, &arrival("b", 1e6, 1e4, 0.02)).system;
+        let system = outcome(&link(), policy, &arrival("a", 1e6, 1e4, 0.01)).system;
+        let system = outcome(&system, policy, &arrival("b", 1e6, 1e4, 0.02)).system;
         let policy = admission(policy);
         let same = policy.changed(&system, 0, arrival("a", 2e6, 2e4, 0.01).workload).unwrap();
         assert!(same.admitted() && same.system.promises.len() == 2);
@@ -225,13 +225,13 @@ fn a_changed_workload_is_decided_again_in_place() {
 
 #[test]
 fn invalid_arrivals_and_systems_are_errors_and_settings_are_checked() {
-    let sound = arrival("w", 1e6, 1e4, 0.1);
+    let valid = arrival("w", 1e6, 1e4, 0.1);
     for registration in REGISTRY {
         let policy = (registration.make)("").unwrap();
-        let system = policy.arrive(&link(), sound.clone()).unwrap().system;
-        assert!(policy.arrive(&system, sound.clone()).is_err(), "two of one name");
-        assert!(policy.arrive(&link(), Arrival { route: vec![vec![3]], ..sound.clone() }).is_err());
-        assert!(policy.arrive(&link(), Arrival { route: vec![], ..sound.clone() }).is_err());
+        let system = policy.arrive(&link(), valid.clone()).unwrap().system;
+        assert!(policy.arrive(&system, valid.clone()).is_err(), "two of one name");
+        assert!(policy.arrive(&link(), Arrival { route: vec![vec![3]], ..valid.clone() }).is_err());
+        assert!(policy.arrive(&link(), Arrival { route: vec![], ..valid.clone() }).is_err());
         assert!((registration.make)("nonsense: 1").is_err());
         assert_eq!(policy.name(), registration.name);
         assert!((registration.schema)().is_object());
@@ -254,21 +254,21 @@ fn invalid_arrivals_and_systems_are_errors_and_settings_are_checked() {
 
 #[test]
 fn a_promise_that_best_effort_delays_too_long_is_named() {
-    let first = with(&link(), "dnc", &arrival("first", 1e6, 1e5, 0.0009)).system;
+    let first = outcome(&link(), "dnc", &arrival("first", 1e6, 1e5, 0.0009)).system;
     let mut effort = arrival("effort", 1e6, 1e5, 0.1);
     Arc::make_mut(&mut effort.workload).slo = None;
     // The first workload's 1e5 bytes take 0.0008 s. One more request of 1e4 bytes fits; one of 2e4 does not.
-    let runs = with(&first, "dnc", &effort);
+    let runs = outcome(&first, "dnc", &effort);
     assert!(runs.disturbed.is_empty() && runs.admitted());
     Arc::make_mut(&mut effort.workload).demands[0].largest = 2e4;
-    let does_not = with(&first, "dnc", &effort);
+    let does_not = outcome(&first, "dnc", &effort);
     assert_eq!(does_not.disturbed, [0]);
     assert!(!does_not.admitted(), "a workload that may not run is not admitted");
     // A percentile includes this wait as well.
-    let first = with(&link(), "snc", &arrival("first", 1e6, 1e5, 0.1)).system;
-    assert!(with(&first, "snc", &effort).admitted());
+    let first = outcome(&link(), "snc", &arrival("first", 1e6, 1e5, 0.1)).system;
+    assert!(outcome(&first, "snc", &effort).admitted());
     Arc::make_mut(&mut effort.workload).demands[0].largest = 2e7;
-    assert_eq!(with(&first, "snc", &effort).disturbed, [0]);
+    assert_eq!(outcome(&first, "snc", &effort).disturbed, [0]);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_refusal_names_the_own_miss_before_the_misses_of_others() {
     let promises = vec![of("mail", 6.0, 0.7), of("index", 5.0, 0.4)];
     // Without other traffic, `index` may take 5 / 10 s. The search puts it before `mail`, because `mail` misses by
     // less.
-    let (_, refused) = all(&*admission("dnc"), System { queues: vec![queue("link", 10.0)], promises });
+    let (_, refused) = admit_all(&*admission("dnc"), System { queues: vec![queue("link", 10.0)], promises });
     assert_eq!(refused[0], None);
     let Some(AdmissionError::Miss { workload, slo, .. }) = &refused[1] else { panic!("{refused:?}") };
     assert_eq!((workload.as_str(), *slo), ("index", 0.4));
@@ -314,12 +314,12 @@ fn an_admission_reports_how_priorities_were_merged() {
     // Behind the tight workload, which takes more of the link, the loose workload is late. Behind the loose workload,
     // neither is late.
     let of = |name: &str, rate: f64, latency: f64| {
-        let made = systems::simple(name, 0, &[(rate, 1.0)], 0.0, latency);
-        Arrival { workload: made.workload, route: made.route }
+        let promise = systems::simple(name, 0, &[(rate, 1.0)], 0.0, latency);
+        Arrival { workload: promise.workload, route: promise.route }
     };
     let empty = System { queues: vec![queue("link", 10.0)], promises: Vec::new() };
-    let first = with(&empty, "dnc", &of("tight", 6.0, 0.3));
+    let first = outcome(&empty, "dnc", &of("tight", 6.0, 0.3));
     assert!(first.admitted() && !first.searched);
-    let second = with(&first.system, "dnc", &of("loose", 1.0, 0.45));
+    let second = outcome(&first.system, "dnc", &of("loose", 1.0, 0.45));
     assert!(second.admitted() && second.searched, "{second:?}");
 }

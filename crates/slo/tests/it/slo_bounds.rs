@@ -1,4 +1,4 @@
-//! Bounds of systems: against the closed form, against one another, against a simulation, and against published numbers.
+//! Bounds of systems against the closed form, one another, the stochastic calculus, and published numbers.
 
 use crate::support::systems;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const DIAMOND: &[&[usize]] = &[&[0, 1, 3], &[0, 2, 3], &[0, 3], &[1, 3], &[2, 3]
 const PATHS: [&[&[usize]]; 3] = [TREE, LINE, DIAMOND];
 const DETERMINISTIC: [Method; 3] = [Method::Dnc, Method::PriorityMeister, Method::Plp];
 
-/// At most `b`, within the precision of a solver.
+/// True if `a` is at most `b`, within the precision of a solver.
 fn at_most(a: f64, b: f64) -> bool {
     a <= b * (1.0 + 1e-5) + 1e-9
 }
@@ -123,14 +123,14 @@ proptest! {
     fn the_best_bound_is_the_minimum_and_names_its_method(draws in draws(5, true)) {
         let system = three_stages(&draws, 0.6);
         let settings = BoundSettings::default();
-        let mut of = Bounds::new(&system, settings).unwrap();
+        let mut bounds = Bounds::new(&system, settings).unwrap();
         for at in 0..draws.len() {
-            let best = of.bound(at, Method::Best).unwrap();
+            let best = bounds.bound(at, Method::Best).unwrap();
             prop_assert!(best.seconds.is_finite() && best.method != Method::Best);
-            prop_assert_eq!(&of.bound(at, best.method).unwrap(), &best);
+            prop_assert_eq!(&bounds.bound(at, best.method).unwrap(), &best);
             prop_assert!((best.stages.iter().sum::<f64>() - best.seconds).abs() < 1e-12);
             for method in Method::ALL {
-                let bound = of.bound(at, method);
+                let bound = bounds.bound(at, method);
                 prop_assert!(bound.is_err() || best.seconds <= bound.unwrap().seconds);
             }
         }
@@ -174,7 +174,7 @@ proptest! {
         let queues: Vec<snc::Queue> = (system.queues.iter().enumerate())
             .map(|(at, queue)| snc::Queue { name: queue.name.clone(), rate: queue.capacity, in_service: inside(at) })
             .collect();
-        let workloads: Vec<snc::Workload> = system.promises.iter().map(|promise| described(&system, promise)).collect();
+        let workloads: Vec<snc::Workload> = system.promises.iter().map(|promise| snc_workload(&system, promise)).collect();
         let mut network = snc::Network::new(&queues, &workloads).unwrap();
         network.set_by_request(true);
         network.set_blocks(true);
@@ -188,14 +188,14 @@ proptest! {
     }
 }
 
-fn described(system: &System, promise: &Promise) -> snc::Workload {
-    let of = &promise.workload;
+fn snc_workload(system: &System, promise: &Promise) -> snc::Workload {
+    let workload = &promise.workload;
     snc::Workload {
-        name: of.name.clone(),
-        percentile: of.slo.unwrap().percentile,
+        name: workload.name.clone(),
+        percentile: workload.slo.unwrap().percentile,
         priority: promise.priorities[0],
-        dependencies: of.dependencies.iter().filter(|&name| name != "nobody").cloned().collect(),
-        stages: (of.demands.iter().zip(&promise.route))
+        dependencies: workload.dependencies.iter().filter(|&name| name != "nobody").cloned().collect(),
+        stages: (workload.demands.iter().zip(&promise.route))
             .map(|(demand, route)| snc::Stage {
                 queues: route.iter().map(|&queue| system.queues[queue].name.clone()).collect(),
                 arrivals: demand.model.clone().unwrap(),
@@ -205,7 +205,7 @@ fn described(system: &System, promise: &Promise) -> snc::Workload {
     }
 }
 
-fn only(system: &System, at: usize, method: Method) -> Result<f64, Unbounded> {
+fn bound_of(system: &System, at: usize, method: Method) -> Result<f64, Unbounded> {
     bounds(system, method, BoundSettings::default())[at].clone().map(|bound| bound.seconds)
 }
 
@@ -214,7 +214,7 @@ fn one_queue(promises: Vec<Promise>) -> System {
 }
 
 #[test]
-fn bounds_for_requests_in_order_match_the_published_program() {
+fn bounds_for_requests_in_order_are_at_most_the_published_ones() {
     // Two queues of 10; a first priority takes 0.1 s of them. Two flows cross both queues, and one flow crosses each.
     // All have one priority, and half of each queue.
     let of = |name: &str, rate: f64, priority: u32, route: &[usize]| {
@@ -262,13 +262,13 @@ fn requests_out_of_order_have_no_bound_for_one_order() {
 fn limits_below_the_arrivals_add_their_shaping_delay() {
     let mut held = simple("held", 0, &[(2.0, 6.0)], 1.0, 1.0);
     let alone = one_queue(vec![held.clone()]);
-    assert_eq!(only(&alone, 0, Method::Dnc), Ok(0.6));
+    assert_eq!(bound_of(&alone, 0, Method::Dnc), Ok(0.6));
     held.limits[0] = curve(&[(4.0, 2.0)]);
     let alone = one_queue(vec![held.clone()]);
-    assert_eq!(only(&alone, 0, Method::Dnc), Ok(1.0 + 0.2));
-    assert_eq!(only(&alone, 0, Method::PriorityMeister), Ok(1.0 + 0.2));
+    assert_eq!(bound_of(&alone, 0, Method::Dnc), Ok(1.0 + 0.2));
+    assert_eq!(bound_of(&alone, 0, Method::PriorityMeister), Ok(1.0 + 0.2));
     held.limits[0] = curve(&[(1.0, 2.0)]);
-    assert!(matches!(only(&one_queue(vec![held]), 0, Method::Dnc), Err(Unbounded::Limits { .. })));
+    assert!(matches!(bound_of(&one_queue(vec![held]), 0, Method::Dnc), Err(Unbounded::Limits { .. })));
 }
 
 #[test]
@@ -277,22 +277,22 @@ fn a_request_larger_than_its_bucket_counts_whole() {
     small.limits[0] = curve(&[(2.0, 6.0), (20.0, 1.0)]);
     let beside = simple("beside", 1, &[(1.0, 1.0)], 1.0, 1.0);
     // At least (5 + 1) / 10 / (1 - the rate of higher priorities): the bucket of 1 passes a request of 5.
-    let bound = only(&one_queue(vec![small, beside]), 1, Method::Dnc).unwrap();
+    let bound = bound_of(&one_queue(vec![small, beside]), 1, Method::Dnc).unwrap();
     assert!(bound >= 0.6, "{bound}");
 }
 
 #[test]
 fn best_effort_at_the_last_priority_adds_one_request() {
     let first = simple("first", 0, &[(2.0, 6.0)], 1.0, 1.0);
-    let alone = only(&one_queue(vec![first.clone()]), 0, Method::Dnc).unwrap();
+    let alone = bound_of(&one_queue(vec![first.clone()]), 0, Method::Dnc).unwrap();
     let mut effort = simple("effort", u32::MAX, &[(50.0, 1e6)], 3.0, 1.0);
     Arc::make_mut(&mut effort.workload).slo = None;
     let both = one_queue(vec![first, effort]);
     for method in DETERMINISTIC {
-        assert!((only(&both, 0, method).unwrap() - alone - 0.3).abs() < 1e-12);
-        assert!(matches!(only(&both, 1, method), Err(Unbounded::Overload { .. })));
+        assert!((bound_of(&both, 0, method).unwrap() - alone - 0.3).abs() < 1e-12);
+        assert!(matches!(bound_of(&both, 1, method), Err(Unbounded::Overload { .. })));
     }
-    assert_eq!(only(&both, 1, Method::Snc), Err(Unbounded::NoSlo { workload: "effort".into() }));
+    assert_eq!(bound_of(&both, 1, Method::Snc), Err(Unbounded::NoSlo { workload: "effort".into() }));
 }
 
 #[test]
@@ -304,15 +304,15 @@ fn a_missing_model_is_named_and_affects_only_later_workloads() {
     Arc::make_mut(&mut last.workload).name = "last".into();
     last.priorities = vec![2];
     let system = one_queue(vec![with, without, last]);
-    assert!(only(&system, 0, Method::Snc).is_ok());
+    assert!(bound_of(&system, 0, Method::Snc).is_ok());
     for at in [1, 2] {
-        let Err(Unbounded::NoModel { of, stage, .. }) = only(&system, at, Method::Snc) else { panic!() };
+        let Err(Unbounded::NoModel { of, stage, .. }) = bound_of(&system, at, Method::Snc) else { panic!() };
         assert_eq!((of.as_str(), stage), ("without", Stage::NetworkIn));
     }
 }
 
 #[test]
-fn curves_above_the_capacity_are_an_overload_whatever_the_models() {
+fn curves_above_the_capacity_are_an_overload_with_any_models() {
     let modelled = |name: &str, rate: f64, route: Vec<usize>, priority: u32| {
         let mut of = demand(Stage::NetworkIn, curve(&[(rate, 2.0)]), 0.5);
         of.model = Some(systems::model(1.0, 0.1));
@@ -328,12 +328,12 @@ fn curves_above_the_capacity_are_an_overload_whatever_the_models() {
     let system = System { queues, promises };
     for method in [Method::Snc, Method::Best] {
         for at in [0, 3] {
-            assert!(only(&system, at, method).is_ok(), "{method:?} {at}");
+            assert!(bound_of(&system, at, method).is_ok(), "{method:?} {at}");
         }
         // The last workload shares a queue with traffic that has passed the overloaded queue.
         for at in [1, 2] {
-            let Err(Unbounded::Overload { queue, overload, .. }) = only(&system, at, method) else {
-                panic!("{method:?} {at}: {:?}", only(&system, at, method));
+            let Err(Unbounded::Overload { queue, overload, .. }) = bound_of(&system, at, method) else {
+                panic!("{method:?} {at}: {:?}", bound_of(&system, at, method));
             };
             assert_eq!((queue.as_str(), overload.load, overload.service), ("up", 11.0, 10.0));
         }
@@ -349,12 +349,12 @@ fn stochastic_bounds_cover_paths_of_any_length_but_no_cycles() {
     };
     let queues = (0..3).map(|at| queue(&format!("q{at}"), 10.0)).collect();
     let mut system = System { queues, promises: vec![modelled("long", vec![0, 1, 2])] };
-    let alone = only(&system, 0, Method::Snc).unwrap();
+    let alone = bound_of(&system, 0, Method::Snc).unwrap();
     system.promises.extend([modelled("a", vec![0, 1]), modelled("b", vec![1, 2])]);
-    let beside = only(&system, 0, Method::Snc).unwrap();
+    let beside = bound_of(&system, 0, Method::Snc).unwrap();
     assert!(beside > alone, "{beside} beside others, {alone} alone");
     system.promises.push(modelled("back", vec![2, 0]));
-    let Err(Unbounded::Cycle { queue, .. }) = only(&system, 0, Method::Snc) else { panic!() };
+    let Err(Unbounded::Cycle { queue, .. }) = bound_of(&system, 0, Method::Snc) else { panic!() };
     assert!(queue.starts_with('q'), "{queue}");
 }
 
@@ -367,17 +367,17 @@ fn cyclic_paths_are_rejected_by_name() {
     let queues = (0..2).map(|at| queue(&format!("q{at}"), 10.0)).collect();
     let system = System { queues, promises: vec![on("a", vec![0, 1]), on("b", vec![1, 0])] };
     for method in DETERMINISTIC {
-        assert!(matches!(only(&system, 0, method), Err(Unbounded::Cycle { .. })), "{method:?}");
+        assert!(matches!(bound_of(&system, 0, method), Err(Unbounded::Cycle { .. })), "{method:?}");
     }
 }
 
 #[test]
 fn an_invalid_system_is_rejected_by_name_and_never_panics() {
-    let sound = one_queue(vec![simple("w", 0, &[(2.0, 6.0)], 1.0, 1.0)]);
+    let valid = one_queue(vec![simple("w", 0, &[(2.0, 6.0)], 1.0, 1.0)]);
     let of = |change: &dyn Fn(&mut System)| {
-        let mut system = sound.clone();
+        let mut system = valid.clone();
         change(&mut system);
-        match only(&system, 0, Method::Best) {
+        match bound_of(&system, 0, Method::Best) {
             Err(Unbounded::System(error)) => error.to_string(),
             other => panic!("{other:?}"),
         }
@@ -399,7 +399,7 @@ fn an_invalid_system_is_rejected_by_name_and_never_panics() {
     ];
     insta::assert_snapshot!(table.join("\n"));
     let settings = BoundSettings { frame: f64::NAN, ..BoundSettings::default() };
-    assert!(matches!(Bounds::new(&sound, settings), Err(SystemError::Setting { setting: "frame", .. })));
+    assert!(matches!(Bounds::new(&valid, settings), Err(SystemError::Setting { setting: "frame", .. })));
 }
 
 #[test]

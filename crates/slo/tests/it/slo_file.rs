@@ -50,13 +50,13 @@ fn one(fields: &str) -> String {
 const GOOD: &str = "server: r1h1, slo: {percentile: 99.9, latency: 20ms}, trace: t.csv";
 
 /// Error for a file: from reading it, or from its system.
-fn said(text: &str) -> String {
-    said_on(CLUSTER, text)
+fn error_of(text: &str) -> String {
+    error_on(CLUSTER, text)
 }
 
-fn said_on(of: &str, text: &str) -> String {
-    let of = cluster(of);
-    match read_on(&of, text).and_then(|workloads| workloads.system(&of)) {
+fn error_on(cluster_text: &str, text: &str) -> String {
+    let cluster = cluster(cluster_text);
+    match read_on(&cluster, text).and_then(|workloads| workloads.system(&cluster)) {
         Ok(_) => "nothing is wrong".into(),
         Err(error) => error.to_string(),
     }
@@ -133,25 +133,27 @@ fn a_client_on_its_server_crosses_no_link_and_needs_only_storage() {
 #[test]
 fn arriving_workloads_adopt_the_existing_settings_or_are_rejected() {
     let cluster = cluster(CLUSTER);
-    let there =
+    let existing =
         read(&format!("congestion: hosts\nlevels: 3\nbounds: {{unit: fluid}}\n{}", one(GOOD))).unwrap();
     let open = |name: &str| Text::from_bytes(name, trace());
-    let come = |head: &str| {
+    let read_arrivals = |head: &str| {
         let text = format!("{head}{}", one(GOOD)).replace("name: a", "name: b");
-        Workloads::from_text("new.yaml", &text, &cluster, &files(), &open, Some(&there))
+        Workloads::from_text("new.yaml", &text, &cluster, &files(), &open, Some(&existing))
     };
     for head in ["", "congestion: hosts\nlevels: 3\nbounds: {unit: fluid}\n"] {
-        let with = come(head).unwrap();
-        assert_eq!((with.congestion, with.levels, with.bounds), (Congestion::Hosts, 3, there.bounds));
-        let mut system = there.system(&cluster).unwrap().system;
+        let with = read_arrivals(head).unwrap();
+        assert_eq!((with.congestion, with.levels, with.bounds), (Congestion::Hosts, 3, existing.bounds));
+        let mut system = existing.system(&cluster).unwrap().system;
         let arrivals = with.arrivals(&cluster, &mut system).unwrap();
         assert_eq!(arrivals[0].route, system.promises[0].route);
     }
     for (head, field) in
         [("congestion: everywhere\n", "congestion"), ("levels: 7\n", "levels"), ("bounds: {}\n", "bounds")]
     {
-        let found = come(head).unwrap_err().to_string();
-        let expected = format!("new.yaml: {field}: other than in w.yaml, which counts for all: leave it out");
+        let found = read_arrivals(head).unwrap_err().to_string();
+        let expected = format!(
+            "new.yaml: {field}: differs from the value in w.yaml, which applies to all: leave it out"
+        );
         assert_eq!(found, expected);
     }
 }
@@ -214,7 +216,7 @@ fn curves_priorities_and_limits_come_from_the_file() {
     let workloads = read(text).unwrap();
     assert_eq!(
         workloads.notes,
-        ["b: no time without queueing is known: it counts as 0; `unloaded` says another"]
+        ["b: the latency without queueing is unknown and counts as 0; `unloaded` sets it"]
     );
     let placed = workloads.system(&cluster(CLUSTER)).unwrap();
     assert!(placed.given);
@@ -356,7 +358,7 @@ fn each_mistake_is_one_line_with_its_place() {
         (one(&format!("{GOOD}, stages: [disk]")), "`disk`: expected one of network-in, storage, network-out"),
         (
             format!("network: {{overhead: 0, other: 0, payload: 0}}\n{}", one(GOOD)),
-            "t.csv: its requests are no work at network-in: leave that out",
+            "t.csv: its requests have no work at network-in: leave this stage out",
         ),
         (format!("network: {{payload: -1}}\n{}", one(GOOD)), "network: payload -1: expected"),
         (
@@ -379,7 +381,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ),
         (
             one("server: r1h1, stages: [network-in], curves: {storage: [{rate: 5%, burst: 1ms}]}"),
-            "workloads[0].stages: network-in: there is no curve of it",
+            "workloads[0].stages: network-in: no curve is given for this stage",
         ),
         (one(&format!("{GOOD}, priority: {{storage: 1}}")), "workloads[0].priority.network-in: missing"),
         (one(&format!("{GOOD}, priority: -1")), "workloads[0].priority: -1: expected a whole number"),
@@ -439,7 +441,7 @@ fn each_mistake_is_one_line_with_its_place() {
         (String::new(), "w.yaml: the file is empty"),
     ];
     check_rows(cases, |(text, expected)| {
-        let found = said(&text);
+        let found = error_of(&text);
         if found.contains('\n') {
             Err(format!("{found:?}, expected one line"))
         } else {
@@ -447,17 +449,17 @@ fn each_mistake_is_one_line_with_its_place() {
         }
     });
     let without = CLUSTER.replace("devices", "#");
-    let found = said_on(&without, &one(GOOD));
+    let found = error_on(&without, &one(GOOD));
     assert!(
         found.contains("workloads[0].server: `r1h1`: the cluster file gives this host no device"),
         "{found}"
     );
     let two = CLUSTER.replace("[{name: ssd0,", "[{name: ssd1, read: 1MB/s, write: 1MB/s}, {name: ssd0,");
-    let found = said_on(&two, &one(GOOD));
+    let found = error_on(&two, &one(GOOD));
     assert!(found.contains("it has several devices; expected one of r1h1:ssd1, r1h1:ssd0"), "{found}");
-    assert_eq!(said_on(&two, &one(&GOOD.replace("r1h1", "r1h1:ssd0"))), "nothing is wrong");
+    assert_eq!(error_on(&two, &one(&GOOD.replace("r1h1", "r1h1:ssd0"))), "nothing is wrong");
     assert_eq!(
-        said_on(&without, &one(&format!("{GOOD}, stages: [network-in, network-out]"))),
+        error_on(&without, &one(&format!("{GOOD}, stages: [network-in, network-out]"))),
         "nothing is wrong"
     );
 }
@@ -468,8 +470,11 @@ fn a_rate_of_0_is_rejected_before_any_placement_or_limit() {
     let of = cluster(CLUSTER);
     let found =
         Workloads::from_text("w.yaml", &one(GOOD), &of, &files(), &open, None).unwrap_err().to_string();
-    assert!(found.contains("its work at network-in comes at one moment: expected"), "{found}");
-    let limits = |buckets: &str| said(&one(&format!("{GOOD}, limits: {{network-in: [{buckets}]}}")));
+    assert!(
+        found.contains("its work at network-in arrives at one moment, so it has no rate: expected"),
+        "{found}"
+    );
+    let limits = |buckets: &str| error_of(&one(&format!("{GOOD}, limits: {{network-in: [{buckets}]}}")));
     let found = limits("{rate: 1MB/s, burst: 1MB}, {rate: 0B/s, burst: 1GB}");
     assert!(found.contains("workloads[0].limits.network-in: a rate of 0: expected above 0"), "{found}");
     assert_eq!(limits("{rate: 1MB/s, burst: 1MB}"), "nothing is wrong");
@@ -491,11 +496,12 @@ fn an_error_in_a_referenced_file_has_the_place_of_the_reference() {
     std::fs::write(base.join("empty.json"), "[]").unwrap();
     std::fs::write(base.join("broken.json"), "{").unwrap();
     let files = Files { base: base.clone(), data: None };
-    let said =
+    let error_of =
         |text: &str| Workloads::from_text("w.yaml", text, &of, &files, &open, None).unwrap_err().to_string();
-    let empty = said(&one("server: r1h1, model: empty.json"));
-    let broken = ["model", "curves"].map(|field| said(&one(&format!("server: r1h1, {field}: broken.json"))));
-    let device = said(&one(GOOD).replace("ssd.json", "broken.json"));
+    let empty = error_of(&one("server: r1h1, model: empty.json"));
+    let broken =
+        ["model", "curves"].map(|field| error_of(&one(&format!("server: r1h1, {field}: broken.json"))));
+    let device = error_of(&one(GOOD).replace("ssd.json", "broken.json"));
     std::fs::remove_dir_all(&base).unwrap();
     assert_eq!(empty, "w.yaml:3:5: workloads[0].model: no stage; expected at least one");
     for (field, found) in ["model", "curves"].into_iter().zip(broken) {
@@ -508,25 +514,31 @@ fn an_error_in_a_referenced_file_has_the_place_of_the_reference() {
 #[test]
 fn an_arriving_file_may_have_dependencies_but_no_priorities_or_limits() {
     let cluster = cluster(CLUSTER);
-    let there = read(&one(GOOD)).unwrap();
+    let existing = read(&one(GOOD)).unwrap();
     let open = |name: &str| Text::from_bytes(name, trace());
-    let come = |text: &str| Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&there));
+    let read_arrivals =
+        |text: &str| Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&existing));
     let two = |fields: &str| one(fields).replace("name: a", "name: b");
-    let mut system = there.system(&cluster).unwrap().system;
-    let elsewhere = come(&one(&GOOD.replace("r1h1", "r1h0"))).unwrap();
+    let mut system = existing.system(&cluster).unwrap().system;
+    let elsewhere = read_arrivals(&one(&GOOD.replace("r1h1", "r1h0"))).unwrap();
     let elsewhere = elsewhere.arrivals(&cluster, &mut system).unwrap_err().to_string();
-    assert!(elsewhere.contains("workloads[0].server: it is there with another client"), "{elsewhere}");
+    assert!(
+        elsewhere.contains("workloads[0].server: the workload exists with another client"),
+        "{elsewhere}"
+    );
     let queues = system.queues.len();
     for (field, given) in
         [("priority", "priority: 1"), ("limits", "limits: {storage: [{rate: 9%, burst: 1s}]}")]
     {
-        let given = come(&two(&format!("{GOOD}, {given}"))).unwrap();
+        let given = read_arrivals(&two(&format!("{GOOD}, {given}"))).unwrap();
         let refused = given.arrivals(&cluster, &mut system).unwrap_err().to_string();
         assert!(refused.contains(&format!("workloads[0].{field}: expected none")), "{refused}");
     }
     assert_eq!(system.queues.len(), queues);
-    let arrivals =
-        come(&two(&format!("{GOOD}, depends_on: [a]"))).unwrap().arrivals(&cluster, &mut system).unwrap();
+    let arrivals = read_arrivals(&two(&format!("{GOOD}, depends_on: [a]")))
+        .unwrap()
+        .arrivals(&cluster, &mut system)
+        .unwrap();
     assert_eq!(arrivals[0].route, system.promises[0].route);
     assert_eq!(system.queues.len(), queues);
 }
@@ -534,19 +546,20 @@ fn an_arriving_file_may_have_dependencies_but_no_priorities_or_limits() {
 #[test]
 fn an_arrival_of_an_existing_name_is_a_change_decided_again() {
     let cluster = cluster(CLUSTER);
-    let there = read(&one(GOOD)).unwrap();
-    let placed = there.system(&cluster).unwrap();
+    let existing = read(&one(GOOD)).unwrap();
+    let placed = existing.system(&cluster).unwrap();
     let open = |name: &str| Text::from_bytes(name, trace());
-    let come = |text: &str| Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&there));
+    let read_arrivals =
+        |text: &str| Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&existing));
     for policy in ["dnc", "none"] {
-        let by = there.admission(policy, "").unwrap();
-        let same = there.admit(&placed, &come(&one(GOOD)).unwrap(), &cluster, &by).unwrap();
+        let by = existing.admission(policy, "").unwrap();
+        let same = existing.admit(&placed, &read_arrivals(&one(GOOD)).unwrap(), &cluster, &by).unwrap();
         assert_eq!((same.system, same.residents.len()), (placed.system.clone(), 0));
         assert!(same.arrivals[0].changed && same.arrivals[0].refused.is_none());
     }
-    let by = there.admission("dnc", "").unwrap();
-    let heavy = come(&format!("margin: 900000%\n{}", one(GOOD))).unwrap();
-    let heavy = there.admit(&placed, &heavy, &cluster, &by).unwrap();
+    let by = existing.admission("dnc", "").unwrap();
+    let heavy = read_arrivals(&format!("margin: 900000%\n{}", one(GOOD))).unwrap();
+    let heavy = existing.admit(&placed, &heavy, &cluster, &by).unwrap();
     let [a] = &heavy.arrivals[..] else { panic!("one arrival") };
     assert!(a.changed && a.refused.is_some() && a.promise == Some(0), "{a:?}");
     assert_eq!(heavy.system.promises.len(), 1);
@@ -554,19 +567,19 @@ fn an_arrival_of_an_existing_name_is_a_change_decided_again() {
 }
 
 #[test]
-fn a_refused_workload_gets_no_promise_or_best_effort() {
+fn a_refused_workload_runs_as_best_effort_or_not_at_all() {
     let cluster = cluster(CLUSTER);
-    let there = read(&one(GOOD)).unwrap();
-    let placed = there.system(&cluster).unwrap();
+    let existing = read(&one(GOOD)).unwrap();
+    let placed = existing.system(&cluster).unwrap();
     let open = |name: &str| Text::from_bytes(name, trace());
     let text = "device: ssd.json\nworkloads:\n\
         - {name: b, client: r0h1, server: r1h1, trace: t.csv, slo: {percentile: 99, latency: 1s}}\n\
         - {name: c, client: r0h1, server: r1h1, trace: t.csv, slo: {percentile: 99, latency: 1100us}}\n";
-    let new = Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&there)).unwrap();
+    let new = Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&existing)).unwrap();
     // The second arrival's SLO is below any bound on it.
     for name in ["dnc", "snc", "best", "none"] {
-        let by = there.admission(name, "").unwrap();
-        let admitted = there.admit(&placed, &new, &cluster, &by).unwrap();
+        let by = existing.admission(name, "").unwrap();
+        let admitted = existing.admit(&placed, &new, &cluster, &by).unwrap();
         let [b, c] = &admitted.arrivals[..] else { panic!("two arrivals") };
         assert_eq!((b.promise, b.refused.is_none()), (Some(1), true), "{name}");
         assert_eq!(c.refused.is_none(), name == "none", "{name}: {c:?}");
@@ -576,7 +589,7 @@ fn a_refused_workload_gets_no_promise_or_best_effort() {
         assert_eq!(by.admission.by().is_none(), name == "none");
         assert_eq!(by.admission.needs_models(), ["snc", "best"].contains(&name), "{name}");
         if let Some((method, settings)) = by.admission.by() {
-            assert_eq!(settings, there.bounds, "{name}");
+            assert_eq!(settings, existing.bounds, "{name}");
             for (promise, bound) in system.promises.iter().zip(bounds(system, method, settings)) {
                 // Best effort has no percentile.
                 let Some(slo) = promise.workload.slo else { continue };
@@ -586,14 +599,14 @@ fn a_refused_workload_gets_no_promise_or_best_effort() {
     }
     // Policies for networks refuse every workload with a device.
     for name in ["silo++", "qjump++"] {
-        let by = there.admission(name, "").unwrap();
-        let admitted = there.admit(&placed, &new, &cluster, &by).unwrap();
-        assert!(admitted.arrivals.iter().all(|came| came.refused.is_some()), "{name}");
+        let by = existing.admission(name, "").unwrap();
+        let admitted = existing.admit(&placed, &new, &cluster, &by).unwrap();
+        assert!(admitted.arrivals.iter().all(|result| result.refused.is_some()), "{name}");
         assert_eq!(admitted.residents[0].refused.is_some(), by.paces, "{name}");
     }
-    let unknown = there.admission("first", "").err().unwrap().to_string();
+    let unknown = existing.admission("first", "").err().unwrap().to_string();
     assert!(unknown.contains("unknown policy `first` for admission"), "{unknown}");
-    let error = there.admission("dnc", "{serch: false}").err().unwrap().to_string();
+    let error = existing.admission("dnc", "{serch: false}").err().unwrap().to_string();
     assert!(error.contains("serch: unknown field"), "{error}");
 }
 
@@ -635,7 +648,7 @@ proptest! {
     #[test]
     fn no_text_panics_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let text = String::from_utf8_lossy(&bytes);
-        let found = said(&text);
+        let found = error_of(&text);
         prop_assert!(!found.contains('\n'), "{}", found);
     }
 
@@ -654,7 +667,7 @@ proptest! {
              curves: {{storage: [{{rate: 5%, burst: 8ms}}]}}, limits: {{storage: [{{rate: 9%, burst: 8ms}}]}}}}\n",
             one(GOOD)
         );
-        prop_assert_eq!(said(&good), "nothing is wrong");
+        prop_assert_eq!(error_of(&good), "nothing is wrong");
         let letters: Vec<char> = good.chars().collect();
         let from = at % letters.len();
         let rest = letters[(from + cut).min(letters.len())..].iter();

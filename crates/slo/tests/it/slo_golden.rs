@@ -16,7 +16,7 @@ fn text(value: &Value) -> &str {
 /// A client is a promise, its flows are stages, and its shapers the limits.
 fn system(input: &Value) -> System {
     let queues: Vec<_> = (array(&input["queues"]).iter())
-        .map(|of| queue(text(&of["name"]), number(&of["bandwidth"])))
+        .map(|input| queue(text(&input["name"]), number(&input["bandwidth"])))
         .collect();
     let promises = array(&input["clients"]).iter().map(|client| {
         let flows = array(&client["flows"]);
@@ -26,18 +26,18 @@ fn system(input: &Value) -> System {
             let route = array(&flow["queues"]).iter().map(at).collect();
             (demand(Stage::NetworkIn, alpha, 0.0), route, number(&flow["priority"]) as u32)
         });
-        let mut made = promise(text(&client["name"]), None, stages.collect());
-        for (limits, flow) in made.limits.iter_mut().zip(flows) {
+        let mut promise = promise(text(&client["name"]), None, stages.collect());
+        for (limits, flow) in promise.limits.iter_mut().zip(flows) {
             *limits = curve(&[(number(&flow["shaper"]["r"]), number(&flow["shaper"]["b"]))]);
         }
-        made
+        promise
     });
     let promises = promises.collect();
     System { queues, promises }
 }
 
 #[test]
-fn curves_equal_the_lesser_released_analysis_and_bound_the_program() {
+fn curves_equal_the_lesser_released_analysis_and_the_program_is_finite_with_them() {
     let Some(folder) = golden::folder("qos") else { return };
     let settings = BoundSettings { unit: Unit::Fluid, ..BoundSettings::default() };
     let (mut compared, mut above, mut worst) = (0, 0, 0.0f64);
@@ -52,11 +52,11 @@ fn curves_equal_the_lesser_released_analysis_and_bound_the_program() {
         for (at, (aggregate, hop_by_hop)) in expected.enumerate() {
             let flows = array(&aggregate["flows"]).iter().zip(array(&hop_by_hop["flows"]));
             let least: f64 = flows.map(|(a, b)| number(&a["latency_s"]).min(number(&b["latency_s"]))).sum();
-            let of = format!("{name} {}", system.promises[at].workload.name);
+            let label = format!("{name} {}", system.promises[at].workload.name);
             let found = curves[at].as_ref().map_or(f64::INFINITY, |bound| bound.seconds);
-            close(found, least, &of);
+            close(found, least, &label);
             let program = program[at].as_ref().map_or(f64::INFINITY, |bound| bound.seconds);
-            assert_eq!(program.is_finite(), least.is_finite(), "{of}");
+            assert_eq!(program.is_finite(), least.is_finite(), "{label}");
             if least.is_finite() {
                 above += usize::from(program > least * (1.0 + 1e-5));
                 worst = worst.max(program / least);

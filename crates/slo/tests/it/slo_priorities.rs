@@ -9,6 +9,7 @@ use leeward_slo::{Slo, System};
 use leeward_traces::Stage;
 use proptest::prelude::*;
 
+/// More levels than any test has ranks.
 const MANY: u32 = 1000;
 
 fn fluid() -> BoundSettings {
@@ -22,8 +23,8 @@ fn in_line(draws: &[Draw]) -> System {
         let stages = [Stage::NetworkIn, Stage::Storage, Stage::NetworkOut].iter().enumerate();
         let stages = stages.map(|(queue, &stage)| {
             let weight = [0.3, 1.0, 0.6][(queue + at) % 3];
-            let of = Draw { rate: draw.rate * weight, burst: draw.burst * weight, ..draw.clone() };
-            let arrivals = of.curve(share);
+            let scaled = Draw { rate: draw.rate * weight, burst: draw.burst * weight, ..draw.clone() };
+            let arrivals = scaled.curve(share);
             let largest = arrivals.burst() * draw.packet;
             (demand(stage, arrivals, largest), vec![queue], 0)
         });
@@ -133,8 +134,8 @@ proptest! {
 
 #[test]
 fn the_search_succeeds_where_the_order_of_slos_fails() {
-    // At the first priority, the small workload with the tighter SLO would leave the large one 7 of 10: a
-    // bound of 9.2 / 7. At the last priority, the small one has a bound of 9.2 / 9.
+    // At the first priority, the small workload with the tighter SLO would leave 7 of 10 to the large one:
+    // a bound of 9.2 / 7. At the last priority, the small one has a bound of 9.2 / 9.
     let large = simple("large", 0, &[(1.0, 9.0)], 0.0, 1.031);
     let small = simple("small", 0, &[(3.0, 0.2)], 0.0, 1.03);
     let mut system = System { queues: vec![queue("link", 10.0)], promises: vec![large, small] };
@@ -159,12 +160,12 @@ fn an_slo_that_no_order_meets_is_reported() {
 fn the_search_computes_no_bound_for_an_overloaded_queue() {
     let promises = (0..40).map(|at| simple(&format!("w{at}"), 0, &[(1.0, 1.0)], 0.5, 1000.0)).collect();
     let system = System { queues: vec![queue("link", 10.0)], promises };
-    let mut asked = 0;
+    let mut calls = 0;
     let found = priority_meister(&system, MANY, &mut |system, promise| {
-        asked += 1;
+        calls += 1;
         Bounds::new(system, fluid()).unwrap().bound(promise, Method::Dnc)
     });
     assert_eq!(found.missed.len(), 30);
     // One bound for each of the remaining ten workloads, which all keep their SLOs, and one for each at the end.
-    assert_eq!(asked, 50);
+    assert_eq!(calls, 50);
 }

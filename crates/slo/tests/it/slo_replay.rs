@@ -1,4 +1,4 @@
-//! Bounds against a simulation: one queue with priorities, served whole, at one place or at several.
+//! Bounds against a simulation: a device that serves whole requests by priority, in one slot or several.
 
 use crate::support::systems::{Draw, curve, demand, draws, promise, queue};
 use leeward_slo::bound::{BoundSettings, Method, bounds};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 struct Request {
     at: f64,
     work: f64,
-    of: usize,
+    workload: usize,
 }
 
 /// Longest latency of each workload's requests at a device with `places` parallel slots, each with one
@@ -32,10 +32,10 @@ fn serve(mut requests: Vec<Request>, priorities: &[u32], places: usize) -> Vec<f
             waiting.push(requests[next]);
             next += 1;
         }
-        let first = (0..waiting.len()).min_by_key(|&at| priorities[waiting[at].of]).unwrap();
+        let first = (0..waiting.len()).min_by_key(|&at| priorities[waiting[at].workload]).unwrap();
         let request = waiting.remove(first);
         free[place] = now + request.work * places as f64;
-        longest[request.of] = longest[request.of].max(free[place] - request.at);
+        longest[request.workload] = longest[request.workload].max(free[place] - request.at);
     }
     longest
 }
@@ -44,7 +44,7 @@ fn serve(mut requests: Vec<Request>, priorities: &[u32], places: usize) -> Vec<f
 fn greedy(
     arrivals: &leeward_calculus::ArrivalCurve,
     sizes: &[(f64, f64)],
-    of: usize,
+    workload: usize,
     start: f64,
 ) -> Vec<Request> {
     let (mut levels, mut clock) = (vec![0.0f64; arrivals.buckets().len()], start);
@@ -59,12 +59,13 @@ fn greedy(
             for (bucket, level) in arrivals.buckets().iter().zip(&mut levels) {
                 *level = (*level - bucket.rate() * wait).max(0.0) + work;
             }
-            Request { at: clock, work, of }
+            Request { at: clock, work, workload }
         })
         .collect()
 }
 
-fn sends() -> impl Strategy<Value = Vec<(f64, f64)>> {
+/// Relative sizes of requests, and the pauses before them.
+fn request_sizes() -> impl Strategy<Value = Vec<(f64, f64)>> {
     let size = prop_oneof![3 => Just(1.0), 1 => 0.1..1.0f64];
     let pause = prop_oneof![6 => Just(0.0), 1 => 0.0..0.5f64, 1 => 0.5..5.0f64];
     prop::collection::vec((size, pause), 1..60)
@@ -80,8 +81,8 @@ fn device(
     let share = 0.95 / draws.len() as f64;
     let (mut promises, mut requests) = (Vec::new(), Vec::new());
     for (at, draw) in draws.iter().enumerate() {
-        let of = Draw { burst: draw.burst / 10.0, ..draw.clone() };
-        let arrivals = of.curve(share);
+        let scaled = Draw { burst: draw.burst / 10.0, ..draw.clone() };
+        let arrivals = scaled.curve(share);
         let largest = draw.packet * arrivals.burst();
         let sizes: Vec<(f64, f64)> =
             sends[at % sends.len()].iter().map(|&(size, pause)| (size * largest, pause)).collect();
@@ -89,8 +90,8 @@ fn device(
         requests.extend(greedy(&arrivals, &sizes, at, start));
         // Without other requests, a request takes its work times the number of slots.
         let unloaded = (places - 1) as f64 * largest;
-        let of = Demand { unloaded, ..demand(Stage::Storage, arrivals, largest) };
-        promises.push(promise(&format!("w{at}"), None, vec![(of, vec![0], draw.priorities[0])]));
+        let demand = Demand { unloaded, ..demand(Stage::Storage, arrivals, largest) };
+        promises.push(promise(&format!("w{at}"), None, vec![(demand, vec![0], draw.priorities[0])]));
     }
     (System { queues: vec![queue("disk", 1.0)], promises }, requests)
 }
@@ -101,7 +102,7 @@ proptest! {
     #[test]
     fn no_request_at_a_device_exceeds_its_bounds(
         draws in draws(5, true),
-        sends in prop::collection::vec(sends(), 1..6),
+        sends in prop::collection::vec(request_sizes(), 1..6),
         together in any::<bool>(),
         places in 1usize..6,
     ) {
@@ -121,15 +122,15 @@ proptest! {
 fn several_device_slots_exceed_the_bound_of_a_single_server() {
     // Seven of eight slots are taken when a burst arrives: the bound of a single server does not suffice.
     let places = 8;
-    let of = |name: &str, priority, unloaded| {
-        let of = Demand { unloaded, ..demand(Stage::Storage, curve(&[(0.01, 0.8)]), 0.1) };
-        promise(name, None, vec![(of, vec![0], priority)])
+    let promise_with = |name: &str, priority, unloaded| {
+        let demand = Demand { unloaded, ..demand(Stage::Storage, curve(&[(0.01, 0.8)]), 0.1) };
+        promise(name, None, vec![(demand, vec![0], priority)])
     };
-    let mut requests: Vec<Request> = (0..8).map(|_| Request { at: 0.0, work: 0.1, of: 1 }).collect();
-    requests.extend((0..8).map(|_| Request { at: 1e-9, work: 0.1, of: 0 }));
+    let mut requests: Vec<Request> = (0..8).map(|_| Request { at: 0.0, work: 0.1, workload: 1 }).collect();
+    requests.extend((0..8).map(|_| Request { at: 1e-9, work: 0.1, workload: 0 }));
     let longest = serve(requests, &[0, 1], places);
     let bound = |unloaded| {
-        let promises = vec![of("first", 0, unloaded), of("second", 1, unloaded)];
+        let promises = vec![promise_with("first", 0, unloaded), promise_with("second", 1, unloaded)];
         let system = System { queues: vec![queue("disk", 1.0)], promises };
         bounds(&system, Method::Dnc, BoundSettings::default())[0].clone().unwrap().seconds
     };

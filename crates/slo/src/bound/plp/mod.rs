@@ -58,7 +58,7 @@ impl<'s> Component<'s> {
     pub fn new(parts: &Parts<'s>, component: usize, settings: BoundSettings) -> Component<'s> {
         let queues = parts.queues(component);
         let network = if settings.fifo && keeps_order(parts, component) {
-            let flows = together(curves::flows(parts, component, &queues));
+            let flows = merge_flows(curves::flows(parts, component, &queues));
             curves::network(parts, component, &queues, flows).map(InOrder::new).map_err(BoundFailure::from)
         } else {
             Err(BoundFailure::Order)
@@ -79,15 +79,15 @@ impl<'s> Component<'s> {
         settings: BoundSettings,
     ) -> Result<f64, Unbounded> {
         let of = &parts.parts[part];
-        let found = match self.known.get(&(of.route, of.priority)) {
+        let delay = match self.known.get(&(of.route, of.priority)) {
             Some(known) => known.clone(),
             None => {
-                let found = self.along(of.route, curves::rank(&self.ranks, of.priority), settings);
-                self.known.insert((of.route, of.priority), found.clone());
-                found
+                let computed = self.path_delay(of.route, curves::rank(&self.ranks, of.priority), settings);
+                self.known.insert((of.route, of.priority), computed.clone());
+                computed
             }
         };
-        found.map_err(|why| match why {
+        delay.map_err(|why| match why {
             BoundFailure::Fault(fault) => fault.into_error(parts, part),
             BoundFailure::Order => {
                 let (workload, stage) = parts.place(part);
@@ -101,7 +101,7 @@ impl<'s> Component<'s> {
     }
 
     /// Delay over a path of the traffic with a priority, given by its rank.
-    fn along(&self, route: &[usize], rank: u32, settings: BoundSettings) -> Result<f64, BoundFailure> {
+    fn path_delay(&self, route: &[usize], rank: u32, settings: BoundSettings) -> Result<f64, BoundFailure> {
         let network = self.network.as_ref().map_err(Clone::clone)?;
         let path = curves::local_path(route, &self.queues);
         let overload = |at: usize, overload| BoundFailure::from(Fault::Overload(self.queues[at], overload));
@@ -135,7 +135,7 @@ fn keeps_order(parts: &Parts<'_>, component: usize) -> bool {
 }
 
 /// Merges the flows of one path and priority.
-fn together(flows: Vec<Flow>) -> Vec<Flow> {
+fn merge_flows(flows: Vec<Flow>) -> Vec<Flow> {
     let mut sums: BTreeMap<(Vec<usize>, u32), Flow> = BTreeMap::new();
     for flow in flows {
         match sums.get_mut(&(flow.path.clone(), flow.priority)) {

@@ -1,5 +1,5 @@
-//! The linear program of PLP (Bouillard, "Trade-off between accuracy and tractability of Network Calculus in FIFO networks",
-//! Performance Evaluation 153, 2022, section 4), for servers one after another.
+//! The linear program of PLP for servers one after another (Bouillard, "Trade-off between accuracy and tractability of
+//! Network Calculus in FIFO networks", Performance Evaluation 153, 2022, section 4).
 //!
 //! The analysis follows one bit of the first crossing that leaves the last server. The bit arrived at each server at
 //! some moment, and the server's backlog began at some earlier moment. The last bit that had arrived by then arrived at
@@ -60,7 +60,7 @@ struct Moments<'t> {
     /// For each server, and for the end after them: seconds before the end of each moment. `None` is 0.
     times: Vec<Vec<Option<Variable>>>,
     /// For each crossing: work that arrived since each moment. `None` is 0.
-    brought: Vec<Vec<Option<Variable>>>,
+    arrived: Vec<Vec<Option<Variable>>>,
     /// Units of the program: work per second, and seconds.
     rate: f64,
     unit: f64,
@@ -69,8 +69,8 @@ struct Moments<'t> {
 type Terms = Vec<(Variable, f64)>;
 
 /// Term of a variable with a factor; no term for 0.
-fn term(of: Option<Variable>, times: f64) -> Option<(Variable, f64)> {
-    of.map(|of| (of, times))
+fn term(variable: Option<Variable>, factor: f64) -> Option<(Variable, f64)> {
+    variable.map(|variable| (variable, factor))
 }
 
 impl<'t> Moments<'t> {
@@ -86,14 +86,14 @@ impl<'t> Moments<'t> {
                     .collect()
             })
             .collect();
-        let brought = (tandem.crossings.iter())
+        let arrived = (tandem.crossings.iter())
             .map(|crossing| {
                 let moments = 0..=count - crossing.first;
                 moments.map(|moment| (moment > 0).then(|| program.add(0.0, 0.0..=f64::INFINITY))).collect()
             })
             .collect();
         let rate = tandem.servers.iter().map(|server| server.ends.rate()).fold(0.0, f64::max);
-        Moments { tandem, program, times, brought, rate, unit }
+        Moments { tandem, program, times, arrived, rate, unit }
     }
 
     fn program(mut self, delays: Option<&Delays>, buckets: usize) -> Program {
@@ -125,9 +125,9 @@ impl<'t> Moments<'t> {
                 self.not_below(self.times[server][moment - 1], self.times[server + 1][moment - 1]);
             }
         }
-        for of in 0..self.brought.len() {
-            for moment in 1..self.brought[of].len() {
-                self.not_below(self.brought[of][moment], self.brought[of][moment - 1]);
+        for crossing in 0..self.arrived.len() {
+            for moment in 1..self.arrived[crossing].len() {
+                self.not_below(self.arrived[crossing][moment], self.arrived[crossing][moment - 1]);
             }
         }
     }
@@ -142,9 +142,9 @@ impl<'t> Moments<'t> {
     ) {
         let rate = bucket.rate() / self.rate;
         let mut terms: Terms = Vec::with_capacity(2 * crossings.len() + 2);
-        for &of in crossings {
-            terms.extend(term(self.brought[of][from], 1.0));
-            terms.extend(term(self.brought[of][to], -1.0));
+        for &crossing in crossings {
+            terms.extend(term(self.arrived[crossing][from], 1.0));
+            terms.extend(term(self.arrived[crossing][to], -1.0));
         }
         terms.extend(term(self.times[server][from], -rate));
         terms.extend(term(self.times[server][to], rate));
@@ -159,14 +159,14 @@ impl<'t> Moments<'t> {
 
     fn arrivals(&mut self, buckets: usize) {
         let tandem = self.tandem;
-        let pairs: usize = tandem.crossings.iter().map(|of| self.pairs(of.first).len()).sum();
+        let pairs: usize = tandem.crossings.iter().map(|crossing| self.pairs(crossing.first).len()).sum();
         let most = buckets.min(MOST_ROWS / pairs.max(1)).max(1);
-        for (at, of) in tandem.crossings.iter().enumerate() {
-            let pruned = of.arrivals.prune_to(most).map(|pruned| pruned.curve);
-            let curve = pruned.as_ref().unwrap_or(&of.arrivals);
-            for pair in self.pairs(of.first) {
+        for (at, crossing) in tandem.crossings.iter().enumerate() {
+            let pruned = crossing.arrivals.prune_to(most).map(|pruned| pruned.curve);
+            let curve = pruned.as_ref().unwrap_or(&crossing.arrivals);
+            for pair in self.pairs(crossing.first) {
                 for &bucket in curve.buckets() {
-                    self.within(&[at], of.first, pair, bucket);
+                    self.within(&[at], crossing.first, pair, bucket);
                 }
             }
         }
@@ -175,19 +175,19 @@ impl<'t> Moments<'t> {
     fn links(&mut self) {
         let tandem = self.tandem;
         let crossings = |keep: &dyn Fn(&leeward_calculus::Crossing) -> bool| -> Vec<usize> {
-            (0..tandem.crossings.len()).filter(|&of| keep(&tandem.crossings[of])).collect()
+            (0..tandem.crossings.len()).filter(|&crossing| keep(&tandem.crossings[crossing])).collect()
         };
         for (link, &bucket) in tandem.links.iter().enumerate() {
-            let by = crossings(&|of| of.link == Some(link));
-            if let Some(&of) = by.first() {
-                let server = tandem.crossings[of].first;
+            let by = crossings(&|crossing| crossing.link == Some(link));
+            if let Some(&first) = by.first() {
+                let server = tandem.crossings[first].first;
                 for pair in self.pairs(server) {
                     self.within(&by, server, pair, bucket);
                 }
             }
         }
         for (server, before) in (1..).zip(&tandem.servers[..tandem.servers.len() - 1]) {
-            let by = crossings(&|of| of.is_at(server - 1) && of.is_at(server));
+            let by = crossings(&|crossing| crossing.is_at(server - 1) && crossing.is_at(server));
             for pair in self.pairs(server) {
                 if let Some(link) = before.link {
                     self.within(&by, server, pair, link);
@@ -202,9 +202,9 @@ impl<'t> Moments<'t> {
             let last = self.moments(at) - 1;
             let service = if at + 1 == tandem.servers.len() { &server.ends } else { &server.passes_on };
             let mut served: Terms = Vec::new();
-            for (of, _) in tandem.crossings.iter().enumerate().filter(|(_, of)| of.is_at(at)) {
-                served.extend(term(self.brought[of][last], 1.0));
-                served.extend(term(self.brought[of][last - 1], -1.0));
+            for (index, _) in tandem.crossings.iter().enumerate().filter(|(_, crossing)| crossing.is_at(at)) {
+                served.extend(term(self.arrived[index][last], 1.0));
+                served.extend(term(self.arrived[index][last - 1], -1.0));
             }
             for piece in service.pieces() {
                 let rate = piece.rate() / self.rate;
@@ -231,9 +231,9 @@ impl<'t> Moments<'t> {
             self.at_most(server, server + 1, seconds);
         }
         let tandem = self.tandem;
-        for (of, seconds) in tandem.crossings.iter().zip(&delays.crossings) {
+        for (crossing, seconds) in tandem.crossings.iter().zip(&delays.crossings) {
             if let &Some(seconds) = seconds {
-                self.at_most(of.first, of.last + 1, seconds);
+                self.at_most(crossing.first, crossing.last + 1, seconds);
             }
         }
     }

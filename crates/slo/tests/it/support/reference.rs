@@ -116,5 +116,5 @@ pub fn site(topology: &Value) -> Site {
     let mut servers: Vec<(String, usize)> =
         array(&topology["serverVMs"]).iter().map(|vm| (text(&vm["serverHost"]).to_owned(), 1)).collect();
     servers.sort();
-    Site::star(clients, servers, 125e6).expect("a right site")
+    Site::star(clients, servers, 125e6).expect("a valid site")
 }

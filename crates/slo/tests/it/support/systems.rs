@@ -116,10 +116,10 @@ pub fn three_stages(draws: &[Draw], load: f64) -> System {
         let stage = |stage: Stage, route: Vec<usize>, weight: f64, priority: u32| {
             let device = stage == Stage::Storage;
             let unit = if device { weight / CAPACITY } else { weight };
-            let of = Draw { rate: draw.rate * unit, burst: draw.burst * unit, ..draw.clone() };
-            let arrivals = of.curve(share);
+            let scaled = Draw { rate: draw.rate * unit, burst: draw.burst * unit, ..draw.clone() };
+            let arrivals = scaled.curve(share);
             let largest = draw.packet * arrivals.burst();
-            let rate = of.rate * share / (largest / 2.0);
+            let rate = scaled.rate * share / (largest / 2.0);
             let model = Some(model(rate, largest / 2.0));
             let unloaded = if device { 0.05 } else { 0.0 };
             (Demand { unloaded, model, ..demand(stage, arrivals, largest) }, route, priority)
