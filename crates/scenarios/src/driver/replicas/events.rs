@@ -45,7 +45,7 @@ impl Driver<'_> {
         }
         for (resource, capacity) in changed {
             self.network.set_capacity(now, resource, capacity.0 as f64)?;
-            self.profiles.capacity_changed(now, resource, self.outages.truth());
+            self.profiles.update_capacity(now, resource, self.outages.truth());
             let is_link_of_host = self.fabric.host_of(resource).is_some();
             if event.announced && (state.is_none() || !is_link_of_host) {
                 self.tell(now, Input::SetCapacity(resource, capacity));
