@@ -8,7 +8,7 @@ mod reads;
 pub use app::{App, Migration};
 pub use cell::{CellInterval, CellTasks, Move, Task};
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
-pub use reads::{NotMade, Read};
+pub use reads::{Read, SkippedReads};
 
 /// All records of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,8 +35,8 @@ pub struct Record {
     pub cell: Vec<CellInterval>,
     /// Reads, in order of request.
     pub reads: Vec<Read>,
-    /// Reads that were not made; `None` without a source of reads.
-    pub reads_not_made: Option<NotMade>,
+    /// Numbers of skipped reads; `None` without a source of reads.
+    pub skipped_reads: Option<SkippedReads>,
     /// Apps, in order of arrival.
     pub apps: Vec<App>,
     /// Apps that moved while they ran, in order of time.

@@ -229,7 +229,7 @@ impl Comparison {
             communication_by_bytes: by_bytes(&jobs),
             by_write_share: groups(&jobs, &WRITE_SHARES, |job| job.baseline.write_share()),
             by_bytes: groups(&jobs, &WRITE_SIZES, |job| job.ours.finished.map(|_| job.ours.bytes.0 as f64)),
-            reads: record.reads_not_made.map(|_| Paired::of(read_pairs(record, baseline, warmup))),
+            reads: record.skipped_reads.map(|_| Paired::of(read_pairs(record, baseline, warmup))),
             apps: (!record.apps.is_empty()).then(|| {
                 let pairs = record.apps.iter().zip(&baseline.apps);
                 let counted = pairs.filter(|(app, _)| app.arrived >= warmup);

@@ -5,8 +5,7 @@ use serde::Serialize;
 use super::Times;
 use crate::record::{Read, Record};
 
-/// Summary of reads, without reads requested before the end of the warm-up; reads that were not made count from the
-/// beginning.
+/// Summary of reads, without reads requested before the end of the warm-up. Skipped reads count from the beginning.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ReadSummary {
     /// Reads that ended.
@@ -38,7 +37,7 @@ pub struct ReadSummary {
 impl ReadSummary {
     /// Summarizes the reads of a run; `None` without a source of reads.
     pub fn of(record: &Record, warmup: f64) -> Option<ReadSummary> {
-        let not_made = record.reads_not_made?;
+        let skipped = record.skipped_reads?;
         let counted = || record.reads.iter().filter(|read| read.asked >= warmup);
         let finished = || counted().filter(|read| read.finished.is_some());
         let count = |of: fn(&&Read) -> bool| counted().filter(of).count() as u64;
@@ -48,8 +47,8 @@ impl ReadSummary {
             finished: done,
             unfinished: all - done - lost,
             lost,
-            without_data: not_made.without_data,
-            reader_down: not_made.reader_down,
+            without_data: skipped.without_data,
+            reader_down: skipped.reader_down,
             local_share: share(|read| read.is_local()),
             degraded_share: share(|read| read.is_degraded()),
             time_s: Times::of(finished().filter_map(Read::duration)),

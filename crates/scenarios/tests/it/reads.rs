@@ -170,14 +170,14 @@ fn reads_before_the_first_write_are_counted_as_skipped() {
     let more = "  - reads: {per_second: 10, size: 1MB, readers: r3}\nhorizon: 20s\nevents: [{at: 10s, rack: r3, state: down}]\n";
     let record = run(&scenario("before", &[20_000_000], "replicas: 2", more), "uniform");
     let written = record.blocks[0].finished.unwrap();
-    let missed = record.reads_not_made.unwrap();
+    let missed = record.skipped_reads.unwrap();
     assert!((1.0..2.0).contains(&written) && record.reads.iter().all(|read| read.asked >= written));
     assert!((1..40).contains(&missed.without_data) && missed.reader_down > 50, "{missed:?}");
     let all = record.reads.len() as u64 + missed.without_data + missed.reader_down;
     assert!((all as f64 - 200.0).abs() < 4.0 * 200f64.sqrt());
     let none = scenario("none", &[1], "replicas: 2", "horizon: 20s\n");
     let record = run(&none, "uniform");
-    assert_eq!((record.reads_not_made, record.reads.len()), (None, 0));
+    assert_eq!((record.skipped_reads, record.reads.len()), (None, 0));
     let summary = Summary::of(&record, &none.cluster.fabric, 0.75, 0.0);
     assert!(summary.reads.is_none() && Comparison::of(&record, &record, 0.0).reads.is_none());
 }
