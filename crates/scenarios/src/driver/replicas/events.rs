@@ -1,4 +1,4 @@
-//! Events of the cluster: links lose capacity, hosts and racks fail. The engine may be informed or not.
+//! Events of the cluster: links lose capacity, hosts and racks fail. The engine is informed only of announced events.
 
 use leeward_engine::Input;
 use leeward_fabric::HostId;

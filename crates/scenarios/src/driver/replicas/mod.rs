@@ -1,4 +1,4 @@
-//! Driver for files: a fluid [`Network`] carries a scenario's arrivals, and an engine sees them only by telemetry.
+//! Driver of files: a fluid [`Network`] carries a scenario's arrivals, and an engine sees them only by telemetry.
 //!
 //! The driver owns the true state (capacities, demands, hosts that are up); the engine owns the state that it assumes.
 //! A block is one flow along its whole chain, over links and devices, so it moves at the rate of its slowest hop. A
@@ -7,8 +7,8 @@
 //! never moved: it competes as flows, or reduces capacities as profiles.
 //!
 //! Events at the same time are handled in this order: completions, changes of the true state, reports, background,
-//! files, reads, requests. After the horizon nothing new starts. Files and reads in progress finish, for at most the
-//! horizon again.
+//! files, reads, requests. After the horizon nothing new starts. Files and reads in progress continue, but not beyond
+//! twice the horizon.
 
 mod events;
 mod reads;
