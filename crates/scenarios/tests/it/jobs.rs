@@ -56,7 +56,7 @@ fn a_task_maps_then_fetches_and_only_then_writes() {
     assert_eq!((job.start, file.start), (3.0, 5.0));
     assert!((file.write_start.unwrap() - 5.0 - fetched).abs() < 1e-9, "{file:?}");
     assert_eq!(record.blocks[0].asked, file.write_start.unwrap());
-    assert!((file.writing().unwrap() - 1.0).abs() < 1e-9, "50 MB at the rate of a disk");
+    assert!((file.write_time().unwrap() - 1.0).abs() < 1e-9, "50 MB at the rate of a disk");
     assert_eq!((job.write_start, job.finished), (file.write_start, file.finished));
     assert!((job.communication - file.duration().unwrap()).abs() < 1e-9);
     assert!((job.write_share().unwrap() - 1.0 / (2.0 + fetched + 1.0)).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Events of the cluster: links lose capacity, hosts and racks fail. The engine is informed only of announced events.
+//! Events of the cluster: links lose capacity, hosts and racks fail. The engine is informed of announced events.
 
 use leeward_engine::Input;
 use leeward_fabric::HostId;

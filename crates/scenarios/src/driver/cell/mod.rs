@@ -272,7 +272,7 @@ impl<'a> Driver<'a> {
         let seconds = end.since(step).as_secs_f64();
         let first = self.record.links.len();
         let carried = |link| self.loads.carried(link, seconds);
-        self.links.interval(end.as_secs_f64(), warmup, truth, carried, &mut self.record);
+        self.links.end_interval(end.as_secs_f64(), warmup, truth, carried, &mut self.record);
         let mut tasks = std::mem::take(&mut self.activity);
         let links = &self.record.links[first..];
         if !links.is_empty() {

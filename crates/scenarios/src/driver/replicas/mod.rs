@@ -307,7 +307,7 @@ impl<'a> Driver<'a> {
     fn record_interval(&mut self, now: f64) {
         let (network, profiles, truth) = (&self.network, &self.profiles, self.outages.truth());
         let carried = |r| network.carried(r, now) + profiles.carried(r, now);
-        self.links.interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
+        self.links.end_interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
     }
 }
 
