@@ -64,11 +64,11 @@ impl Facebook {
             let bytes = fetches().map(|fetch| u128::from(fetch.bytes.0)).sum();
             provenance += &format!("{} shuffled in {} fetches; ", amount(bytes), fetches().count());
         }
-        let (background, words) =
+        let (background, note) =
             background::generate(self, cluster, writes.bytes_per_second(), seed, horizon)?;
         let Workload { flows, rates, .. } = background;
         (workload.flows, workload.rates) = (flows, rates);
-        provenance += &words;
+        provenance += &note;
         Ok(Loaded { workload, provenance })
     }
 }
