@@ -226,7 +226,7 @@ fn invalid_contests_are_named() {
     );
     assert_eq!(
         of(|member| member.device = None),
-        "workload w: a load of storage, and no device: expected one of the network"
+        "workload w: a load of storage without a device: expected a load of the network"
     );
     assert_eq!(of(|member| member.traffic.gap_c2 = f64::NAN), "workload w: gap_c2 NaN: expected 0 to 1e6");
     assert_eq!(of(|member| member.rates = Some(vec![])), "workload w: no rate: expected at least one");
@@ -234,7 +234,7 @@ fn invalid_contests_are_named() {
     assert_eq!(
         of(|member| member.change =
             Some(TrafficChange { from: -1.0, seconds: 1.0, load: Load::Storage(1.0), gap_c2: 1.0 })),
-        "workload w: other requests from -1 s for 1 s: expected times above 0"
+        "workload w: a change from -1 s for 1 s: expected a start from 0 on, and a duration above 0"
     );
     assert!(
         of(|member| member.traffic.load = Load::Storage(1e-6)).contains("in 60 s: expected at least two")
