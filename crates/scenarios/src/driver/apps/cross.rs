@@ -8,8 +8,8 @@
 //! c = C / (C - F) - 1
 //! ```
 //!
-//! The ledger's factor smooths F, as it smooths other measurements. If F is nearly all of C, counters cannot distinguish
-//! one greedy flow from many, so c is at most 99.
+//! The ledger's factor smooths F, as it smooths other measurements. If F is nearly all of C, counters cannot
+//! distinguish one greedy flow from many, so c is at most 99.
 
 use leeward_engine::Input;
 use leeward_fabric::{Endpoint, HostId, Nanos, ResourceId};
