@@ -93,7 +93,7 @@ impl Driver<'_> {
         record.moves += 1;
         record.host = Some(to);
         self.record.moves.push(Move { at, task, from, to, link });
-        self.meanwhile.moved += 1;
+        self.activity.moved += 1;
         self.count_scheduled(intensive, self.loads.is_hot(rack));
         self.running.relocate(&self.fabric, task, to, &mut self.loads);
         if self.outages.is_up(to) {
