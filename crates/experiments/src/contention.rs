@@ -91,7 +91,7 @@ pub struct ContentionExperiment {
 /// Result of a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContentionResult {
-    /// Requests made from [`ContentionExperiment::from`] on.
+    /// Number of requests that arrived at [`ContentionExperiment::from`] or later.
     pub requests: u64,
     /// Number of these with a latency above the SLO.
     pub late: u64,
@@ -229,9 +229,9 @@ impl DrawnContention {
             setup.workloads.iter_mut().zip(&self.experiment.members).zip(&self.drawn)
         {
             for (limits, stage) in enforced.stages.iter_mut().zip(Stage::ALL) {
-                let own = stage == Stage::Storage && drawn.limits.is_some();
+                let has_own_limits = stage == Stage::Storage && drawn.limits.is_some();
                 let limited = scheduler == Scheduler::PriorityMeister && member.closed.is_none();
-                if !(own || limited) {
+                if !(has_own_limits || limited) {
                     limits.limits.clear();
                 }
             }

@@ -38,16 +38,16 @@ pub fn peaks(
     for draw in draws {
         let arrivals = traces.arrivals(draw, part, &[Stage::NetworkOut])?;
         let first = arrivals.first().map_or(Nanos(0), |arrival| arrival.at);
-        let mut own: Vec<(f64, f64)> = Vec::new();
+        let mut windows: Vec<(f64, f64)> = Vec::new();
         for arrival in arrivals {
             let index = (arrival.at.since(first).0 / window.0) as usize;
-            own.resize(own.len().max(index + 1), (0.0, 0.0));
-            own[index].0 += 1.0;
-            own[index].1 += arrival.size as f64;
+            windows.resize(windows.len().max(index + 1), (0.0, 0.0));
+            windows[index].0 += 1.0;
+            windows[index].1 += arrival.size as f64;
         }
-        all.resize(all.len().max(own.len()), (0.0, 0.0));
-        all.iter_mut().zip(&own).for_each(|(sum, own)| *sum = (sum.0 + own.0, sum.1 + own.1));
-        each.push(peak(&own));
+        all.resize(all.len().max(windows.len()), (0.0, 0.0));
+        all.iter_mut().zip(&windows).for_each(|(sum, window)| *sum = (sum.0 + window.0, sum.1 + window.1));
+        each.push(peak(&windows));
     }
     Ok((each, peak(&all)))
 }

@@ -64,7 +64,9 @@ struct Trace {
 
 /// Curves and models of a part, at each stage.
 struct TraceCurves {
+    /// Curve of each stage, and the largest work of a request.
     curves: [(ArrivalCurve, f64); 3],
+    /// Profiled tail of the device, in seconds.
     unloaded: f64,
     models: [OnceLock<Result<Mmpp, String>>; 3],
 }

@@ -147,13 +147,13 @@ impl WorkloadDraw {
                 requests,
             });
         }
-        let own = self.trace(shape, self.traffic.load, seed, context)?;
-        let curves = self.curves(&own, context)?;
+        let unchanged = self.trace(shape, self.traffic.load, seed, context)?;
+        let curves = self.curves(&unchanged, context)?;
         let limits = self.rates.as_ref().map(|rates| self.limits(rates, &curves)).transpose()?;
         let demands = curves.iter().map(|(stage, curve)| self.demand(*stage, curve));
         let demands = demands.collect::<Result<_, ExperimentError>>()?;
         let requests = match &self.change {
-            None => own,
+            None => unchanged,
             Some(change) => {
                 let end = change.from + change.seconds;
                 if !(change.from >= 0.0 && change.seconds > 0.0 && end.is_finite()) {
@@ -166,7 +166,8 @@ impl WorkloadDraw {
                 let seed = stream(context.seed, CHANGE, index as u64).random();
                 let shape = self.traffic.synthetic_shape(change.gap_c2);
                 let within = |request: &Request| (change.from..end).contains(&request.at.as_secs_f64());
-                let mut requests: Vec<Request> = own.into_iter().filter(|request| !within(request)).collect();
+                let mut requests: Vec<Request> =
+                    unchanged.into_iter().filter(|request| !within(request)).collect();
                 let other = self.trace(shape, change.load, seed, context)?;
                 requests.extend(other.into_iter().filter(within));
                 requests.sort_by_key(|request| request.at);

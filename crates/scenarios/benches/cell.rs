@@ -40,8 +40,8 @@ fn engine(racks: u32, policy: &str, settings: &str) -> Engine {
         "racks: {racks}\nhosts_per_rack: 20\nnic: 25Gbps\noversubscription: 5\ncpus: 64\nmemory: 256GiB\n"
     );
     let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
-    let settings_of_ledger = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings_of_ledger);
+    let ledger_settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, ledger_settings);
     let policies = Policies {
         tasks: Some(tasks::REGISTRY.make(policy, settings).expect("a policy of the registry")),
         ..Policies::default()

@@ -76,9 +76,9 @@ proptest! {
         copies in 0u32..5,
         slowest in 0.5..1.5f64,
     ) {
-        let named = loads.iter().enumerate();
-        let mut members: Vec<WorkloadDraw> = named
-            .map(|(at, &(load, gap_c2, slo))| member(&format!("w{at}"), slo, load, gap_c2))
+        let numbered = loads.iter().enumerate();
+        let mut members: Vec<WorkloadDraw> = numbered
+            .map(|(index, &(load, gap_c2, slo))| member(&format!("w{index}"), slo, load, gap_c2))
             .collect();
         members.push(WorkloadDraw {
             traffic: Traffic { sizes: vec![(4096, 2.0), (65536, 1.0)], read_share: 0.5, ..members[0].traffic.clone() },
@@ -188,12 +188,12 @@ fn a_slower_device_model_raises_bounds_and_changes_no_request() {
     let own = experiment(vec![member("w", 1.0, 0.3, 3.0)]);
     let slow = Device::from_text("slow", &DEVICE.replace("1000", "800")).unwrap();
     let experiments = [own.clone(), ContentionExperiment { model: Some(slow), ..own }];
-    let [own, poor] = experiments.map(|experiment| {
+    let [own, slower] = experiments.map(|experiment| {
         let drawn = DrawnContention::new(experiment, 1).unwrap();
         drawn.run(Scheduler::PriorityMeister).unwrap().remove(0)
     });
-    assert!(poor.bound.unwrap() > own.bound.unwrap());
-    assert_eq!((poor.requests, poor.tails), (own.requests, own.tails));
+    assert!(slower.bound.unwrap() > own.bound.unwrap());
+    assert_eq!((slower.requests, slower.tails), (own.requests, own.tails));
 }
 
 #[test]

@@ -25,12 +25,12 @@ fn traces(bursts: &[u64], threads: usize) -> Traces {
 
 /// Traces of the same kind, with different bursts in each half.
 fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
-    let file = |(at, &halves): (usize, &[u64; 2])| {
-        let rows =
-            (0..60).flat_map(|second| (0..halves[usize::from(second >= 30)]).map(move |of| (second, of)));
-        let row = |(second, of): (u64, u64)| format!("{}.{:03},read,4096\n", second, of * 10);
+    let file = |(index, &halves): (usize, &[u64; 2])| {
+        let rows = (0..60)
+            .flat_map(|second| (0..halves[usize::from(second >= 30)]).map(move |number| (second, number)));
+        let row = |(second, number): (u64, u64)| format!("{}.{:03},read,4096\n", second, number * 10);
         let text: String = std::iter::once("seconds,kind,size\n".to_owned()).chain(rows.map(row)).collect();
-        let name = format!("t{at}.csv");
+        let name = format!("t{index}.csv");
         (name.clone(), Text::from_bytes(&name, text.into_bytes()).unwrap())
     };
     let files = bursts.iter().enumerate().map(file).collect();
@@ -182,13 +182,13 @@ fn admitted_workloads_meet_their_slos_and_no_bound_admits_all() {
     let traces = traces(&[5, 20, 60], 1);
     let drawn = from_the_start(draws(2, 20, &[(0, 0.05), (1, 0.1), (2, 0.2)]).unwrap());
     let shape = Shape { clients: 2, servers: 1, bytes: 1e6, ..SHAPE };
-    let on = links(2, 20, 2, 1).unwrap();
+    let links = links(2, 20, 2, 1).unwrap();
     let admit_under = |policy: &str| {
         admit(
             &traces,
             Part::First,
             &drawn,
-            &on,
+            &links,
             &shape,
             &[Stage::NetworkIn, Stage::NetworkOut],
             policy,
@@ -308,11 +308,11 @@ fn replayed_tails_stay_below_bounds_by_models() {
     let drawn: Vec<Draw> =
         (0..6).map(|trace| Draw { trace, start: 0.1, slo: 0.02 * (1 + trace) as f64 }).collect();
     let shape = Shape { clients: 1, servers: 1, bytes: 50e6, ..SHAPE };
-    let (on, stages) = (vec![(0, 0); 6], [Stage::NetworkIn, Stage::NetworkOut]);
+    let (links, stages) = (vec![(0, 0); 6], [Stage::NetworkIn, Stage::NetworkOut]);
     let bounds = |settings| {
-        bounds_of_all(&traces, Part::Whole, &drawn, &on, &shape, &stages, Method::Snc, settings).unwrap()
+        bounds_of_all(&traces, Part::Whole, &drawn, &links, &shape, &stages, Method::Snc, settings).unwrap()
     };
-    let all = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "none", "", None).unwrap();
+    let all = admit(&traces, Part::Whole, &drawn, &links, &shape, &stages, "none", "", None).unwrap();
     let free = ReplaySettings { enforcement: Enforcement::Unlimited, packet: Some(1500.0) };
     let outcomes = replay(&traces, Part::Whole, &drawn, &all.admitted, &all.system, free).unwrap();
     let (ours, steps) = (
@@ -330,9 +330,9 @@ fn only_a_replay_with_limits_delays_requests() {
     let traces = traces(&[40, 40], 1);
     let drawn = from_the_start(draws(2, 2, &[(0, 0.4), (1, 0.4)]).unwrap());
     let shape = Shape { clients: 1, servers: 1, bytes: 1e6, ..SHAPE };
-    let on = links(2, 2, 1, 1).unwrap();
+    let links = links(2, 2, 1, 1).unwrap();
     let stages = [Stage::NetworkOut];
-    let limited = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "silo++", "", None).unwrap();
+    let limited = admit(&traces, Part::Whole, &drawn, &links, &shape, &stages, "silo++", "", None).unwrap();
     assert_eq!(limited.admitted.len(), 2);
     let largest = |enforcement| {
         let settings = ReplaySettings { enforcement, packet: None };
@@ -348,13 +348,13 @@ fn only_a_replay_with_limits_delays_requests() {
 fn a_lower_slo_percentile_admits_no_fewer_workloads_by_models() {
     let traces = caches(9, 8);
     let drawn: Vec<Draw> =
-        (0..16).map(|at| Draw { trace: at % 8, start: at as f64 / 16.0, slo: 0.02 }).collect();
+        (0..16).map(|index| Draw { trace: index % 8, start: index as f64 / 16.0, slo: 0.02 }).collect();
     let shape = Shape { clients: 2, servers: 1, bytes: 60e6, ..SHAPE };
-    let on = links(9, 16, 2, 1).unwrap();
+    let links = links(9, 16, 2, 1).unwrap();
     let count = |policy: &str, percentile| {
         let stages = [Stage::NetworkIn, Stage::NetworkOut];
         let admission =
-            admit(&traces, Part::First, &drawn, &on, &shape, &stages, policy, "", percentile).unwrap();
+            admit(&traces, Part::First, &drawn, &links, &shape, &stages, policy, "", percentile).unwrap();
         admission.admitted.len()
     };
     let (often, seldom) = (count("snc", Some(90.0)), count("snc", Some(99.999)));

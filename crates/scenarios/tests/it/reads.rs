@@ -101,8 +101,8 @@ proptest! {
             }
             prop_assert!(!events.is_empty() || (read.finished.is_some() && !read.lost));
             prop_assert!(!read.lost || read.finished.is_none());
-            if let Some(taken) = read.duration() {
-                prop_assert!(taken >= read.bytes.0 as f64 / DISK * (1.0 - 1e-9), "{taken} s: {read:?}");
+            if let Some(seconds) = read.duration() {
+                prop_assert!(seconds >= read.bytes.0 as f64 / DISK * (1.0 - 1e-9), "{seconds} s: {read:?}");
                 let of = |from: &HostId| crossing(*from, read.reader, read.bytes.0);
                 let from = read.chunks.iter().chain(read.holder.iter().filter(|_| !read.is_degraded()));
                 least += from.map(of).sum::<f64>();
@@ -202,26 +202,28 @@ fn a_host_reads_its_own_copy_from_its_disk_alone() {
 
 #[test]
 fn data_of_a_failed_host_is_read_from_a_copy_or_its_stripe_if_possible() {
-    let taken = |blocks: &str, degraded: &str| {
+    let outcome = |blocks: &str, degraded: &str| {
         let more = format!(
             "  - reads: {{per_second: 20, size: 4MB, readers: [r1, r2, r3], start: 30s, {degraded}}}\nhorizon: 1min\n\
                 events: [{{at: 40s, host: r0h0, state: down}}]\n"
         );
         let record = run(&scenario("fails", &[40 << 20; 8], blocks, &more), "uniform");
-        let dead = |read: &&Read| read.asked >= 40.0 && block(&record, read).copies.contains(&HostId(0));
-        assert!(record.reads.iter().filter(dead).count() > 20);
-        let from_it = record.reads.iter().filter(dead).filter(|read| read.holder == Some(HostId(0)));
+        let of_failed_host =
+            |read: &&Read| read.asked >= 40.0 && block(&record, read).copies.contains(&HostId(0));
+        assert!(record.reads.iter().filter(of_failed_host).count() > 20);
+        let from_it =
+            record.reads.iter().filter(of_failed_host).filter(|read| read.holder == Some(HostId(0)));
         (from_it.count() as u64, summary(&record, 0.0))
     };
-    let (from_it, copies) = taken("replicas: 2", "");
+    let (from_it, copies) = outcome("replicas: 2", "");
     assert_eq!((from_it, copies.lost, copies.unfinished, copies.degraded_share), (0, 0, 0, Some(0.0)));
-    let (from_it, stripes) = taken("coding: 3+2", "");
+    let (from_it, stripes) = outcome("coding: 3+2", "");
     assert!(stripes.lost >= from_it && from_it > 10 && stripes.unfinished == 0, "{from_it}: {stripes:?}");
-    let (from_it, degraded) = taken("coding: 3+2", "degraded: {after: 1h}");
+    let (from_it, degraded) = outcome("coding: 3+2", "degraded: {after: 1h}");
     let share = degraded.degraded_share.unwrap() * degraded.finished as f64;
     assert!(degraded.lost == 0 && degraded.unfinished == 0 && share >= from_it as f64 && from_it > 10);
     assert_eq!(degraded.fetched - degraded.bytes, 2 * 4_000_000 * share.round() as u64);
-    let (_, gone) = taken("replicas: 1", "");
+    let (_, gone) = outcome("replicas: 1", "");
     assert!(gone.lost > 0 && gone.unfinished == 0, "{gone:?}");
 }
 

@@ -71,9 +71,9 @@ proptest! {
         prop_assert_eq!(written, jobs.iter().map(|job| job.1).sum::<u64>());
         prop_assert_eq!(record.hosts.iter().map(|host| host.bytes.0).sum::<u64>(), 3 * written);
         for block in &record.blocks {
-            let taken = block.finished.unwrap() - block.placed.unwrap();
+            let seconds = block.finished.unwrap() - block.placed.unwrap();
             let least = block.bytes.0 as f64 / 50e6;
-            prop_assert!(taken >= least * (1.0 - 1e-9), "{taken} s is faster than a disk, {least} s");
+            prop_assert!(seconds >= least * (1.0 - 1e-9), "{seconds} s is faster than a disk, {least} s");
         }
         // Traffic into racks is the data written to a rack other than the writer's, once for each crossing.
         let crossed: f64 = record.blocks.iter().map(|block| {
@@ -82,10 +82,10 @@ proptest! {
             into as f64 * block.bytes.0 as f64 * 8.0
         }).sum();
         let downlinks = record.links.iter().filter(|link| link.resource.0 >= 32 && link.resource.0 % 2 == 1);
-        let seen: f64 = downlinks.map(|link| link.load * 10.0).sum();
+        let carried: f64 = downlinks.map(|link| link.load * 10.0).sum();
         let last = record.blocks.iter().filter_map(|block| block.finished).fold(0.0, f64::max);
         if last < 600.0 {
-            prop_assert!((seen - crossed).abs() <= 1e-6 * crossed, "{seen} bits seen, {crossed} sent");
+            prop_assert!((carried - crossed).abs() <= 1e-6 * crossed, "{carried} bits carried, {crossed} sent");
         }
     }
 }
@@ -109,27 +109,27 @@ fn a_lone_block_takes_the_time_of_its_disks() {
     let record = run(&scenario, "uniform");
     let block = &record.blocks[0];
     assert_eq!((block.asked, block.placed, block.full), (3.0, Some(3.0), true));
-    let taken = block.finished.unwrap() - 3.0;
-    assert!((taken - DISK_SECONDS).abs() < 1e-9, "{taken} s");
+    let seconds = block.finished.unwrap() - 3.0;
+    assert!((seconds - DISK_SECONDS).abs() < 1e-9, "{seconds} s");
     assert_eq!(record.jobs[0].finished, block.finished);
 }
 
 #[test]
 fn a_block_in_flight_to_a_failed_host_is_written_elsewhere() {
     let whole = run(&scenario("whole", &[(3, BLOCK)], "horizon: 1min\n"), "uniform");
-    let dead = whole.blocks[0].copies[2];
+    let failed_host = whole.blocks[0].copies[2];
     for announced in [true, false] {
         let event = format!(
             "horizon: 1min\nevents: [{{at: 5s, host: r{}h{}, state: down, told: {announced}}}]\n",
-            dead.0 / 4,
-            dead.0 % 4
+            failed_host.0 / 4,
+            failed_host.0 % 4
         );
         let record = run(&scenario("fails", &[(3, BLOCK)], &event), "uniform");
         let block = &record.blocks[0];
-        assert!(!block.copies.contains(&dead) && block.retries >= 1);
+        assert!(!block.copies.contains(&failed_host) && block.retries >= 1);
         assert_eq!(block.placed, Some(5.0));
         assert!((block.finished.unwrap() - 5.0 - DISK_SECONDS).abs() < 1e-9);
-        assert_eq!(record.hosts[dead.index()].bytes, Bytes(0));
+        assert_eq!(record.hosts[failed_host.index()].bytes, Bytes(0));
     }
 }
 
