@@ -22,11 +22,11 @@ pub struct AdmissionResult {
 
 /// Requests admission of draws in their order, each on the client and server of `links` (with its first device).
 /// Demands are curves and models of a part of their traces at some stages. `percentile`, if given, replaces the
-/// percentile of the traces, in percent. Rejected draws leave no trace in the system.
+/// percentile of the traces, in percent. Rejected draws do not change the system.
 ///
 /// # Errors
 /// Returns an error for invalid settings, or an invalid policy, shape, draw or link.
-#[expect(clippy::too_many_arguments, reason = "each is what experiments vary")]
+#[expect(clippy::too_many_arguments, reason = "experiments vary each of them")]
 pub fn admit(
     traces: &Traces,
     part: Part,
@@ -44,22 +44,22 @@ pub fn admit(
     }
     let (site, policy) = (shape.site()?, admit::REGISTRY.make(policy, settings)?);
     let queues: Vec<Queue> = site.queues().to_vec();
-    let mut admitted =
+    let mut result =
         AdmissionResult { admitted: Vec::new(), system: System { queues, promises: Vec::new() } };
     for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {
-        // Some traces have no model.
+        // Only policies that need models request them, because some traces have none.
         let mut workload = traces.workload(name(index), draw, part, stages, policy.needs_models())?;
         if let (Some(percentile), Some(slo)) = (percentile, &mut Arc::make_mut(&mut workload).slo) {
             slo.percentile = percentile;
         }
         let route = route(&site, link, stages)?;
-        let outcome = policy.arrive(&admitted.system, Arrival { workload, route })?;
+        let outcome = policy.arrive(&result.system, Arrival { workload, route })?;
         if outcome.admitted() {
-            admitted.system = outcome.system;
-            admitted.admitted.push(index);
+            result.system = outcome.system;
+            result.admitted.push(index);
         }
     }
-    Ok(admitted)
+    Ok(result)
 }
 
 pub(super) fn route(

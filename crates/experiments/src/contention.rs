@@ -91,7 +91,7 @@ pub struct ContentionExperiment {
 /// Result of a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContentionResult {
-    /// Requests made from [`ContentionExperiment::from`] on.
+    /// Number of requests that arrived at [`ContentionExperiment::from`] or later.
     pub requests: u64,
     /// Number of these with a latency above the SLO.
     pub late: u64,
@@ -128,14 +128,16 @@ impl DrawnContention {
                 format!("{seconds} s, measured from {from} s on: expected up to 1e6 s, and an earlier time");
             return Err(ExperimentError::draw("length", problem));
         }
-        if let Some(none) = experiment.percentiles.iter().find(|&&of| !(of > 0.0 && of < 100.0)) {
+        if let Some(invalid) =
+            experiment.percentiles.iter().find(|&&percentile| !(percentile > 0.0 && percentile < 100.0))
+        {
             return Err(ExperimentError::draw(
                 "percentiles",
-                format!("{none}: expected above 0 and below 100"),
+                format!("{invalid}: expected above 0 and below 100"),
             ));
         }
         let site = experiment.shape.site()?;
-        let world = DrawContext {
+        let context = DrawContext {
             device: &experiment.device,
             model: experiment.model.as_ref().unwrap_or(&experiment.device),
             bytes: experiment.shape.bytes,
@@ -144,7 +146,7 @@ impl DrawnContention {
         };
         let mut drawn = Vec::with_capacity(experiment.members.len());
         let mut promises = Vec::with_capacity(experiment.members.len());
-        for (at, member) in experiment.members.iter().enumerate() {
+        for (index, member) in experiment.members.iter().enumerate() {
             let Shape { clients, servers, devices, .. } = experiment.shape;
             let device = member.device.unwrap_or(0);
             if member.client >= clients || member.server >= servers || device >= devices {
@@ -154,25 +156,25 @@ impl DrawnContention {
                 );
                 return Err(member.invalid(problem));
             }
-            let own = member.draw(at, world)?;
+            let workload = member.draw(index, context)?;
             let path = |stage| site.path(member.client, member.server, device, stage);
             let slo = member.slo.map(|latency| Slo { percentile: experiment.percentile, latency });
-            let limits = own.demands.iter().map(|demand| match &own.limits {
+            let limits = workload.demands.iter().map(|demand| match &workload.limits {
                 Some(limits) if demand.stage == Stage::Storage => limits.clone(),
                 _ => demand.arrivals.clone(),
             });
             promises.push(Promise {
                 route: member.stages().map(path).collect(),
-                priorities: vec![0; own.demands.len()],
+                priorities: vec![0; workload.demands.len()],
                 limits: limits.collect(),
                 workload: Arc::new(Workload {
                     name: member.name.clone(),
                     slo,
-                    demands: own.demands.clone(),
+                    demands: workload.demands.clone(),
                     dependencies: Vec::new(),
                 }),
             });
-            drawn.push(own);
+            drawn.push(workload);
         }
         let system = System { queues: site.queues().to_vec(), promises };
         Bounds::new(&system, experiment.bounds())?;
@@ -184,21 +186,21 @@ impl DrawnContention {
     /// # Errors
     /// Returns an error if the setup cannot be run.
     pub fn run(&self, scheduler: Scheduler) -> Result<Vec<ContentionResult>, ExperimentError> {
-        let (system, bounds) = self.ordered(scheduler);
+        let (system, bounds) = self.with_priorities(scheduler);
         let setup = self.setup(&system, scheduler)?;
         let sources = self.drawn.iter().map(|drawn| {
-            let requests = drawn.sent.requests(&self.experiment.device);
-            match drawn.sent {
+            let requests = drawn.requests.arrivals(&self.experiment.device);
+            match drawn.requests {
                 RequestSource::Open(_) => Source::open(requests),
                 RequestSource::Closed { outstanding, .. } => Source::closed(outstanding, requests),
             }
         });
         let report = run(&setup, sources.collect())?;
-        Ok(self.result(&system, bounds, &report))
+        Ok(self.results(&system, bounds, &report))
     }
 
     /// Returns the system with a scheduler's priorities, and its bounds.
-    fn ordered(&self, scheduler: Scheduler) -> (System, Vec<Option<f64>>) {
+    fn with_priorities(&self, scheduler: Scheduler) -> (System, Vec<Option<f64>>) {
         let mut system = self.system.clone();
         match scheduler {
             Scheduler::Shares | Scheduler::Cake | Scheduler::Deadline => {}
@@ -209,11 +211,11 @@ impl DrawnContention {
                     Bounds::new(system, settings)?.bound(promise, Method::PriorityMeister)
                 };
                 let system = priority_meister(&system, LEVELS, &mut bound).system;
-                let of = |at: usize| {
-                    system.promises[at].workload.slo?;
-                    bound(&system, at).ok().map(|bound| bound.seconds)
+                let bound_of = |promise: usize| {
+                    system.promises[promise].workload.slo?;
+                    bound(&system, promise).ok().map(|bound| bound.seconds)
                 };
-                let bounds = (0..system.promises.len()).map(of).collect();
+                let bounds = (0..system.promises.len()).map(bound_of).collect();
                 return (system, bounds);
             }
         }
@@ -227,9 +229,9 @@ impl DrawnContention {
             setup.workloads.iter_mut().zip(&self.experiment.members).zip(&self.drawn)
         {
             for (limits, stage) in enforced.stages.iter_mut().zip(Stage::ALL) {
-                let own = stage == Stage::Storage && drawn.limits.is_some();
+                let has_own_limits = stage == Stage::Storage && drawn.limits.is_some();
                 let limited = scheduler == Scheduler::PriorityMeister && member.closed.is_none();
-                if !(own || limited) {
+                if !(has_own_limits || limited) {
                     limits.limits.clear();
                 }
             }
@@ -243,13 +245,13 @@ impl DrawnContention {
         Ok(setup)
     }
 
-    fn result(&self, system: &System, bounds: Vec<Option<f64>>, report: &Report) -> Vec<ContentionResult> {
+    fn results(&self, system: &System, bounds: Vec<Option<f64>>, report: &Report) -> Vec<ContentionResult> {
         let from = Nanos::from_secs_f64(self.experiment.from).0;
         let mut latencies: Vec<Vec<u64>> = vec![Vec::new(); system.promises.len()];
         if let Some(rows) = &report.rows {
-            for (at, (&of, &arrival)) in rows.workload.iter().zip(&rows.arrival).enumerate() {
+            for (row, (&workload, &arrival)) in rows.workload.iter().zip(&rows.arrival).enumerate() {
                 if arrival >= from {
-                    latencies[of as usize].push(rows.latency[at]);
+                    latencies[workload as usize].push(rows.latency[row]);
                 }
             }
         }
@@ -262,7 +264,8 @@ impl DrawnContention {
             };
             let slo = promise.workload.slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0);
             let stages = promise.workload.demands.iter().map(|demand| demand.stage);
-            let interval = |of: &Interval| (of.start.as_secs_f64(), of.requests, of.late);
+            let interval =
+                |interval: &Interval| (interval.start.as_secs_f64(), interval.requests, interval.late);
             ContentionResult {
                 requests: latencies.len() as u64,
                 late: (latencies.len() - latencies.partition_point(|&latency| latency <= slo)) as u64,

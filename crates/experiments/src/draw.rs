@@ -71,11 +71,11 @@ pub fn visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, 
     let mut events: Vec<(f64, usize, bool)> = Vec::with_capacity(2 * count);
     for index in 0..count {
         let mut random = stream(seed, VISIT, index as u64);
-        let (comes, share): (f64, f64) = (random.random(), random.random());
-        events.push((comes, index, true));
-        events.push((comes - stay * (1.0 - share).ln(), index, false));
+        let (arrival, share): (f64, f64) = (random.random(), random.random());
+        events.push((arrival, index, true));
+        events.push((arrival - stay * (1.0 - share).ln(), index, false));
     }
-    // Even with a stay of zero, the arrival comes before the departure.
+    // If both have the same time, the arrival precedes the departure.
     events.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.cmp(&a.2)).then(a.1.cmp(&b.1)));
-    Ok(events.into_iter().map(|(_, index, comes)| (index, comes)).collect())
+    Ok(events.into_iter().map(|(_, index, arrives)| (index, arrives)).collect())
 }

@@ -2,10 +2,9 @@
 
 use leeward_fabric::input::InputError;
 use leeward_registry::RegistryError;
+use leeward_requests::RequestsError;
 use leeward_slo::bound::SystemError;
 use leeward_slo::pack::SiteError;
-
-use leeward_requests::RequestsError;
 
 /// Error of an experiment.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]

@@ -14,8 +14,8 @@ use super::traces::{Part, Traces};
 use super::{Draw, ExperimentError, Shape};
 
 /// Places each draw, in order, on the first server where the policy admits it beside the workloads placed there. Limits
-/// enforce all buckets of its curve. Each server has its own client and uses its first device; `shape` limits the number
-/// of servers. The returned system is empty, because each server is a system of its own.
+/// enforce all buckets of its curve. Each server has its own client and uses its first device; `shape` limits the
+/// number of servers. The returned system is empty, because each server is a system of its own.
 ///
 /// # Errors
 /// Returns an error for an invalid policy, setting, shape, margin or draw.
@@ -39,10 +39,10 @@ pub fn first_fit(
             .map_err(|error| ExperimentError::draw(format!("draw {index}"), error.to_string()))?;
         let arrival = Arrival { workload: Arc::new(workload), route: route(&site, (0, 0), &Stage::ALL)? };
         let mut target = None;
-        for (at, system) in servers.iter().enumerate() {
+        for (server, system) in servers.iter().enumerate() {
             let outcome = policy.arrive(system, arrival.clone())?;
             if outcome.admitted() {
-                target = Some((at, outcome.system));
+                target = Some((server, outcome.system));
                 break;
             }
         }
@@ -60,8 +60,8 @@ pub fn first_fit(
                 }
             }
         }
-        if let Some((at, system)) = target {
-            servers[at] = system;
+        if let Some((server, system)) = target {
+            servers[server] = system;
             placed.push(index);
         }
     }

@@ -2,7 +2,7 @@
 //! replay that guaranteed latencies hold.
 //!
 //! ```text
-//! files --Traces--> requests, curves and models, made once
+//! files --Traces--> requests, curves and models, computed once
 //! seed  --draws---> Draw (trace, start, SLO)           --+--pack---> Packing: servers used --\
 //!                                                         \--admit--> admitted, as a System
 //! System --replay--> PromiseOutcome

@@ -26,7 +26,7 @@ pub struct PackingResult {
 }
 
 /// Packs draws by the curves of a part of their traces. Without `steps` each draw arrives, in order. `settings` name
-/// the limit method, and `way` has the settings of this method.
+/// the limit method, and `limit_settings` are its settings.
 ///
 /// # Errors
 /// Returns an error for invalid settings, or an invalid shape, draw or step.
@@ -37,32 +37,32 @@ pub fn pack(
     steps: Option<&[Step]>,
     shape: &Shape,
     settings: &PackSettings,
-    way: &str,
+    limit_settings: &str,
 ) -> Result<PackingResult, ExperimentError> {
     // Curves are pruned once, when traces are read.
     let settings = PackSettings { pruning: 0.0, ..settings.clone() };
-    let mut packing = Packing::new(shape.site()?, settings, way)?;
+    let mut packing = Packing::new(shape.site()?, settings, limit_settings)?;
     let all: Vec<Step> = (0..draws.len()).map(|index| (index, true)).collect();
     let (mut most, mut refused) = (0, Vec::new());
-    for &(index, comes) in steps.unwrap_or(&all) {
+    for &(index, arrives) in steps.unwrap_or(&all) {
         let draw = draws.get(index).ok_or_else(|| {
             ExperimentError::draw(
                 format!("draw {index}"),
                 format!("there are {}, numbered from 0", draws.len()),
             )
         })?;
-        if !comes {
+        if !arrives {
             packing.remove(&name(index));
             continue;
         }
         let workload = traces.workload(name(index), draw, part, &Stage::ALL, false)?;
-        if let Err(why) = packing.place(&Request { workload, client: None }) {
-            refused.push((index, why.why.to_string()));
+        if let Err(rejected) = packing.place(&Request { workload, client: None }) {
+            refused.push((index, rejected.why.to_string()));
         }
         most = most.max(packing.servers_used());
     }
-    let place = |(name, _, _): (&str, usize, usize)| name[1..].parse().expect("the name of a draw");
-    let placed = packing.placed().map(place).collect();
+    let index = |(name, _, _): (&str, usize, usize)| name[1..].parse().expect("the name of a draw");
+    let placed = packing.placed().map(index).collect();
     Ok(PackingResult { servers: packing.servers_used(), most, refused, placed, system: packing.system() })
 }
 
@@ -76,11 +76,11 @@ pub fn fits_alone(
     slo: f64,
     shape: &Shape,
     settings: &PackSettings,
-    way: &str,
+    limit_settings: &str,
 ) -> Result<Vec<bool>, ExperimentError> {
     let settings = PackSettings { pruning: 0.0, ..settings.clone() };
     let alone = Shape { clients: 1, servers: 1, ..*shape };
-    let packing = Packing::new(alone.site()?, settings, way)?;
+    let packing = Packing::new(alone.site()?, settings, limit_settings)?;
     let fits = |trace: usize| {
         let draw = Draw { trace, start: 0.0, slo };
         let workload = traces.workload(name(trace), &draw, part, &Stage::ALL, false)?;

@@ -6,7 +6,7 @@ use leeward_traces::Stage;
 use super::traces::{Part, Traces};
 use super::{Draw, ExperimentError};
 
-/// Load of the fullest window, and of a mean one.
+/// Load of the fullest window, and of a mean window.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Peak {
     /// Number of requests in the window with the most requests.
@@ -38,26 +38,27 @@ pub fn peaks(
     for draw in draws {
         let arrivals = traces.arrivals(draw, part, &[Stage::NetworkOut])?;
         let first = arrivals.first().map_or(Nanos(0), |arrival| arrival.at);
-        let mut own: Vec<(f64, f64)> = Vec::new();
+        let mut windows: Vec<(f64, f64)> = Vec::new();
         for arrival in arrivals {
-            let at = (arrival.at.since(first).0 / window.0) as usize;
-            own.resize(own.len().max(at + 1), (0.0, 0.0));
-            own[at].0 += 1.0;
-            own[at].1 += arrival.size as f64;
+            let index = (arrival.at.since(first).0 / window.0) as usize;
+            windows.resize(windows.len().max(index + 1), (0.0, 0.0));
+            windows[index].0 += 1.0;
+            windows[index].1 += arrival.size as f64;
         }
-        all.resize(all.len().max(own.len()), (0.0, 0.0));
-        all.iter_mut().zip(&own).for_each(|(sum, own)| *sum = (sum.0 + own.0, sum.1 + own.1));
-        each.push(peak(&own));
+        all.resize(all.len().max(windows.len()), (0.0, 0.0));
+        all.iter_mut().zip(&windows).for_each(|(sum, window)| *sum = (sum.0 + window.0, sum.1 + window.1));
+        each.push(peak(&windows));
     }
     Ok((each, peak(&all)))
 }
 
 fn peak(windows: &[(f64, f64)]) -> Peak {
     let count = windows.len().max(1) as f64;
-    let of = |pick: fn(&(f64, f64)) -> f64| {
+    let largest_and_mean = |pick: fn(&(f64, f64)) -> f64| {
         let values = windows.iter().map(pick);
         (values.clone().fold(0.0, f64::max), values.sum::<f64>() / count)
     };
-    let ((requests, mean_requests), (bytes, mean_bytes)) = (of(|window| window.0), of(|window| window.1));
+    let ((requests, mean_requests), (bytes, mean_bytes)) =
+        (largest_and_mean(|window| window.0), largest_and_mean(|window| window.1));
     Peak { requests, mean_requests, bytes, mean_bytes }
 }

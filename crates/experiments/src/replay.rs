@@ -1,5 +1,6 @@
 //! Replay of the requests of workloads with guaranteed SLOs, to check these SLOs.
 
+use leeward_fabric::Nanos;
 use leeward_requests::{Device, OverLimit, Setup, Source, run};
 use leeward_slo::System;
 use leeward_traces::Stage;
@@ -20,7 +21,7 @@ pub enum Enforcement {
 }
 
 impl Enforcement {
-    fn set(self, setup: &mut Setup) {
+    fn apply(self, setup: &mut Setup) {
         for stage in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
             match self {
                 Enforcement::Enforced => {}
@@ -59,8 +60,8 @@ pub struct PromiseOutcome {
     pub met: usize,
 }
 
-/// Replays a part of the traces of a system's promises. `of` has the draws of the promises, by index and in order. A
-/// device accepts as many reads at once as its profile says, or one.
+/// Replays a part of the traces of a system's promises. `draw_of` has the index of each promise's draw. A device
+/// accepts as many reads at once as its profile says, or one.
 ///
 /// # Errors
 /// Returns an error if draws do not match the promises, or if the system cannot be enforced.
@@ -68,20 +69,21 @@ pub fn replay(
     traces: &Traces,
     part: Part,
     draws: &[Draw],
-    of: &[usize],
+    draw_of: &[usize],
     system: &System,
     settings: ReplaySettings,
 ) -> Result<Vec<PromiseOutcome>, ExperimentError> {
-    if of.len() != system.promises.len() {
-        let problem = format!("{} for {} promises: expected one for each", of.len(), system.promises.len());
+    if draw_of.len() != system.promises.len() {
+        let problem =
+            format!("{} for {} promises: expected one for each", draw_of.len(), system.promises.len());
         return Err(ExperimentError::draw("draws", problem));
     }
     let outstanding = traces.device().outstanding.reads.unwrap_or(1).clamp(1, u64::from(u32::MAX));
     let mut setup = Setup::of_system(system, Device::ssd(outstanding as u32))?;
-    settings.enforcement.set(&mut setup);
+    settings.enforcement.apply(&mut setup);
     setup.packet = settings.packet;
-    let mut sources = Vec::with_capacity(of.len());
-    for (&index, promise) in of.iter().zip(&system.promises) {
+    let mut sources = Vec::with_capacity(draw_of.len());
+    for (&index, promise) in draw_of.iter().zip(&system.promises) {
         let draw = draws.get(index).ok_or_else(|| {
             ExperimentError::draw(
                 format!("draw {index}"),
@@ -92,14 +94,14 @@ pub fn replay(
         sources.push(Source::open(traces.arrivals(draw, part, &stages)?));
     }
     let report = run(&setup, sources)?;
-    let kept = report.workloads.iter().zip(&setup.workloads).filter_map(|(measured, workload)| {
+    let outcomes = report.workloads.iter().zip(&setup.workloads).filter_map(|(measured, workload)| {
         let slo = workload.slo?;
-        let objective = leeward_fabric::Nanos::from_secs_f64(slo.latency);
+        let objective = Nanos::from_secs_f64(slo.latency);
         let met = measured.windows.iter().filter(|window| window.tail <= objective).count();
         let tail = measured.latency.percentile(slo.percentile).unwrap_or(0);
         Some(PromiseOutcome {
             slo: slo.latency,
-            tail: leeward_fabric::Nanos(tail).as_secs_f64(),
+            tail: Nanos(tail).as_secs_f64(),
             largest: measured.latency.largest().as_secs_f64(),
             requests: measured.latency.count(),
             late: measured.late,
@@ -107,5 +109,5 @@ pub fn replay(
             met,
         })
     });
-    Ok(kept.collect())
+    Ok(outcomes.collect())
 }

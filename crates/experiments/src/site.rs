@@ -20,7 +20,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the site of the shape.
+    /// Returns a site of this shape.
     ///
     /// # Errors
     /// Returns an error for an invalid link, or a site without devices for volumes.
@@ -33,9 +33,9 @@ impl Shape {
                 format!("{most} machines or devices: expected at most {MOST}"),
             ));
         }
-        let client = |at| Client { name: format!("c{at}"), slots: self.slots };
+        let client = |index| Client { name: format!("c{index}"), slots: self.slots };
         let clients = (0..self.clients).map(client).collect();
-        let servers = (0..self.servers).map(|at| (format!("s{at}"), self.devices)).collect();
+        let servers = (0..self.servers).map(|index| (format!("s{index}"), self.devices)).collect();
         Ok(Site::star(clients, servers, self.bytes)?)
     }
 }

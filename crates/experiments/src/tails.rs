@@ -77,8 +77,8 @@ pub fn tails(
         stochastic(Analysis::Convolution)?,
     );
     let mut bounds = Bounds::new(&system, settings.bounds)?;
-    let mut certain = |method| bounds.bound(last, method).ok().map(|bound| bound.seconds);
-    let (dnc, priority_meister) = (certain(Method::Dnc), certain(Method::PriorityMeister));
+    let mut deterministic = |method| bounds.bound(last, method).ok().map(|bound| bound.seconds);
+    let (dnc, priority_meister) = (deterministic(Method::Dnc), deterministic(Method::PriorityMeister));
     Ok(Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution })
 }
 
@@ -121,7 +121,7 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Exp
 ///
 /// # Errors
 /// Returns an error for an invalid draw, link or shape, or invalid settings.
-#[expect(clippy::too_many_arguments, reason = "each is what experiments vary")]
+#[expect(clippy::too_many_arguments, reason = "experiments vary each of them")]
 pub fn bounds_of_all(
     traces: &Traces,
     part: Part,

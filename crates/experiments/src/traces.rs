@@ -64,7 +64,9 @@ struct Trace {
 
 /// Curves and models of a part, at each stage.
 struct TraceCurves {
+    /// Curve of each stage, and the largest work of a request.
     curves: [(ArrivalCurve, f64); 3],
+    /// Profiled tail of the device, in seconds.
     unloaded: f64,
     models: [OnceLock<Result<Mmpp, String>>; 3],
 }
@@ -81,7 +83,7 @@ impl Traces {
         threads: usize,
     ) -> Result<Traces, ExperimentError> {
         let mut traces = Vec::with_capacity(files.len());
-        // A reader stays on its thread; the computation of curves takes most of the time.
+        // Readers cannot change threads, so traces are read one after another. The curves take most of the time.
         for (name, text) in files {
             let requests = Requests::open(text, &ReadSettings::default())?;
             traces.push((name, requests.collect::<Result<Vec<_>, InputError>>()?));
@@ -100,14 +102,14 @@ impl Traces {
         threads: usize,
     ) -> Result<Traces, ExperimentError> {
         let next = AtomicUsize::new(0);
-        let made: Vec<OnceLock<Result<[TraceCurves; 3], ExperimentError>>> =
+        let curves: Vec<OnceLock<Result<[TraceCurves; 3], ExperimentError>>> =
             traces.iter().map(|_| OnceLock::new()).collect();
         let work = || {
             loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some((name, requests)) = traces.get(at) else { return };
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some((name, requests)) = traces.get(index) else { return };
                 // Each index is assigned only once, so the cell is empty.
-                made[at].get_or_init(|| parts(name, requests, &device, settings));
+                curves[index].get_or_init(|| parts(name, requests, &device, settings));
             }
         };
         std::thread::scope(|scope| {
@@ -115,10 +117,10 @@ impl Traces {
                 scope.spawn(work);
             }
         });
-        let known = made.into_iter().map(|known| known.into_inner().expect("every trace was looked at"));
+        let curves = curves.into_iter().map(|parts| parts.into_inner().expect("every trace has curves"));
         let traces = traces
             .into_iter()
-            .zip(known)
+            .zip(curves)
             .map(|((name, requests), parts)| Ok(Trace { name, requests, parts: parts? }));
         let traces = traces.collect::<Result<_, ExperimentError>>()?;
         Ok(Traces { device, settings, traces })
@@ -159,14 +161,14 @@ impl Traces {
         draw: &Draw,
         part: Part,
         stages: &[Stage],
-        modelled: bool,
+        with_models: bool,
     ) -> Result<Arc<Workload>, ExperimentError> {
         let trace = self.trace(draw.trace)?;
-        let known = &trace.parts[part as usize];
+        let trace_part = &trace.parts[part as usize];
         let demand = |&stage: &Stage| {
-            let (arrivals, largest) = known.curves[stage as usize].clone();
-            let unloaded = if stage == Stage::Storage { known.unloaded } else { 0.0 };
-            let model = modelled.then(|| self.model(trace, part, stage)).transpose()?;
+            let (arrivals, largest) = trace_part.curves[stage as usize].clone();
+            let unloaded = if stage == Stage::Storage { trace_part.unloaded } else { 0.0 };
+            let model = with_models.then(|| self.model(trace, part, stage)).transpose()?;
             Ok(Demand { stage, arrivals, largest, model, unloaded })
         };
         let demands = stages.iter().map(demand).collect::<Result<_, ExperimentError>>()?;
@@ -231,12 +233,12 @@ fn of_part(requests: &[Request], part: Part) -> &[Request] {
 /// Returns the work of each request at each stage.
 fn works(name: &str, requests: &[Request], device: &Device) -> Result<Vec<[f64; 3]>, ExperimentError> {
     let mut work = Work::new(NetworkWork::default(), Some(device));
-    let of = |request: &Request| {
+    let request_work = |request: &Request| {
         let work = work.of(request).map_err(|error| invalid(name, error))?;
         // With a device, there is work at every stage.
         Ok(Stage::ALL.map(|stage| work.at(stage).unwrap_or(0.0)))
     };
-    requests.iter().map(of).collect()
+    requests.iter().map(request_work).collect()
 }
 
 fn parts(

@@ -6,7 +6,7 @@ use leeward_registry::random::{Kind, stream};
 use leeward_requests::Arrival;
 use leeward_slo::Demand;
 use leeward_traces::device::Device;
-use leeward_traces::synthetic::{Shape as Drawing, Sizes, Synthetic};
+use leeward_traces::synthetic::{Shape as SyntheticShape, Sizes, Synthetic};
 use leeward_traces::{NetworkWork, Request, Stage, Work};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ const VOLUME: u64 = 64 << 30;
 /// Number of requests that estimate the mean work of a request.
 const SAMPLE: usize = 20_000;
 /// Largest number of requests of a workload.
-const MOST: f64 = 2e7;
+const MOST_REQUESTS: f64 = 2e7;
 /// Largest relative increase of curves by pruning to fewer buckets.
 const PRUNING: f64 = 0.01;
 
@@ -110,7 +110,7 @@ pub(super) struct DrawContext<'a> {
     pub seed: u64,
 }
 
-/// A drawn member.
+/// A drawn workload.
 #[derive(Clone, Debug)]
 pub(super) struct DrawnWorkload {
     /// Demands at its stages.
@@ -118,55 +118,64 @@ pub(super) struct DrawnWorkload {
     /// Limits at the device that replace those of its curve.
     pub limits: Option<ArrivalCurve>,
     /// Its requests; endless for a closed loop.
-    pub sent: RequestSource,
+    pub requests: RequestSource,
 }
 
+/// Source of the requests of a workload.
 #[derive(Clone, Debug)]
 pub(super) enum RequestSource {
+    /// Requests that arrive at given times.
     Open(Vec<Arrival>),
-    Closed { outstanding: u32, shape: Drawing, seed: u64 },
+    /// A closed loop with this number of outstanding requests.
+    Closed { outstanding: u32, shape: SyntheticShape, seed: u64 },
 }
 
 impl WorkloadDraw {
-    /// Draws the member at position `at` of the list.
-    pub(super) fn draw(&self, at: usize, context: DrawContext<'_>) -> Result<DrawnWorkload, ExperimentError> {
-        let seed = stream(context.seed, DRAW, at as u64).random();
-        let shape = self.traffic.drawing(self.traffic.gap_c2);
+    /// Draws the workload at position `index` of the list.
+    pub(super) fn draw(
+        &self,
+        index: usize,
+        context: DrawContext<'_>,
+    ) -> Result<DrawnWorkload, ExperimentError> {
+        let seed = stream(context.seed, DRAW, index as u64).random();
+        let shape = self.traffic.synthetic_shape(self.traffic.gap_c2);
         if let Some(outstanding) = self.closed {
-            let sent = RequestSource::Closed { outstanding, shape: shape.clone(), seed };
+            let requests = RequestSource::Closed { outstanding, shape: shape.clone(), seed };
             return Ok(DrawnWorkload {
                 demands: self.closed_loop_demands(shape, seed, context)?,
                 limits: None,
-                sent,
+                requests,
             });
         }
-        let own = self.trace(shape, self.traffic.load, seed, context)?;
-        let curves = self.curves(&own, context)?;
+        let unchanged = self.trace(shape, self.traffic.load, seed, context)?;
+        let curves = self.curves(&unchanged, context)?;
         let limits = self.rates.as_ref().map(|rates| self.limits(rates, &curves)).transpose()?;
         let demands = curves.iter().map(|(stage, curve)| self.demand(*stage, curve));
         let demands = demands.collect::<Result<_, ExperimentError>>()?;
-        let sent = match &self.change {
-            None => own,
-            Some(instead) => {
-                let end = instead.from + instead.seconds;
-                if !(instead.from >= 0.0 && instead.seconds > 0.0 && end.is_finite()) {
+        let requests = match &self.change {
+            None => unchanged,
+            Some(change) => {
+                let end = change.from + change.seconds;
+                if !(change.from >= 0.0 && change.seconds > 0.0 && end.is_finite()) {
                     let problem = format!(
-                        "other requests from {} s for {} s: expected times above 0",
-                        instead.from, instead.seconds
+                        "a change from {} s for {} s: expected a start from 0 on, and a duration above 0",
+                        change.from, change.seconds
                     );
                     return Err(self.invalid(problem));
                 }
-                let seed = stream(context.seed, CHANGE, at as u64).random();
-                let shape = self.traffic.drawing(instead.gap_c2);
-                let within = |request: &Request| (instead.from..end).contains(&request.at.as_secs_f64());
-                let mut sent: Vec<Request> = own.into_iter().filter(|request| !within(request)).collect();
-                let other = self.trace(shape, instead.load, seed, context)?;
-                sent.extend(other.into_iter().filter(within));
-                sent.sort_by_key(|request| request.at);
-                sent
+                let seed = stream(context.seed, CHANGE, index as u64).random();
+                let shape = self.traffic.synthetic_shape(change.gap_c2);
+                let within = |request: &Request| (change.from..end).contains(&request.at.as_secs_f64());
+                let mut requests: Vec<Request> =
+                    unchanged.into_iter().filter(|request| !within(request)).collect();
+                let other = self.trace(shape, change.load, seed, context)?;
+                requests.extend(other.into_iter().filter(within));
+                requests.sort_by_key(|request| request.at);
+                requests
             }
         };
-        Ok(DrawnWorkload { demands, limits, sent: RequestSource::Open(self.arrivals(sent, context.device)) })
+        let requests = RequestSource::Open(self.arrivals(requests, context.device));
+        Ok(DrawnWorkload { demands, limits, requests })
     }
 
     /// Stages of the workload.
@@ -177,7 +186,7 @@ impl WorkloadDraw {
     /// Generates a trace of a shape, at a rate that gives the load.
     fn trace(
         &self,
-        mut shape: Drawing,
+        mut shape: SyntheticShape,
         load: Load,
         seed: u64,
         context: DrawContext<'_>,
@@ -187,7 +196,7 @@ impl WorkloadDraw {
             Load::NetworkOut(share) => (share, Stage::NetworkOut, context.bytes),
         };
         if stage == Stage::Storage && self.device.is_none() {
-            return Err(self.invalid("a load of storage, and no device: expected one of the network"));
+            return Err(self.invalid("a load of storage without a device: expected a load of the network"));
         }
         if !(share > 0.0 && share.is_finite()) {
             return Err(self.invalid(format!("a load of {share}: expected a share above 0")));
@@ -196,9 +205,9 @@ impl WorkloadDraw {
         let works = self.arrivals(sample, context.device);
         let mean = works.iter().map(|arrival| arrival.work[stage as usize]).sum::<f64>() / SAMPLE as f64;
         shape.rate = share * capacity / mean;
-        if shape.rate * context.seconds > MOST {
+        if shape.rate * context.seconds > MOST_REQUESTS {
             return Err(self.invalid(format!(
-                "{} requests a second for {} s: expected at most {MOST} requests",
+                "{} requests a second for {} s: expected at most {MOST_REQUESTS} requests",
                 shape.rate, context.seconds
             )));
         }
@@ -206,7 +215,7 @@ impl WorkloadDraw {
         Ok(self.synthetic(shape, seed)?.take_while(|request| request.at < end).collect())
     }
 
-    fn synthetic(&self, shape: Drawing, seed: u64) -> Result<Synthetic, ExperimentError> {
+    fn synthetic(&self, shape: SyntheticShape, seed: u64) -> Result<Synthetic, ExperimentError> {
         Synthetic::new(shape, seed).map_err(|error| self.invalid(error.to_string()))
     }
 
@@ -244,7 +253,8 @@ impl WorkloadDraw {
 
     fn limits(&self, rates: &[f64], curves: &[(Stage, RbCurve)]) -> Result<ArrivalCurve, ExperimentError> {
         let storage = curves.iter().find(|(stage, _)| *stage == Stage::Storage);
-        let (_, curve) = storage.ok_or_else(|| self.invalid("limits at a device, and no device"))?;
+        let (_, curve) =
+            storage.ok_or_else(|| self.invalid("rates of limits without a device: expected none"))?;
         let bucket = |&rate: &f64| {
             let burst = curve.burst(rate).map_err(|error| self.invalid(error.to_string()))?;
             TokenBucket::new(rate, burst).map_err(|error| self.invalid(error.to_string()))
@@ -257,7 +267,7 @@ impl WorkloadDraw {
     /// request in service. It has no curve and no bound. The bucket here holds its largest request, at almost no rate.
     fn closed_loop_demands(
         &self,
-        shape: Drawing,
+        shape: SyntheticShape,
         seed: u64,
         context: DrawContext<'_>,
     ) -> Result<Vec<Demand>, ExperimentError> {
@@ -281,8 +291,8 @@ impl WorkloadDraw {
 }
 
 impl Traffic {
-    fn drawing(&self, gap_c2: f64) -> Drawing {
-        Drawing {
+    fn synthetic_shape(&self, gap_c2: f64) -> SyntheticShape {
+        SyntheticShape {
             rate: 1.0,
             gap_c2,
             sizes: Sizes::Choice(self.sizes.clone()),
@@ -295,7 +305,7 @@ impl Traffic {
 
 impl RequestSource {
     /// Returns requests in order; endless for a closed loop.
-    pub(super) fn requests<'a>(&'a self, device: &'a Device) -> Box<dyn Iterator<Item = Arrival> + 'a> {
+    pub(super) fn arrivals<'a>(&'a self, device: &'a Device) -> Box<dyn Iterator<Item = Arrival> + 'a> {
         match self {
             RequestSource::Open(arrivals) => Box::new(arrivals.iter().copied()),
             RequestSource::Closed { shape, seed, .. } => {
@@ -314,13 +324,13 @@ fn arrivals<'a>(
 ) -> impl Iterator<Item = Arrival> + 'a {
     let mut work = Work::new(NetworkWork::default(), stored.then_some(device));
     requests.into_iter().map(move |request| {
-        let of = work.of(&request).expect("drawn requests have offsets");
+        let request_work = work.of(&request).expect("drawn requests have offsets");
         Arrival {
             at: request.at,
             kind: request.kind,
             size: request.size,
             offset: request.offset,
-            work: Stage::ALL.map(|stage| of.at(stage).unwrap_or(0.0)),
+            work: Stage::ALL.map(|stage| request_work.at(stage).unwrap_or(0.0)),
         }
     })
 }

@@ -14,39 +14,39 @@ use leeward_placement::tasks::{self, AppRequest, Task, Traffic};
 use leeward_placement::{Explain, JobId};
 use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::Summary;
-use leeward_scenarios::{Task as Run, run_all};
+use leeward_scenarios::{Task as RunTask, run_all};
 
 /// The same allocator as in the extension for Python.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    let named: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let wanted = |name: &str| named.is_empty() || named.iter().any(|word| word == name);
-    if wanted("score") {
+    let parts: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let selected = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
+    if selected("score") {
         score();
     }
-    if wanted("stream") {
+    if selected("stream") {
         stream();
     }
-    if wanted("week") {
+    if selected("week") {
         week();
     }
 }
 
-/// An engine for `racks` racks of 20 hosts, with reported load on each link.
+/// Returns an engine for `racks` racks of 20 hosts, with reported load on each link.
 fn engine(racks: u32, policy: &str, settings: &str) -> Engine {
     let text = format!(
         "racks: {racks}\nhosts_per_rack: 20\nnic: 25Gbps\noversubscription: 5\ncpus: 64\nmemory: 256GiB\n"
     );
     let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
-    let settings_of_ledger = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings_of_ledger);
+    let ledger_settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, ledger_settings);
     let policies = Policies {
         tasks: Some(tasks::REGISTRY.make(policy, settings).expect("a policy of the registry")),
         ..Policies::default()
     };
-    let mut engine = Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Off);
+    let mut engine = Engine::new(ledger.expect("the defaults are valid"), policies, 7, Explain::Off);
     let load = |link: ResourceId| {
         let capacity = cluster.capacities.get(link).0;
         Load((i64::from(link.0.wrapping_mul(2_654_435_761) >> 8) * capacity) >> 24)
@@ -68,7 +68,7 @@ const WEEK_S: u32 = 120;
 
 const INTERVAL: Nanos = Nanos(30 * Nanos::SECOND.0);
 
-/// Tasks of jobs of 50, each of one processor.
+/// Returns the request of a task: one processor, in a job of 50 tasks.
 fn request(id: u64) -> AppRequest {
     let mut task = Task { cpus: Cpus(1000), memory: Bytes(2 << 30), tolerant: true, ..Task::default() };
     let mbps = 1_000_000 * (1 + id % 97);
@@ -77,18 +77,18 @@ fn request(id: u64) -> AppRequest {
     AppRequest { id, job: JobId(id / 50), tasks: vec![task], ..AppRequest::default() }
 }
 
-/// Places tasks; returns the microseconds of each, sorted.
+/// Places tasks, and returns the time of each placement in microseconds, sorted.
 fn place(engine: &mut Engine, first: u64, count: u64) -> Vec<f64> {
-    let mut out = Vec::new();
+    let mut outputs = Vec::new();
     let mut times: Vec<f64> = (first..first + count)
         .map(|id| {
             let request = request(id);
             let start = Instant::now();
-            let placed = engine.place_app(INTERVAL, request, &mut out);
-            let taken = start.elapsed().as_secs_f64() * 1e6;
+            let placed = engine.place_app(INTERVAL, request, &mut outputs);
+            let micros = start.elapsed().as_secs_f64() * 1e6;
             assert!(placed.is_ok(), "there is room for every task");
-            out.clear();
-            taken
+            outputs.clear();
+            micros
         })
         .collect();
     times.sort_unstable_by(f64::total_cmp);
@@ -97,7 +97,7 @@ fn place(engine: &mut Engine, first: u64, count: u64) -> Vec<f64> {
 
 /// One decision with 1,000 candidates, and its commit.
 fn score() {
-    println!("one task, 1,000 candidate hosts, decided and committed: p50 is to be below {SCORE_US} us");
+    println!("one task, 1,000 candidate hosts, decided and committed; target: p50 below {SCORE_US} us");
     println!("{:<14} {:>8} {:>10} {:>10} {:>10}", "policy", "hosts", "p50", "p99", "mean");
     for (racks, policy) in [(50, "borg"), (50, "utp"), (5_000, "borg"), (5_000, "utp")] {
         let mut engine = engine(racks, policy, "{sample: 1000}");
@@ -111,7 +111,7 @@ fn score() {
 /// A stream of tasks onto 100,000 hosts, with a sample of 100.
 fn stream() {
     println!(
-        "a stream of tasks, 100 candidate hosts, decided and committed: at least {STREAM} tasks/s are wanted"
+        "a stream of tasks, 100 candidate hosts, decided and committed; target: at least {STREAM} tasks/s"
     );
     println!("{:<14} {:>8} {:>10} {:>10} {:>10} {:>12}", "policy", "hosts", "p50", "p99", "mean", "tasks/s");
     for policy in ["borg", "utp"] {
@@ -132,9 +132,9 @@ fn row(policy: &str, hosts: u32, times: &[f64]) {
 }
 
 fn print_row(policy: &str, hosts: u32, times: &[f64]) {
-    let at = |share: f64| times[(share * (times.len() - 1) as f64) as usize];
+    let quantile = |share: f64| times[(share * (times.len() - 1) as f64) as usize];
     let mean = times.iter().sum::<f64>() / times.len() as f64;
-    print!("{policy:<14} {hosts:>8} {:>7.2} us {:>7.2} us {mean:>7.2} us", at(0.5), at(0.99));
+    print!("{policy:<14} {hosts:>8} {:>7.2} us {:>7.2} us {mean:>7.2} us", quantile(0.5), quantile(0.99));
 }
 
 /// A week of a cell of 5,000 hosts with telemetry every 30 s.
@@ -143,30 +143,30 @@ fn week() {
     std::fs::create_dir_all(&folder).expect("the folder of temporary files can be written to");
     let cluster =
         "racks: 250\nhosts_per_rack: 20\nnic: 25Gbps\noversubscription: 5\ncpus: 64\nmemory: 256GiB\n";
-    std::fs::write(folder.join("cluster.yaml"), cluster).expect("a file in a folder of its own");
+    std::fs::write(folder.join("cluster.yaml"), cluster).expect("the folder was created above");
     let text = "cluster: cluster.yaml\nworkloads: [{cell: {network: 0.5, spread: 1.5, peak: 3}}]\n\
         policies: [borg, utp-reactive, utp-proactive, utp]\ntelemetry: {interval: 30s}\n\
         sample: 5min\nhorizon: 7d\nwarmup: 1d\n";
-    let scenario = Scenario::from_text("week.yaml", text, &folder, None).expect("a right scenario");
+    let scenario = Scenario::from_text("week.yaml", text, &folder, None).expect("a valid scenario");
     std::fs::remove_dir_all(&folder).expect("the folder was created above");
     println!(
-        "a week of 5,000 hosts in 250 racks, telemetry every 30 s: each policy is to take less than {WEEK_S} s"
+        "a week of 5,000 hosts in 250 racks, telemetry every 30 s; target: less than {WEEK_S} s per policy"
     );
     println!(
         "{:<14} {:>9} {:>9} {:>10} {:>8} {:>9} {:>9}",
         "policy", "tasks", "running", "processors", "moves", "hot ToRs", "seconds"
     );
-    let named: Vec<String> = std::env::args().skip(1).collect();
-    let some = scenario.policies.iter().any(|policy| named.contains(&policy.name));
-    for policy in scenario.policies.iter().filter(|policy| !some || named.contains(&policy.name)) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let selects = scenario.policies.iter().any(|policy| arguments.contains(&policy.name));
+    for policy in scenario.policies.iter().filter(|policy| !selects || arguments.contains(&policy.name)) {
         simulate(&scenario, policy);
     }
 }
 
 fn simulate(scenario: &Scenario, policy: &PolicySpec) {
     let start = Instant::now();
-    let task = Run { policy: policy.clone(), seed: scenario.seed };
-    let run = run_all(scenario, &[task], 1, &|_, _| true).expect("a right scenario runs").remove(0);
+    let task = RunTask { policy: policy.clone(), seed: scenario.seed };
+    let run = run_all(scenario, &[task], 1, &|_, _| true).expect("a valid scenario runs").remove(0);
     let seconds = start.elapsed().as_secs_f64();
     let (fabric, hot) = (&scenario.cluster.fabric, scenario.ledger.hot);
     let summary = Summary::of(&run.record, fabric, hot, scenario.warmup.as_secs_f64());

@@ -19,8 +19,8 @@ const SECONDS: f64 = 560.0;
 fn main() {
     let folder = std::env::temp_dir().join("leeward-bench-reads");
     std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written to");
-    std::fs::write(folder.join("cluster.yaml"), CLUSTER).expect("a file in a folder of its own");
-    println!("reads                        made  seconds  reads/s    mean s     p99 s  degraded");
+    std::fs::write(folder.join("cluster.yaml"), CLUSTER).expect("the folder was created above");
+    println!("reads                    finished  seconds  reads/s    mean s     p99 s  degraded");
     for (name, reads) in [
         ("none", ""),
         ("copies, 17 Gb/s", "  - reads: {per_second: 2000, size: 1MiB, start: 1min}\n"),
@@ -35,11 +35,11 @@ fn main() {
         let text = format!(
             "cluster: cluster.yaml\nworkloads:\n  - facebook: {{load: 4, background: none{coding}}}\n{reads}horizon: {SECONDS}s\n"
         );
-        let scenario = Scenario::from_text("bench", &text, &folder, None).expect("a right scenario");
+        let scenario = Scenario::from_text("bench", &text, &folder, None).expect("a valid scenario");
         let task = Task { policy: "uniform".parse().expect("a policy"), seed: 1 };
-        let began = Instant::now();
-        let runs = run_all(&scenario, &[task], 1, &|_, _| true).expect("a right scenario runs");
-        let seconds = began.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let runs = run_all(&scenario, &[task], 1, &|_, _| true).expect("a valid scenario runs");
+        let seconds = start.elapsed().as_secs_f64();
         let summary = Summary::of(&runs[0].record, &scenario.cluster.fabric, 0.75, 0.0);
         let Some(reads) = summary.reads else {
             println!("{name:<24} {:>8} {seconds:>8.2}", 0);

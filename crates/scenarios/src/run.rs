@@ -47,19 +47,19 @@ pub fn run_all(
     // Arrivals depend only on the seed, so policies are compared on the same arrivals.
     let mut arrivals: BTreeMap<u64, Mutex<SharedArrivals>> = BTreeMap::new();
     for task in tasks {
-        arrivals.entry(task.seed).or_default().get_mut().expect("no thread has it yet").left += 1;
+        arrivals.entry(task.seed).or_default().get_mut().expect("no thread has it yet").runs_left += 1;
     }
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results: Mutex<Vec<Option<Result<Run, RunError>>>> = Mutex::new(tasks.iter().map(|_| None).collect());
     let work = || {
         loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(task) = tasks.get(at) else { return };
-            let goes_on = |share: f64| !failed.load(Ordering::Relaxed) && progress(at, share);
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(task) = tasks.get(index) else { return };
+            let run_progress = |share: f64| !failed.load(Ordering::Relaxed) && progress(index, share);
             let result = arrivals_of(scenario, task.seed, &arrivals[&task.seed])
-                .and_then(|arrivals| run(scenario, task, &arrivals, &goes_on));
+                .and_then(|arrivals| run(scenario, task, &arrivals, &run_progress));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
-            results.lock().expect("no thread panics while it holds the lock")[at] = Some(result);
+            results.lock().expect("no thread panics while it holds the lock")[index] = Some(result);
         }
     };
     std::thread::scope(|scope| {
@@ -74,7 +74,7 @@ pub fn run_all(
     for result in results.into_iter().flatten() {
         match result {
             Ok(run) => runs.push(run),
-            // If the error of another run stopped this run, it does not know the cause.
+            // The error of another run may have stopped this run; the loop then finds that error too.
             Err(RunError::Stopped) => stopped = Some(RunError::Stopped),
             Err(error) => return Err(error),
         }
@@ -86,22 +86,23 @@ pub fn run_all(
 #[derive(Default)]
 struct SharedArrivals {
     arrivals: Option<Result<Arc<Arrivals>, InputError>>,
-    left: usize,
+    /// Number of runs that have not yet taken the arrivals.
+    runs_left: usize,
 }
 
 /// Returns the arrivals of a seed. The first run creates them, and the last one removes them.
 fn arrivals_of(
     scenario: &Scenario,
     seed: u64,
-    of_seed: &Mutex<SharedArrivals>,
+    shared: &Mutex<SharedArrivals>,
 ) -> Result<Arc<Arrivals>, RunError> {
-    let mut of_seed = of_seed.lock().expect("no thread panics while it holds the lock");
-    of_seed.left -= 1;
-    let made = of_seed.arrivals.take().unwrap_or_else(|| scenario.arrivals(seed).map(Arc::new));
-    if of_seed.left > 0 {
-        of_seed.arrivals = Some(made.clone());
+    let mut shared = shared.lock().expect("no thread panics while it holds the lock");
+    shared.runs_left -= 1;
+    let arrivals = shared.arrivals.take().unwrap_or_else(|| scenario.arrivals(seed).map(Arc::new));
+    if shared.runs_left > 0 {
+        shared.arrivals = Some(arrivals.clone());
     }
-    Ok(made?)
+    Ok(arrivals?)
 }
 
 fn run(
@@ -110,12 +111,12 @@ fn run(
     arrivals: &Arrivals,
     progress: Progress<'_>,
 ) -> Result<Run, RunError> {
-    let plant = match scenario.kind() {
+    let simulate = match scenario.kind() {
         Kind::Replicas => replicas::run,
         Kind::Cell => cell::run,
         Kind::Apps => apps::run,
     };
-    let record = plant(scenario, &arrivals.workload, &task.policy, task.seed, progress)?;
+    let record = simulate(scenario, &arrivals.workload, &task.policy, task.seed, progress)?;
     let (policy, provenance) = (task.policy.clone(), arrivals.provenance.clone());
     Ok(Run { policy, seed: task.seed, provenance, record })
 }

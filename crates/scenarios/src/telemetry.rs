@@ -80,10 +80,10 @@ impl Telemetry {
     }
 }
 
-/// An entity that reads counters and sends the readings.
+/// A host or switch that reads counters and sends the readings.
 #[derive(Debug)]
 struct Reporter {
-    at: Candidate,
+    source: Candidate,
     resources: Vec<ResourceId>,
     random: ChaCha8Rng,
 }
@@ -106,10 +106,10 @@ impl Reporters {
     pub fn new(settings: Telemetry, fabric: &Fabric, seed: u64) -> Reporters {
         let has = |counter| settings.counters.contains(&counter);
         let mut reporters = Vec::new();
-        let mut add = |at, resources: Vec<ResourceId>| {
+        let mut add = |source, resources: Vec<ResourceId>| {
             if !resources.is_empty() {
                 let random = stream(seed, REPORTER, reporters.len() as u64);
-                reporters.push(Reporter { at, resources, random });
+                reporters.push(Reporter { source, resources, random });
             }
         };
         for host in fabric.all_hosts() {
@@ -154,12 +154,12 @@ impl Reporters {
             return TimedSamples::new();
         }
         let settings = &self.settings;
-        let mut at_once = Vec::new();
-        let mut later = TimedSamples::new();
+        let mut without_jitter = Vec::new();
+        let mut messages = TimedSamples::new();
         for reporter in &mut self.reporters {
             let lost = settings.loss > 0.0 && reporter.random.random::<f64>() < settings.loss;
-            let silent = lost || !up(reporter.at);
-            let first = at_once.len();
+            let silent = lost || !up(reporter.source);
+            let first = without_jitter.len();
             for &resource in &reporter.resources {
                 let total = carried(resource);
                 let work = total - std::mem::replace(&mut self.carried[resource.index()], total);
@@ -169,7 +169,7 @@ impl Reporters {
                     load = (load * (1.0 + settings.noise * noise)).max(0.0);
                 }
                 if !silent {
-                    at_once.push(Sample {
+                    without_jitter.push(Sample {
                         resource,
                         window,
                         load: Load(load.round() as i64),
@@ -180,12 +180,12 @@ impl Reporters {
             if settings.jitter.0 > 0 && !silent {
                 let extra = reporter.random.random_range(0..=settings.jitter.0);
                 let arrives = now.plus(settings.delay).plus(Nanos(extra));
-                later.push((arrives, at_once.split_off(first)));
+                messages.push((arrives, without_jitter.split_off(first)));
             }
         }
-        if !at_once.is_empty() {
-            later.push((now.plus(settings.delay), at_once));
+        if !without_jitter.is_empty() {
+            messages.push((now.plus(settings.delay), without_jitter));
         }
-        later
+        messages
     }
 }

@@ -15,7 +15,7 @@ const DEVICE: &str = r#"{"table": [
 ]}"#;
 const SHAPE: Shape = Shape { clients: 1, slots: None, servers: 1, devices: 1, bytes: 125e6 };
 
-fn contest(members: Vec<WorkloadDraw>) -> ContentionExperiment {
+fn experiment(members: Vec<WorkloadDraw>) -> ContentionExperiment {
     ContentionExperiment {
         members,
         shape: SHAPE,
@@ -31,7 +31,7 @@ fn contest(members: Vec<WorkloadDraw>) -> ContentionExperiment {
 
 /// Reads of 4 KiB.
 fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
-    let sends = Traffic {
+    let traffic = Traffic {
         load: Load::Storage(load),
         gap_c2,
         sizes: vec![(4096, 1.0)],
@@ -41,7 +41,7 @@ fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
     WorkloadDraw {
         name: name.into(),
         slo: Some(slo),
-        traffic: sends,
+        traffic,
         change: None,
         closed: None,
         client: 0,
@@ -51,11 +51,11 @@ fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
     }
 }
 
-/// A copy with `outstanding` reads of 64 KiB.
+/// A closed loop with `outstanding` reads of 64 KiB, such as a copy job.
 fn copy(outstanding: u32) -> WorkloadDraw {
-    let of = member("copy", 1.0, 0.1, 1.0);
-    let sends = Traffic { sizes: vec![(65536, 1.0)], ..of.traffic.clone() };
-    WorkloadDraw { slo: None, closed: Some(outstanding), traffic: sends, ..of }
+    let base = member("copy", 1.0, 0.1, 1.0);
+    let traffic = Traffic { sizes: vec![(65536, 1.0)], ..base.traffic.clone() };
+    WorkloadDraw { slo: None, closed: Some(outstanding), traffic, ..base }
 }
 
 fn flood(from: f64, seconds: f64, load: f64) -> Option<TrafficChange> {
@@ -63,7 +63,7 @@ fn flood(from: f64, seconds: f64, load: f64) -> Option<TrafficChange> {
 }
 
 fn run(members: &[WorkloadDraw], seed: u64, scheduler: Scheduler) -> Vec<ContentionResult> {
-    DrawnContention::new(contest(members.to_vec()), seed).unwrap().run(scheduler).unwrap()
+    DrawnContention::new(experiment(members.to_vec()), seed).unwrap().run(scheduler).unwrap()
 }
 
 proptest! {
@@ -76,9 +76,9 @@ proptest! {
         copies in 0u32..5,
         slowest in 0.5..1.5f64,
     ) {
-        let named = loads.iter().enumerate();
-        let mut members: Vec<WorkloadDraw> = named
-            .map(|(at, &(load, gap_c2, slo))| member(&format!("w{at}"), slo, load, gap_c2))
+        let numbered = loads.iter().enumerate();
+        let mut members: Vec<WorkloadDraw> = numbered
+            .map(|(index, &(load, gap_c2, slo))| member(&format!("w{index}"), slo, load, gap_c2))
             .collect();
         members.push(WorkloadDraw {
             traffic: Traffic { sizes: vec![(4096, 2.0), (65536, 1.0)], read_share: 0.5, ..members[0].traffic.clone() },
@@ -87,21 +87,21 @@ proptest! {
         if copies > 0 {
             members.push(copy(copies));
         }
-        for (fared, member) in run(&members, seed, Scheduler::PriorityMeister).iter().zip(&members) {
+        for (result, member) in run(&members, seed, Scheduler::PriorityMeister).iter().zip(&members) {
             if member.closed.is_none() {
-                let bound = fared.bound.expect("less than all of the device is asked for");
-                prop_assert!(fared.tails[1] <= bound + 1e-8, "{}: {:?} s, {bound} s", member.name, fared.tails);
-                prop_assert_eq!(fared.late > 0, fared.tails[1] > member.slo.unwrap());
+                let bound = result.bound.expect("the load is below the capacity of the device");
+                prop_assert!(result.tails[1] <= bound + 1e-8, "{}: {:?} s, {bound} s", member.name, result.tails);
+                prop_assert_eq!(result.late > 0, result.tails[1] > member.slo.unwrap());
             }
         }
     }
 
     #[test]
     fn the_offered_load_matches_its_setting(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
-        let fared = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
+        let results = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
         // 1 ms each; the number of requests in a minute is within five standard deviations of a renewal process.
         let expected = load * 60_000.0;
-        let off = (fared[0].requests as f64 - expected).abs();
+        let off = (results[0].requests as f64 - expected).abs();
         prop_assert!(off <= 5.0 * (gap_c2 * expected).sqrt() + 3.0, "{off} of {expected}");
     }
 }
@@ -109,14 +109,14 @@ proptest! {
 #[test]
 fn every_scheduler_gets_the_same_requests_whatever_the_others() {
     let all = [member("a", 0.1, 0.2, 5.0), member("b", 0.2, 0.3, 2.0), copy(2)];
-    let contenders = DrawnContention::new(contest(all.to_vec()), 3).unwrap();
+    let drawn = DrawnContention::new(experiment(all.to_vec()), 3).unwrap();
     let alone = run(&all[..1], 3, Scheduler::Shares)[0].requests;
     for scheduler in Scheduler::ALL {
-        let fared = contenders.run(scheduler).unwrap();
-        assert_eq!(fared, contenders.run(scheduler).unwrap(), "{scheduler:?}");
-        assert_eq!(fared[0].requests, alone, "{scheduler:?}");
-        let counted: u64 = fared[1].intervals.iter().map(|&(_, requests, _)| requests).sum();
-        assert_eq!(fared[1].requests, counted, "{scheduler:?}");
+        let results = drawn.run(scheduler).unwrap();
+        assert_eq!(results, drawn.run(scheduler).unwrap(), "{scheduler:?}");
+        assert_eq!(results[0].requests, alone, "{scheduler:?}");
+        let counted: u64 = results[1].intervals.iter().map(|&(_, requests, _)| requests).sum();
+        assert_eq!(results[1].requests, counted, "{scheduler:?}");
     }
     assert_ne!(alone, run(&all[..1], 4, Scheduler::Shares)[0].requests);
 }
@@ -125,15 +125,16 @@ fn every_scheduler_gets_the_same_requests_whatever_the_others() {
 fn each_scheduler_serves_in_its_own_order() {
     // The workloads together use eight tenths of the device, and a copy takes its share of the rest.
     let all = [member("tight", 0.02, 0.2, 2.0), member("loose", 0.5, 0.6, 2.0), copy(4)];
-    let fared = |scheduler| run(&all, 1, scheduler);
-    let median = |scheduler| -> Vec<f64> { fared(scheduler).iter().map(|of| of.tails[0]).collect() };
+    let results = |scheduler| run(&all, 1, scheduler);
+    let median =
+        |scheduler| -> Vec<f64> { results(scheduler).iter().map(|result| result.tails[0]).collect() };
     let by_slo = median(Scheduler::BySlo);
     assert!(by_slo[0] < by_slo[1], "{by_slo:?}");
     // The copy takes half of what `tight` leaves, and `loose` needs more than the other half. Feedback gives it more.
     let (shares, cake) = (median(Scheduler::Shares), median(Scheduler::Cake));
     assert!(shares[1] > 10.0 * by_slo[1], "{shares:?}, {by_slo:?}");
     assert!(cake[1] < shares[1], "{cake:?}, {shares:?}");
-    assert!(fared(Scheduler::BySlo)[2].requests < fared(Scheduler::Shares)[2].requests);
+    assert!(results(Scheduler::BySlo)[2].requests < results(Scheduler::Shares)[2].requests);
     // With deadlines, `tight` goes before `loose` if both wait.
     let deadline = median(Scheduler::Deadline);
     assert!(deadline[0] <= deadline[1], "{deadline:?}");
@@ -164,96 +165,109 @@ fn device_limits_demote_a_flood_but_not_the_traced_load() {
 
 #[test]
 fn a_lone_closed_loop_is_served_without_idle_time() {
-    let fared = run(&[copy(4)], 1, Scheduler::PriorityMeister);
+    let results = run(&[copy(4)], 1, Scheduler::PriorityMeister);
     // 4 ms each at the device, and less on the network.
-    assert!((fared[0].requests as i64 - 15_000).abs() <= 5, "{}", fared[0].requests);
-    assert_eq!((fared[0].late, fared[0].bound), (0, None));
+    assert!((results[0].requests as i64 - 15_000).abs() <= 5, "{}", results[0].requests);
+    assert_eq!((results[0].late, results[0].bound), (0, None));
 }
 
 #[test]
 fn a_volume_in_memory_uses_only_the_network() {
-    let of = member("memory", 0.1, 0.3, 1.0);
-    let sends = Traffic { load: Load::NetworkOut(0.3), ..of.traffic.clone() };
-    let fared = run(&[WorkloadDraw { device: None, traffic: sends, ..of }], 1, Scheduler::PriorityMeister);
-    let stages: Vec<Stage> = fared[0].priorities.iter().map(|of| of.0).collect();
+    let base = member("memory", 0.1, 0.3, 1.0);
+    let traffic = Traffic { load: Load::NetworkOut(0.3), ..base.traffic.clone() };
+    let results = run(&[WorkloadDraw { device: None, traffic, ..base }], 1, Scheduler::PriorityMeister);
+    let stages: Vec<Stage> = results[0].priorities.iter().map(|priority| priority.0).collect();
     assert_eq!(stages, [Stage::NetworkIn, Stage::NetworkOut]);
     // 200 B and 1.1 x 4 KiB each, at 125 MB/s.
     let expected = 0.3 * 125e6 * 60.0 / (200.0 + 1.1 * 4096.0);
-    assert!((fared[0].requests as f64 / expected - 1.0).abs() < 0.01, "{}", fared[0].requests);
+    assert!((results[0].requests as f64 / expected - 1.0).abs() < 0.01, "{}", results[0].requests);
 }
 
 #[test]
 fn a_slower_device_model_raises_bounds_and_changes_no_request() {
-    let own = contest(vec![member("w", 1.0, 0.3, 3.0)]);
+    let own = experiment(vec![member("w", 1.0, 0.3, 3.0)]);
     let slow = Device::from_text("slow", &DEVICE.replace("1000", "800")).unwrap();
-    let contests = [own.clone(), ContentionExperiment { model: Some(slow), ..own }];
-    let [own, poor] = contests.map(|contest| {
-        let contenders = DrawnContention::new(contest, 1).unwrap();
-        contenders.run(Scheduler::PriorityMeister).unwrap().remove(0)
+    let experiments = [own.clone(), ContentionExperiment { model: Some(slow), ..own }];
+    let [own, slower] = experiments.map(|experiment| {
+        let drawn = DrawnContention::new(experiment, 1).unwrap();
+        drawn.run(Scheduler::PriorityMeister).unwrap().remove(0)
     });
-    assert!(poor.bound.unwrap() > own.bound.unwrap());
-    assert_eq!((poor.requests, poor.tails), (own.requests, own.tails));
+    assert!(slower.bound.unwrap() > own.bound.unwrap());
+    assert_eq!((slower.requests, slower.tails), (own.requests, own.tails));
 }
 
 #[test]
 fn measuring_starts_at_the_set_time() {
-    let whole = contest(vec![member("w", 1.0, 0.5, 0.0)]);
+    let whole = experiment(vec![member("w", 1.0, 0.5, 0.0)]);
     let half = ContentionExperiment { from: 30.0, ..whole.clone() };
     let requests =
-        |contest| DrawnContention::new(contest, 1).unwrap().run(Scheduler::BySlo).unwrap()[0].requests;
+        |experiment| DrawnContention::new(experiment, 1).unwrap().run(Scheduler::BySlo).unwrap()[0].requests;
     assert_eq!((requests(whole), requests(half)), (29_999, 15_000));
 }
 
 #[test]
-fn invalid_contests_are_named() {
+fn invalid_experiments_are_rejected_with_the_workload() {
     let fine = || member("w", 1.0, 0.1, 1.0);
-    let with = |member: WorkloadDraw| {
-        DrawnContention::new(contest(vec![member]), 1).err().map(|error| error.to_string())
+    let error_of = |member: WorkloadDraw| {
+        DrawnContention::new(experiment(vec![member]), 1).err().map(|error| error.to_string())
     };
-    let of = |change: fn(&mut WorkloadDraw)| {
+    let error_after = |change: fn(&mut WorkloadDraw)| {
         let mut member = fine();
         change(&mut member);
-        with(member).expect("an error")
+        error_of(member).expect("an error")
     };
-    assert_eq!(with(fine()), None);
+    assert_eq!(error_of(fine()), None);
     assert_eq!(
-        of(|member| member.device = Some(1)),
+        error_after(|member| member.device = Some(1)),
         "workload w: client 0, server 0, device 1: there are 1, 1 and 1, numbered from 0"
     );
     assert_eq!(
-        of(|member| member.traffic.load = Load::Storage(0.0)),
+        error_after(|member| member.traffic.load = Load::Storage(0.0)),
         "workload w: a load of 0: expected a share above 0"
     );
     assert_eq!(
-        of(|member| member.device = None),
-        "workload w: a load of storage, and no device: expected one of the network"
+        error_after(|member| member.device = None),
+        "workload w: a load of storage without a device: expected a load of the network"
     );
-    assert_eq!(of(|member| member.traffic.gap_c2 = f64::NAN), "workload w: gap_c2 NaN: expected 0 to 1e6");
-    assert_eq!(of(|member| member.rates = Some(vec![])), "workload w: no rate: expected at least one");
-    assert_eq!(of(|member| member.closed = Some(1)), "workload w: a closed loop with an SLO: expected none");
     assert_eq!(
-        of(|member| member.change =
+        error_after(|member| member.traffic.gap_c2 = f64::NAN),
+        "workload w: gap_c2 NaN: expected 0 to 1e6"
+    );
+    assert_eq!(
+        error_after(|member| member.rates = Some(vec![])),
+        "workload w: no rate: expected at least one"
+    );
+    assert_eq!(
+        error_after(|member| member.closed = Some(1)),
+        "workload w: a closed loop with an SLO: expected none"
+    );
+    assert_eq!(
+        error_after(|member| member.change =
             Some(TrafficChange { from: -1.0, seconds: 1.0, load: Load::Storage(1.0), gap_c2: 1.0 })),
-        "workload w: other requests from -1 s for 1 s: expected times above 0"
+        "workload w: a change from -1 s for 1 s: expected a start from 0 on, and a duration above 0"
     );
     assert!(
-        of(|member| member.traffic.load = Load::Storage(1e-6)).contains("in 60 s: expected at least two")
+        error_after(|member| member.traffic.load = Load::Storage(1e-6))
+            .contains("in 60 s: expected at least two")
     );
     assert!(
-        of(|member| member.traffic.load = Load::Storage(1e6)).contains("expected at most 20000000 requests")
+        error_after(|member| member.traffic.load = Load::Storage(1e6))
+            .contains("expected at most 20000000 requests")
     );
-    assert!(of(|member| member.slo = Some(f64::NAN)).contains("SLO NaN: must be finite and above 0"));
+    assert!(
+        error_after(|member| member.slo = Some(f64::NAN)).contains("SLO NaN: must be finite and above 0")
+    );
     let error = |change: fn(&mut ContentionExperiment)| {
-        let mut contest = contest(vec![fine()]);
-        change(&mut contest);
-        let made = DrawnContention::new(contest, 1).and_then(|contenders| contenders.run(Scheduler::Cake));
-        made.expect_err("an error")
+        let mut experiment = experiment(vec![fine()]);
+        change(&mut experiment);
+        let result = DrawnContention::new(experiment, 1).and_then(|drawn| drawn.run(Scheduler::Cake));
+        result.expect_err("an error")
     };
-    assert!(matches!(error(|contest| contest.from = 60.0), ExperimentError::Draw { .. }));
-    assert!(matches!(error(|contest| contest.seconds = f64::INFINITY), ExperimentError::Draw { .. }));
-    assert!(matches!(error(|contest| contest.percentiles = vec![100.0]), ExperimentError::Draw { .. }));
-    assert!(matches!(error(|contest| contest.percentile = 0.0), ExperimentError::System(_)));
-    assert!(matches!(error(|contest| contest.packet = 0.0), ExperimentError::System(_)));
+    assert!(matches!(error(|experiment| experiment.from = 60.0), ExperimentError::Draw { .. }));
+    assert!(matches!(error(|experiment| experiment.seconds = f64::INFINITY), ExperimentError::Draw { .. }));
+    assert!(matches!(error(|experiment| experiment.percentiles = vec![100.0]), ExperimentError::Draw { .. }));
+    assert!(matches!(error(|experiment| experiment.percentile = 0.0), ExperimentError::System(_)));
+    assert!(matches!(error(|experiment| experiment.packet = 0.0), ExperimentError::System(_)));
 }
 
 #[test]

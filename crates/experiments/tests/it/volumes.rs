@@ -25,12 +25,12 @@ fn traces(bursts: &[u64], threads: usize) -> Traces {
 
 /// Traces of the same kind, with different bursts in each half.
 fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
-    let file = |(at, &halves): (usize, &[u64; 2])| {
-        let rows =
-            (0..60).flat_map(|second| (0..halves[usize::from(second >= 30)]).map(move |of| (second, of)));
-        let row = |(second, of): (u64, u64)| format!("{}.{:03},read,4096\n", second, of * 10);
+    let file = |(index, &halves): (usize, &[u64; 2])| {
+        let rows = (0..60)
+            .flat_map(|second| (0..halves[usize::from(second >= 30)]).map(move |number| (second, number)));
+        let row = |(second, number): (u64, u64)| format!("{}.{:03},read,4096\n", second, number * 10);
         let text: String = std::iter::once("seconds,kind,size\n".to_owned()).chain(rows.map(row)).collect();
-        let name = format!("t{at}.csv");
+        let name = format!("t{index}.csv");
         (name.clone(), Text::from_bytes(&name, text.into_bytes()).unwrap())
     };
     let files = bursts.iter().enumerate().map(file).collect();
@@ -84,7 +84,7 @@ fn the_number_of_threads_does_not_change_the_traces() {
 }
 
 #[test]
-fn every_limit_policy_places_the_same_draws() {
+fn every_limit_policy_places_all_draws() {
     let traces = traces(&[2, 10, 25], 2);
     let drawn = draws(1, 10, &[(0, 0.5), (1, 0.5), (2, 0.5)]).unwrap();
     let all: Vec<usize> = (0..10).collect();
@@ -104,8 +104,8 @@ fn workloads_that_fit_alone_are_exactly_those_placed_alone() {
     let traces = traces(&[1, 40], 1);
     let settings = PackSettings::default();
     for (slo, fits) in [(0.001, false), (0.5, true)] {
-        let found = fits_alone(&traces, Part::Whole, slo, &SHAPE, &settings, "").unwrap();
-        assert_eq!(found, [fits; 2], "{slo} s");
+        let fitting = fits_alone(&traces, Part::Whole, slo, &SHAPE, &settings, "").unwrap();
+        assert_eq!(fitting, [fits; 2], "{slo} s");
         let alone = [Draw { trace: 1, start: 0.0, slo }];
         let packed = pack(&traces, Part::Whole, &alone, None, &SHAPE, &settings, "").unwrap();
         assert_eq!(packed.placed.len(), usize::from(fits));
@@ -130,14 +130,14 @@ fn packed_workloads_meet_their_slos_in_a_replay_of_the_same_part() {
     let traces = traces(&[5, 20, 35], 2);
     let drawn = from_the_start(draws(5, 9, &[(0, 0.3), (1, 0.3), (2, 0.3)]).unwrap());
     let packed = packed(&traces, &drawn, "compactor");
-    let kept =
+    let outcomes =
         replay(&traces, Part::Whole, &drawn, &packed.placed, &packed.system, ReplaySettings::default())
             .unwrap();
-    assert_eq!(kept.len(), 9);
-    for (kept, draw) in kept.iter().zip(&drawn) {
+    assert_eq!(outcomes.len(), 9);
+    for (outcome, draw) in outcomes.iter().zip(&drawn) {
         let requests = [300, 1200, 2100][draw.trace];
-        assert_eq!((kept.requests, kept.late, kept.met), (requests, 0, kept.windows));
-        assert!(kept.tail <= kept.slo && kept.largest <= kept.slo);
+        assert_eq!((outcome.requests, outcome.late, outcome.met), (requests, 0, outcome.windows));
+        assert!(outcome.tail <= outcome.slo && outcome.largest <= outcome.slo);
     }
 }
 
@@ -169,8 +169,9 @@ fn only_enforced_limits_delay_a_workload_that_outgrows_them() {
     let packed = pack(&traces, Part::First, &drawn, None, &SHAPE, &settings, "").unwrap();
     let late = [Enforcement::Enforced, Enforcement::Demoted, Enforcement::Unlimited].map(|enforcement| {
         let settings = ReplaySettings { enforcement, packet: None };
-        let kept = replay(&traces, Part::Second, &drawn, &packed.placed, &packed.system, settings).unwrap();
-        kept[0].late
+        let outcomes =
+            replay(&traces, Part::Second, &drawn, &packed.placed, &packed.system, settings).unwrap();
+        outcomes[0].late
     });
     assert!(late[0] > 1000, "{late:?}");
     assert_eq!(late[1..], [0, 0]);
@@ -181,13 +182,13 @@ fn admitted_workloads_meet_their_slos_and_no_bound_admits_all() {
     let traces = traces(&[5, 20, 60], 1);
     let drawn = from_the_start(draws(2, 20, &[(0, 0.05), (1, 0.1), (2, 0.2)]).unwrap());
     let shape = Shape { clients: 2, servers: 1, bytes: 1e6, ..SHAPE };
-    let on = links(2, 20, 2, 1).unwrap();
-    let ask = |policy: &str| {
+    let links = links(2, 20, 2, 1).unwrap();
+    let admit_under = |policy: &str| {
         admit(
             &traces,
             Part::First,
             &drawn,
-            &on,
+            &links,
             &shape,
             &[Stage::NetworkIn, Stage::NetworkOut],
             policy,
@@ -196,20 +197,20 @@ fn admitted_workloads_meet_their_slos_and_no_bound_admits_all() {
         )
         .unwrap()
     };
-    let (none, dnc) = (ask("none"), ask("dnc"));
+    let (none, dnc) = (admit_under("none"), admit_under("dnc"));
     assert_eq!(none.admitted.len(), 20);
     assert!(!dnc.admitted.is_empty() && dnc.admitted.len() < 20, "{}", dnc.admitted.len());
     // The second half is like the first.
-    let kept =
+    let outcomes =
         replay(&traces, Part::Second, &drawn, &dnc.admitted, &dnc.system, ReplaySettings::default()).unwrap();
-    assert!(kept.iter().all(|kept| kept.met == kept.windows && kept.windows > 0));
+    assert!(outcomes.iter().all(|outcome| outcome.met == outcome.windows && outcome.windows > 0));
     let late = replay(&traces, Part::Second, &drawn, &none.admitted, &none.system, ReplaySettings::default())
         .unwrap();
-    assert!(late.iter().any(|kept| kept.met < kept.windows));
+    assert!(late.iter().any(|outcome| outcome.met < outcome.windows));
 }
 
 #[test]
-fn invalid_experiments_are_named() {
+fn invalid_experiments_are_rejected_with_the_problem() {
     let traces = traces(&[5], 1);
     let strange = [Draw { trace: 1, start: 0.0, slo: 0.1 }];
     let settings = PackSettings::default();
@@ -279,21 +280,22 @@ fn invalid_caches_and_windows_are_rejected() {
 }
 
 #[test]
-fn every_path_analysis_is_a_bound_and_that_of_the_thesis_is_the_lowest() {
+fn the_bipartite_bound_is_the_lowest_stochastic_bound_of_a_path() {
     let traces = caches(5, 6);
     let settings =
         TailSettings { bytes: 125e6, dependent: 0, excess: 1e-3, bounds: BoundSettings::default() };
-    let ask = |draws: &[Draw], settings: &TailSettings| tails(&traces, Part::Whole, draws, settings).unwrap();
-    let found = ask(&from(0..6), &settings);
+    let compute =
+        |draws: &[Draw], settings: &TailSettings| tails(&traces, Part::Whole, draws, settings).unwrap();
+    let bounds = compute(&from(0..6), &settings);
     let [bipartite, hop_by_hop, convolution] =
-        [found.bipartite, found.hop_by_hop, found.convolution].map(Option::unwrap);
-    assert!(bipartite <= hop_by_hop && bipartite <= convolution, "{found:?}");
-    assert!(found.dnc.unwrap() > 0.0 && found.priority_meister.unwrap() > 0.0);
-    let dependent = ask(&from(0..6), &TailSettings { dependent: 6, ..settings });
-    assert!(dependent.bipartite.unwrap() > bipartite && dependent.dnc == found.dnc);
+        [bounds.bipartite, bounds.hop_by_hop, bounds.convolution].map(Option::unwrap);
+    assert!(bipartite <= hop_by_hop && bipartite <= convolution, "{bounds:?}");
+    assert!(bounds.dnc.unwrap() > 0.0 && bounds.priority_meister.unwrap() > 0.0);
+    let dependent = compute(&from(0..6), &TailSettings { dependent: 6, ..settings });
+    assert!(dependent.bipartite.unwrap() > bipartite && dependent.dnc == bounds.dnc);
     // More nines cost more. The worst case does not depend on them.
-    let rarer = ask(&from(0..6), &TailSettings { excess: 1e-40, ..settings });
-    assert!(rarer.bipartite.unwrap() > bipartite && rarer.dnc == found.dnc);
+    let rarer = compute(&from(0..6), &TailSettings { excess: 1e-40, ..settings });
+    assert!(rarer.bipartite.unwrap() > bipartite && rarer.dnc == bounds.dnc);
     for excess in [0.0, 1.0, f64::NAN] {
         assert!(tails(&traces, Part::Whole, &from(0..1), &TailSettings { excess, ..settings }).is_err());
     }
@@ -306,20 +308,20 @@ fn replayed_tails_stay_below_bounds_by_models() {
     let drawn: Vec<Draw> =
         (0..6).map(|trace| Draw { trace, start: 0.1, slo: 0.02 * (1 + trace) as f64 }).collect();
     let shape = Shape { clients: 1, servers: 1, bytes: 50e6, ..SHAPE };
-    let (on, stages) = (vec![(0, 0); 6], [Stage::NetworkIn, Stage::NetworkOut]);
+    let (links, stages) = (vec![(0, 0); 6], [Stage::NetworkIn, Stage::NetworkOut]);
     let bounds = |settings| {
-        bounds_of_all(&traces, Part::Whole, &drawn, &on, &shape, &stages, Method::Snc, settings).unwrap()
+        bounds_of_all(&traces, Part::Whole, &drawn, &links, &shape, &stages, Method::Snc, settings).unwrap()
     };
-    let all = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "none", "", None).unwrap();
+    let all = admit(&traces, Part::Whole, &drawn, &links, &shape, &stages, "none", "", None).unwrap();
     let free = ReplaySettings { enforcement: Enforcement::Unlimited, packet: Some(1500.0) };
-    let kept = replay(&traces, Part::Whole, &drawn, &all.admitted, &all.system, free).unwrap();
+    let outcomes = replay(&traces, Part::Whole, &drawn, &all.admitted, &all.system, free).unwrap();
     let (ours, steps) = (
         bounds(BoundSettings::default()),
         bounds(BoundSettings { blocks: false, ..BoundSettings::default() }),
     );
-    for ((kept, ours), steps) in kept.iter().zip(ours).zip(steps) {
+    for ((outcome, ours), steps) in outcomes.iter().zip(ours).zip(steps) {
         let (ours, steps) = (ours.unwrap(), steps.unwrap());
-        assert!(kept.tail <= ours && ours <= steps, "{} {ours} {steps}", kept.tail);
+        assert!(outcome.tail <= ours && ours <= steps, "{} {ours} {steps}", outcome.tail);
     }
 }
 
@@ -328,15 +330,15 @@ fn only_a_replay_with_limits_delays_requests() {
     let traces = traces(&[40, 40], 1);
     let drawn = from_the_start(draws(2, 2, &[(0, 0.4), (1, 0.4)]).unwrap());
     let shape = Shape { clients: 1, servers: 1, bytes: 1e6, ..SHAPE };
-    let on = links(2, 2, 1, 1).unwrap();
+    let links = links(2, 2, 1, 1).unwrap();
     let stages = [Stage::NetworkOut];
-    let limited = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "silo++", "", None).unwrap();
+    let limited = admit(&traces, Part::Whole, &drawn, &links, &shape, &stages, "silo++", "", None).unwrap();
     assert_eq!(limited.admitted.len(), 2);
     let largest = |enforcement| {
         let settings = ReplaySettings { enforcement, packet: None };
-        let kept =
+        let outcomes =
             replay(&traces, Part::Whole, &drawn, &limited.admitted, &limited.system, settings).unwrap();
-        kept.iter().map(|kept| kept.largest).fold(0.0, f64::max)
+        outcomes.iter().map(|outcome| outcome.largest).fold(0.0, f64::max)
     };
     let (held, free) = (largest(Enforcement::Enforced), largest(Enforcement::Unlimited));
     assert!(held > 2.0 * free, "{held} and {free}");
@@ -346,14 +348,14 @@ fn only_a_replay_with_limits_delays_requests() {
 fn a_lower_slo_percentile_admits_no_fewer_workloads_by_models() {
     let traces = caches(9, 8);
     let drawn: Vec<Draw> =
-        (0..16).map(|at| Draw { trace: at % 8, start: at as f64 / 16.0, slo: 0.02 }).collect();
+        (0..16).map(|index| Draw { trace: index % 8, start: index as f64 / 16.0, slo: 0.02 }).collect();
     let shape = Shape { clients: 2, servers: 1, bytes: 60e6, ..SHAPE };
-    let on = links(9, 16, 2, 1).unwrap();
+    let links = links(9, 16, 2, 1).unwrap();
     let count = |policy: &str, percentile| {
         let stages = [Stage::NetworkIn, Stage::NetworkOut];
-        let found =
-            admit(&traces, Part::First, &drawn, &on, &shape, &stages, policy, "", percentile).unwrap();
-        found.admitted.len()
+        let admission =
+            admit(&traces, Part::First, &drawn, &links, &shape, &stages, policy, "", percentile).unwrap();
+        admission.admitted.len()
     };
     let (often, seldom) = (count("snc", Some(90.0)), count("snc", Some(99.999)));
     assert!(often > seldom, "{often} at 90 %, {seldom} at 99.999 %");

@@ -1,7 +1,7 @@
 //! Apps on the fluid network. Each app is placed on arrival, starts all its transfers at once, and ends with the last
 //! of them (Choreo section 6). Running apps are cross traffic for new ones: the engine counts their flows.
 //!
-//! There is no telemetry here. A policy knows the placements and the capacities that the ledger assumes, which may
+//! There is no telemetry. A policy knows the placements and the capacities that the ledger assumes, which may
 //! differ from the true ones.
 
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ pub fn run_apps(
         }
         sequence.network.advance(now, &mut finished)?;
         for done in finished.drain(..) {
-            let app = sequence.app_of.remove(&done.flow).expect("every flow is of an app");
+            let app = sequence.app_of.remove(&done.flow).expect("every flow belongs to an app");
             sequence.left[app] -= 1;
             if sequence.left[app] == 0 {
                 sequence.end(app, done.at, done.at - arrivals[app].start);

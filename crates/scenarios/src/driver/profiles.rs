@@ -1,4 +1,4 @@
-//! Background as rates on links instead of flows: the work that it carries, for telemetry.
+//! Background as rates on links instead of flows. Telemetry counts the work that it brings to each link.
 
 use leeward_fabric::{Capacities, ResourceId};
 
@@ -13,7 +13,8 @@ struct Profile {
     /// Offered load, in native units per second.
     offered: f64,
     /// Part of the offered load that the resource carries.
-    taken: f64,
+    rate: f64,
+    /// Time of the last change of the rate, in seconds, and the work carried by then.
     since: f64,
     carried: f64,
 }
@@ -27,20 +28,20 @@ impl Profiles {
     /// Sets the offered rate of `resource` from `now` on.
     pub fn offer(&mut self, now: f64, resource: ResourceId, rate: f64, truth: &Capacities) {
         self.by_resource[resource.index()].offered = rate;
-        self.capacity_changed(now, resource, truth);
+        self.update_capacity(now, resource, truth);
     }
 
     /// Updates the carried load after a change of capacity.
-    pub fn capacity_changed(&mut self, now: f64, resource: ResourceId, truth: &Capacities) {
+    pub fn update_capacity(&mut self, now: f64, resource: ResourceId, truth: &Capacities) {
         let profile = &mut self.by_resource[resource.index()];
-        profile.carried += profile.taken * (now - profile.since);
+        profile.carried += profile.rate * (now - profile.since);
         profile.since = now;
-        profile.taken = profile.offered.min(truth.get(resource).0 as f64);
+        profile.rate = profile.offered.min(truth.get(resource).0 as f64);
     }
 
     /// Returns the work that background has brought to a resource until `now`.
     pub fn carried(&self, resource: ResourceId, now: f64) -> f64 {
         let profile = &self.by_resource[resource.index()];
-        profile.carried + profile.taken * (now - profile.since)
+        profile.carried + profile.rate * (now - profile.since)
     }
 }

@@ -19,7 +19,7 @@ pub struct App {
     pub hosts: Vec<HostId>,
     /// Bytes that its tasks send each other.
     pub bytes: u64,
-    /// Bytes of these that crossed the network. The value exceeds the total if the app restarted.
+    /// Bytes of these that crossed the network. The value may exceed `bytes` if the app restarted.
     pub network_bytes: f64,
     /// Bytes of memory of moved tasks that crossed the network.
     pub memory_bytes: f64,
@@ -62,12 +62,12 @@ impl App {
     }
 
     /// Time from the first hosts to the last transfer, in seconds: the paper's run time.
-    pub fn running(&self) -> Option<f64> {
+    pub fn run_time(&self) -> Option<f64> {
         self.finished.zip(self.placed).map(|(finished, placed)| finished - placed)
     }
 
     /// Time from arrival to the first hosts, in seconds.
-    pub fn waited(&self) -> Option<f64> {
+    pub fn wait_time(&self) -> Option<f64> {
         self.placed.map(|placed| placed - self.arrived)
     }
 

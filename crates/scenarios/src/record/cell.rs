@@ -125,11 +125,11 @@ impl CellInterval {
 
 impl Task {
     /// Time from arrival to the first host, in seconds.
-    pub fn waited(&self) -> Option<f64> {
+    pub fn wait_time(&self) -> Option<f64> {
         self.placed.map(|placed| placed - self.arrived)
     }
 
-    /// Time since the first host, relative to the undisturbed run time.
+    /// Time from the first host to the end, relative to the undisturbed run time.
     pub fn stretch(&self) -> Option<f64> {
         let (placed, finished) = self.placed.zip(self.finished)?;
         (self.duration > 0.0).then(|| (finished - placed) / self.duration)

@@ -8,7 +8,7 @@ mod reads;
 pub use app::{App, Migration};
 pub use cell::{CellInterval, CellTasks, Move, Task};
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
-pub use reads::{NotMade, Read};
+pub use reads::{Read, SkippedReads};
 
 /// All records of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,8 +35,8 @@ pub struct Record {
     pub cell: Vec<CellInterval>,
     /// Reads, in order of request.
     pub reads: Vec<Read>,
-    /// Reads that were not made; `None` without a source of reads.
-    pub reads_not_made: Option<NotMade>,
+    /// Numbers of skipped reads; `None` without a source of reads.
+    pub skipped_reads: Option<SkippedReads>,
     /// Apps, in order of arrival.
     pub apps: Vec<App>,
     /// Apps that moved while they ran, in order of time.
@@ -146,11 +146,11 @@ pub struct Hotspot {
     pub start: f64,
     /// End of the last.
     pub end: f64,
-    /// Mean utilization between.
+    /// Mean utilization of these intervals.
     pub utilization: f64,
 }
 
-/// Blocks of a run stored by a host.
+/// Blocks of the run that a host stores at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Host {
     /// Number of bytes.
@@ -175,13 +175,13 @@ impl Block {
 }
 
 impl File {
-    /// Time from the start of its task, in seconds.
+    /// Time from the start of its task to the last block, in seconds.
     pub fn duration(&self) -> Option<f64> {
         self.finished.map(|finished| finished - self.start)
     }
 
-    /// Time from its first block, in seconds: the write phase of its task.
-    pub fn writing(&self) -> Option<f64> {
+    /// Time from its first block to the last, in seconds: the write phase of its task.
+    pub fn write_time(&self) -> Option<f64> {
         self.finished.zip(self.write_start).map(|(finished, start)| finished - start)
     }
 }
@@ -261,7 +261,7 @@ impl LinkRecorder {
 
     /// Ends an interval at `now`; `carried` returns the total work that a resource has carried. An interval
     /// that begins before `count_from` is not recorded.
-    pub fn interval(
+    pub fn end_interval(
         &mut self,
         now: f64,
         count_from: f64,
@@ -308,9 +308,9 @@ impl LinkRecorder {
 
     /// Ends the current series of hot intervals.
     pub fn finish(&mut self, record: &mut Record) {
-        for (at, streak) in self.streaks.iter_mut().enumerate() {
+        for (index, streak) in self.streaks.iter_mut().enumerate() {
             if let Some(streak) = streak.take() {
-                record.hotspots.push(hotspot(ResourceId(at as u32), streak, self.last));
+                record.hotspots.push(hotspot(ResourceId(index as u32), streak, self.last));
             }
         }
         record.hotspots.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.resource.cmp(&b.resource)));

@@ -28,9 +28,9 @@ pub struct Read {
     pub finished: Option<f64>,
 }
 
-/// Generated reads that were not made, from the beginning of the run.
+/// Generated reads that were skipped, from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct NotMade {
+pub struct SkippedReads {
     /// Reads before any block was written.
     pub without_data: u64,
     /// Reads by a host that was down.

@@ -13,25 +13,25 @@ use super::PolicySpec;
 /// Policies of a cell.
 pub(crate) type CellPolicies = (Box<dyn TaskPolicy>, Option<Box<dyn Policy<MoveRequest>>>);
 
-/// Creates the task policy of a name, and the move policy that it names, if any. Each gets the settings that it has. A
-/// setting that neither has leads to the error of the task policy.
+/// Creates a task policy, and the move policy that it names, if any. Each policy gets the settings that it knows. The
+/// task policy rejects a setting that neither of them knows.
 pub(crate) fn make(spec: &PolicySpec) -> Result<CellPolicies, RegistryError> {
     let PolicySpec { name, settings, .. } = spec;
-    let placing = tasks::REGISTRY.get(name)?;
-    let by_default = (placing.make)("")?;
-    let Some(move_policy) = by_default.move_policy() else {
-        return Ok(((placing.make)(settings)?, None));
+    let task_entry = tasks::REGISTRY.get(name)?;
+    let default_policy = (task_entry.make)("")?;
+    let Some(move_policy) = default_policy.move_policy() else {
+        return Ok(((task_entry.make)(settings)?, None));
     };
-    let moving = moves::REGISTRY.get(move_policy)?;
+    let move_entry = moves::REGISTRY.get(move_policy)?;
     if settings.is_empty() {
-        return Ok((by_default, Some((moving.make)("")?)));
+        return Ok((default_policy, Some((move_entry.make)("")?)));
     }
-    let known = |schema: serde_json::Value, key: &str| schema["properties"].get(key).is_some();
+    let has_setting = |schema: serde_json::Value, key: &str| schema["properties"].get(key).is_some();
     let read: BTreeMap<String, serde_json::Value> = read_yaml(&format!("settings of {name}"), settings)?;
     let (mut of_tasks, mut of_moves) = (BTreeMap::new(), BTreeMap::new());
     for (key, value) in read {
-        let for_moves = known((moving.schema)(), &key);
-        if !for_moves || known((placing.schema)(), &key) {
+        let for_moves = has_setting((move_entry.schema)(), &key);
+        if !for_moves || has_setting((task_entry.schema)(), &key) {
             of_tasks.insert(key.clone(), value.clone());
         }
         if for_moves {
@@ -39,5 +39,5 @@ pub(crate) fn make(spec: &PolicySpec) -> Result<CellPolicies, RegistryError> {
         }
     }
     let text = |settings| serde_json::to_string(&settings).unwrap_or_default();
-    Ok(((placing.make)(&text(of_tasks))?, Some((moving.make)(&text(of_moves))?)))
+    Ok(((task_entry.make)(&text(of_tasks))?, Some((move_entry.make)(&text(of_moves))?)))
 }

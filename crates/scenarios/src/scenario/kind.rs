@@ -29,10 +29,10 @@ impl Kind {
         } else {
             (Kind::Replicas, None)
         };
-        let Some(at) = conflict else { return Ok(kind) };
-        let other = all().nth(at).map_or("", Source::kind);
+        let Some(index) = conflict else { return Ok(kind) };
+        let other = all().nth(index).map_or("", Source::kind);
         Err((
-            at,
+            index,
             match kind {
                 Kind::Apps => format!(
                     "`{other}` beside apps: a run has either apps to place, with background (coflow, flows, rates, matrix), or files to write"
@@ -75,7 +75,7 @@ impl Kind {
         }
     }
 
-    /// Returns the kind of a name.
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<Kind> {
         [Kind::Replicas, Kind::Cell, Kind::Apps].into_iter().find(|kind| kind.name() == name)
     }

@@ -20,7 +20,7 @@ use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 /// Longest run. Beyond it, nanoseconds have a finer resolution than the simulator's clock.
 const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);
 
-/// Most reports of one counter in a run.
+/// Largest number of reports of one counter in a run.
 const MOST_REPORTS: u64 = 100_000_000;
 
 /// A checked scenario, with its files located.
@@ -58,7 +58,7 @@ pub struct Scenario {
     inputs: Inputs,
 }
 
-/// An event besides work.
+/// A scheduled change of the cluster.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Event {
     /// Time of the event.
@@ -153,12 +153,12 @@ impl Scenario {
             let (domains, value) = (cluster.fabric.fault_domain_count(), wanted.value);
             if usize::from(value) >= domains {
                 let message = format!(
-                    "{value} besides the first copy's, but the cluster has {domains} in all; `fault_domains: 0` allows copies in one"
+                    "{value} besides the first copy's, but the cluster has only {domains}; `fault_domains: 0` allows all copies in one"
                 );
                 return Err(error("fault_domains", message).at(wanted));
             }
         } else if kind == Kind::Replicas && cluster.fabric.fault_domain_count() == 1 {
-            let message = "the cluster has a single one; `fault_domains: 0` allows copies in one";
+            let message = "the cluster has a single fault domain; `fault_domains: 0` allows all copies in it";
             return Err(error("fault_domains", message.into()));
         }
         if kind != Kind::Replicas && (read.fault_domains.is_some() || read.max_imbalance.is_some()) {
@@ -181,17 +181,17 @@ impl Scenario {
             None => None,
         };
         let defaults = kind.default_policies();
-        let named = || defaults.iter().map(|name| PolicySpec::named(name)).collect();
-        let policies: Vec<PolicySpec> = read.policies.as_ref().map_or_else(named, |read| read.value.clone());
+        let default_specs = || defaults.iter().map(|name| PolicySpec::named(name)).collect();
+        let policies: Vec<PolicySpec> =
+            read.policies.as_ref().map_or_else(default_specs, |read| read.value.clone());
         if let Some(read) = &read.policies {
             let invalid = |message: String| Err(error("policies", message).at(read));
             if policies.is_empty() {
                 return invalid(format!("an empty list; leave it out for {}", defaults.join(" and ")));
             }
             for (i, policy) in policies.iter().enumerate() {
-                let made = kind.check(policy);
-                if let Err(message) = made {
-                    return invalid(message.to_string());
+                if let Err(error) = kind.check(policy) {
+                    return invalid(error.to_string());
                 }
                 if policies[..i].iter().any(|other| other.label == policy.label) {
                     return invalid(format!("`{}` is given twice", policy.label));

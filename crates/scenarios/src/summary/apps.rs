@@ -49,14 +49,14 @@ impl AppSummary {
         }
         let counted = || record.apps.iter().filter(|app| app.arrived >= warmup);
         let placed = || counted().filter(|app| app.placed.is_some());
-        let count = |of: fn(&App) -> bool| counted().filter(|app| of(app)).count() as u64;
-        let sum = |of: fn(&App) -> u32| counted().map(|app| u64::from(of(app))).sum::<u64>();
+        let count = |holds: fn(&App) -> bool| counted().filter(|app| holds(app)).count() as u64;
+        let sum = |value: fn(&App) -> u32| counted().map(|app| u64::from(value(app))).sum::<u64>();
         let mean =
             |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
         let error = |app: &App| {
             let undisturbed = app.migrations == 0 && app.restarts == 0;
-            let (ran, forecast) = app.running().zip(app.forecast).filter(|_| undisturbed)?;
-            (ran > 0.0).then(|| (forecast - ran).abs() / ran)
+            let (run_time, forecast) = app.run_time().zip(app.forecast).filter(|_| undisturbed)?;
+            (run_time > 0.0).then(|| (forecast - run_time).abs() / run_time)
         };
         let sent: f64 = placed().map(|app| app.bytes as f64).sum();
         let crossed: f64 = placed().map(|app| app.network_bytes).sum();
@@ -64,9 +64,9 @@ impl AppSummary {
             count: counted().count() as u64,
             finished: count(|app| app.finished.is_some()),
             unplaced: count(|app| app.placed.is_none()),
-            waited: count(|app| app.waited().is_some_and(|waited| waited > 0.0)),
-            wait_s: Times::of(counted().filter_map(App::waited)),
-            run_s: Times::of(counted().filter_map(App::running)),
+            waited: count(|app| app.wait_time().is_some_and(|wait| wait > 0.0)),
+            wait_s: Times::of(counted().filter_map(App::wait_time)),
+            run_s: Times::of(counted().filter_map(App::run_time)),
             completion_s: Times::of(counted().filter_map(App::duration)),
             forecast_error: mean(counted().filter_map(error).collect()),
             hosts: mean(placed().map(|app| app.host_count() as f64).collect()).unwrap_or(0.0),

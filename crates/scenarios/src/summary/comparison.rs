@@ -155,12 +155,16 @@ fn by_bytes<'a>(jobs: impl IntoIterator<Item = &'a JobPair<'a>>) -> f64 {
     factor(sum, baseline_sum)
 }
 
-/// Groups jobs by the value of `of`; groups begin at `limits`.
-fn groups(jobs: &[JobPair<'_>], limits: &[f64], of: impl Fn(&JobPair<'_>) -> Option<f64>) -> Vec<Group> {
-    let group = |(at, &from): (usize, &f64)| {
-        let to = limits.get(at + 1).copied();
+/// Groups jobs by a value; groups begin at `limits`.
+fn groups(
+    jobs: &[JobPair<'_>],
+    limits: &[f64],
+    value_of: impl Fn(&JobPair<'_>) -> Option<f64>,
+) -> Vec<Group> {
+    let group = |(index, &from): (usize, &f64)| {
+        let to = limits.get(index + 1).copied();
         let holds = |value: f64| value >= from && to.is_none_or(|to| value < to);
-        let members: Vec<&JobPair<'_>> = jobs.iter().filter(|job| of(job).is_some_and(holds)).collect();
+        let members: Vec<&JobPair<'_>> = jobs.iter().filter(|job| value_of(job).is_some_and(holds)).collect();
         Group {
             from,
             to,
@@ -179,7 +183,7 @@ fn writes_of_jobs(record: &Record) -> Vec<Option<f64>> {
     for file in &record.files {
         if let Some(job) = file.job {
             let sum = &mut sums[job as usize];
-            *sum = sum.zip(file.writing()).map(|(sum, time)| sum + time);
+            *sum = sum.zip(file.write_time()).map(|(sum, time)| sum + time);
         }
     }
     sums
@@ -191,10 +195,10 @@ fn read_pairs<'a>(
     baseline: &'a Record,
     warmup: f64,
 ) -> impl Iterator<Item = Pair> + use<'a> {
-    let mut before = baseline.reads.iter().peekable();
+    let mut baseline_reads = baseline.reads.iter().peekable();
     record.reads.iter().filter(move |read| read.asked >= warmup).map(move |read| {
-        while before.next_if(|other| other.number < read.number).is_some() {}
-        let same = before.next_if(|other| other.number == read.number);
+        while baseline_reads.next_if(|other| other.number < read.number).is_some() {}
+        let same = baseline_reads.next_if(|other| other.number == read.number);
         (read.duration(), same.and_then(Read::duration))
     })
 }
@@ -204,13 +208,13 @@ impl Comparison {
     pub fn of(record: &Record, baseline: &Record, warmup: f64) -> Comparison {
         // Files interleave their blocks, so the order of blocks over all files differs from run to run.
         let key = |block: &Block| (block.file, block.index);
-        let before: HashMap<(u32, u32), f64> =
+        let baseline_times: HashMap<(u32, u32), f64> =
             baseline.blocks.iter().filter_map(|block| Some((key(block), block.duration()?))).collect();
         let counted = || record.blocks_after(warmup);
-        let pair = |block: &Block| (block.duration(), before.get(&key(block)).copied());
+        let pair = |block: &Block| (block.duration(), baseline_times.get(&key(block)).copied());
         let files = || record.files.iter().zip(&baseline.files).filter(|(file, _)| file.start >= warmup);
         let files_by = |time: fn(&File) -> Option<f64>| {
-            Paired::of(files().map(|(ours, theirs)| (time(ours), time(theirs))))
+            Paired::of(files().map(|(ours, baseline)| (time(ours), time(baseline))))
         };
         let writes = writes_of_jobs(record).into_iter().zip(writes_of_jobs(baseline));
         let jobs = record.jobs.iter().zip(&baseline.jobs).zip(writes);
@@ -223,17 +227,17 @@ impl Comparison {
             full_blocks: Paired::of(counted().filter(|block| block.full).map(pair)),
             partial_blocks: Paired::of(counted().filter(|block| !block.full).map(pair)),
             files: files_by(File::duration),
-            writes: files_by(File::writing),
+            writes: files_by(File::write_time),
             jobs: Paired::of(jobs.iter().map(JobPair::durations)),
             communication: Paired::of(jobs.iter().map(JobPair::communication)),
             communication_by_bytes: by_bytes(&jobs),
             by_write_share: groups(&jobs, &WRITE_SHARES, |job| job.baseline.write_share()),
             by_bytes: groups(&jobs, &WRITE_SIZES, |job| job.ours.finished.map(|_| job.ours.bytes.0 as f64)),
-            reads: record.reads_not_made.map(|_| Paired::of(read_pairs(record, baseline, warmup))),
+            reads: record.skipped_reads.map(|_| Paired::of(read_pairs(record, baseline, warmup))),
             apps: (!record.apps.is_empty()).then(|| {
                 let pairs = record.apps.iter().zip(&baseline.apps);
                 let counted = pairs.filter(|(app, _)| app.arrived >= warmup);
-                Paired::of(counted.map(|(ours, theirs)| (App::duration(ours), App::duration(theirs))))
+                Paired::of(counted.map(|(ours, baseline)| (App::duration(ours), App::duration(baseline))))
             }),
             same_within: SAME_WITHIN,
         }

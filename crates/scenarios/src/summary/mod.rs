@@ -19,11 +19,11 @@ use super::record::{Block, File, Job, Link, Record};
 /// Stored bytes count from the beginning of the run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
-    /// Blocks written.
+    /// Number of written blocks.
     pub blocks: u64,
-    /// Number of blocks not written when the run ended.
+    /// Number of unwritten blocks at the end of the run.
     pub blocks_unfinished: u64,
-    /// Number of rejections and new placements of blocks.
+    /// Number of rejections of blocks, and of new placements because a host failed.
     pub retries: u64,
     /// Number of blocks that a policy left to the default policy because it saw no load.
     pub placed_blindly: u64,
@@ -119,9 +119,9 @@ impl Summary {
         let counted = || record.blocks_after(warmup);
         let files = || record.files.iter().filter(|file| file.start >= warmup);
         let jobs = || record.jobs.iter().filter(|job| job.start >= warmup);
-        let (mut weighted, mut bytes) = (0.0, 0.0);
+        let (mut weighted_sum, mut bytes) = (0.0, 0.0);
         for (job, seconds) in jobs().filter_map(|job| Some((job, job.communicating()?))) {
-            weighted += job.bytes.0 as f64 * seconds;
+            weighted_sum += job.bytes.0 as f64 * seconds;
             bytes += job.bytes.0 as f64;
         }
         let median_cv = |kind: ResourceKind| {
@@ -148,11 +148,11 @@ impl Summary {
             partial_block_write_s: Times::of(
                 counted().filter(|block| !block.full).filter_map(Block::duration),
             ),
-            file_write_s: Times::of(files().filter_map(File::writing)),
+            file_write_s: Times::of(files().filter_map(File::write_time)),
             task_s: Times::of(files().filter_map(File::duration)),
             job_s: Times::of(jobs().filter_map(Job::duration)),
             job_communication_s: Times::of(jobs().filter_map(Job::communicating)),
-            job_communication_by_bytes_s: if bytes > 0.0 { weighted / bytes } else { 0.0 },
+            job_communication_by_bytes_s: if bytes > 0.0 { weighted_sum / bytes } else { 0.0 },
             rack_uplink_cv: median_cv(ResourceKind::RackUplink),
             rack_downlink_cv: median_cv(ResourceKind::RackDownlink),
             host_egress_cv: median_cv(ResourceKind::HostEgress),

@@ -5,11 +5,10 @@ use serde::Serialize;
 use super::Times;
 use crate::record::{Read, Record};
 
-/// Summary of reads, without reads requested before the end of the warm-up; reads that were not made count from the
-/// beginning.
+/// Summary of reads, without reads requested before the end of the warm-up. Skipped reads count from the beginning.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ReadSummary {
-    /// Reads that ended.
+    /// Reads that finished.
     pub finished: u64,
     /// Reads in progress when the run ended, and reads with a failed reader.
     pub unfinished: u64,
@@ -38,18 +37,18 @@ pub struct ReadSummary {
 impl ReadSummary {
     /// Summarizes the reads of a run; `None` without a source of reads.
     pub fn of(record: &Record, warmup: f64) -> Option<ReadSummary> {
-        let not_made = record.reads_not_made?;
+        let skipped = record.skipped_reads?;
         let counted = || record.reads.iter().filter(|read| read.asked >= warmup);
         let finished = || counted().filter(|read| read.finished.is_some());
-        let count = |of: fn(&&Read) -> bool| counted().filter(of).count() as u64;
+        let count = |holds: fn(&&Read) -> bool| counted().filter(holds).count() as u64;
         let (all, lost, done) = (count(|_| true), count(|read| read.lost), finished().count() as u64);
-        let share = |of: fn(&&Read) -> bool| (all > 0).then(|| count(of) as f64 / all as f64);
+        let share = |holds: fn(&&Read) -> bool| (all > 0).then(|| count(holds) as f64 / all as f64);
         Some(ReadSummary {
             finished: done,
             unfinished: all - done - lost,
             lost,
-            without_data: not_made.without_data,
-            reader_down: not_made.reader_down,
+            without_data: skipped.without_data,
+            reader_down: skipped.reader_down,
             local_share: share(|read| read.is_local()),
             degraded_share: share(|read| read.is_degraded()),
             time_s: Times::of(finished().filter_map(Read::duration)),

@@ -58,9 +58,12 @@ impl TaskSummary {
         let intervals: Vec<&CellInterval> =
             record.cell.iter().filter(|interval| interval.start >= warmup).collect();
         let count = intervals.len().max(1) as f64;
-        let mean = |of: fn(&CellInterval) -> f64| intervals.iter().map(|at| of(at)).sum::<f64>() / count;
-        let sum =
-            |of: fn(&CellTasks) -> u32| intervals.iter().map(|at| u64::from(of(&at.tasks))).sum::<u64>();
+        let mean = |value: fn(&CellInterval) -> f64| {
+            intervals.iter().map(|interval| value(interval)).sum::<f64>() / count
+        };
+        let sum = |value: fn(&CellTasks) -> u32| {
+            intervals.iter().map(|interval| u64::from(value(&interval.tasks))).sum::<u64>()
+        };
         let moves = sum(|tasks| tasks.moved);
         let hot: u64 = intervals.iter().map(|interval| u64::from(interval.hot_tors)).sum();
         let tors = intervals.iter().map(|interval| u64::from(interval.tors)).sum::<u64>().max(1);
@@ -69,7 +72,7 @@ impl TaskSummary {
             count: counted().count() as u64,
             finished: counted().filter(|task| task.finished.is_some()).count() as u64,
             unplaced: counted().filter(|task| task.placed.is_none()).count() as u64,
-            wait_s: Times::of(counted().filter_map(Task::waited)),
+            wait_s: Times::of(counted().filter_map(Task::wait_time)),
             stretch: Times::of(tolerant().filter_map(Task::stretch)),
             intensive_stretch: Times::of(tolerant().filter(|task| task.intensive).filter_map(Task::stretch)),
             moves,

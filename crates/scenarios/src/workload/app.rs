@@ -55,13 +55,13 @@ impl App {
             return Err(invalid("every", "0s: must be positive; without `every` all arrive at once"));
         }
         let (file, mut app) = self.tasks(inputs)?;
-        for (at, task) in app.request.tasks.iter().enumerate() {
+        for (index, task) in app.request.tasks.iter().enumerate() {
             if task.entry_count() > 0 {
                 let message = format!(
                     "{}: `egress` and `ingress` name no other task, so no link carries them; leave them out",
-                    app.names[at]
+                    app.names[index]
                 );
-                return Err(InputError::new(file, message).in_field(format!("tasks[{at}]")));
+                return Err(InputError::new(file, message).in_field(format!("tasks[{index}]")));
             }
         }
         let scaled = |transfer: &Transfer| {
@@ -97,10 +97,10 @@ impl App {
 
     /// Returns the app, and the name of its file.
     fn tasks(&self, inputs: &Inputs) -> Result<(&str, AppTasks), InputError> {
-        let of_matrix = [("cpus", self.cpus.is_some()), ("memory", self.memory.is_some())];
+        let matrix_settings = [("cpus", self.cpus.is_some()), ("memory", self.memory.is_some())];
         match (&self.file, &self.matrix) {
             (Some(file), None) => {
-                if let Some((field, _)) = of_matrix.iter().find(|(_, given)| *given) {
+                if let Some((field, _)) = matrix_settings.iter().find(|(_, given)| *given) {
                     return Err(invalid(field, "the app file has it; set it with `matrix` only"));
                 }
                 // This call reports errors of the name. The app's matrix is relative to its own folder.

@@ -104,7 +104,7 @@ impl Blocks {
             });
         }
         let provenance = format!(
-            "blocks {}: {} of {read} files ({window}) of {}, {} jobs; {empty} of nothing dropped",
+            "blocks {}: {} of {read} files ({window}) of {}, {} jobs; {empty} empty files dropped",
             self.file,
             workload.files.len(),
             amount(total),

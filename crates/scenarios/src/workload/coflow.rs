@@ -7,7 +7,7 @@
 //!
 //! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers. So each pair of a mapper and a reducer
 //! is one flow, which starts when the coflow arrives. A pair within one rack crosses no link between racks and is
-//! dropped; the report has the number of such pairs. The format contains no file writes.
+//! dropped; the provenance has the number of such pairs. The format contains no file writes.
 
 use leeward_fabric::input::{Clock, InputError, Line, Lines, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
@@ -72,14 +72,21 @@ impl Coflow {
         let mut lines = text.lines();
         let (racks, announced) = self.header(&mut lines, cluster)?;
         let (mut clock, mut coflows, mut used) = (Clock::default(), 0, 0);
-        let mut flows =
-            FlowMaker { settings: self, cluster, seed, made: Vec::new(), bytes: 0, dropped: 0, lost: 0 };
+        let mut builder = FlowBuilder {
+            settings: self,
+            cluster,
+            seed,
+            flows: Vec::new(),
+            bytes: 0,
+            dropped_pairs: 0,
+            dropped_bytes: 0,
+        };
         while let Some(line) = lines.next_line()? {
             let shuffle = Shuffle::parse(line, racks)?;
             let arrival = clock.reach(&line, "arrival", shuffle.arrival)?;
             if let Some(start) = window.place(arrival) {
                 used += 1;
-                flows.add(&shuffle, coflows, start, line)?;
+                builder.add(&shuffle, coflows, start, line)?;
             }
             coflows += 1;
         }
@@ -89,16 +96,16 @@ impl Coflow {
             );
             return Err(lines.error(message).in_field("coflows"));
         }
-        let rounds = flows.repeat(self.every, horizon)?;
+        let rounds = builder.repeat(self.every, horizon)?;
         let provenance = format!(
             "coflow {}: {used} of {coflows} coflows ({window}){rounds}, {} flows of {}; {} pairs within a rack dropped ({})",
             self.file,
-            flows.made.len(),
-            amount(flows.bytes),
-            flows.dropped,
-            amount(flows.lost)
+            builder.flows.len(),
+            amount(builder.bytes),
+            builder.dropped_pairs,
+            amount(builder.dropped_bytes)
         );
-        Ok(Loaded { workload: Workload { flows: flows.made, ..Workload::default() }, provenance })
+        Ok(Loaded { workload: Workload { flows: builder.flows, ..Workload::default() }, provenance })
     }
 
     /// Reads the numbers of racks and of coflows from the first line.
@@ -108,12 +115,12 @@ impl Coflow {
         let racks = words.count("racks", "the number of racks")?;
         let coflows = words.count("coflows", "the number of coflows")?;
         words.end()?;
-        let here = cluster.fabric.rack_count();
+        let rack_count = cluster.fabric.rack_count();
         match u32::try_from(racks) {
-            Ok(racks) if racks > 0 && (racks as usize <= here || self.fold) => Ok((racks, coflows)),
+            Ok(racks) if racks > 0 && (racks as usize <= rack_count || self.fold) => Ok((racks, coflows)),
             Ok(racks) if racks > 0 => {
                 let message =
-                    format!("{racks} racks, but the cluster has {here}; set `fold: true` to fold them");
+                    format!("{racks} racks, but the cluster has {rack_count}; set `fold: true` to fold them");
                 Err(line.error("racks", message))
             }
             _ => Err(line.error("racks", format!("{racks} racks: expected 1 to {}", u32::MAX))),
@@ -122,39 +129,39 @@ impl Coflow {
 }
 
 /// Converts coflows into flows, and counts them.
-struct FlowMaker<'a> {
+struct FlowBuilder<'a> {
     settings: &'a Coflow,
     cluster: &'a Cluster,
     seed: u64,
-    made: Vec<Flow>,
+    flows: Vec<Flow>,
     /// Bytes of the generated flows.
     bytes: u128,
     /// Number of pairs within a rack.
-    dropped: u64,
+    dropped_pairs: u64,
     /// Bytes of these pairs.
-    lost: u128,
+    dropped_bytes: u128,
 }
 
-impl FlowMaker<'_> {
+impl FlowBuilder<'_> {
     fn add(&mut self, shuffle: &Shuffle, index: u64, start: f64, line: Line<'_>) -> Result<(), InputError> {
-        if self.made.len() + shuffle.mappers.len() * shuffle.reducers.len() > MOST_RECORDS {
+        if self.flows.len() + shuffle.mappers.len() * shuffle.reducers.len() > MOST_RECORDS {
             let message = format!("more than {MOST_RECORDS} flows; set a shorter `duration`");
             return Err(line.error("reducers", message));
         }
         let fabric = &self.cluster.fabric;
         let mut random = stream(self.seed, HOSTS, index);
         let spread = self.settings.spread;
-        let mut stands_for = |rack: u32| {
+        let mut endpoint = |rack: u32| {
             let rack = DomainId(rack % fabric.rack_count() as u32);
             match spread {
                 Spread::Racks => (rack, Endpoint::Domain(rack)),
                 Spread::Hosts => (rack, Endpoint::Host(HostId(random.random_range(fabric.hosts(rack))))),
             }
         };
-        let mappers: Vec<_> = shuffle.mappers.iter().map(|&rack| stands_for(rack)).collect();
+        let mappers: Vec<_> = shuffle.mappers.iter().map(|&rack| endpoint(rack)).collect();
         let parts = mappers.len() as u64;
         for &(rack, megabytes) in &shuffle.reducers {
-            let (to_rack, to) = stands_for(rack);
+            let (to_rack, to) = endpoint(rack);
             let Some(bytes) = whole_bytes(megabytes * 1e6 * self.settings.scale.get()) else {
                 return Err(line.error("reducers", format!("{megabytes:e} MB: too much for one reducer")));
             };
@@ -162,11 +169,11 @@ impl FlowMaker<'_> {
                 // Parts differ by at most one byte and add up to the whole.
                 let bytes = bytes / parts + u64::from(part < bytes % parts);
                 if from_rack == to_rack {
-                    self.dropped += 1;
-                    self.lost += u128::from(bytes);
+                    self.dropped_pairs += 1;
+                    self.dropped_bytes += u128::from(bytes);
                 } else {
                     self.bytes += u128::from(bytes);
-                    self.made.push(Flow { start, from, to, bytes: Bytes(bytes) });
+                    self.flows.push(Flow { start, from, to, bytes: Bytes(bytes) });
                 }
             }
         }
@@ -174,30 +181,30 @@ impl FlowMaker<'_> {
     }
 }
 
-impl FlowMaker<'_> {
-    /// Repeats all flows at an interval, to the end of the run; returns a note for the report.
+impl FlowBuilder<'_> {
+    /// Repeats all flows at an interval, to the end of the run; returns a note for the provenance.
     fn repeat(&mut self, every: Option<Nanos>, horizon: f64) -> Result<String, InputError> {
         let Some(gap) = every else { return Ok(String::new()) };
         let invalid = |message: String| InputError::new(&self.settings.file, message).in_field("every");
         if gap.0 == 0 {
             return Err(invalid("0s: must be positive".into()));
         }
-        let (gap, once) = (gap.as_secs_f64(), self.made.len());
+        let (gap, count) = (gap.as_secs_f64(), self.flows.len());
         let rounds = (horizon / gap).ceil().max(1.0);
-        if rounds * once as f64 > MOST_RECORDS as f64 {
+        if rounds * count as f64 > MOST_RECORDS as f64 {
             return Err(invalid(format!(
                 "more than {MOST_RECORDS} flows; set a longer time or a shorter `duration`"
             )));
         }
-        for round in 1..if once > 0 { rounds as usize } else { 1 } {
-            let later = round as f64 * gap;
-            let again = self.made[..once].iter().map(|flow| Flow { start: flow.start + later, ..*flow });
-            let again: Vec<Flow> = again.filter(|flow| flow.start < horizon).collect();
-            self.bytes += again.iter().map(|flow| u128::from(flow.bytes.0)).sum::<u128>();
-            self.made.extend(again);
+        for round in 1..if count > 0 { rounds as usize } else { 1 } {
+            let delay = round as f64 * gap;
+            let copies = self.flows[..count].iter().map(|flow| Flow { start: flow.start + delay, ..*flow });
+            let copies: Vec<Flow> = copies.filter(|flow| flow.start < horizon).collect();
+            self.bytes += copies.iter().map(|flow| u128::from(flow.bytes.0)).sum::<u128>();
+            self.flows.extend(copies);
         }
         // If the interval is shorter than the repeated part, rounds overlap.
-        self.made.sort_by(|a, b| a.start.total_cmp(&b.start));
+        self.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
         Ok(format!(", every {gap} s"))
     }
 }
@@ -254,14 +261,14 @@ impl<'a> Fields<'a> {
         Fields { line, words: line.text.split_ascii_whitespace() }
     }
 
-    fn next(&mut self, field: &str, what: &str) -> Result<&'a str, InputError> {
-        let missing = || self.line.error(field, format!("the line ends here; expected {what}"));
+    fn next(&mut self, field: &str, expected: &str) -> Result<&'a str, InputError> {
+        let missing = || self.line.error(field, format!("the line ends here; expected {expected}"));
         self.words.next().ok_or_else(missing)
     }
 
-    fn count(&mut self, field: &str, what: &str) -> Result<u64, InputError> {
-        let word = self.next(field, what)?;
-        self.line.count(field, what, word)
+    fn count(&mut self, field: &str, expected: &str) -> Result<u64, InputError> {
+        let word = self.next(field, expected)?;
+        self.line.count(field, expected, word)
     }
 
     fn end(&mut self) -> Result<(), InputError> {

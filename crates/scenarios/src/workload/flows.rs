@@ -2,7 +2,7 @@
 //!
 //! The columns are `t_arrival_s` (seconds), `src`, `dst` and `size_bytes`, in any order; other columns are ignored. An
 //! end is the name of a host, a rack or a pod, or a number (see `numbers`). A transfer from an end to itself crosses no
-//! link and is dropped; the report has the number of such transfers.
+//! link and is dropped; the provenance has the number of such transfers.
 
 use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
@@ -84,7 +84,7 @@ impl Flows {
             flows.push(Flow { start, from, to, bytes: Bytes(bytes) });
         }
         let provenance = format!(
-            "flows {}: {} of {read} flows ({window}) of {}; {dropped} from somewhere to itself dropped",
+            "flows {}: {} of {read} flows ({window}) of {}; {dropped} from an end to itself dropped",
             self.file,
             flows.len(),
             amount(total)

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 
 use leeward_fabric::input::{Files, InputError, Text};
 
-/// Opens the available columns of a table as CSV with a header; or returns the reason for failure on one
-/// line.
+/// Opens the available columns of a table as CSV with a header, or returns an error message of one line.
 pub type ReadTable = fn(&Path, &[&str]) -> Result<Box<dyn BufRead>, String>;
 
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
@@ -37,13 +36,11 @@ impl Inputs {
         if parquet.is_err() || start != *PARQUET_MAGIC {
             return Ok(text);
         }
-        let refuse = |message: String| InputError::new(name, message);
+        let error = |message: String| InputError::new(name, message);
         let Some(read) = self.tables else {
-            return Err(refuse(
-                "a Parquet file, which only the Python package reads; write it as CSV".into(),
-            ));
+            return Err(error("a Parquet file, which only the Python package reads; write it as CSV".into()));
         };
-        Text::from_reader(name, read(&path, columns).map_err(refuse)?)
+        Text::from_reader(name, read(&path, columns).map_err(error)?)
     }
 
     /// Returns the path of a file opened by this name.

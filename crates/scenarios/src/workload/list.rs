@@ -6,7 +6,7 @@ use leeward_fabric::input::{InputError, Line, Lines, cells, excerpt};
 /// Positions of the wanted columns of a list.
 pub(super) struct List<'a> {
     names: Vec<&'a str>,
-    places: Vec<Option<usize>>,
+    positions: Vec<Option<usize>>,
     width: usize,
 }
 
@@ -21,22 +21,22 @@ impl<'a> List<'a> {
         let needed = names.len();
         names.extend(optional);
         let Some(header) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
-        let mut places = Vec::with_capacity(names.len());
-        for (at, &name) in names.iter().enumerate() {
-            let mut found = cells(header.text).enumerate().filter(|(_, cell)| *cell == name);
-            let place = found.next().map(|(place, _)| place);
-            if found.next().is_some() {
+        let mut positions = Vec::with_capacity(names.len());
+        for (index, &name) in names.iter().enumerate() {
+            let mut matches = cells(header.text).enumerate().filter(|(_, cell)| *cell == name);
+            let position = matches.next().map(|(position, _)| position);
+            if matches.next().is_some() {
                 return Err(header.error(name, "two columns have this name"));
             }
-            if place.is_none() && at < needed {
+            if position.is_none() && index < needed {
                 let (expected, found) = (names[..needed].join(","), excerpt(header.text));
                 let message = format!("no such column; expected a header with {expected}, found `{found}`");
                 return Err(header.error(name, message));
             }
-            places.push(place);
+            positions.push(position);
         }
         let width = cells(header.text).count();
-        Ok(List { names, places, width })
+        Ok(List { names, positions, width })
     }
 
     /// Returns the wanted cells of a line, in the order of the columns; cells of missing columns are empty.
@@ -44,8 +44,8 @@ impl<'a> List<'a> {
         let mut row = [""; N];
         let mut width = 0;
         for cell in cells(line.text) {
-            for (wanted, place) in row.iter_mut().zip(&self.places) {
-                if *place == Some(width) {
+            for (wanted, position) in row.iter_mut().zip(&self.positions) {
+                if *position == Some(width) {
                     *wanted = cell;
                 }
             }

@@ -22,7 +22,7 @@ use super::list::List;
 use super::model::{Flow, Loaded, MOST_RECORDS, RateChange, Workload};
 use super::settings::{Factor, amount, check_rack_links, whole_bytes};
 
-const PLACES: Kind = Kind::named("matrix.places");
+const ENDPOINTS: Kind = Kind::named("matrix.places");
 
 /// Background from a traffic matrix.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -79,8 +79,8 @@ struct Entry {
 /// Entries of a file on a cluster.
 #[derive(Default)]
 struct Entries {
-    kept: Vec<Entry>,
-    /// Sum of all kept entries, and sum of the entries from an end to itself.
+    pairs: Vec<Entry>,
+    /// Sum of the pairs, and sum of the entries from an end to itself.
     sum: f64,
     local: f64,
 }
@@ -92,16 +92,16 @@ impl Matrix {
     /// Returns an error for invalid settings, an invalid line, or a matrix without traffic.
     pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         self.check(cluster)?;
-        let places = self.places(cluster, seed);
+        let endpoints = self.endpoints(cluster, seed);
         let mut lines = text.lines();
         let entries = match &self.pairs {
-            Some(columns) => self.list(&mut lines, columns, &places)?,
-            None => self.square(&mut lines, &places)?,
+            Some(columns) => self.list(&mut lines, columns, &endpoints)?,
+            None => self.square(&mut lines, &endpoints)?,
         };
         if entries.sum == 0.0 || !entries.sum.is_finite() {
             let sum = entries.sum;
             let message =
-                format!("entries between distinct ends add up to {sum}: expected something to carry");
+                format!("entries between distinct ends add up to {sum}: expected a finite sum above 0");
             return Err(lines.error(message));
         }
         let start = self.start.as_secs_f64();
@@ -131,24 +131,26 @@ impl Matrix {
     }
 
     /// Returns the end points of the rows, in order.
-    fn places(&self, cluster: &Cluster, seed: u64) -> Vec<Endpoint> {
+    fn endpoints(&self, cluster: &Cluster, seed: u64) -> Vec<Endpoint> {
         let fabric = &cluster.fabric;
-        let mut places: Vec<Endpoint> = match self.numbers {
-            Numbers::Hosts => (0..fabric.host_count() as u32).map(|at| Endpoint::Host(HostId(at))).collect(),
+        let mut endpoints: Vec<Endpoint> = match self.numbers {
+            Numbers::Hosts => {
+                (0..fabric.host_count() as u32).map(|number| Endpoint::Host(HostId(number))).collect()
+            }
             Numbers::Racks => {
-                (0..fabric.rack_count() as u32).map(|at| Endpoint::Domain(DomainId(at))).collect()
+                (0..fabric.rack_count() as u32).map(|number| Endpoint::Domain(DomainId(number))).collect()
             }
         };
         if self.order == Order::Drawn {
-            places.shuffle(&mut stream(seed, PLACES, 0));
+            endpoints.shuffle(&mut stream(seed, ENDPOINTS, 0));
         }
-        places
+        endpoints
     }
 
-    fn square(&self, lines: &mut Lines, places: &[Endpoint]) -> Result<Entries, InputError> {
+    fn square(&self, lines: &mut Lines, endpoints: &[Endpoint]) -> Result<Entries, InputError> {
         let mut entries = Entries::default();
         read_matrix(lines, |line, row, column, amount| {
-            self.add(&mut entries, line, (row, column), amount, places)
+            self.add(&mut entries, line, (row, column), amount, endpoints)
         })?;
         Ok(entries)
     }
@@ -157,7 +159,7 @@ impl Matrix {
         &self,
         lines: &mut Lines,
         columns: &[String; 3],
-        places: &[Endpoint],
+        endpoints: &[Endpoint],
     ) -> Result<Entries, InputError> {
         let [from, to, amount] = columns;
         let list = List::open(lines, columns.iter().map(String::as_str), [])?;
@@ -166,7 +168,7 @@ impl Matrix {
             let cells: [&str; 3] = list.cells(&line)?;
             let pair = (line.count(from, "a source", cells[0])?, line.count(to, "a destination", cells[1])?);
             let amount = line.number(amount, "an amount", cells[2])?;
-            self.add(&mut entries, &line, pair, amount, places)?;
+            self.add(&mut entries, &line, pair, amount, endpoints)?;
         }
         Ok(entries)
     }
@@ -177,12 +179,12 @@ impl Matrix {
         line: &Line<'_>,
         (from, to): (u64, u64),
         amount: f64,
-        places: &[Endpoint],
+        endpoints: &[Endpoint],
     ) -> Result<(), InputError> {
         if amount == 0.0 {
             return Ok(());
         }
-        let count = places.len() as u64;
+        let count = endpoints.len() as u64;
         let last = from.max(to);
         if last >= count && !self.fold {
             let things = if self.numbers == Numbers::Hosts { "hosts" } else { "racks" };
@@ -191,15 +193,15 @@ impl Matrix {
             );
             return Err(line.error("columns", message));
         }
-        let [from, to] = [from, to].map(|at| places[(at % count) as usize]);
+        let [from, to] = [from, to].map(|number| endpoints[(number % count) as usize]);
         if from == to {
             entries.local += amount;
             return Ok(());
         }
-        if entries.kept.len() == MOST_RECORDS {
+        if entries.pairs.len() == MOST_RECORDS {
             return Err(line.error("columns", format!("more than {MOST_RECORDS} pairs")));
         }
-        entries.kept.push(Entry { from, to, amount });
+        entries.pairs.push(Entry { from, to, amount });
         entries.sum += amount;
         Ok(())
     }
@@ -215,19 +217,19 @@ impl Matrix {
             return Err(lines.error(format!("{wanted:e} bytes: too much for one round")));
         }
         // Each flow gets the growth of the rounded running sum, so that all flows together have the exact total.
-        let (mut sum, mut given, mut round) = (0.0, 0, Vec::new());
-        for Entry { from, to, amount } in &entries.kept {
+        let (mut sum, mut assigned, mut round) = (0.0, 0, Vec::new());
+        for Entry { from, to, amount } in &entries.pairs {
             sum += amount;
             let until = (sum / entries.sum * wanted).round() as u64;
-            let bytes = Bytes(until.saturating_sub(given));
-            given = given.max(until);
+            let bytes = Bytes(until.saturating_sub(assigned));
+            assigned = assigned.max(until);
             if bytes.0 > 0 {
                 round.push(Flow { start: 0.0, from: *from, to: *to, bytes });
             }
         }
         let gap = self.every.map_or(f64::INFINITY, Nanos::as_secs_f64);
-        let any = start < end && !round.is_empty();
-        let rounds = if any { ((end - start) / gap).ceil().max(1.0) } else { 0.0 };
+        let starts = start < end && !round.is_empty();
+        let rounds = if starts { ((end - start) / gap).ceil().max(1.0) } else { 0.0 };
         if rounds * round.len() as f64 > MOST_RECORDS as f64 {
             let message = format!("more than {MOST_RECORDS} flows; set a longer time");
             return Err(InputError::new(&self.file, message).in_field("every"));
@@ -241,10 +243,10 @@ impl Matrix {
             "matrix {}: {} pairs, {} in each of {} rounds; {} dropped, and {} pairs of less than a byte",
             self.file,
             round.len(),
-            amount(u128::from(given)),
+            amount(u128::from(assigned)),
             rounds,
-            self.within(entries),
-            entries.kept.len() - round.len()
+            self.local_share(entries),
+            entries.pairs.len() - round.len()
         );
         Ok(Loaded { workload: Workload { flows, ..Workload::default() }, provenance })
     }
@@ -260,7 +262,7 @@ impl Matrix {
         let bytes_per_second = rate.bytes_per_second() * self.scale.get();
         let mut loads = vec![0.0; cluster.fabric.resource_count()];
         let mut hops = Vec::new();
-        for Entry { from, to, amount } in &entries.kept {
+        for Entry { from, to, amount } in &entries.pairs {
             hops.clear();
             cluster.fabric.path(&[*from, *to], &mut hops);
             for hop in &hops {
@@ -271,7 +273,8 @@ impl Matrix {
         let rates: Vec<RateChange> = resources
             .map(|(resource, load)| RateChange { at: start, resource, rate: Load(load.round() as i64) })
             .collect();
-        let above = rates.iter().filter(|at| at.rate > cluster.capacities.get(at.resource)).count();
+        let above =
+            rates.iter().filter(|change| change.rate > cluster.capacities.get(change.resource)).count();
         let mut all = if start < end { rates } else { Vec::new() };
         if end < horizon {
             let ends: Vec<_> =
@@ -281,15 +284,15 @@ impl Matrix {
         let provenance = format!(
             "matrix {}: {} pairs as {} rate changes; {above} are above their link's capacity; {} dropped",
             self.file,
-            entries.kept.len(),
+            entries.pairs.len(),
             all.len(),
-            self.within(entries)
+            self.local_share(entries)
         );
         Loaded { workload: Workload { rates: all, ..Workload::default() }, provenance }
     }
 
-    /// Returns the local share of the matrix, for the report.
-    fn within(&self, entries: &Entries) -> String {
+    /// Returns the local share of the matrix, for the provenance.
+    fn local_share(&self, entries: &Entries) -> String {
         let things = if self.numbers == Numbers::Hosts { "host" } else { "rack" };
         format!("{:.1} % within a {things}", 100.0 * entries.local / (entries.local + entries.sum))
     }

@@ -12,11 +12,11 @@ impl Workload {
     /// Rates of both workloads on one link add up: each rate is the load that the workload puts on the link, not the
     /// link's total load.
     pub fn merge(&mut self, other: Workload) {
-        let here = self.jobs.len() as u32;
+        let offset = self.jobs.len() as u32;
         self.flows.extend(other.flows);
         self.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
         self.files.extend(other.files.into_iter().map(|mut file| {
-            file.job = file.job.map(|job| job + here);
+            file.job = file.job.map(|job| job + offset);
             file
         }));
         self.files.sort_by(|a, b| a.start.total_cmp(&b.start));
@@ -35,13 +35,13 @@ impl Workload {
         let mut jobs: Vec<_> =
             (0..).zip(std::mem::take(&mut self.jobs).into_iter().chain(other.jobs)).collect();
         jobs.sort_by(|(_, a), (_, b)| a.start.total_cmp(&b.start));
-        let mut place = vec![0; jobs.len()];
-        for (now, (before, job)) in (0..).zip(jobs) {
-            place[before] = now;
+        let mut positions = vec![0; jobs.len()];
+        for (after, (before, job)) in (0..).zip(jobs) {
+            positions[before] = after;
             self.jobs.push(job);
         }
         for file in &mut self.files {
-            file.job = file.job.map(|job| place[job as usize]);
+            file.job = file.job.map(|job| positions[job as usize]);
         }
         self.rates = sums([std::mem::take(&mut self.rates), other.rates]);
     }

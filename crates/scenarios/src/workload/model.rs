@@ -80,7 +80,7 @@ pub struct CellKind {
     pub day: f64,
     /// Share of a tolerant task's work that waits for the network.
     pub network_share: f64,
-    /// Down time of a move, in seconds.
+    /// Time for which a move stops a task, in seconds.
     pub restart: f64,
 }
 

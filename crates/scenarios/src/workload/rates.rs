@@ -4,9 +4,9 @@
 //! second), in any order; other columns are ignored. A rate holds from its time until the link's next line; a link
 //! without lines carries nothing. The rate before the start of the window continues into it.
 
-use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, ResourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ impl Rates {
             opening.into_iter().map(|(resource, rate)| RateChange { at: 0.0, resource, rate }).collect();
         all.append(&mut rates);
         if let Some(end) = self.duration.map(Nanos::as_secs_f64).filter(|&end| end < horizon) {
-            let links: std::collections::BTreeSet<_> = all.iter().map(|change| change.resource).collect();
+            let links: BTreeSet<_> = all.iter().map(|change| change.resource).collect();
             all.extend(links.into_iter().map(|resource| RateChange { at: end, resource, rate: Load(0) }));
         }
         let provenance = format!(

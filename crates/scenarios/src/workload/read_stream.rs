@@ -10,7 +10,7 @@ const GAP: u64 = 0;
 const BLOCK: u64 = 1;
 const READER: u64 = 2;
 const HOLDER: u64 = 3;
-const OTHERS: u64 = 4;
+const REPLACEMENTS: u64 = 4;
 
 /// Reads of one source, each by its number.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,7 +58,7 @@ impl ReadStream {
     /// Returns the rank of a replacement chunk; the chunks with the lowest ranks are used. `chunk` is a position in the
     /// stripe.
     pub fn rank(&self, number: u64, chunk: usize) -> f64 {
-        self.draws.draw(number, OTHERS + chunk as u64)
+        self.draws.draw(number, REPLACEMENTS + chunk as u64)
     }
 }
 

@@ -21,7 +21,7 @@ use super::settings::{Factor, positive};
 
 const READ: Kind = Kind::named("reads.read");
 
-/// Most reads of one source; each is a row of the results.
+/// Largest number of reads of one source; each is a row of the results.
 const MOST_READS: f64 = 10_000_000.0;
 
 /// Reads of blocks written in the run.
@@ -40,7 +40,7 @@ pub struct Reads {
     pub readers: Readers,
     /// Exponent of Zipf's law over blocks, 0 to 4. At 0, all blocks are read equally often; otherwise the first blocks
     /// in the order of files are read most.
-    #[serde(default = "none")]
+    #[serde(default = "zero")]
     pub skew: Factor,
     /// Start time.
     #[serde(default)]
@@ -68,7 +68,7 @@ pub struct Readers(Vec<String>);
 /// Name of all hosts.
 const ALL: &str = "all";
 
-fn none() -> Factor {
+fn zero() -> Factor {
     Factor::new(0.0).expect("zero is in range")
 }
 
@@ -143,7 +143,8 @@ impl Readers {
                     return Err(format!("`{}`: no host, rack, pod or tag of this cluster", excerpt(name)));
                 }
                 _ => {
-                    let message = "a host, a rack or a tag share this name; expected an unambiguous name";
+                    let message =
+                        "more than one host, rack, pod or tag has this name; expected an unambiguous name";
                     return Err(format!("`{}`: {message}", excerpt(name)));
                 }
             }
@@ -167,7 +168,7 @@ impl Reads {
         if expected > MOST_READS {
             let field = if self.rate.is_some() { "rate" } else { "per_second" };
             let message = format!(
-                "{expected:.1e} reads: more than {MOST_READS:.0}; expected less, or a shorter `duration`"
+                "{expected:.1e} reads: more than {MOST_READS:.0}; expected fewer, or a shorter `duration`"
             );
             return Err(invalid(field, message));
         }
@@ -185,7 +186,8 @@ impl Reads {
         while let Some(at) = stream.arrival(count, last) {
             (count, last) = (count + 1, at);
         }
-        let degraded = self.degraded.map_or(String::new(), |it| format!(", degraded after {}", it.after));
+        let degraded =
+            self.degraded.map_or(String::new(), |degraded| format!(", degraded after {}", degraded.after));
         let provenance = format!(
             "reads, generated: {count} reads of {} by {} hosts, from {start} s to {end} s{degraded}",
             self.size,

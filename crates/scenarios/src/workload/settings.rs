@@ -1,4 +1,4 @@
-//! Shared settings of sources: checked numbers, the window of a trace, number formats of reports.
+//! Shared settings of sources: checked numbers, the window of a trace, number formats of provenance lines.
 
 use std::fmt;
 use std::num::NonZeroU8;
@@ -166,7 +166,7 @@ impl Window {
         self.hold(seconds).filter(|_| seconds >= self.from)
     }
 
-    /// Returns the time of a lasting state. A state that began before the window is valid at its beginning.
+    /// Returns the time of a lasting state. A state that began before the window holds from the window's beginning on.
     pub fn hold(&self, seconds: f64) -> Option<f64> {
         let placed = (seconds - self.from).max(0.0);
         (placed < self.length).then_some(placed)
@@ -229,7 +229,7 @@ pub(super) fn check_rack_links(cluster: &Cluster, instead: &str) -> Result<(), S
     }
 }
 
-/// Formats an amount of data for a report: three digits and a unit.
+/// Formats an amount of data: three digits and a unit.
 pub(super) fn amount(bytes: u128) -> String {
     let units = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     let bytes = bytes as f64;

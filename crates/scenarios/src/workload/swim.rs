@@ -80,12 +80,12 @@ impl Swim {
     pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         let window = Window::new(self.from, self.duration, horizon);
         let (mut lines, mut clock, mut read, mut used) = (text.lines(), Clock::default(), 0, 0);
-        let mut jobs = JobMaker {
+        let mut jobs = JobBuilder {
             settings: self,
             hosts: task_hosts(cluster),
             seed,
             horizon,
-            made: Workload::default(),
+            workload: Workload::default(),
             written: 0,
             fetches: 0,
             shuffled: 0,
@@ -102,34 +102,34 @@ impl Swim {
             used += 1;
             jobs.add(&record, read - 1, start, &mut random, line)?;
         }
-        let JobMaker { mut made, written, fetches, shuffled, late, .. } = jobs;
+        let JobBuilder { mut workload, written, fetches, shuffled, late, .. } = jobs;
         // Maps take time, so jobs submitted in order may write out of order.
-        made.files.sort_by(|a, b| a.start.total_cmp(&b.start));
-        made.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
+        workload.files.sort_by(|a, b| a.start.total_cmp(&b.start));
+        workload.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
         let mut provenance = format!(
             "swim {}: {used} of {read} jobs ({window}), {} of them write {} in {} files",
             self.file,
-            made.jobs.len(),
+            workload.jobs.len(),
             amount(written),
-            made.files.len()
+            workload.files.len()
         );
         if self.phases.is_some() {
             provenance += &format!(
-                "; {} shuffled in {fetches} fetches; {late} jobs still map at the end",
+                "; {} shuffled in {fetches} fetches; {late} jobs are still in their map phase at the end",
                 amount(shuffled)
             );
         }
-        Ok(Loaded { workload: made, provenance })
+        Ok(Loaded { workload, provenance })
     }
 }
 
 /// Converts jobs into tasks, and counts them.
-struct JobMaker<'a> {
+struct JobBuilder<'a> {
     settings: &'a Swim,
     hosts: Vec<HostId>,
     seed: u64,
     horizon: f64,
-    made: Workload,
+    workload: Workload,
     /// Bytes of the generated files.
     written: u128,
     /// Generated fetches, and their bytes.
@@ -139,7 +139,7 @@ struct JobMaker<'a> {
     late: u64,
 }
 
-impl JobMaker<'_> {
+impl JobBuilder<'_> {
     fn add(
         &mut self,
         record: &Record<'_>,
@@ -170,7 +170,7 @@ impl JobMaker<'_> {
         let bytes = if writes { record.output } else { shuffle };
         let tasks = bytes.div_ceil(settings.bytes_per_writer.0);
         let field = if writes { "output" } else { "shuffle" };
-        if tasks > (MOST_RECORDS - self.made.files.len()) as u64 {
+        if tasks > (MOST_RECORDS - self.workload.files.len()) as u64 {
             let message = format!("more than {MOST_RECORDS} files; set a larger `bytes_per_writer`");
             return Err(line.error(field, message));
         }
@@ -178,9 +178,9 @@ impl JobMaker<'_> {
             let message = format!("more than {MOST_RECORDS} fetches; set a larger `bytes_per_writer`");
             return Err(line.error("shuffle", message));
         }
-        let job = self.made.jobs.len() as u32;
+        let job = self.workload.jobs.len() as u32;
         if writes {
-            self.made.jobs.push(Job { name: record.name.to_owned(), start: submitted });
+            self.workload.jobs.push(Job { name: record.name.to_owned(), start: submitted });
             self.written += u128::from(record.output);
         }
         let (replicas, layout) = copies(settings.replicas, settings.coding);
@@ -192,7 +192,7 @@ impl JobMaker<'_> {
             self.fetches += fetches.len();
             self.shuffled += fetches.iter().map(|fetch| u128::from(fetch.bytes.0)).sum::<u128>();
             if !writes {
-                let (to, flows) = (Endpoint::Host(host), &mut self.made.flows);
+                let (to, flows) = (Endpoint::Host(host), &mut self.workload.flows);
                 flows.extend(fetches.iter().map(|fetch| Flow {
                     start,
                     from: Endpoint::Host(fetch.from),
@@ -201,7 +201,7 @@ impl JobMaker<'_> {
                 }));
                 continue;
             }
-            self.made.files.push(FileWrite {
+            self.workload.files.push(FileWrite {
                 start,
                 job: Some(job),
                 writer: host,
@@ -236,9 +236,9 @@ impl<'a> Record<'a> {
                 "the line ends here; expected name, submission, gap, input, shuffle, output, with tabs";
             *field = words.next().ok_or_else(|| line.error(name, message))?.trim();
         }
-        let bytes = |at: usize| {
-            let bytes = line.number(FIELDS[at], "bytes", fields[at])?;
-            let too_much = || line.error(FIELDS[at], format!("{bytes:e} bytes: too much for one job"));
+        let bytes = |index: usize| {
+            let bytes = line.number(FIELDS[index], "bytes", fields[index])?;
+            let too_much = || line.error(FIELDS[index], format!("{bytes:e} bytes: too much for one job"));
             whole_bytes(bytes * scale).ok_or_else(too_much)
         };
         line.number("gap", "seconds", fields[2])?;

@@ -118,8 +118,8 @@ impl Tasks {
         if cpus > MOST_CPUS {
             return Err(line.error("cpus", format!("{cpus:e} processors: more than any host has")));
         }
-        let optional = |field, what, cell: &str, default| {
-            if cell.is_empty() { Ok(default) } else { line.number(field, what, cell) }
+        let optional = |field, expected, cell: &str, default| {
+            if cell.is_empty() { Ok(default) } else { line.number(field, expected, cell) }
         };
         let memory = optional("memory_bytes", "bytes", memory, 0.0)?;
         let Some(memory) = whole_bytes(memory) else {
@@ -176,7 +176,7 @@ impl Tasks {
     }
 }
 
-/// Largest valid numbers.
+/// Largest valid duration in seconds, processors and rates of a task.
 const LONGEST: f64 = 3e10;
 const MOST_CPUS: f64 = 1e6;
 const MOST_BPS: f64 = 1e15;

@@ -16,8 +16,8 @@ const HOSE: &str = "shape: hose\nhosts: 6\nnic: {up: 800Mbps, down: 100Gbps}\ncp
 
 /// Returns a folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tenant").join(name);
-    std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("apps").join(name);
+    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
     folder
 }
 
@@ -27,18 +27,18 @@ fn write_app(name: &str, file: &str, tasks: u32, memory: &str, sends: &[(u32, u3
     for (from, to, mb) in sends {
         text += &format!("  - {{from: t{from}, to: t{to}, bytes: {mb}MB}}\n");
     }
-    std::fs::write(folder(name).join(file), text).expect("a file in a folder of its own");
+    std::fs::write(folder(name).join(file), text).expect("the folder of the test can be written to");
 }
 
 fn read(name: &str, cluster: &str, text: &str) -> Result<Scenario, String> {
     let folder = folder(name);
-    std::fs::write(folder.join("cluster.yaml"), cluster).expect("a file in a folder of its own");
+    std::fs::write(folder.join("cluster.yaml"), cluster).expect("the folder of the test can be written to");
     let text = format!("cluster: cluster.yaml\n{text}");
     Scenario::from_text("scenario.yaml", &text, &folder, None).map_err(|error| error.to_string())
 }
 
 fn scenario(name: &str, cluster: &str, text: &str) -> Scenario {
-    read(name, cluster, text).expect("the test writes a right scenario")
+    read(name, cluster, text).expect("the scenario of the test is valid")
 }
 
 fn run(scenario: &Scenario, policy: &str) -> Record {
@@ -47,14 +47,14 @@ fn run(scenario: &Scenario, policy: &str) -> Record {
 
 fn run_under(seed: u64, scenario: &Scenario, policy: &str) -> Record {
     let task = Task { policy: PolicySpec::named(policy), seed };
-    run_all(scenario, &[task], 1, &|_, _| true).expect("a right scenario runs").remove(0).record
+    run_all(scenario, &[task], 1, &|_, _| true).expect("a valid scenario runs").remove(0).record
 }
 
 fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
     let spec = |policy: &&str| policy.parse::<PolicySpec>().expect("a policy");
     let task = |policy: &&str| Task { policy: spec(policy), seed: scenario.seed };
     let tasks: Vec<Task> = policies.iter().map(task).collect();
-    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a right scenario runs")
+    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a valid scenario runs")
 }
 
 fn times(record: &Record) -> Vec<Option<f64>> {
@@ -117,7 +117,7 @@ fn an_app_that_never_fits_is_counted_and_the_run_ends() {
 fn busy(name: &str) {
     let rate = |host: u32| format!("0,h{host}:egress,760e6\n");
     let text = format!("t_s,link,rate_bps\n{}", (0..4).map(rate).collect::<String>());
-    std::fs::write(folder(name).join("rates.csv"), text).expect("a file in a folder of its own");
+    std::fs::write(folder(name).join("rates.csv"), text).expect("the folder of the test can be written to");
 }
 
 #[test]
@@ -132,51 +132,52 @@ fn background_traffic_is_visible_only_through_telemetry() {
     };
     // Two of six hosts have no background traffic. After a report of this, they are chosen for every seed.
     for seed in 1..=8 {
-        let seen = scenario("background", HOSE, &text("30s"));
-        assert_eq!(times(&run_under(seed, &seen, "choreo")), [Some(1.0)], "seed {seed}");
+        let reported = scenario("background", HOSE, &text("30s"));
+        assert_eq!(times(&run_under(seed, &reported, "choreo")), [Some(1.0)], "seed {seed}");
     }
-    let unseen = (1..=8).map(|seed| {
+    let unreported = (1..=8).map(|seed| {
         let scenario = scenario("background", HOSE, &text("0s"));
         times(&run_under(seed, &scenario, "choreo"))[0].expect("the app ends")
     });
-    assert!(unseen.into_iter().any(|time| time > 10.0), "before any report all hosts look alike");
+    assert!(unreported.into_iter().any(|time| time > 10.0), "before any report all hosts look alike");
 }
 
 #[test]
-fn every_policy_sees_the_same_arrivals_and_pairs_are_apps() {
+fn runs_on_the_same_arrivals_are_compared_app_by_app_and_repeat() {
     write_app("pairs", "app.yaml", 3, "0B", &[(0, 1, 300), (1, 2, 100)]);
     busy("pairs");
     let text = "workloads: [{rates: {file: rates.csv}}, {app: {file: app.yaml, at: 30s, every: 1min}}]\n";
     let scenario = scenario("pairs", HOSE, text);
-    let made = runs(&scenario, &["random", "choreo"], 2);
-    let compared = Comparison::of(&made[1].record, &made[0].record, 0.0).apps.expect("apps are compared");
+    let all = runs(&scenario, &["random", "choreo"], 2);
+    let compared = Comparison::of(&all[1].record, &all[0].record, 0.0).apps.expect("apps are compared");
     assert_eq!(compared.count, 60);
     assert!(compared.factor > 1.0 && compared.faster > compared.slower, "{compared:?}");
     let mean = |record: &Record| {
         let times: Vec<f64> = record.apps.iter().filter_map(App::duration).collect();
         times.iter().sum::<f64>() / times.len() as f64
     };
-    let factor = mean(&made[0].record) / mean(&made[1].record);
+    let factor = mean(&all[0].record) / mean(&all[1].record);
     assert!((compared.factor - factor).abs() < 1e-9 * factor);
     let again = runs(&scenario, &["random", "choreo"], 1);
-    assert!(made.iter().zip(&again).all(|(a, b)| a.record == b.record), "runs repeat to the last bit");
+    assert!(all.iter().zip(&again).all(|(a, b)| a.record == b.record), "runs repeat to the last bit");
 }
 
 #[test]
 fn an_unannounced_capacity_loss_misleads_a_placement() {
     write_app("capacity", "app.yaml", 2, "0B", &[(0, 1, 100)]);
-    let text = |told: bool| {
+    let text = |announced: bool| {
         let event = |host: u32| {
-            format!("  - {{at: 10s, link: \"h{host}:egress\", capacity: 40Mbps, told: {told}}}\n")
+            format!("  - {{at: 10s, link: \"h{host}:egress\", capacity: 40Mbps, told: {announced}}}\n")
         };
         let events = (0..5).map(event).collect::<String>();
         format!("workloads: [{{app: {{file: app.yaml, at: 20s}}}}]\nhorizon: 2min\nevents:\n{events}")
     };
-    let slow = |told| {
-        let scenario = scenario("capacity", HOSE, &text(told));
-        let took = (1..=6).map(|seed| times(&run_under(seed, &scenario, "choreo"))[0].expect("the app ends"));
-        assert!(scenario.events.iter().all(|event| event.announced == told));
-        took.filter(|&time| time > 10.0).count()
+    let slow = |announced| {
+        let scenario = scenario("capacity", HOSE, &text(announced));
+        let durations =
+            (1..=6).map(|seed| times(&run_under(seed, &scenario, "choreo"))[0].expect("the app ends"));
+        assert!(scenario.events.iter().all(|event| event.announced == announced));
+        durations.filter(|&time| time > 10.0).count()
     };
     assert_eq!(slow(true), 0);
     assert!(slow(false) > 0);
@@ -185,20 +186,21 @@ fn an_unannounced_capacity_loss_misleads_a_placement() {
 #[test]
 fn an_app_restarts_elsewhere_when_a_host_fails_announced_or_not() {
     write_app("fails", "app.yaml", 5, "0B", &[(0, 1, 1000), (2, 3, 500), (4, 0, 100)]);
-    for told in [true, false] {
-        let event =
-            |host: u32| format!("  - {{at: {}s, host: h{host}, state: down, told: {told}}}\n", 2 + 8 * host);
+    for announced in [true, false] {
+        let event = |host: u32| {
+            format!("  - {{at: {}s, host: h{host}, state: down, told: {announced}}}\n", 2 + 8 * host)
+        };
         let text = format!(
-            "workloads: [{{app: {{file: app.yaml}}}}]\nhorizon: 2min\nevents:\n{}  - {{at: 5s, host: h0, state: up, told: {told}}}\n",
+            "workloads: [{{app: {{file: app.yaml}}}}]\nhorizon: 2min\nevents:\n{}  - {{at: 5s, host: h0, state: up, told: {announced}}}\n",
             event(0)
         );
         let record = run(&scenario("fails", HOSE, &text), "choreo");
         let app = &record.apps[0];
-        let first_had_it = app.restarts == 1;
+        let used_failed_host = app.restarts == 1;
         // Five of six hosts are used. If one of them fails, the sixth replaces it.
-        let finished = if first_had_it { 12.0 } else { 10.0 };
-        assert_eq!(app.finished, Some(finished), "told: {told}");
-        if first_had_it {
+        let finished = if used_failed_host { 12.0 } else { 10.0 };
+        assert_eq!(app.finished, Some(finished), "told: {announced}");
+        if used_failed_host {
             assert_eq!(app.network_bytes, 1600e6 + 200e6 + 200e6 + 100e6);
         }
     }
@@ -207,11 +209,12 @@ fn an_app_restarts_elsewhere_when_a_host_fails_announced_or_not() {
 #[test]
 fn incompatible_sources_are_rejected_with_the_source_and_the_reason() {
     write_app("refused", "app.yaml", 2, "0B", &[(0, 1, 1)]);
-    std::fs::write(folder("refused").join("square.csv"), "0,1\n2,0,3\n").expect("a file of its own");
+    std::fs::write(folder("refused").join("square.csv"), "0,1\n2,0,3\n")
+        .expect("the folder of the test can be written to");
     std::fs::write(folder("refused").join("streams.yaml"), "tasks: [{name: a, egress: {mean: 1Mbps}}]\n")
-        .expect("a file of its own");
+        .expect("the folder of the test can be written to");
     let app = "{app: {file: app.yaml}}";
-    let refused = |text: &str| match read("refused", HOSE, text) {
+    let rejection = |text: &str| match read("refused", HOSE, text) {
         Err(message) => message,
         Ok(scenario) => scenario.arrivals(1).expect_err("an error").to_string(),
     };
@@ -239,7 +242,7 @@ fn incompatible_sources_are_rejected_with_the_source_and_the_reason() {
         "workloads: [{app: {file: app.yaml, name: \"a\\nb\"}}]".into(),
     ]
     .iter()
-    .map(|text| refused(text).replace(&format!("{}", folder("refused").display()), "FOLDER"))
+    .map(|text| rejection(text).replace(&format!("{}", folder("refused").display()), "FOLDER"))
     .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
@@ -261,14 +264,14 @@ fn an_app_on_a_halved_link_ends_earlier_if_it_may_move() {
     let stays = run(&halved("halved", "800MB", ""), "choreo");
     assert_eq!((times(&stays), stays.migrations.len()), (vec![Some(70.0)], 0));
     let moves = run(&halved("halved", "800MB", "migration: {every: 15s, pause: 2s}\n"), "choreo");
-    let one = moves.migrations[0];
-    assert_eq!((moves.migrations.len(), one.at), (1, 15.0));
+    let migration = moves.migrations[0];
+    assert_eq!((moves.migrations.len(), migration.at), (1, 15.0));
     // 2,750 MB are left. They take 55 s at 50 MB/s and 27.5 s at 100 MB/s. 800 MB of memory take 16 s at 50 MB/s.
-    assert_eq!((one.stays, one.moves, one.cost), (Some(55.0), 27.5, 18.0));
-    assert_eq!(one.resumed, Some(33.0));
+    assert_eq!((migration.stays, migration.moves, migration.cost), (Some(55.0), 27.5, 18.0));
+    assert_eq!(migration.resumed, Some(33.0));
     assert_eq!(times(&moves), [Some(60.5)]);
     let app = &moves.apps[0];
-    assert_eq!((app.memory_bytes, app.network_bytes), (f64::from(one.tasks) * 800e6, 4e9));
+    assert_eq!((app.memory_bytes, app.network_bytes), (f64::from(migration.tasks) * 800e6, 4e9));
 }
 
 #[test]
@@ -314,9 +317,9 @@ proptest! {
             text += &format!("  - app: {{file: app{at}.yaml, at: {arrive}s}}\n");
         }
         text += "events:\n";
-        for (at, host, mbps, told) in &events {
+        for (at, host, mbps, announced) in &events {
             let name = format!("r{}h{}", host / 2, host % 2);
-            text += &format!("  - {{at: {at}s, link: \"{name}:egress\", capacity: {mbps}Mbps, told: {told}}}\n");
+            text += &format!("  - {{at: {at}s, link: \"{name}:egress\", capacity: {mbps}Mbps, told: {announced}}}\n");
         }
         text += if events.is_empty() { "  []\n" } else { "" };
         text += &format!("migration: {{every: {every}s, pause: 1s, margin: {margin}}}\nhorizon: 20min\n");
@@ -330,9 +333,10 @@ proptest! {
             app.hosts.iter().for_each(|host| of_host[host.index()] += 1);
             prop_assert!(of_host.iter().all(|&tasks| tasks <= 2), "{app:?}");
         }
-        for one in &record.migrations {
-            let stays = one.stays.unwrap_or(f64::INFINITY);
-            prop_assert!(one.cost >= 1.0 && one.cost + one.moves < (1.0 - margin) * stays, "{one:?}");
+        for migration in &record.migrations {
+            let stays = migration.stays.unwrap_or(f64::INFINITY);
+            prop_assert!(migration.cost >= 1.0, "{migration:?}");
+            prop_assert!(migration.cost + migration.moves < (1.0 - margin) * stays, "{migration:?}");
         }
         let counted: u32 = record.apps.iter().map(|app| app.migrations).sum();
         prop_assert_eq!(counted as usize, record.migrations.len());

@@ -8,13 +8,13 @@ use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::{Task, run_all};
 use proptest::prelude::*;
 
-use crate::support::cell::{Listed, STEP, events, listed, run, runs, scenario, summary};
+use crate::support::cell::{ListedTask, STEP, events, run, runs, scenario, scenario_of_tasks, summary};
 
 const POLICIES: [&str; 4] = ["borg", "utp-reactive", "utp-proactive", "utp"];
 
 /// Follows every task through a record; fails if a host has more tasks than it can hold.
 fn check_hosts(scenario: &Scenario, record: &Record, seed: u64) {
-    let arrivals = scenario.arrivals(seed).expect("the run made them too");
+    let arrivals = scenario.arrivals(seed).expect("the run generated them too");
     let workload = &arrivals.workload;
     let fabric = &scenario.cluster.fabric;
     let mut free: Vec<(i64, i64)> = (fabric.all_hosts())
@@ -23,11 +23,12 @@ fn check_hosts(scenario: &Scenario, record: &Record, seed: u64) {
         })
         .collect();
     for event in events(record) {
-        let told = workload.cell_kinds[workload.tasks[event.task as usize].kind as usize].demand;
+        let demand = workload.cell_kinds[workload.tasks[event.task as usize].kind as usize].demand;
         let mut change = |host: HostId, times: i64| {
             let (cpus, memory) = &mut free[host.index()];
-            (*cpus, *memory) = (*cpus + times * told.cpus.0 as i64, *memory + times * told.memory.0 as i64);
-            assert!(*cpus >= 0 && *memory >= 0, "host {} is over at {} s", host.0, event.at);
+            (*cpus, *memory) =
+                (*cpus + times * demand.cpus.0 as i64, *memory + times * demand.memory.0 as i64);
+            assert!(*cpus >= 0 && *memory >= 0, "host {} exceeds its capacity at {} s", host.0, event.at);
         };
         event.from.into_iter().for_each(|host| change(host, 1));
         event.to.into_iter().for_each(|host| change(host, -1));
@@ -65,7 +66,7 @@ proptest! {
         let record = run(&scenario, policy);
         check_hosts(&scenario, &record, seed);
         prop_assert!(record.links.iter().all(|link| (0.0..=1.0 + 1e-9).contains(&link.utilization)
-            || link.start < 3600.0 + 300.0), "a link is over");
+            || link.start < 3600.0 + 300.0), "a link exceeds its capacity");
         for task in &record.tasks {
             let Some((placed, finished)) = task.placed.zip(task.finished) else { continue };
             prop_assert!(placed >= task.arrived && finished - placed >= task.duration + task.down - 1e-3);
@@ -84,11 +85,11 @@ proptest! {
     ) {
         let mut tasks = tasks;
         tasks.sort();
-        let rows: Vec<Listed> = tasks.iter().map(|&(arrive, duration, cpus, mbps, job)| Listed {
+        let rows: Vec<ListedTask> = tasks.iter().map(|&(arrive, duration, cpus, mbps, job)| ListedTask {
             arrive: f64::from(arrive), duration: f64::from(duration), cpus, egress: f64::from(mbps) * 1e6,
             ingress: 0.0, peak: 1.0, tolerant: job > 0, job: format!("j{job}"),
         }).collect();
-        let scenario = listed("carried", &rows, "horizon: 2h\nsample: 1min\n");
+        let scenario = scenario_of_tasks("carried", &rows, "horizon: 2h\nsample: 1min\n");
         let record = run(&scenario, policy);
         let sent: f64 = record.tasks.iter().zip(&rows).map(|(task, row)| {
             let ran = task.placed.map_or(0.0, |placed| task.finished.unwrap_or(7200.0) - placed - task.down);
@@ -97,8 +98,8 @@ proptest! {
         let carried = carried(&record, &scenario);
         prop_assert!((carried - sent).abs() <= 1e-6 * sent, "{carried} bits carried, {sent} sent");
         for task in record.tasks.iter().filter(|task| task.finished.is_some()) {
-            let took = task.finished.unwrap() - task.placed.unwrap();
-            prop_assert!((took - up_to_steps(task.duration + task.down).max(STEP)).abs() < 1e-3);
+            let seconds = task.finished.unwrap() - task.placed.unwrap();
+            prop_assert!((seconds - up_to_steps(task.duration + task.down).max(STEP)).abs() < 1e-3);
         }
     }
 }
@@ -133,9 +134,14 @@ fn policies_see_the_same_arrivals() {
 }
 
 /// Eight tasks that send 100 Mb/s each, two in each of four racks whose links carry 1 Gb/s.
-fn eight(name: &str, more: &str) -> Scenario {
-    let row = |_| Listed { egress: 1e8, cpus: 4, tolerant: true, duration: 6000.0, ..Listed::default() };
-    listed(name, &(0..8).map(row).collect::<Vec<_>>(), &format!("horizon: 3h\nsample: 30s\n{more}"))
+fn eight_tasks(name: &str, more: &str) -> Scenario {
+    let row =
+        |_| ListedTask { egress: 1e8, cpus: 4, tolerant: true, duration: 6000.0, ..ListedTask::default() };
+    scenario_of_tasks(
+        name,
+        &(0..8).map(row).collect::<Vec<_>>(),
+        &format!("horizon: 3h\nsample: 30s\n{more}"),
+    )
 }
 
 fn load_at(record: &Record, scenario: &Scenario, at: f64) -> f64 {
@@ -148,7 +154,7 @@ fn load_at(record: &Record, scenario: &Scenario, at: f64) -> f64 {
 #[test]
 fn a_moved_task_is_silent_for_its_restart_time_and_ends_later() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 250Mbps}]\n";
-    let scenario = eight("restart", halved);
+    let scenario = eight_tasks("restart", halved);
     let record = run(&scenario, "utp-reactive");
     assert_eq!(record.moves.len(), 1, "200 of 250 Mb/s is hot, 100 is not");
     let moved = record.moves[0];
@@ -167,9 +173,9 @@ fn a_moved_task_is_silent_for_its_restart_time_and_ends_later() {
 }
 
 #[test]
-fn an_unannounced_capacity_loss_is_not_hot_and_slows_tasks() {
+fn an_unannounced_capacity_loss_moves_no_task_and_slows_tasks() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 100Mbps, told: false}]\n";
-    let scenario = eight("slow", halved);
+    let scenario = eight_tasks("slow", halved);
     let record = run(&scenario, "utp");
     assert_eq!(record.moves, []);
     let slowed = record.tasks.iter().filter(|task| task.finished != Some(6000.0)).count();
@@ -189,11 +195,11 @@ fn an_unannounced_capacity_loss_is_not_hot_and_slows_tasks() {
 
 #[test]
 fn tasks_of_a_failed_host_restart_elsewhere() {
-    for told in [true, false] {
+    for announced in [true, false] {
         for policy in ["borg", "utp"] {
-            let down = format!("events: [{{at: 10min, host: r0h0, state: down, told: {told}}}]\n");
-            let scenario = eight("fails", &down);
-            let whole = run(&eight("whole", ""), policy);
+            let down = format!("events: [{{at: 10min, host: r0h0, state: down, told: {announced}}}]\n");
+            let scenario = eight_tasks("fails", &down);
+            let whole = run(&eight_tasks("whole", ""), policy);
             let record = run(&scenario, policy);
             let lost: Vec<usize> = (0..8).filter(|&task| whole.tasks[task].host == Some(HostId(0))).collect();
             assert!(!lost.is_empty());
@@ -209,10 +215,11 @@ fn tasks_of_a_failed_host_restart_elsewhere() {
 
 #[test]
 fn a_task_without_a_host_waits_until_one_has_room() {
-    let row = |i: u32| Listed { arrive: f64::from(i), duration: 300.0, cpus: 16, ..Listed::default() };
+    let row =
+        |i: u32| ListedTask { arrive: f64::from(i), duration: 300.0, cpus: 16, ..ListedTask::default() };
     // Four hosts have 16 processors each.
-    let rows: Vec<Listed> = (0..6).map(row).collect();
-    let record = run(&listed("waits", &rows, "horizon: 1h\nsample: 1min\n"), "borg");
+    let rows: Vec<ListedTask> = (0..6).map(row).collect();
+    let record = run(&scenario_of_tasks("waits", &rows, "horizon: 1h\nsample: 1min\n"), "borg");
     let placed: Vec<f64> = record.tasks.iter().map(|task| task.placed.unwrap()).collect();
     assert_eq!(placed, [0.0, 30.0, 30.0, 30.0, 300.0, 330.0]);
     let refused: Vec<u32> = record.tasks.iter().map(|task| task.refused).collect();
@@ -261,8 +268,8 @@ fn utp_has_fewer_hot_racks_than_its_base_scheduler() {
         );
     }
     insta::assert_snapshot!(table);
-    for better in &POLICIES[1..] {
-        assert!(hot[better] < hot["borg"], "{table}");
+    for policy in &POLICIES[1..] {
+        assert!(hot[policy] < hot["borg"], "{table}");
     }
 }
 
@@ -286,7 +293,7 @@ fn unknown_peaks_make_fewer_racks_hot_with_estimates_from_history() {
 #[test]
 fn settings_reach_both_the_task_policy_and_the_move_policy() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 250Mbps}]\n";
-    let scenario = eight("settings", halved);
+    let scenario = eight_tasks("settings", halved);
     // Another link would have a load of 30 %, above 75 % minus the margin.
     assert_eq!(run(&scenario, "utp-reactive:margin=0.5:step=0.05").moves, []);
     assert_eq!(run(&scenario, "utp-reactive:margin=0.4:step=0.05:sample=50").moves.len(), 1);
@@ -298,7 +305,7 @@ fn settings_reach_both_the_task_policy_and_the_move_policy() {
 #[test]
 fn a_stopped_run_returns_the_stopped_error() {
     let task = Task { policy: "borg".parse().unwrap(), seed: 1 };
-    let stopped = run_all(&eight("stopped", ""), &[task], 1, &|_, share| share < 0.5);
+    let stopped = run_all(&eight_tasks("stopped", ""), &[task], 1, &|_, share| share < 0.5);
     assert_eq!(stopped.err().map(|error| error.to_string()), Some("stopped".to_owned()));
 }
 
@@ -307,7 +314,7 @@ fn invalid_cell_scenarios_are_rejected_when_read_or_run() {
     let mut table = String::new();
     let folder = crate::support::cell::folder("bad");
     let cluster = "racks: 4\nhosts_per_rack: 1\nnic: 10Gbps\nrack_link: 1Gbps\ncpus: 16\n";
-    std::fs::write(folder.join("cluster.yaml"), cluster).expect("a file in a folder of its own");
+    std::fs::write(folder.join("cluster.yaml"), cluster).expect("the folder of the test can be written to");
     for text in [
         "workloads: [{cell: {}}, {facebook: {}}]\n",
         "workloads: [{flows: {file: f.csv}}, {tasks: {file: t.csv}}]\n",

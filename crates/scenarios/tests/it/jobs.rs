@@ -18,8 +18,8 @@ const GIGABYTE: u64 = 1_000_000_000;
 
 /// Returns a folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plant-jobs").join(name);
-    std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jobs").join(name);
+    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
     folder
 }
 
@@ -27,15 +27,15 @@ fn folder(name: &str) -> PathBuf {
 fn scenario(name: &str, cluster: &str, files: &[(&str, &str)], more: &str) -> Scenario {
     let folder = folder(name);
     for (file, text) in [("cluster.yaml", cluster)].iter().chain(files) {
-        std::fs::write(folder.join(file), text).expect("a file in a folder of its own");
+        std::fs::write(folder.join(file), text).expect("the folder of the test can be written to");
     }
     let text = format!("cluster: cluster.yaml\n{more}");
-    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the test writes a right scenario")
+    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
 }
 
 fn run(scenario: &Scenario, policy: &str) -> Record {
     let task = Task { policy: policy.parse::<PolicySpec>().expect("a policy"), seed: scenario.seed };
-    run_all(scenario, &[task], 1, &|_, _| true).expect("a right scenario runs").remove(0).record
+    run_all(scenario, &[task], 1, &|_, _| true).expect("a valid scenario runs").remove(0).record
 }
 
 /// A line of a SWIM trace: submission, input, shuffle, output.
@@ -56,7 +56,7 @@ fn a_task_maps_then_fetches_and_only_then_writes() {
     assert_eq!((job.start, file.start), (3.0, 5.0));
     assert!((file.write_start.unwrap() - 5.0 - fetched).abs() < 1e-9, "{file:?}");
     assert_eq!(record.blocks[0].asked, file.write_start.unwrap());
-    assert!((file.writing().unwrap() - 1.0).abs() < 1e-9, "50 MB at the rate of a disk");
+    assert!((file.write_time().unwrap() - 1.0).abs() < 1e-9, "50 MB at the rate of a disk");
     assert_eq!((job.write_start, job.finished), (file.write_start, file.finished));
     assert!((job.communication - file.duration().unwrap()).abs() < 1e-9);
     assert!((job.write_share().unwrap() - 1.0 / (2.0 + fetched + 1.0)).abs() < 1e-9);
@@ -66,14 +66,14 @@ fn a_task_maps_then_fetches_and_only_then_writes() {
 fn a_slow_shuffle_delays_writes() {
     let jobs: String = (0..8).map(|i| job(i, 10, [1, GIGABYTE / 10, 1000])).collect();
     let slow = "t_s,link,rate_bps\n0,r0:downlink,900e6\n0,r1:downlink,900e6\n0,r2:downlink,900e6\n0,r3:downlink,900e6\n";
-    let begins = |rates: &str| {
+    let last_write_start = |rates: &str| {
         let more =
             format!("{}workloads: [{{swim: {{file: jobs.tsv, phases: {{}}}}}}{rates}]\n", "horizon: 10min\n");
         let files = [("jobs.tsv", jobs.as_str()), ("rates.csv", slow)];
         let record = run(&scenario("slow", TREE, &files, &more), "uniform");
         record.files.iter().map(|file| file.write_start.unwrap()).fold(0.0, f64::max)
     };
-    let (free, full) = (begins(""), begins(", {rates: {file: rates.csv}}"));
+    let (free, full) = (last_write_start(""), last_write_start(", {rates: {file: rates.csv}}"));
     assert!(full > free + 1.0, "last write begins at {free} s, with full links at {full} s");
 }
 
@@ -103,17 +103,18 @@ proptest! {
         let text: String = jobs.iter().enumerate().map(|(i, j)| job(i, j.0, [j.1, j.2, j.3])).collect();
         let more = format!("workloads: [{{swim: {{file: jobs.tsv, phases: {{}}, replicas: 1}}}}]\nhorizon: 10min\nfault_domains: 0\nseed: {seed}\n");
         let record = run(&scenario("bounds", TREE, &[("jobs.tsv", &text)], &more), policy);
-        for (at, of_job) in record.jobs.iter().enumerate() {
-            let tasks: Vec<&File> = record.files.iter().filter(|file| file.job == Some(at as u32)).collect();
+        for (index, job_record) in record.jobs.iter().enumerate() {
+            let of_job = |file: &&File| file.job == Some(index as u32);
+            let tasks: Vec<&File> = record.files.iter().filter(of_job).collect();
             let first = tasks.iter().map(|file| file.start).fold(f64::INFINITY, f64::min);
             let longest = tasks.iter().filter_map(|file| file.duration()).fold(0.0, f64::max);
-            let communicated = of_job.communicating().unwrap();
-            prop_assert!(communicated <= of_job.finished.unwrap() - first + 1e-9);
+            let communicated = job_record.communicating().unwrap();
+            prop_assert!(communicated <= job_record.finished.unwrap() - first + 1e-9);
             prop_assert!(communicated >= longest - 1e-9);
-            prop_assert_eq!(of_job.bytes.0, jobs[at].3);
-            prop_assert!((1..=5).contains(&of_job.bin().unwrap()));
+            prop_assert_eq!(job_record.bytes.0, jobs[index].3);
+            prop_assert!((1..=5).contains(&job_record.bin().unwrap()));
             let fetched: u64 = tasks.iter().map(|file| file.fetches.0).sum();
-            prop_assert!(fetched <= jobs[at].2);
+            prop_assert!(fetched <= jobs[index].2);
         }
         // With one copy on the writer itself, only fetches use the network.
         let fetched: u64 = record.files.iter().map(|file| file.fetches.0).sum();
@@ -135,7 +136,7 @@ fn record(jobs: &[(u64, f64)]) -> Record {
         write_start: Some(10.0),
         finished: Some(10.0 + seconds),
     };
-    let of = |&(bytes, seconds): &(u64, f64)| Job {
+    let job = |&(bytes, seconds): &(u64, f64)| Job {
         name: String::new(),
         start: 0.0,
         bytes: Bytes(bytes),
@@ -145,7 +146,7 @@ fn record(jobs: &[(u64, f64)]) -> Record {
     };
     Record {
         files: (0..).zip(jobs).map(task).collect(),
-        jobs: jobs.iter().map(of).collect(),
+        jobs: jobs.iter().map(job).collect(),
         ..Record::default()
     }
 }
@@ -178,7 +179,7 @@ fn a_job_is_weighted_by_its_writes_and_grouped_by_its_baseline() {
 fn a_flexible_writer_is_not_limited_by_its_own_links() {
     let full =
         "t_s,link,rate_bps\n0,r0:uplink,990e6\n0,r1:uplink,990e6\n0,r2:uplink,990e6\n0,r3:uplink,990e6\n";
-    let taken = |flexible: bool| {
+    let seconds = |flexible: bool| {
         let more = format!(
             "workloads: [{{blocks: {{file: b.csv, flexible: {flexible}}}}}, {{rates: {{file: r.csv}}}}]\nhorizon: 2min\n"
         );
@@ -187,7 +188,7 @@ fn a_flexible_writer_is_not_limited_by_its_own_links() {
             run(&scenario("flexible", TREE, &[("b.csv", blocks), ("r.csv", full)], &more), "uniform");
         record.blocks[0].duration().unwrap()
     };
-    let (fixed, flexible) = (taken(false), taken(true));
+    let (fixed, flexible) = (seconds(false), seconds(true));
     assert!((flexible - 1.0).abs() < 1e-9, "at the rate of a disk, not {flexible} s");
     assert!((fixed - 40.0).abs() < 1e-6, "50 MB at 10 Mb/s, not {fixed} s");
 }
@@ -199,8 +200,8 @@ fn without_disks_only_the_network_limits_a_block() {
     // The baseline, and the policies that avoid busy links; the others choose racks by other rules.
     for policy in ["uniform", "sinbad", "sinbad-file", "leeward"] {
         let record = run(&scenario("memory", IN_MEMORY, &[("b.csv", blocks)], more), policy);
-        let taken = record.blocks[0].duration().unwrap();
-        assert!((taken - 2.0).abs() < 1e-9, "{policy}: 250 MB at 1 Gb/s, not {taken} s");
+        let seconds = record.blocks[0].duration().unwrap();
+        assert!((seconds - 2.0).abs() < 1e-9, "{policy}: 250 MB at 1 Gb/s, not {seconds} s");
     }
 }
 

@@ -19,8 +19,8 @@ const DISK: f64 = 100e6;
 /// Creates a scenario in its own folder. From the first second on, one file of the given bytes is written every second,
 /// by one host after another. `blocks` are further settings of the writes, `more` begins with further workloads.
 fn scenario(name: &str, files: &[u64], blocks: &str, more: &str) -> Scenario {
-    let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plant-reads").join(name);
-    std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
+    let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reads").join(name);
+    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
     let line = |(at, bytes): (usize, &u64)| format!("{},{},{bytes}\n", at + 1, at * 5 % 16);
     let list: String = files.iter().enumerate().map(line).collect();
     for (file, text) in [
@@ -28,16 +28,16 @@ fn scenario(name: &str, files: &[u64], blocks: &str, more: &str) -> Scenario {
         ("blocks.csv", format!("t_arrival_s,writer,size_bytes\n{list}")),
         ("rates.csv", "t_s,link,rate_bps\n0,r0:downlink,600e6\n".to_owned()),
     ] {
-        std::fs::write(folder.join(file), text).expect("a file in a folder of its own");
+        std::fs::write(folder.join(file), text).expect("the folder of the test can be written to");
     }
     let text =
         format!("cluster: cluster.yaml\nworkloads:\n  - blocks: {{file: blocks.csv, {blocks}}}\n{more}");
-    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the test writes a right scenario")
+    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
 }
 
 fn run(scenario: &Scenario, policy: &str) -> Record {
     let task = Task { policy: policy.parse::<PolicySpec>().expect("a policy"), seed: scenario.seed };
-    run_all(scenario, &[task], 1, &|_, _| true).expect("a right scenario runs").remove(0).record
+    run_all(scenario, &[task], 1, &|_, _| true).expect("a valid scenario runs").remove(0).record
 }
 
 fn summary(record: &Record, warmup: f64) -> ReadSummary {
@@ -101,8 +101,8 @@ proptest! {
             }
             prop_assert!(!events.is_empty() || (read.finished.is_some() && !read.lost));
             prop_assert!(!read.lost || read.finished.is_none());
-            if let Some(taken) = read.duration() {
-                prop_assert!(taken >= read.bytes.0 as f64 / DISK * (1.0 - 1e-9), "{taken} s: {read:?}");
+            if let Some(seconds) = read.duration() {
+                prop_assert!(seconds >= read.bytes.0 as f64 / DISK * (1.0 - 1e-9), "{seconds} s: {read:?}");
                 let of = |from: &HostId| crossing(*from, read.reader, read.bytes.0);
                 let from = read.chunks.iter().chain(read.holder.iter().filter(|_| !read.is_degraded()));
                 least += from.map(of).sum::<f64>();
@@ -144,7 +144,7 @@ const AFTERWARDS: &str =
 fn all_policies_see_the_same_reads() {
     let scenario = scenario("same", &[40 << 20; 30], "coding: 3+2, block: 16MiB", AFTERWARDS);
     let [uniform, sinbad] = ["uniform", "sinbad:threshold=1MB"].map(|policy| run(&scenario, policy));
-    let asked = |record: &Record| -> Vec<_> {
+    let requests = |record: &Record| -> Vec<_> {
         let of = |read: &Read| {
             let block = block(record, read);
             (read.number, read.asked.to_bits(), read.reader, block.file, block.index, read.bytes)
@@ -152,7 +152,7 @@ fn all_policies_see_the_same_reads() {
         record.reads.iter().map(of).collect()
     };
     // All blocks are written by then, so reads do not depend on the write speed of a policy.
-    assert!(asked(&uniform) == asked(&sinbad));
+    assert!(requests(&uniform) == requests(&sinbad));
     let holders = |record: &Record| -> Vec<_> { record.reads.iter().map(|read| read.holder).collect() };
     assert!(holders(&uniform) != holders(&sinbad), "the policies place differently");
     assert!(run(&scenario, "uniform") == uniform, "a run repeats to the last bit");
@@ -162,7 +162,7 @@ fn all_policies_see_the_same_reads() {
     let compared = Comparison::of(&uniform, &uniform, 90.0).reads.expect("both have reads");
     let summed = summary(&uniform, 90.0);
     assert_eq!((compared.factor, compared.same, compared.count), (1.0, 1.0, summed.finished));
-    assert!(summed.finished < uniform.reads.len() as u64, "those of the warm-up are left out");
+    assert!(summed.finished < uniform.reads.len() as u64, "reads of the warm-up are left out");
 }
 
 #[test]
@@ -170,14 +170,14 @@ fn reads_before_the_first_write_are_counted_as_skipped() {
     let more = "  - reads: {per_second: 10, size: 1MB, readers: r3}\nhorizon: 20s\nevents: [{at: 10s, rack: r3, state: down}]\n";
     let record = run(&scenario("before", &[20_000_000], "replicas: 2", more), "uniform");
     let written = record.blocks[0].finished.unwrap();
-    let missed = record.reads_not_made.unwrap();
+    let skipped = record.skipped_reads.unwrap();
     assert!((1.0..2.0).contains(&written) && record.reads.iter().all(|read| read.asked >= written));
-    assert!((1..40).contains(&missed.without_data) && missed.reader_down > 50, "{missed:?}");
-    let all = record.reads.len() as u64 + missed.without_data + missed.reader_down;
+    assert!((1..40).contains(&skipped.without_data) && skipped.reader_down > 50, "{skipped:?}");
+    let all = record.reads.len() as u64 + skipped.without_data + skipped.reader_down;
     assert!((all as f64 - 200.0).abs() < 4.0 * 200f64.sqrt());
     let none = scenario("none", &[1], "replicas: 2", "horizon: 20s\n");
     let record = run(&none, "uniform");
-    assert_eq!((record.reads_not_made, record.reads.len()), (None, 0));
+    assert_eq!((record.skipped_reads, record.reads.len()), (None, 0));
     let summary = Summary::of(&record, &none.cluster.fabric, 0.75, 0.0);
     assert!(summary.reads.is_none() && Comparison::of(&record, &record, 0.0).reads.is_none());
 }
@@ -202,26 +202,28 @@ fn a_host_reads_its_own_copy_from_its_disk_alone() {
 
 #[test]
 fn data_of_a_failed_host_is_read_from_a_copy_or_its_stripe_if_possible() {
-    let taken = |blocks: &str, degraded: &str| {
+    let outcome = |blocks: &str, degraded: &str| {
         let more = format!(
             "  - reads: {{per_second: 20, size: 4MB, readers: [r1, r2, r3], start: 30s, {degraded}}}\nhorizon: 1min\n\
                 events: [{{at: 40s, host: r0h0, state: down}}]\n"
         );
         let record = run(&scenario("fails", &[40 << 20; 8], blocks, &more), "uniform");
-        let dead = |read: &&Read| read.asked >= 40.0 && block(&record, read).copies.contains(&HostId(0));
-        assert!(record.reads.iter().filter(dead).count() > 20);
-        let from_it = record.reads.iter().filter(dead).filter(|read| read.holder == Some(HostId(0)));
+        let of_failed_host =
+            |read: &&Read| read.asked >= 40.0 && block(&record, read).copies.contains(&HostId(0));
+        assert!(record.reads.iter().filter(of_failed_host).count() > 20);
+        let from_it =
+            record.reads.iter().filter(of_failed_host).filter(|read| read.holder == Some(HostId(0)));
         (from_it.count() as u64, summary(&record, 0.0))
     };
-    let (from_it, copies) = taken("replicas: 2", "");
+    let (from_it, copies) = outcome("replicas: 2", "");
     assert_eq!((from_it, copies.lost, copies.unfinished, copies.degraded_share), (0, 0, 0, Some(0.0)));
-    let (from_it, stripes) = taken("coding: 3+2", "");
+    let (from_it, stripes) = outcome("coding: 3+2", "");
     assert!(stripes.lost >= from_it && from_it > 10 && stripes.unfinished == 0, "{from_it}: {stripes:?}");
-    let (from_it, degraded) = taken("coding: 3+2", "degraded: {after: 1h}");
+    let (from_it, degraded) = outcome("coding: 3+2", "degraded: {after: 1h}");
     let share = degraded.degraded_share.unwrap() * degraded.finished as f64;
     assert!(degraded.lost == 0 && degraded.unfinished == 0 && share >= from_it as f64 && from_it > 10);
     assert_eq!(degraded.fetched - degraded.bytes, 2 * 4_000_000 * share.round() as u64);
-    let (_, gone) = taken("replicas: 1", "");
+    let (_, gone) = outcome("replicas: 1", "");
     assert!(gone.lost > 0 && gone.unfinished == 0, "{gone:?}");
 }
 
@@ -231,8 +233,9 @@ fn downlink(name: &str, rates: &str, reads: &str, events: &str) -> (f64, ReadSum
     let scenario = scenario(name, &[60 << 20; 30], "coding: 3+2, block: 30MiB", &more);
     let record = run(&scenario, "uniform");
     let link = scenario.cluster.fabric.resource("r0:downlink").unwrap();
-    let of_link = || record.links.iter().filter(|at| at.resource == link && at.start >= 60.0);
-    let mean = of_link().map(|at| at.utilization).sum::<f64>() / of_link().count() as f64;
+    let intervals =
+        || record.links.iter().filter(|interval| interval.resource == link && interval.start >= 60.0);
+    let mean = intervals().map(|interval| interval.utilization).sum::<f64>() / intervals().count() as f64;
     (mean, summary(&record, 60.0))
 }
 
@@ -282,7 +285,7 @@ fn invalid_read_settings_are_rejected_with_the_expected_values() {
         "cluster",
         "racks: [{name: a, hosts: 2, tags: [ssd]}, {name: b, hosts: 2, tags: [b]}]\nnic: 1Gbps\noversubscription: 1\n",
     );
-    let cluster = cluster.expect("a right cluster");
+    let cluster = cluster.expect("a valid cluster");
     let mut table = String::new();
     for settings in [
         "{rate: 1Gbps, size: 8MiB}",
@@ -311,8 +314,8 @@ fn invalid_read_settings_are_rejected_with_the_expected_values() {
     ] {
         let read = read_yaml::<Source>("settings", &format!("reads: {settings}"));
         let loaded = read.and_then(|source| source.load(&cluster, &Inputs::default(), 1, 600.0));
-        let told = loaded.map_or_else(|error| error.to_string(), |loaded| loaded.provenance);
-        table += &format!("{settings}\n    {told}\n");
+        let outcome = loaded.map_or_else(|error| error.to_string(), |loaded| loaded.provenance);
+        table += &format!("{settings}\n    {outcome}\n");
     }
     insta::assert_snapshot!(table);
 }

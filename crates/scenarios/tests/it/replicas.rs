@@ -17,25 +17,25 @@ const DISK_SECONDS: f64 = BLOCK as f64 / 50e6;
 
 /// Returns a folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plant").join(name);
-    std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replicas").join(name);
+    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
     folder
 }
 
 /// Creates a scenario with jobs of (submission in seconds, bytes written) and additional lines in its file.
 fn scenario(name: &str, jobs: &[(u32, u64)], more: &str) -> Scenario {
     let folder = folder(name);
-    std::fs::write(folder.join("cluster.yaml"), CLUSTER).expect("a file in a folder of its own");
+    std::fs::write(folder.join("cluster.yaml"), CLUSTER).expect("the folder of the test can be written to");
     let line = |(i, (at, bytes)): (usize, &(u32, u64))| format!("job{i}\t{at}\t0\t0\t0\t{bytes}\n");
     let trace: String = jobs.iter().enumerate().map(line).collect();
-    std::fs::write(folder.join("jobs.tsv"), trace).expect("a file in a folder of its own");
+    std::fs::write(folder.join("jobs.tsv"), trace).expect("the folder of the test can be written to");
     let more = if more.contains("workloads:") {
         more.to_owned()
     } else {
         format!("workloads: [{{swim: {{file: jobs.tsv}}}}]\n{more}")
     };
     let text = format!("cluster: cluster.yaml\npolicies: [uniform, sinbad]\n{more}");
-    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the test writes a right scenario")
+    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
 }
 
 fn run(scenario: &Scenario, policy: &str) -> Record {
@@ -46,7 +46,7 @@ fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
     let spec = |policy: &&str| policy.parse::<PolicySpec>().expect("a policy");
     let task = |policy: &&str| Task { policy: spec(policy), seed: scenario.seed };
     let tasks: Vec<Task> = policies.iter().map(task).collect();
-    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a right scenario runs")
+    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a valid scenario runs")
 }
 
 proptest! {
@@ -71,9 +71,9 @@ proptest! {
         prop_assert_eq!(written, jobs.iter().map(|job| job.1).sum::<u64>());
         prop_assert_eq!(record.hosts.iter().map(|host| host.bytes.0).sum::<u64>(), 3 * written);
         for block in &record.blocks {
-            let taken = block.finished.unwrap() - block.placed.unwrap();
+            let seconds = block.finished.unwrap() - block.placed.unwrap();
             let least = block.bytes.0 as f64 / 50e6;
-            prop_assert!(taken >= least * (1.0 - 1e-9), "{taken} s is faster than a disk, {least} s");
+            prop_assert!(seconds >= least * (1.0 - 1e-9), "{seconds} s is faster than a disk, {least} s");
         }
         // Traffic into racks is the data written to a rack other than the writer's, once for each crossing.
         let crossed: f64 = record.blocks.iter().map(|block| {
@@ -82,10 +82,10 @@ proptest! {
             into as f64 * block.bytes.0 as f64 * 8.0
         }).sum();
         let downlinks = record.links.iter().filter(|link| link.resource.0 >= 32 && link.resource.0 % 2 == 1);
-        let seen: f64 = downlinks.map(|link| link.load * 10.0).sum();
+        let carried: f64 = downlinks.map(|link| link.load * 10.0).sum();
         let last = record.blocks.iter().filter_map(|block| block.finished).fold(0.0, f64::max);
         if last < 600.0 {
-            prop_assert!((seen - crossed).abs() <= 1e-6 * crossed, "{seen} bits seen, {crossed} sent");
+            prop_assert!((carried - crossed).abs() <= 1e-6 * crossed, "{carried} bits carried, {crossed} sent");
         }
     }
 }
@@ -109,27 +109,27 @@ fn a_lone_block_takes_the_time_of_its_disks() {
     let record = run(&scenario, "uniform");
     let block = &record.blocks[0];
     assert_eq!((block.asked, block.placed, block.full), (3.0, Some(3.0), true));
-    let taken = block.finished.unwrap() - 3.0;
-    assert!((taken - DISK_SECONDS).abs() < 1e-9, "{taken} s");
+    let seconds = block.finished.unwrap() - 3.0;
+    assert!((seconds - DISK_SECONDS).abs() < 1e-9, "{seconds} s");
     assert_eq!(record.jobs[0].finished, block.finished);
 }
 
 #[test]
 fn a_block_in_flight_to_a_failed_host_is_written_elsewhere() {
     let whole = run(&scenario("whole", &[(3, BLOCK)], "horizon: 1min\n"), "uniform");
-    let dead = whole.blocks[0].copies[2];
-    for told in [true, false] {
+    let failed_host = whole.blocks[0].copies[2];
+    for announced in [true, false] {
         let event = format!(
-            "horizon: 1min\nevents: [{{at: 5s, host: r{}h{}, state: down, told: {told}}}]\n",
-            dead.0 / 4,
-            dead.0 % 4
+            "horizon: 1min\nevents: [{{at: 5s, host: r{}h{}, state: down, told: {announced}}}]\n",
+            failed_host.0 / 4,
+            failed_host.0 % 4
         );
         let record = run(&scenario("fails", &[(3, BLOCK)], &event), "uniform");
         let block = &record.blocks[0];
-        assert!(!block.copies.contains(&dead) && block.retries >= 1);
+        assert!(!block.copies.contains(&failed_host) && block.retries >= 1);
         assert_eq!(block.placed, Some(5.0));
         assert!((block.finished.unwrap() - 5.0 - DISK_SECONDS).abs() < 1e-9);
-        assert_eq!(record.hosts[dead.index()].bytes, Bytes(0));
+        assert_eq!(record.hosts[failed_host.index()].bytes, Bytes(0));
     }
 }
 
@@ -141,32 +141,32 @@ fn a_rack_that_is_down_stalls_its_flows_until_it_is_up() {
     let events = "events:\n  - {at: 2s, rack: r1, state: down}\n  - {at: 52s, rack: r1, state: up}\n";
     let whole = run(&scenario("stalls", &[], workloads), "uniform");
     let stalled = run(&scenario("stalls", &[], &format!("{workloads}{events}")), "uniform");
-    let ends = |record: &Record| {
+    let last_busy_interval = |record: &Record| {
         let busy = record.links.iter().filter(|link| link.load > 0.0);
         busy.map(|link| link.start).fold(0.0, f64::max)
     };
     assert_eq!((whole.flows, stalled.flows), ((1, 0), (1, 0)));
     // 625 MB at 1 Gb/s take 5 s; with a stall of 50 s, 55 s.
-    assert_eq!((ends(&whole), ends(&stalled)), (0.0, 50.0));
+    assert_eq!((last_busy_interval(&whole), last_busy_interval(&stalled)), (0.0, 50.0));
 }
 
 #[test]
 fn an_announced_capacity_loss_is_avoided() {
     let jobs: Vec<(u32, u64)> = (0..60).map(|i| (20 + i * 4, BLOCK)).collect();
-    let count = |told: bool| {
+    let count = |announced: bool| {
         let event = format!(
-            "horizon: 10min\nevents: [{{at: 10s, link: \"r2:downlink\", capacity: 100Mbps, told: {told}}}]\n"
+            "horizon: 10min\nevents: [{{at: 10s, link: \"r2:downlink\", capacity: 100Mbps, told: {announced}}}]\n"
         );
         let record = run(&scenario("told", &jobs, &event), "sinbad");
         let writers_elsewhere = record.blocks.iter().filter(|block| block.writer.0 / 4 != 2);
         writers_elsewhere.filter(|block| block.copies.iter().any(|host| host.0 / 4 == 2)).count()
     };
-    let (told, untold) = (count(true), count(false));
-    assert!(told * 4 < untold, "{told} blocks when told, {untold} when not");
+    let (announced, unannounced) = (count(true), count(false));
+    assert!(announced * 4 < unannounced, "{announced} blocks if announced, {unannounced} if not");
 }
 
 #[test]
-fn without_telemetry_sinbad_writes_only_if_it_may_place_by_default() {
+fn without_telemetry_sinbad_places_only_if_configured_to_use_the_default() {
     let silent = scenario("silent", &[(3, BLOCK)], "telemetry: {loss: 1}\nhorizon: 30s\n");
     let refused = run(&silent, "sinbad");
     let summary = Summary::of(&refused, &silent.cluster.fabric, 0.75, 0.0);
@@ -206,7 +206,7 @@ fn a_run_compared_with_itself_has_factor_1() {
 }
 
 #[test]
-fn evenness_is_measured_for_every_tier() {
+fn balance_is_recorded_for_every_tier() {
     let record = run(&scenario("tiers", &[(0, BLOCK)], "horizon: 20s\n"), "uniform");
     let kinds: Vec<ResourceKind> = record.balance.iter().take(4).map(|balance| balance.kind).collect();
     use ResourceKind::{HostEgress, HostIngress, RackDownlink, RackUplink};

@@ -16,8 +16,8 @@ fn cell() -> Cluster {
 }
 
 fn generate(settings: &str, seed: u64, horizon: f64) -> Workload {
-    let settings: Cell = read_yaml("cell", settings).expect("good settings");
-    settings.generate(&cell(), seed, horizon).expect("good settings for this cluster").workload
+    let settings: Cell = read_yaml("cell", settings).expect("valid settings");
+    settings.generate(&cell(), seed, horizon).expect("settings valid for this cluster").workload
 }
 
 fn cpus(workload: &Workload, kind: u32) -> f64 {
@@ -49,9 +49,9 @@ fn generated_tasks_match_the_requested_processors_and_bandwidth() {
         ("sent", share(sent, 1.6e12), 0.4),
         ("received", share(received, 1.6e12), 0.4),
     ];
-    for (what, share, wanted) in table {
+    for (quantity, share, target) in table {
         // Sums over some ten thousand log-normal jobs.
-        assert!((share / wanted - 1.0).abs() < 0.15, "{what}: {share:.3} of all, {wanted} asked for");
+        assert!((share / target - 1.0).abs() < 0.15, "{quantity}: {share:.3} of all, {target} requested");
     }
 }
 
@@ -73,8 +73,8 @@ fn a_longer_run_begins_with_the_same_tasks() {
     let (short, long) = (generate("{batch: 1h}", 3, HOUR), generate("{batch: 1h}", 3, 6.0 * HOUR));
     assert!(long.tasks.len() > short.tasks.len());
     for (ours, theirs) in short.tasks.iter().zip(&long.tasks) {
-        let alike = |a: f64, b: f64| a.to_bits() == b.to_bits();
-        assert!(alike(ours.arrive, theirs.arrive) && alike(ours.duration, theirs.duration));
+        let identical = |a: f64, b: f64| a.to_bits() == b.to_bits();
+        assert!(identical(ours.arrive, theirs.arrive) && identical(ours.duration, theirs.duration));
         assert_eq!((ours.egress_bps, ours.ingress_bps), (theirs.egress_bps, theirs.ingress_bps));
         let kinds = [&short.cell_kinds[ours.kind as usize], &long.cell_kinds[theirs.kind as usize]];
         assert_eq!(kinds[0], kinds[1]);
@@ -116,7 +116,7 @@ proptest! {
             "{{processors: {processors}, tolerant: {tolerant}, network: {network}, spread: {spread}, peak: {peak}, \
              day: {day}, error: {error}, batch: {batch}s, tasks_per_job: {most}, constrained: {{tag: a, share: {share}}}}}"
         );
-        let settings: Cell = read_yaml("cell", &text).expect("each number is of its kind");
+        let settings: Cell = read_yaml("cell", &text).expect("each number has the right type");
         let cluster = cluster(&format!(
             "{{racks: [{{count: 3, tags: [a]}}], hosts_per_rack: 2, nic: 1Gbps, oversubscription: 2, cpus: {cpus}}}"
         ));
@@ -136,8 +136,8 @@ proptest! {
 #[test]
 fn settings_invalid_for_the_cluster_are_rejected_by_name() {
     let mut table = String::new();
-    let pipe = cluster("{shape: hose, hosts: 4, nic: 1Gbps}");
-    let endless = cluster("{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 2}");
+    let mesh = cluster("{shape: hose, hosts: 4, nic: 1Gbps}");
+    let unstated = cluster("{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 2}");
     let none = cluster("{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 2, cpus: 0}");
     let whole = cell();
     for (settings, cluster) in [
@@ -152,8 +152,8 @@ fn settings_invalid_for_the_cluster_are_rejected_by_name() {
         ("{cell: {tasks_per_job: 20000}}", &whole),
         ("{cell: {constrained: {tag: ssd, share: 0.1}}}", &whole),
         ("{cell: {batch: 1s, service: 1s}}", &whole),
-        ("{cell: {}}", &pipe),
-        ("{cell: {}}", &endless),
+        ("{cell: {}}", &mesh),
+        ("{cell: {}}", &unstated),
         ("{cell: {}}", &none),
     ] {
         let error = read(&source(settings), b"", cluster, 1, 100.0 * 86_400.0).expect_err(settings);

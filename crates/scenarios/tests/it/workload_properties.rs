@@ -234,7 +234,7 @@ proptest! {
         let (less, more) = if less < more { (less, more) } else { (more, less) };
         let cluster = tree(5, 3);
         let load = |keep: f64| {
-            let Source::Swim(mut swim) = source("{swim: {file: f}}") else { unreachable!("asked for swim") };
+            let Source::Swim(mut swim) = source("{swim: {file: f}}") else { unreachable!("the source is swim") };
             swim.keep = Share::new(keep).unwrap();
             read(&Source::Swim(swim), swim_text(&jobs).as_bytes(), &cluster, seed, 1e9).unwrap().workload
         };
@@ -253,7 +253,7 @@ proptest! {
     fn a_window_is_the_same_part_of_the_whole(shuffles in shuffles(), from in 0u64..2000, length in 1u64..2000) {
         let cluster = tree(5, 3);
         let Source::Coflow(mut settings) = source("{coflow: {file: f, spread: hosts}}") else {
-            unreachable!("asked for coflow")
+            unreachable!("the source is coflow")
         };
         let text = coflow_text(&shuffles);
         let whole = read(&Source::Coflow(settings.clone()), text.as_bytes(), &cluster, 3, 1e9).unwrap().workload;

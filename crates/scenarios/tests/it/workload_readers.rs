@@ -6,7 +6,7 @@ use leeward_fabric::input::{Files, Text};
 use leeward_scenarios::workload::Inputs;
 use proptest::prelude::*;
 
-use crate::support::workload::{GOOD, check, cluster, gzip, read, source, tree};
+use crate::support::workload::{VALID, check, cluster, gzip, read, source, tree};
 
 const HORIZON: f64 = 100.0;
 
@@ -26,11 +26,11 @@ fn table(settings: &str, texts: &[&[u8]]) -> String {
 #[test]
 fn good_files_are_read() {
     let mut output = String::new();
-    for (settings, text) in GOOD {
+    for (settings, text) in VALID {
         for bytes in
             [text.as_bytes().to_vec(), gzip(text.as_bytes()), text.replace('\n', "\r\n").into_bytes()]
         {
-            let loaded = read(&source(settings), &bytes, &tree(3, 2), 0, HORIZON).expect("a good file");
+            let loaded = read(&source(settings), &bytes, &tree(3, 2), 0, HORIZON).expect("a valid file");
             check(&loaded.workload, &tree(3, 2), HORIZON);
             assert!(output.ends_with(&(loaded.provenance.clone() + "\n")) || bytes == text.as_bytes());
             if bytes == text.as_bytes() {
@@ -48,7 +48,7 @@ fn a_bad_file_of_any_kind_has_an_error_with_its_line() {
     let end = bad_sum.len();
     bad_sum[end - 8] ^= 1;
     let trailing = [gzip(b"3 1\n1 0 1 0 1 1:1\n"), b"and more".to_vec()].concat();
-    let (source, cluster) = (source(GOOD[0].0), tree(3, 2));
+    let (source, cluster) = (source(VALID[0].0), tree(3, 2));
     let mut table = String::new();
     for (what, bytes) in [
         ("empty", b"".as_slice()),
@@ -66,7 +66,7 @@ fn a_bad_file_of_any_kind_has_an_error_with_its_line() {
 #[test]
 fn bad_coflow_files_have_errors_with_line_and_field() {
     insta::assert_snapshot!(table(
-        GOOD[0].0,
+        VALID[0].0,
         &[
             b"3\n",
             b"three 1\n",
@@ -99,7 +99,7 @@ fn bad_coflow_files_have_errors_with_line_and_field() {
 #[test]
 fn bad_swim_files_have_errors_with_line_and_field() {
     insta::assert_snapshot!(table(
-        GOOD[1].0,
+        VALID[1].0,
         &[
             b"job0\t1\t1\t500\t20\n",
             b"job0 1 1 500 20 1000\n",
@@ -126,7 +126,7 @@ fn bad_flow_lists_have_errors_with_line_and_field() {
     texts.push("src,t_arrival_s,src,dst,size_bytes\n".into());
     texts.push(format!("{HEADER}0,0,{},1\n", "long".repeat(100)));
     let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
-    insta::assert_snapshot!(table(GOOD[2].0, &texts));
+    insta::assert_snapshot!(table(VALID[2].0, &texts));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn bad_rate_lists_have_errors_with_line_and_field() {
     let mut texts: Vec<_> = rows.iter().map(|row| format!("{HEADER}{row}\n")).collect();
     texts.push(format!("{HEADER}5,r0:uplink,1\n4,r1:uplink,1\n"));
     let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
-    insta::assert_snapshot!(table(GOOD[3].0, &texts));
+    insta::assert_snapshot!(table(VALID[3].0, &texts));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn missing_files_are_errors_that_name_the_remedy() {
 
 #[test]
 fn a_truncated_gzip_file_is_rejected() {
-    for (settings, text) in GOOD {
+    for (settings, text) in VALID {
         let whole = gzip(text.as_bytes());
         for length in 0..whole.len() {
             let error = read(&source(settings), &whole[..length], &tree(3, 2), 0, HORIZON)
@@ -355,7 +355,7 @@ proptest! {
         changes in prop::collection::vec(mutation(), 1..4),
         zip in any::<bool>(),
     ) {
-        let (settings, text) = GOOD[which];
+        let (settings, text) = VALID[which];
         let (source, cluster) = (source(settings), tree(3, 2));
         let mut bytes = mutate(text, &changes);
         if zip {
@@ -376,7 +376,7 @@ proptest! {
         which in 0usize..4,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
-        let (settings, text) = GOOD[which];
+        let (settings, text) = VALID[which];
         let mut bytes = gzip(text.as_bytes());
         for (at, byte) in changes {
             let at = at.index(bytes.len());

@@ -218,7 +218,7 @@ fn lines_of_a_block_list_are_files_grouped_into_jobs_by_name() {
     let jobs: Vec<_> = loaded.workload.jobs.iter().map(|job| (job.name.as_str(), job.start)).collect();
     assert_eq!(jobs, [("a", 0.0), ("b", 1.0)]);
     assert!(
-        loaded.provenance.contains("3 of 5 files") && loaded.provenance.ends_with("1 of nothing dropped")
+        loaded.provenance.contains("3 of 5 files") && loaded.provenance.ends_with("1 empty files dropped")
     );
 }
 

@@ -8,11 +8,11 @@
 //! c = C / (C - F) - 1
 //! ```
 //!
-//! F is smoothed like measurements of the ledger. If F is nearly all of C, counters cannot distinguish one greedy flow
-//! from many, so c is at most 99.
+//! The ledger's factor smooths F, as it smooths other measurements. If F is nearly all of C, counters cannot
+//! distinguish one greedy flow from many, so c is at most 99.
 
 use leeward_engine::Input;
-use leeward_fabric::{Endpoint, HostId, ResourceId};
+use leeward_fabric::{Endpoint, HostId, Nanos, ResourceId};
 use leeward_fluid::FlowId;
 use leeward_ledger::{Sample, Scratch};
 
@@ -42,10 +42,10 @@ impl Cross {
 impl Driver<'_> {
     /// Counts the bytes that a flow of an app has carried; `left` bytes remain.
     pub(super) fn count(&mut self, flow: FlowId, left: f64) {
-        let Some(purposes) = self.purposes.get_mut(&flow) else { return };
-        let carried = (purposes.bytes - left).max(purposes.counted);
-        let more = carried - std::mem::replace(&mut purposes.counted, carried);
-        let (from, to): (HostId, HostId) = purposes.ends;
+        let Some(purpose) = self.purposes.get_mut(&flow) else { return };
+        let carried = (purpose.bytes - left).max(purpose.counted);
+        let more = carried - std::mem::replace(&mut purpose.counted, carried);
+        let (from, to): (HostId, HostId) = purpose.ends;
         self.hops.clear();
         self.fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut self.hops);
         for hop in &self.hops {
@@ -56,8 +56,8 @@ impl Driver<'_> {
     /// Counts the bytes that all flows of apps have carried.
     fn count_all(&mut self, now: f64) {
         let flows = self.running.values().flat_map(|running| match &running.stage {
-            Stage::Sends(flows) | Stage::Moves(flows) => flows.values().copied().collect(),
-            Stage::Pauses(_) => Vec::new(),
+            Stage::Sending(flows) | Stage::Moving(flows) => flows.values().copied().collect(),
+            Stage::Paused(_) => Vec::new(),
         });
         let flows: Vec<FlowId> = flows.collect();
         for flow in flows {
@@ -79,11 +79,11 @@ impl Driver<'_> {
     }
 
     /// Updates the traffic of others from a report, and informs the engine.
-    pub(super) fn see_others(&mut self, now: f64, samples: &[Sample], own: &[f64]) {
+    pub(super) fn update_cross_traffic(&mut self, now: f64, samples: &[Sample], own: &[f64]) {
         let alpha = self.scenario.ledger.alpha;
         let mut scratch = Scratch::default();
-        let view = self.engine.ledger().view(leeward_fabric::Nanos::from_secs_f64(now), &mut scratch);
-        let mut seen: Vec<(ResourceId, f64)> = Vec::with_capacity(samples.len());
+        let view = self.engine.ledger().view(Nanos::from_secs_f64(now), &mut scratch);
+        let mut backlogs: Vec<(ResourceId, f64)> = Vec::with_capacity(samples.len());
         for (sample, own) in samples.iter().zip(own) {
             // Counters are whole numbers, so a rounding remainder is not traffic.
             let others = sample.load.0 as f64 - own;
@@ -92,8 +92,8 @@ impl Driver<'_> {
             *smooth = if smooth.is_nan() { others } else { (1.0 - alpha) * *smooth + alpha * others };
             let capacity = view.capacity(sample.resource).0 as f64;
             let left = (capacity - *smooth).max(LEAST * capacity);
-            seen.push((sample.resource, if capacity > 0.0 { capacity / left - 1.0 } else { 0.0 }));
+            backlogs.push((sample.resource, if capacity > 0.0 { capacity / left - 1.0 } else { 0.0 }));
         }
-        self.tell(now, Input::CrossTraffic(&seen));
+        self.notify(now, Input::CrossTraffic(&backlogs));
     }
 }

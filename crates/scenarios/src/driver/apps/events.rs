@@ -1,4 +1,4 @@
-//! Events of the cluster: links lose capacity, hosts and racks fail. The engine may be informed or not.
+//! Events of the cluster: links lose capacity, hosts and racks fail. The engine is informed of announced events.
 
 use leeward_engine::Input;
 use leeward_fabric::HostId;
@@ -35,35 +35,35 @@ impl Driver<'_> {
                     let up = up == HostState::Up;
                     self.outages.set_host_up(host, up, &mut changed);
                     // A host that was detected as failed is detected as up again.
-                    let found = self.dead.remove(&host);
-                    if event.announced || (up && found) {
-                        self.tell(now, Input::Health(host, up));
+                    let was_detected = self.detected_failures.remove(&host);
+                    if event.announced || (up && was_detected) {
+                        self.notify(now, Input::Health(host, up));
                     }
                 }
                 Some(drain) if event.announced => {
-                    self.tell(now, Input::Drain(host, drain == HostState::Draining))
+                    self.notify(now, Input::Drain(host, drain == HostState::Draining))
                 }
                 _ => {}
             }
         }
         for (resource, capacity) in changed {
             self.network.set_capacity(now, resource, capacity.0 as f64)?;
-            self.profiles.capacity_changed(now, resource, self.outages.truth());
+            self.profiles.update_capacity(now, resource, self.outages.truth());
             let is_link_of_host = self.fabric.host_of(resource).is_some();
             if event.announced && (state.is_none() || !is_link_of_host) {
-                self.tell(now, Input::SetCapacity(resource, capacity));
+                self.notify(now, Input::SetCapacity(resource, capacity));
             }
         }
         // Hosts may be up again, or may have more capacity.
         self.freed = true;
-        self.lose_dead(now)
+        self.restart_failed_apps(now)
     }
 
     /// Restarts apps with a task on a failed host, elsewhere.
-    fn lose_dead(&mut self, now: f64) -> Result<(), RunError> {
-        let is_dead = |running: &Running| running.hosts.iter().any(|&host| !self.outages.is_up(host));
-        let lost: Vec<u32> =
-            self.running.iter().filter(|(_, running)| is_dead(running)).map(|(&app, _)| app).collect();
-        lost.into_iter().try_for_each(|app| self.lose(now, app))
+    fn restart_failed_apps(&mut self, now: f64) -> Result<(), RunError> {
+        let has_failed = |running: &Running| running.hosts.iter().any(|&host| !self.outages.is_up(host));
+        let failed: Vec<u32> =
+            self.running.iter().filter(|(_, running)| has_failed(running)).map(|(&app, _)| app).collect();
+        failed.into_iter().try_for_each(|app| self.restart(now, app))
     }
 }

@@ -1,4 +1,4 @@
-//! Driver for apps: apps arrive, are placed as a whole, and send the transfers of their matrices over a [`Network`].
+//! Driver of apps: apps arrive, are placed as a whole, and send the transfers of their matrices over a [`Network`].
 //! Placement does not affect the background (Choreo sections 2.3, 2.4 and 6.3).
 //!
 //! All transfers of an app begin at its placement, each as a flow from host to host. The app ends with the last of
@@ -12,7 +12,7 @@
 //!
 //! Events at the same time are handled in this order: completions, changes of the true state, late reports and ends of
 //! pauses, recording, reports, background, arrivals, waiting apps, re-placement. After the horizon nothing new arrives.
-//! Running and waiting apps continue, for at most the horizon again.
+//! Running and waiting apps continue, but not beyond twice the horizon.
 
 mod cross;
 mod events;
@@ -71,17 +71,19 @@ struct Driver<'a> {
     reporters: Reporters,
     links: LinkRecorder,
     record: Record,
-    /// Purpose of each flow; flows that are missing here are background. Only looked up, never iterated.
+    /// Purpose of each flow; flows that are missing here are background. No loop iterates over the map, so its order
+    /// has no effect.
     purposes: HashMap<FlowId, FlowPurpose>,
     cross: Cross,
     running: BTreeMap<u32, Running>,
     /// Apps without hosts; the value is true if the policy lacked data.
     waiting: BTreeMap<u32, bool>,
-    /// Flags: capacity became free after apps began to wait, and new reports have arrived.
+    /// True if capacity became free after the last requests of waiting apps.
     freed: bool,
+    /// True if reports arrived after the last requests of waiting apps.
     reported: bool,
-    /// Hosts detected as down, without a notification.
-    dead: BTreeSet<HostId>,
+    /// Failed hosts that were not announced, detected by a placement on them.
+    detected_failures: BTreeSet<HostId>,
     pending: BTreeMap<(Nanos, u64), Pending>,
     sequence: u64,
     hops: Vec<Hop>,
@@ -121,7 +123,7 @@ impl<'a> Driver<'a> {
             hosts: vec![Host::default(); fabric.host_count()],
             ..Record::default()
         };
-        let mut plant = Driver {
+        let mut driver = Driver {
             network: Network::new(&capacities)?.observed(),
             engine: Engine::new(ledger, policies, seed, Explain::Off),
             reporters: Reporters::new(scenario.telemetry.clone(), &fabric, seed),
@@ -134,7 +136,7 @@ impl<'a> Driver<'a> {
             waiting: BTreeMap::new(),
             freed: false,
             reported: false,
-            dead: BTreeSet::new(),
+            detected_failures: BTreeSet::new(),
             pending: BTreeMap::new(),
             sequence: 0,
             hops: Vec::new(),
@@ -144,12 +146,12 @@ impl<'a> Driver<'a> {
             workload,
         };
         for event in &scenario.events {
-            plant.at(event.at, Pending::Event(*event));
+            driver.schedule(event.at, Pending::Event(*event));
         }
-        Ok(plant)
+        Ok(driver)
     }
 
-    fn at(&mut self, at: Nanos, pending: Pending) {
+    fn schedule(&mut self, at: Nanos, pending: Pending) {
         self.sequence += 1;
         self.pending.insert((at, self.sequence), pending);
     }
@@ -160,7 +162,7 @@ impl<'a> Driver<'a> {
         let (interval, sample) = (self.reporters.interval(), self.scenario.sample);
         let (mut tick, mut interval_end) = (interval, sample);
         let every = self.scenario.migration.as_ref().map(|migration| migration.every);
-        let mut again = every;
+        let mut next_reevaluation = every;
         let (mut rates, mut flows, mut apps) = (0, 0, 0);
         let mut finished = Vec::new();
         loop {
@@ -173,16 +175,17 @@ impl<'a> Driver<'a> {
             let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
             let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
             let pending = self.pending.first_key_value().map(|(key, _)| key.0);
-            let clocks = [Some(tick), Some(interval_end), again, pending].into_iter().flatten().min();
+            let clocks =
+                [Some(tick), Some(interval_end), next_reevaluation, pending].into_iter().flatten().min();
             let clocks = clocks.map_or(f64::INFINITY, Nanos::as_secs_f64);
             let now = self.network.next_completion().unwrap_or(f64::INFINITY).min(arrivals).min(clocks);
-            let over = now > horizon && self.running.is_empty() && arrivals == f64::INFINITY;
-            if over || now > 2.0 * horizon {
+            let is_over = now > horizon && self.running.is_empty() && arrivals == f64::INFINITY;
+            if is_over || now > 2.0 * horizon {
                 break;
             }
             self.network.advance(now, &mut finished)?;
             for done in finished.drain(..) {
-                self.finished(done)?;
+                self.finish_flow(done)?;
             }
             let clock = Nanos::from_secs_f64(now);
             while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= clock) {
@@ -221,15 +224,15 @@ impl<'a> Driver<'a> {
                 flows += 1;
             }
             while workload.apps.get(apps).is_some_and(|app| app.arrive <= now && app.arrive < horizon) {
-                self.ask(now, apps as u32)?;
+                self.request_hosts(now, apps as u32)?;
                 apps += 1;
             }
-            self.ask_waiting(now)?;
-            if again.is_some_and(|at| at <= clock) {
-                again = again.zip(every).map(|(at, every)| at.plus(every));
+            self.retry_waiting(now)?;
+            if next_reevaluation.is_some_and(|at| at <= clock) {
+                next_reevaluation = next_reevaluation.zip(every).map(|(at, every)| at.plus(every));
                 self.reevaluate_apps(now)?;
                 // The apps that moved have freed capacity.
-                self.ask_waiting(now)?;
+                self.retry_waiting(now)?;
             }
         }
         self.links.finish(&mut self.record);
@@ -245,7 +248,7 @@ impl<'a> Driver<'a> {
         Ok(self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, class)?)
     }
 
-    fn tell(&mut self, now: f64, input: Input<'_>) {
+    fn notify(&mut self, now: f64, input: Input<'_>) {
         self.call(now, |engine, at, out| engine.handle(at, input, out));
     }
 
@@ -258,7 +261,7 @@ impl<'a> Driver<'a> {
     fn report(&mut self, now: f64, samples: &[Sample], own: &[f64]) {
         let discarded = self.call(now, |engine, at, out| engine.report(at, samples, out));
         self.record.discarded += discarded.total();
-        self.see_others(now, samples, own);
+        self.update_cross_traffic(now, samples, own);
         self.reported = true;
     }
 
@@ -266,16 +269,16 @@ impl<'a> Driver<'a> {
         let own = self.own_rates(now, self.reporters.interval().as_secs_f64());
         let (network, profiles, outages) = (&self.network, &self.profiles, &self.outages);
         let carried = |r| network.carried(r, now) + profiles.carried(r, now);
-        let sent = self.reporters.read(tick, carried, |at| match at {
+        let messages = self.reporters.read(tick, carried, |source| match source {
             Candidate::Host(host) => outages.is_up(host),
             Candidate::Domain(domain) => outages.is_domain_up(domain),
         });
-        for (arrives, samples) in sent {
+        for (arrives, samples) in messages {
             let own: Vec<f64> = samples.iter().map(|sample| own[sample.resource.index()]).collect();
             if arrives <= tick {
                 self.report(now, &samples, &own);
             } else {
-                self.at(arrives, Pending::Samples(samples, own));
+                self.schedule(arrives, Pending::Samples(samples, own));
             }
         }
     }
@@ -283,7 +286,7 @@ impl<'a> Driver<'a> {
     fn record_interval(&mut self, now: f64) {
         let (network, profiles, truth) = (&self.network, &self.profiles, self.outages.truth());
         let carried = |r| network.carried(r, now) + profiles.carried(r, now);
-        self.links.interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
+        self.links.end_interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
     }
 }
 

@@ -32,11 +32,11 @@ impl Driver<'_> {
     /// Returns the request of an app with its remaining bytes; `None` unless the app sends.
     fn remaining_request(&self, now: f64, app: u32) -> Option<AppRequest> {
         let running = self.running.get(&app)?;
-        let Stage::Sends(flows) = &running.stage else { return None };
-        let transfer = |(&at, &flow): (&u32, _)| {
+        let Stage::Sending(flows) = &running.stage else { return None };
+        let transfer = |(&index, &flow): (&u32, _)| {
             let left = self.network.remaining(flow, now)?;
             let bytes = Bytes((left.ceil() as u64).max(1));
-            Some(Transfer { bytes, ..running.request.transfers[at as usize] })
+            Some(Transfer { bytes, ..running.request.transfers[index as usize] })
         };
         let transfers = flows.iter().filter_map(transfer).collect();
         let AppRequest { id, job, tasks, constraints, .. } = &running.request;
@@ -49,8 +49,8 @@ impl Driver<'_> {
         let Reevaluation { placed: Some(placed), stays, moves, cost } = reevaluation else { return Ok(()) };
         let next = placed.decision.choice;
         self.freed = true;
-        if self.find_dead(now, &next) {
-            return self.lose(now, app);
+        if self.detect_failures(now, &next) {
+            return self.restart(now, app);
         }
         self.stop(now, app)?;
         let running = self.running.get_mut(&app).expect("the app was just stopped");
@@ -69,13 +69,13 @@ impl Driver<'_> {
             .collect();
         let mut flows = BTreeMap::new();
         for (task, from, to, bytes) in copies {
-            let flow = self.carry(now, app, task, (from, to), bytes)?;
+            let flow = self.start_app_flow(now, app, task, (from, to), bytes)?;
             flows.insert(task, flow);
         }
         if flows.is_empty() {
             self.pause(now, app);
         } else {
-            self.running.get_mut(&app).expect("a running app").stage = Stage::Moves(flows);
+            self.running.get_mut(&app).expect("a running app").stage = Stage::Moving(flows);
         }
         Ok(())
     }
@@ -84,13 +84,13 @@ impl Driver<'_> {
     pub(super) fn pause(&mut self, now: f64, app: u32) {
         let pause = self.scenario.migration.as_ref().map_or(Nanos(0), |migration| migration.pause);
         let until = Nanos::from_secs_f64(now).plus(pause);
-        self.running.get_mut(&app).expect("only running apps pause").stage = Stage::Pauses(until);
-        self.at(until, Pending::Resume(app));
+        self.running.get_mut(&app).expect("only running apps pause").stage = Stage::Paused(until);
+        self.schedule(until, Pending::Resume(app));
     }
 
     /// Ends the pause due at `at`, unless the app has restarted since.
     pub(super) fn resume(&mut self, now: f64, app: u32, at: Nanos) -> Result<(), RunError> {
-        let is_due = |stage: &Stage| matches!(stage, Stage::Pauses(until) if *until == at);
+        let is_due = |stage: &Stage| matches!(stage, Stage::Paused(until) if *until == at);
         if !self.running.get(&app).is_some_and(|running| is_due(&running.stage)) {
             return Ok(());
         }

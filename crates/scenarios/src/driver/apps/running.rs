@@ -24,20 +24,20 @@ pub(super) struct Running {
 
 /// Activity of an app with hosts.
 pub(super) enum Stage {
-    /// Sends; has the flow of each unfinished transfer.
-    Sends(BTreeMap<u32, FlowId>),
-    /// Moves; has the flow of each task's memory that has not arrived.
-    Moves(BTreeMap<u32, FlowId>),
-    /// Pauses until this time.
-    Pauses(Nanos),
+    /// Sending, with the flow of each unfinished transfer.
+    Sending(BTreeMap<u32, FlowId>),
+    /// Moving, with the flow of each task's memory that has not arrived.
+    Moving(BTreeMap<u32, FlowId>),
+    /// Paused until this time.
+    Paused(Nanos),
 }
 
 impl Driver<'_> {
     /// Requests hosts for an app. The app begins if it gets hosts; otherwise it waits.
-    pub(super) fn ask(&mut self, now: f64, app: u32) -> Result<(), RunError> {
+    pub(super) fn request_hosts(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let id = u64::from(app);
-        let whole = self.workload.apps[app as usize].request.as_ref();
-        let request = AppRequest { id, job: JobId(id), ..whole.clone() };
+        let arrival = self.workload.apps[app as usize].request.as_ref();
+        let request = AppRequest { id, job: JobId(id), ..arrival.clone() };
         loop {
             let answer = self.call(now, |engine, at, out| engine.place_app(at, request.clone(), out));
             match answer {
@@ -48,36 +48,36 @@ impl Driver<'_> {
                     self.waiting.insert(app, !full);
                     return Ok(());
                 }
-                Ok(placed) if !self.find_dead(now, &placed.decision.choice) => {
+                Ok(placed) if !self.detect_failures(now, &placed.decision.choice) => {
                     self.waiting.remove(&app);
                     let Decision { choice, basis, .. } = placed.decision;
                     return self.begin(now, app, request, choice, basis.estimate.unwrap_or_default());
                 }
                 // The app's connections to the failed hosts fail at once.
-                Ok(_) => self.tell(now, Input::Ended(id)),
+                Ok(_) => self.notify(now, Input::Ended(id)),
             }
         }
     }
 
     /// Returns true if some of these hosts are down, and informs the engine.
-    pub(super) fn find_dead(&mut self, now: f64, hosts: &[HostId]) -> bool {
+    pub(super) fn detect_failures(&mut self, now: f64, hosts: &[HostId]) -> bool {
         let down: BTreeSet<HostId> =
             hosts.iter().copied().filter(|&host| !self.outages.is_up(host)).collect();
         for &host in &down {
-            self.dead.insert(host);
-            self.tell(now, Input::Health(host, false));
+            self.detected_failures.insert(host);
+            self.notify(now, Input::Health(host, false));
         }
         !down.is_empty()
     }
 
     /// Requests hosts again for waiting apps, in order of arrival, if something relevant has changed.
-    pub(super) fn ask_waiting(&mut self, now: f64) -> Result<(), RunError> {
+    pub(super) fn retry_waiting(&mut self, now: f64) -> Result<(), RunError> {
         let reported = std::mem::take(&mut self.reported);
-        let mut sees = reported && self.waiting.values().any(|&blind| blind);
-        while std::mem::take(&mut self.freed) || std::mem::take(&mut sees) {
+        let mut has_new_data = reported && self.waiting.values().any(|&blind| blind);
+        while std::mem::take(&mut self.freed) || std::mem::take(&mut has_new_data) {
             let waiting: Vec<u32> = self.waiting.keys().copied().collect();
             for app in waiting {
-                self.ask(now, app)?;
+                self.request_hosts(now, app)?;
             }
         }
         Ok(())
@@ -99,7 +99,7 @@ impl Driver<'_> {
         record.placed.get_or_insert(now);
         record.forecast = forecast.is_finite().then_some(forecast);
         let left = request.transfers.iter().map(|transfer| transfer.bytes.0 as f64).collect();
-        let stage = Stage::Sends(BTreeMap::new());
+        let stage = Stage::Sending(BTreeMap::new());
         self.running.insert(app, Running { request, hosts, left, stage });
         self.send(now, app)
     }
@@ -108,59 +108,59 @@ impl Driver<'_> {
     pub(super) fn send(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let running = self.running.get_mut(&app).expect("only running apps send");
         self.record.apps[app as usize].hosts.clone_from(&running.hosts);
-        let mut between = Vec::new();
-        for (at, (transfer, left)) in (0..).zip(running.request.transfers.iter().zip(&mut running.left)) {
+        let mut remote = Vec::new();
+        for (index, (transfer, left)) in (0..).zip(running.request.transfers.iter().zip(&mut running.left)) {
             let (from, to) = (running.hosts[transfer.from as usize], running.hosts[transfer.to as usize]);
             if from == to {
                 *left = 0.0;
             } else if *left > 0.0 {
-                between.push((at, from, to, *left));
+                remote.push((index, from, to, *left));
             }
         }
         let mut flows = BTreeMap::new();
-        for (transfer, from, to, bytes) in between {
-            let flow = self.carry(now, app, transfer, (from, to), bytes)?;
+        for (transfer, from, to, bytes) in remote {
+            let flow = self.start_app_flow(now, app, transfer, (from, to), bytes)?;
             flows.insert(transfer, flow);
         }
         if flows.is_empty() {
             self.end(now, app);
         } else {
-            self.running.get_mut(&app).expect("a running app").stage = Stage::Sends(flows);
+            self.running.get_mut(&app).expect("a running app").stage = Stage::Sending(flows);
         }
         Ok(())
     }
 
     /// Handles the end of a flow.
-    pub(super) fn finished(&mut self, done: Finished) -> Result<(), RunError> {
+    pub(super) fn finish_flow(&mut self, done: Finished) -> Result<(), RunError> {
         self.count(done.flow, 0.0);
-        let Some(FlowPurpose { app, part: at, .. }) = self.purposes.remove(&done.flow) else {
+        let Some(FlowPurpose { app, part, .. }) = self.purposes.remove(&done.flow) else {
             self.record.flows.0 += 1;
             return Ok(());
         };
         let running = self.running.get_mut(&app).expect("every flow belongs to a running app");
         let record = &mut self.record.apps[app as usize];
         match &mut running.stage {
-            Stage::Sends(flows) => {
-                flows.remove(&at);
-                record.network_bytes += std::mem::take(&mut running.left[at as usize]);
+            Stage::Sending(flows) => {
+                flows.remove(&part);
+                record.network_bytes += std::mem::take(&mut running.left[part as usize]);
                 if flows.is_empty() {
                     self.end(done.at, app);
                 }
             }
-            Stage::Moves(flows) => {
-                flows.remove(&at);
-                record.memory_bytes += running.request.tasks[at as usize].memory.0 as f64;
+            Stage::Moving(flows) => {
+                flows.remove(&part);
+                record.memory_bytes += running.request.tasks[part as usize].memory.0 as f64;
                 if flows.is_empty() {
                     self.pause(done.at, app);
                 }
             }
-            Stage::Pauses(_) => unreachable!("a paused app has no flows"),
+            Stage::Paused(_) => unreachable!("a paused app has no flows"),
         }
         Ok(())
     }
 
     /// Starts a flow for an app.
-    pub(super) fn carry(
+    pub(super) fn start_app_flow(
         &mut self,
         now: f64,
         app: u32,
@@ -176,32 +176,32 @@ impl Driver<'_> {
     /// Cancels all flows of an app; `left` then has the unsent bytes of its transfers.
     pub(super) fn stop(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let running = self.running.get_mut(&app).expect("only running apps stop");
-        let (flows, sends) = match std::mem::replace(&mut running.stage, Stage::Pauses(Nanos(0))) {
-            Stage::Sends(flows) => (flows, true),
-            Stage::Moves(flows) => (flows, false),
-            Stage::Pauses(_) => return Ok(()),
+        let (flows, sends) = match std::mem::replace(&mut running.stage, Stage::Paused(Nanos(0))) {
+            Stage::Sending(flows) => (flows, true),
+            Stage::Moving(flows) => (flows, false),
+            Stage::Paused(_) => return Ok(()),
         };
-        for (at, flow) in flows {
+        for (part, flow) in flows {
             let left = self.network.cancel(now, flow)?;
             self.count(flow, left);
             self.purposes.remove(&flow);
             let running = self.running.get_mut(&app).expect("a running app");
             let record = &mut self.record.apps[app as usize];
             if sends {
-                let had = std::mem::replace(&mut running.left[at as usize], left);
-                record.network_bytes += had - left;
+                let before = std::mem::replace(&mut running.left[part as usize], left);
+                record.network_bytes += before - left;
             } else {
-                record.memory_bytes += running.request.tasks[at as usize].memory.0 as f64 - left;
+                record.memory_bytes += running.request.tasks[part as usize].memory.0 as f64 - left;
             }
         }
         Ok(())
     }
 
     /// Restarts an app after one of its hosts failed, because the state of its tasks is lost.
-    pub(super) fn lose(&mut self, now: f64, app: u32) -> Result<(), RunError> {
+    pub(super) fn restart(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         self.stop(now, app)?;
         self.running.remove(&app);
-        self.tell(now, Input::Ended(u64::from(app)));
+        self.notify(now, Input::Ended(u64::from(app)));
         self.record.apps[app as usize].restarts += 1;
         self.waiting.insert(app, false);
         self.freed = true;
@@ -211,7 +211,7 @@ impl Driver<'_> {
     fn end(&mut self, now: f64, app: u32) {
         self.running.remove(&app);
         self.record.apps[app as usize].finished = Some(now);
-        self.tell(now, Input::Ended(u64::from(app)));
+        self.notify(now, Input::Ended(u64::from(app)));
         self.freed = true;
     }
 }

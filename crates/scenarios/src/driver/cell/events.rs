@@ -1,4 +1,4 @@
-//! Events of the cell: links lose capacity, hosts and racks fail. The engine may be informed or not.
+//! Events of the cell: links lose capacity, hosts and racks fail. The engine is informed of announced events.
 
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
@@ -42,16 +42,16 @@ impl Driver<'_> {
                     // Interfaces are not modeled, so their capacities have no effect.
                     self.outages.set_host_up(host, up, &mut Vec::new());
                     // A host that was detected as failed is detected as up again.
-                    let found = self.waiting_tasks.dead.remove(&host);
-                    if event.announced || (up && found) {
-                        self.tell(now, Input::Health(host, up));
+                    let was_detected = self.waiting_tasks.detected_failures.remove(&host);
+                    if event.announced || (up && was_detected) {
+                        self.notify(now, Input::Health(host, up));
                     }
                     if !up {
-                        self.fail(now, host);
+                        self.fail_host(now, host);
                     }
                 }
                 Some(drain) if event.announced => {
-                    self.tell(now, Input::Drain(host, drain == HostState::Draining))
+                    self.notify(now, Input::Drain(host, drain == HostState::Draining))
                 }
                 _ => {}
             }
@@ -59,22 +59,22 @@ impl Driver<'_> {
         for (resource, capacity) in changed {
             if event.announced {
                 self.believed.set(resource, capacity);
-                self.tell(now, Input::SetCapacity(resource, capacity));
+                self.notify(now, Input::SetCapacity(resource, capacity));
             }
         }
     }
 
-    /// The tasks of a failed host need other hosts, where they continue.
-    fn fail(&mut self, now: Nanos, host: HostId) {
+    /// Removes the tasks of a failed host. They wait for other hosts, where they continue.
+    fn fail_host(&mut self, now: Nanos, host: HostId) {
         for task in self.running.of_host(&self.fabric, host) {
-            self.lose(now, task);
+            self.requeue(now, task);
         }
     }
 
     /// Removes a task from its host; the task then waits for another host.
-    pub(super) fn lose(&mut self, now: Nanos, task: u32) {
+    pub(super) fn requeue(&mut self, now: Nanos, task: u32) {
         let Some(ends) = self.running.remove(task, self.workload, &mut self.loads) else { return };
-        self.tell(now, Input::Ended(u64::from(task)));
-        self.waiting_tasks.again(task, (ends - now.as_secs_f64()).max(0.0));
+        self.notify(now, Input::Ended(u64::from(task)));
+        self.waiting_tasks.requeue(task, (ends - now.as_secs_f64()).max(0.0));
     }
 }

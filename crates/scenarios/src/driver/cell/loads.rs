@@ -8,7 +8,7 @@ use leeward_fabric::{Capacities, DomainId, Fabric, ResourceId};
 #[derive(Clone, Copy, Debug)]
 struct Side {
     /// Load that tasks request, in bit/s; for a pod, the load that its racks' links would carry.
-    asked: i64,
+    requested: i64,
     /// Carried share of the requested load on this link alone.
     own: f64,
     /// Carried share on all links from here to the core.
@@ -39,14 +39,14 @@ impl Loads {
     /// Creates the links without load. A link is hot above a utilization of `hot`.
     pub fn new(fabric: Arc<Fabric>, hot: f64) -> Loads {
         let first = fabric.out_of_domain(DomainId(0)).map_or(0, |link| link.0);
-        let side = Side { asked: 0, own: 1.0, share: 1.0, load: 0.0, work: 0.0, hot: false };
+        let side = Side { requested: 0, own: 1.0, share: 1.0, load: 0.0, work: 0.0, hot: false };
         Loads { sides: vec![side; 2 * fabric.domain_count()], first, fabric, hot }
     }
 
     /// Changes the requested load of a rack's tasks; `more` may be negative.
-    pub fn ask(&mut self, rack: DomainId, more: Rates) {
+    pub fn add_request(&mut self, rack: DomainId, more: Rates) {
         for (side, more) in self.sides[2 * rack.index()..].iter_mut().zip(more) {
-            side.asked += more;
+            side.requested += more;
         }
     }
 
@@ -54,22 +54,22 @@ impl Loads {
     pub fn settle(&mut self, truth: &Capacities) {
         let racks = 2 * self.fabric.rack_count();
         let first = self.first;
-        let capacity = |at: usize| truth.get(ResourceId(first + at as u32)).0 as f64;
-        self.sides[racks..].iter_mut().for_each(|side| side.asked = 0);
-        for at in 0..self.sides.len() {
-            let side = &mut self.sides[at];
-            let asked = side.asked as f64;
-            side.own = if asked > capacity(at) { capacity(at) / asked } else { 1.0 };
-            (side.share, side.load) = (side.own, asked * side.own);
-            if let Some(pod) = self.pod(at).filter(|_| at < racks) {
-                self.sides[pod].asked += self.sides[at].load.round() as i64;
+        let capacity = |index: usize| truth.get(ResourceId(first + index as u32)).0 as f64;
+        self.sides[racks..].iter_mut().for_each(|side| side.requested = 0);
+        for index in 0..self.sides.len() {
+            let side = &mut self.sides[index];
+            let requested = side.requested as f64;
+            side.own = if requested > capacity(index) { capacity(index) / requested } else { 1.0 };
+            (side.share, side.load) = (side.own, requested * side.own);
+            if let Some(pod) = self.pod(index).filter(|_| index < racks) {
+                self.sides[pod].requested += self.sides[index].load.round() as i64;
             }
         }
         // The link of a rack does not carry traffic that its pod's link does not carry.
-        for at in 0..racks {
-            if let Some(pod) = self.pod(at) {
+        for index in 0..racks {
+            if let Some(pod) = self.pod(index) {
                 let through = self.sides[pod].own;
-                let side = &mut self.sides[at];
+                let side = &mut self.sides[index];
                 side.share *= through;
                 side.load *= through;
             }
@@ -86,7 +86,7 @@ impl Loads {
 
     /// Returns the bits that a link has carried, `seconds` into the step.
     pub fn carried(&self, link: ResourceId, seconds: f64) -> f64 {
-        let side = link.0.checked_sub(self.first).and_then(|at| self.sides.get(at as usize));
+        let side = link.0.checked_sub(self.first).and_then(|index| self.sides.get(index as usize));
         side.map_or(0.0, |side| side.work + side.load * seconds)
     }
 
@@ -101,8 +101,8 @@ impl Loads {
     }
 
     /// Returns the same direction of the pod's link.
-    fn pod(&self, at: usize) -> Option<usize> {
-        let pod = self.fabric.parent(DomainId(at as u32 / 2))?;
-        Some(2 * pod.index() + at % 2)
+    fn pod(&self, index: usize) -> Option<usize> {
+        let pod = self.fabric.parent(DomainId(index as u32 / 2))?;
+        Some(2 * pod.index() + index % 2)
     }
 }

@@ -77,7 +77,7 @@ struct Driver<'a> {
     step: u64,
     outputs: Vec<Output>,
     /// Activity of tasks since the last recorded interval.
-    meanwhile: CellTasks,
+    activity: CellTasks,
     record: Record,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Driver<'a> {
             events: 0,
             step: 0,
             outputs: Vec::new(),
-            meanwhile: CellTasks::default(),
+            activity: CellTasks::default(),
             record: Record {
                 tasks: records(workload),
                 hosts: vec![Host::default(); fabric.host_count()],
@@ -155,9 +155,9 @@ impl<'a> Driver<'a> {
             }
             self.restart_tasks(now);
             self.apply_events(now);
-            self.tell_rates(now);
+            self.report_rates(now);
             self.read_counters(now);
-            self.ask_all(now);
+            self.request_hosts(now);
             self.running.redraw(self.step, now.as_secs_f64(), &mut self.loads);
             self.loads.settle(self.outages.truth());
             let next = now.plus(interval).min(horizon);
@@ -205,9 +205,9 @@ impl<'a> Driver<'a> {
     }
 
     fn count_scheduled(&mut self, intensive: bool, hot: bool) {
-        self.meanwhile.scheduled += 1;
-        self.meanwhile.intensive += u32::from(intensive);
-        self.meanwhile.intensive_on_hot += u32::from(intensive && hot);
+        self.activity.scheduled += 1;
+        self.activity.intensive += u32::from(intensive);
+        self.activity.intensive_on_hot += u32::from(intensive && hot);
     }
 
     /// Stops a task for its restart time, which delays its end.
@@ -228,7 +228,7 @@ impl<'a> Driver<'a> {
         for task in self.restarts.remove(&self.step).unwrap_or_default() {
             if self.running.is_down(task) {
                 self.running.set_up(task, self.step, now.as_secs_f64(), &mut self.loads);
-                self.tell(now, Input::TaskRestarted(TaskId { app: u64::from(task), index: 0 }));
+                self.notify(now, Input::TaskRestarted(TaskId { app: u64::from(task), index: 0 }));
             }
         }
     }
@@ -244,12 +244,12 @@ impl<'a> Driver<'a> {
                 continue;
             }
             self.running.remove(task, self.workload, &mut self.loads);
-            self.tell(now, Input::Ended(u64::from(task)));
+            self.notify(now, Input::Ended(u64::from(task)));
             self.record.tasks[task as usize].finished = Some(now.as_secs_f64());
         }
     }
 
-    fn tell(&mut self, now: Nanos, input: Input<'_>) {
+    fn notify(&mut self, now: Nanos, input: Input<'_>) {
         self.engine.handle(now, input, &mut self.outputs);
         self.drop_wake_ups();
     }
@@ -272,8 +272,8 @@ impl<'a> Driver<'a> {
         let seconds = end.since(step).as_secs_f64();
         let first = self.record.links.len();
         let carried = |link| self.loads.carried(link, seconds);
-        self.links.interval(end.as_secs_f64(), warmup, truth, carried, &mut self.record);
-        let mut tasks = std::mem::take(&mut self.meanwhile);
+        self.links.end_interval(end.as_secs_f64(), warmup, truth, carried, &mut self.record);
+        let mut tasks = std::mem::take(&mut self.activity);
         let links = &self.record.links[first..];
         if !links.is_empty() {
             tasks.running = self.running.len() as u32;

@@ -83,7 +83,7 @@ pub(super) struct Running {
     /// Tasks by group; rates of a group change at the same step.
     groups: Vec<Vec<PlacedTask>>,
     /// Position of each task in its group.
-    place: Vec<u32>,
+    position: Vec<u32>,
     /// Tasks of each rack: intolerant ones, and tolerant ones.
     racks: Vec<[Vec<u32>; 2]>,
     /// Thousandths of processors in use, and in total.
@@ -97,7 +97,7 @@ impl Running {
         Running {
             levels,
             groups: vec![Vec::new(); levels.steps as usize],
-            place: vec![NOWHERE; tasks],
+            position: vec![NOWHERE; tasks],
             racks: vec![[Vec::new(), Vec::new()]; fabric.rack_count()],
             cpus: (0, all),
         }
@@ -114,11 +114,11 @@ impl Running {
     }
 
     fn get(&self, task: u32) -> Option<&PlacedTask> {
-        self.groups[self.levels.group(task)].get(self.place[task as usize] as usize)
+        self.groups[self.levels.group(task)].get(self.position[task as usize] as usize)
     }
 
     fn get_mut(&mut self, task: u32) -> &mut PlacedTask {
-        &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize]
+        &mut self.groups[self.levels.group(task)][self.position[task as usize] as usize]
     }
 
     /// Returns the end of a task; `None` if it has no host.
@@ -131,35 +131,35 @@ impl Running {
         self.get(task).is_some_and(|placed| placed.down)
     }
 
-    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last report. Each has this traffic
-    /// in bit/s.
-    pub fn news_of(&mut self, rack: DomainId, loads: &Loads, news: &mut Vec<(u32, [u64; 2])>) {
+    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last report, with this traffic in
+    /// bit/s.
+    pub fn changed_traffic(&mut self, rack: DomainId, loads: &Loads, traffic: &mut Vec<(u32, [u64; 2])>) {
         let shares = loads.shares(rack);
         for &task in &self.racks[rack.index()][1] {
-            let placed = &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize];
+            let placed = &mut self.groups[self.levels.group(task)][self.position[task as usize] as usize];
             let carried = placed.carried(shares);
             if placed.reported.replace(carried) != Some(carried) {
-                news.push((task, carried));
+                traffic.push((task, carried));
             }
         }
     }
 
-    /// Appends all running tasks whose rates change at this step. Each has the traffic carried at the ending rate, in
-    /// bit/s. Each task is appended once per rate.
-    pub fn seen_at(&mut self, step: u64, loads: &Loads, seen: &mut Vec<(u32, [u64; 2])>) {
+    /// Appends all running tasks whose rates change at this step, with the traffic carried at the ending rate in bit/s.
+    /// Each task is appended once per rate.
+    pub fn ending_traffic(&mut self, step: u64, loads: &Loads, traffic: &mut Vec<(u32, [u64; 2])>) {
         let group = self.levels.changing(step);
         for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
             let carried = placed.carried(loads.shares(placed.rack));
             placed.reported = Some(carried);
-            seen.push((placed.task, carried));
+            traffic.push((placed.task, carried));
         }
     }
 
     /// Returns the tasks of a host.
     pub fn of_host(&self, fabric: &Fabric, host: HostId) -> Vec<u32> {
-        let there = |task: &u32| self.get(*task).is_some_and(|placed| placed.host == host);
+        let on_host = |task: &u32| self.get(*task).is_some_and(|placed| placed.host == host);
         let of_rack = self.racks[fabric.rack_of(host).index()].iter().flatten();
-        let mut tasks: Vec<u32> = of_rack.copied().filter(there).collect();
+        let mut tasks: Vec<u32> = of_rack.copied().filter(on_host).collect();
         tasks.sort_unstable();
         tasks
     }
@@ -173,7 +173,7 @@ impl Running {
             workload.cell_kinds[demand.kind as usize];
         let of_rack = &mut self.racks[rack.index()][usize::from(declared.tolerant)];
         let of_group = &mut self.groups[self.levels.group(task)];
-        self.place[task as usize] = of_group.len() as u32;
+        self.position[task as usize] = of_group.len() as u32;
         of_group.push(PlacedTask {
             task,
             host,
@@ -196,13 +196,13 @@ impl Running {
     /// Removes a task from its host. Returns the time at which it would have ended.
     pub fn remove(&mut self, task: u32, workload: &Workload, loads: &mut Loads) -> Option<f64> {
         let placed = *self.get(task)?;
-        loads.ask(placed.rack, placed.rates.map(|rate| -rate));
+        loads.add_request(placed.rack, placed.rates.map(|rate| -rate));
         self.leave_rack(placed);
         let group = &mut self.groups[self.levels.group(task)];
-        let place = std::mem::replace(&mut self.place[task as usize], NOWHERE);
-        group.swap_remove(place as usize);
-        if let Some(other) = group.get(place as usize) {
-            self.place[other.task as usize] = place;
+        let position = std::mem::replace(&mut self.position[task as usize], NOWHERE);
+        group.swap_remove(position as usize);
+        if let Some(other) = group.get(position as usize) {
+            self.position[other.task as usize] = position;
         }
         self.cpus.0 -= cpus(task, workload);
         Some(placed.ends)
@@ -211,10 +211,10 @@ impl Running {
     /// Moves a task to another host.
     pub fn relocate(&mut self, fabric: &Fabric, task: u32, to: HostId, loads: &mut Loads) {
         let placed = *self.get_mut(task);
-        loads.ask(placed.rack, placed.rates.map(|rate| -rate));
+        loads.add_request(placed.rack, placed.rates.map(|rate| -rate));
         self.leave_rack(placed);
         let rack = fabric.rack_of(to);
-        loads.ask(rack, placed.rates);
+        loads.add_request(rack, placed.rates);
         let of_rack = &mut self.racks[rack.index()][usize::from(placed.tolerant)];
         let at_rack = of_rack.len() as u32;
         of_rack.push(task);
@@ -236,7 +236,7 @@ impl Running {
         placed.down = true;
         placed.ends += seconds;
         let (rack, rates) = (placed.rack, std::mem::take(&mut placed.rates));
-        loads.ask(rack, rates.map(|rate| -rate));
+        loads.add_request(rack, rates.map(|rate| -rate));
     }
 
     /// Starts a task that was down, from this step on.
@@ -263,8 +263,9 @@ impl Running {
                 continue;
             }
             for &task in tasks {
-                let placed = &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize];
-                let share = |at: usize| if placed.rates[at] > 0 { shares[at] } else { 1.0 };
+                let placed = &mut self.groups[self.levels.group(task)][self.position[task as usize] as usize];
+                let share =
+                    |direction: usize| if placed.rates[direction] > 0 { shares[direction] } else { 1.0 };
                 let share = share(0).min(share(1));
                 placed.ends += seconds * (1.0 - speed(placed.network_share, share));
             }
@@ -275,7 +276,7 @@ impl Running {
 impl PlacedTask {
     /// Returns the carried traffic, given the carried shares.
     fn carried(&self, shares: [f64; 2]) -> [u64; 2] {
-        [0, 1].map(|at| (self.rates[at] as f64 * shares[at]).round() as u64)
+        [0, 1].map(|direction| (self.rates[direction] as f64 * shares[direction]).round() as u64)
     }
 
     /// Draws the rates for a step.
@@ -283,7 +284,7 @@ impl PlacedTask {
         let factor = levels.level(self.task, step, self.peak) * (1.0 + self.day * swing);
         let rates = self.means.map(|mean| (mean as f64 * factor + 0.5) as i64);
         let before = std::mem::replace(&mut self.rates, rates);
-        loads.ask(self.rack, [rates[0] - before[0], rates[1] - before[1]]);
+        loads.add_request(self.rack, [rates[0] - before[0], rates[1] - before[1]]);
     }
 }
 

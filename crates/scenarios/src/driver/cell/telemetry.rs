@@ -17,15 +17,15 @@ impl Driver<'_> {
             self.report(now, &samples);
         }
         let (loads, outages) = (&self.loads, &self.outages);
-        let sent = self.reporters.read(
+        let messages = self.reporters.read(
             now,
             |link| loads.carried(link, 0.0),
-            |at| match at {
+            |source| match source {
                 Candidate::Host(host) => outages.is_up(host),
                 Candidate::Domain(domain) => outages.is_domain_up(domain),
             },
         );
-        for (arrives, samples) in sent {
+        for (arrives, samples) in messages {
             if arrives <= now {
                 self.report(now, &samples);
             } else {
@@ -49,14 +49,16 @@ impl Driver<'_> {
             let mut racks: Vec<DomainId> = hot.filter(is_rack).collect();
             racks.sort_unstable();
             racks.dedup();
-            let mut news = Vec::new();
-            racks.iter().for_each(|&rack| self.running.news_of(rack, &self.loads, &mut news));
-            self.tell_all(now, &news);
+            let mut changed = Vec::new();
+            racks.iter().for_each(|&rack| self.running.changed_traffic(rack, &self.loads, &mut changed));
+            self.send_rates(now, &changed);
         }
         self.record.discarded += self.engine.report(now, samples, &mut self.outputs).total();
         for output in std::mem::take(&mut self.outputs) {
             match output {
-                Output::MovesAdvised(advice) => advice.into_iter().for_each(|one| self.relocate(now, one)),
+                Output::MovesAdvised(advice) => {
+                    advice.into_iter().for_each(|advice| self.relocate(now, advice))
+                }
                 Output::ReplicasPlaced(..) | Output::WakeAt(_) => {}
             }
         }
@@ -64,21 +66,21 @@ impl Driver<'_> {
 
     /// Reports the traffic of tasks whose rates change now, if demands are estimated from it. Hosts know the traffic of
     /// their own tasks, independently of the telemetry of links.
-    pub(super) fn tell_rates(&mut self, now: Nanos) {
+    pub(super) fn report_rates(&mut self, now: Nanos) {
         if self.workload.history.is_some() {
-            let mut seen = Vec::new();
-            self.running.seen_at(self.step, &self.loads, &mut seen);
-            self.tell_all(now, &seen);
+            let mut ending = Vec::new();
+            self.running.ending_traffic(self.step, &self.loads, &mut ending);
+            self.send_rates(now, &ending);
         }
     }
 
-    fn tell_all(&mut self, now: Nanos, tasks: &[(u32, [u64; 2])]) {
-        let reported = |&(task, [egress_bps, ingress_bps]): &(u32, [u64; 2])| {
+    fn send_rates(&mut self, now: Nanos, tasks: &[(u32, [u64; 2])]) {
+        let rates = |&(task, [egress_bps, ingress_bps]): &(u32, [u64; 2])| {
             (TaskId { app: u64::from(task), index: 0 }, Rates { egress_bps, ingress_bps })
         };
-        let rates: Vec<(TaskId, Rates)> = tasks.iter().map(reported).collect();
+        let rates: Vec<(TaskId, Rates)> = tasks.iter().map(rates).collect();
         if !rates.is_empty() {
-            self.tell(now, Input::Rates(&rates));
+            self.notify(now, Input::Rates(&rates));
         }
     }
 
@@ -91,14 +93,14 @@ impl Driver<'_> {
         record.moves += 1;
         record.host = Some(to);
         self.record.moves.push(Move { at, task, from, to, link });
-        self.meanwhile.moved += 1;
+        self.activity.moved += 1;
         self.count_scheduled(intensive, self.loads.is_hot(rack));
         self.running.relocate(&self.fabric, task, to, &mut self.loads);
         if self.outages.is_up(to) {
             self.stop_for_restart(now, task);
         } else {
-            self.found_dead(now, to);
-            self.lose(now, task);
+            self.detect_failure(now, to);
+            self.requeue(now, task);
         }
     }
 }

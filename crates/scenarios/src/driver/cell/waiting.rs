@@ -1,4 +1,4 @@
-//! Tasks that need a host: new arrivals, and tasks that no host has accepted yet.
+//! Tasks that need a host: new arrivals, tasks that no host has accepted yet, and tasks whose host failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,24 +16,24 @@ pub(super) struct WaitingTasks {
     /// Waiting tasks, in order of arrival.
     waiting: Vec<u32>,
     /// Remaining work of tasks whose host failed, in seconds.
-    left: BTreeMap<u32, f64>,
+    remaining_work: BTreeMap<u32, f64>,
     /// For each kind, 1 + the step at which a task of this kind was last refused. Similar tasks are not requested again
     /// in that step.
     refused: Vec<u64>,
     /// Jobs that the engine knows.
     known: Vec<bool>,
-    /// Failed hosts that the engine did not know, detected when a task failed to start there.
-    pub dead: BTreeSet<HostId>,
+    /// Failed hosts that were not announced, detected when a task failed to start there.
+    pub detected_failures: BTreeSet<HostId>,
 }
 
 impl WaitingTasks {
     pub fn new(workload: &Workload) -> WaitingTasks {
         WaitingTasks {
             waiting: Vec::new(),
-            left: BTreeMap::new(),
+            remaining_work: BTreeMap::new(),
             refused: vec![0; workload.cell_kinds.len()],
             known: vec![false; workload.cell_jobs.len()],
-            dead: BTreeSet::new(),
+            detected_failures: BTreeSet::new(),
         }
     }
 
@@ -42,16 +42,16 @@ impl WaitingTasks {
         self.waiting.len()
     }
 
-    /// Adds a task that lost its host, with its remaining work.
-    pub fn again(&mut self, task: u32, left: f64) {
+    /// Adds a task that lost its host, with its remaining work in seconds.
+    pub fn requeue(&mut self, task: u32, remaining: f64) {
         self.waiting.push(task);
-        self.left.insert(task, left);
+        self.remaining_work.insert(task, remaining);
     }
 }
 
 impl Driver<'_> {
     /// Requests hosts: first for waiting tasks, then for new arrivals.
-    pub(super) fn ask_all(&mut self, now: Nanos) {
+    pub(super) fn request_hosts(&mut self, now: Nanos) {
         let seconds = now.as_secs_f64();
         let mut tasks = std::mem::take(&mut self.waiting_tasks.waiting);
         while self.workload.tasks.get(self.arrived).is_some_and(|task| task.arrive <= seconds) {
@@ -61,7 +61,7 @@ impl Driver<'_> {
         for task in tasks {
             let kind = self.workload.tasks[task as usize].kind as usize;
             // Nothing has changed in this step since a similar task was refused.
-            if self.waiting_tasks.refused[kind] == self.step + 1 || !self.ask(now, task) {
+            if self.waiting_tasks.refused[kind] == self.step + 1 || !self.request_host(now, task) {
                 self.waiting_tasks.refused[kind] = self.step + 1;
                 self.record.tasks[task as usize].refused += 1;
                 self.waiting_tasks.waiting.push(task);
@@ -70,11 +70,11 @@ impl Driver<'_> {
     }
 
     /// Requests a host for one task. Returns true if the task gets a host.
-    fn ask(&mut self, now: Nanos, task: u32) -> bool {
+    fn request_host(&mut self, now: Nanos, task: u32) -> bool {
         let demand = &self.workload.tasks[task as usize];
         let job = &self.workload.cell_jobs[demand.job as usize];
         if self.moves && !std::mem::replace(&mut self.waiting_tasks.known[demand.job as usize], true) {
-            self.tell(now, Input::Job(JobId(u64::from(demand.job)), job.availability));
+            self.notify(now, Input::Job(JobId(u64::from(demand.job)), job.availability));
         }
         loop {
             let request = AppRequest {
@@ -88,18 +88,18 @@ impl Driver<'_> {
             let Ok(placed) = answer else { return false };
             let host = placed.decision.choice[0];
             if self.outages.is_up(host) {
-                let left = self.waiting_tasks.left.remove(&task);
+                let left = self.waiting_tasks.remaining_work.remove(&task);
                 self.start(now, task, host, left.unwrap_or(demand.duration), left.is_some());
                 return true;
             }
-            self.tell(now, Input::Ended(u64::from(task)));
-            self.found_dead(now, host);
+            self.notify(now, Input::Ended(u64::from(task)));
+            self.detect_failure(now, host);
         }
     }
 
-    /// Informs the engine of a failed host that it did not know.
-    pub(super) fn found_dead(&mut self, now: Nanos, host: HostId) {
-        self.waiting_tasks.dead.insert(host);
-        self.tell(now, Input::Health(host, false));
+    /// Informs the engine of a failed host that was not announced.
+    pub(super) fn detect_failure(&mut self, now: Nanos, host: HostId) {
+        self.waiting_tasks.detected_failures.insert(host);
+        self.notify(now, Input::Health(host, false));
     }
 }

@@ -1,4 +1,4 @@
-//! Events of the cluster: links lose capacity, hosts and racks fail. The engine may be informed or not.
+//! Events of the cluster: links lose capacity, hosts and racks fail. The engine is informed of announced events.
 
 use leeward_engine::Input;
 use leeward_fabric::HostId;
@@ -34,36 +34,36 @@ impl Driver<'_> {
                     let up = up == HostState::Up;
                     self.outages.set_host_up(host, up, &mut changed);
                     if event.announced {
-                        self.tell(now, Input::Health(host, up));
+                        self.notify(now, Input::Health(host, up));
                     }
                 }
                 Some(drain) if event.announced => {
-                    self.tell(now, Input::Drain(host, drain == HostState::Draining))
+                    self.notify(now, Input::Drain(host, drain == HostState::Draining))
                 }
                 _ => {}
             }
         }
         for (resource, capacity) in changed {
             self.network.set_capacity(now, resource, capacity.0 as f64)?;
-            self.profiles.capacity_changed(now, resource, self.outages.truth());
+            self.profiles.update_capacity(now, resource, self.outages.truth());
             let is_link_of_host = self.fabric.host_of(resource).is_some();
             if event.announced && (state.is_none() || !is_link_of_host) {
-                self.tell(now, Input::SetCapacity(resource, capacity));
+                self.notify(now, Input::SetCapacity(resource, capacity));
             }
         }
-        self.abandon_dead(now)
+        self.handle_failures(now)
     }
 
     /// Handles failed hosts. Unfinished blocks on a failed host are placed again, elsewhere. Blocks of a failed writer
     /// are abandoned, and so are tasks that fetch on a failed host. Reads from a failed host continue from another one.
-    fn abandon_dead(&mut self, now: f64) -> Result<(), RunError> {
-        let dead = |block: &u32| {
+    fn handle_failures(&mut self, now: f64) -> Result<(), RunError> {
+        let failed_host = |block: &u32| {
             let record = &self.record.blocks[*block as usize];
             let hosts = record.copies.iter().chain([&record.writer]);
             hosts.copied().find(|&host| !self.outages.is_up(host))
         };
         let broken: Vec<(u32, HostId)> =
-            self.blocks.keys().filter_map(|block| Some((*block, dead(block)?))).collect();
+            self.blocks.keys().filter_map(|block| Some((*block, failed_host(block)?))).collect();
         for (block, host) in broken {
             let ActiveBlock { flows, entries } =
                 self.blocks.remove(&block).expect("the list has active blocks only");

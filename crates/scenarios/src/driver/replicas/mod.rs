@@ -1,4 +1,4 @@
-//! Driver for files: a fluid [`Network`] carries a scenario's arrivals, and an engine sees them only by telemetry.
+//! Driver of files: a fluid [`Network`] carries a scenario's arrivals, and an engine sees them only by telemetry.
 //!
 //! The driver owns the true state (capacities, demands, hosts that are up); the engine owns the state that it assumes.
 //! A block is one flow along its whole chain, over links and devices, so it moves at the rate of its slowest hop. A
@@ -7,8 +7,8 @@
 //! never moved: it competes as flows, or reduces capacities as profiles.
 //!
 //! Events at the same time are handled in this order: completions, changes of the true state, reports, background,
-//! files, reads, requests. After the horizon nothing new starts. Files and reads in progress finish, for at most the
-//! horizon again.
+//! files, reads, requests. After the horizon nothing new starts. Files and reads in progress continue, but not beyond
+//! twice the horizon.
 
 mod events;
 mod reads;
@@ -43,7 +43,8 @@ struct ActiveBlock {
 /// A file with unwritten blocks.
 struct OpenFile {
     /// Number of requested blocks.
-    asked: u64,
+    requested: u64,
+    /// Bytes that are not yet requested.
     left: Bytes,
     /// Hosts that failed during the write of its current block.
     excluded: Vec<HostId>,
@@ -94,7 +95,7 @@ pub struct Driver<'a> {
     /// Number of requested and active blocks, fetching tasks, and reads.
     working: u64,
     /// Blocks to request at the end of the current step.
-    asks: Vec<u32>,
+    requests: Vec<u32>,
     hops: Vec<Hop>,
 }
 
@@ -126,7 +127,7 @@ impl<'a> Driver<'a> {
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
         let policy = replicas::REGISTRY.make(&policy.name, &policy.settings)?;
         let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
-        let mut plant = Driver {
+        let mut driver = Driver {
             network: Network::new(&capacities)?.observed(),
             engine: Engine::new(ledger, policy, seed, Explain::Off),
             reporters: Reporters::new(scenario.telemetry.clone(), &fabric, seed),
@@ -138,26 +139,26 @@ impl<'a> Driver<'a> {
             blocks: BTreeMap::new(),
             fetching: BTreeMap::new(),
             open: Vec::with_capacity(workload.files.len()),
-            jobs: tasks::left(workload),
+            jobs: tasks::job_progress(workload),
             reads: reads::Reads::new(workload),
             pending: BTreeMap::new(),
             sequence: 0,
             outputs: Vec::new(),
             wake: None,
             working: 0,
-            asks: Vec::new(),
+            requests: Vec::new(),
             hops: Vec::new(),
             scenario,
             fabric,
             workload,
         };
         for event in &scenario.events {
-            plant.at(event.at, Pending::Event(*event));
+            driver.schedule(event.at, Pending::Event(*event));
         }
-        Ok(plant)
+        Ok(driver)
     }
 
-    fn at(&mut self, at: Nanos, pending: Pending) {
+    fn schedule(&mut self, at: Nanos, pending: Pending) {
         self.sequence += 1;
         self.pending.insert((at, self.sequence), pending);
     }
@@ -184,20 +185,20 @@ impl<'a> Driver<'a> {
             let clocks = seconds(clocks.into_iter().flatten().min()).min(interval_end.as_secs_f64());
             let clocks = clocks.min(self.reads.next_deadline(&self.record));
             let now = self.network.next_completion().unwrap_or(f64::INFINITY).min(arrivals).min(clocks);
-            let over = now > horizon && self.working == 0 && arrivals == f64::INFINITY;
-            if over || now > 2.0 * horizon {
+            let is_over = now > horizon && self.working == 0 && arrivals == f64::INFINITY;
+            if is_over || now > 2.0 * horizon {
                 break;
             }
             self.network.advance(now, &mut finished)?;
             for done in finished.drain(..) {
-                self.finished(done);
+                self.finish_flow(done);
             }
             let clock = Nanos::from_secs_f64(now);
             while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= clock) {
                 match entry.remove() {
                     Pending::Event(event) => self.apply_event(now, event)?,
                     Pending::Samples(samples) => self.report(now, &samples),
-                    Pending::Retry(block) => self.asks.push(block),
+                    Pending::Retry(block) => self.requests.push(block),
                 }
             }
             if interval_end <= clock {
@@ -233,10 +234,10 @@ impl<'a> Driver<'a> {
                 self.open_file(now, file)?;
                 files += 1;
             }
-            self.make_reads(now)?;
+            self.start_reads(now)?;
             if self.wake.is_some_and(|at| at <= clock) {
                 self.wake = None;
-                self.tell(now, Input::Wake);
+                self.notify(now, Input::Wake);
             }
             self.carry_out(now)?;
         }
@@ -253,7 +254,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    fn tell(&mut self, now: f64, input: Input<'_>) {
+    fn notify(&mut self, now: f64, input: Input<'_>) {
         self.engine.handle(Nanos::from_secs_f64(now), input, &mut self.outputs);
     }
 
@@ -264,9 +265,9 @@ impl<'a> Driver<'a> {
 
     /// Sends pending requests and carries out the engine's outputs, until neither has more.
     fn carry_out(&mut self, now: f64) -> Result<(), RunError> {
-        while !self.outputs.is_empty() || !self.asks.is_empty() {
-            for block in std::mem::take(&mut self.asks) {
-                self.ask(now, block);
+        while !self.outputs.is_empty() || !self.requests.is_empty() {
+            for block in std::mem::take(&mut self.requests) {
+                self.request_placement(now, block);
             }
             for output in std::mem::take(&mut self.outputs) {
                 match output {
@@ -290,15 +291,15 @@ impl<'a> Driver<'a> {
     fn read_counters(&mut self, now: f64, tick: Nanos) {
         let (network, profiles, outages) = (&self.network, &self.profiles, &self.outages);
         let carried = |r| network.carried(r, now) + profiles.carried(r, now);
-        let sent = self.reporters.read(tick, carried, |at| match at {
+        let messages = self.reporters.read(tick, carried, |source| match source {
             Candidate::Host(host) => outages.is_up(host),
             Candidate::Domain(domain) => outages.is_domain_up(domain),
         });
-        for (arrives, samples) in sent {
+        for (arrives, samples) in messages {
             if arrives <= tick {
                 self.report(now, &samples);
             } else {
-                self.at(arrives, Pending::Samples(samples));
+                self.schedule(arrives, Pending::Samples(samples));
             }
         }
     }
@@ -306,7 +307,7 @@ impl<'a> Driver<'a> {
     fn record_interval(&mut self, now: f64) {
         let (network, profiles, truth) = (&self.network, &self.profiles, self.outages.truth());
         let carried = |r| network.carried(r, now) + profiles.carried(r, now);
-        self.links.interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
+        self.links.end_interval(now, self.scenario.warmup.as_secs_f64(), truth, carried, &mut self.record);
     }
 }
 
@@ -322,7 +323,7 @@ fn empty_record(workload: &Workload, hosts: usize) -> Record {
     Record {
         jobs: workload.jobs.iter().map(job).collect(),
         hosts: vec![Host::default(); hosts],
-        reads_not_made: reads::not_made(workload),
+        skipped_reads: reads::skipped(workload),
         ..Record::default()
     }
 }

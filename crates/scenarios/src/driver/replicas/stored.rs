@@ -1,5 +1,5 @@
-//! Blocks on disk, in the order of files and of their blocks. The order is the same under every policy, for any order
-//! of writes.
+//! Blocks on disk, in the order of files and of their blocks. The order is the same under every policy, because it does
+//! not depend on the order of writes.
 
 /// Written blocks, found by their rank.
 #[derive(Debug, Default)]
@@ -26,15 +26,15 @@ impl Stored {
     pub fn add(&mut self, file: u32, block: u32) {
         self.files[file as usize].push(block);
         self.count += 1;
-        let mut at = file as usize + 1;
-        while at < self.sums.len() {
-            self.sums[at] += 1;
-            at += at & at.wrapping_neg();
+        let mut node = file as usize + 1;
+        while node < self.sums.len() {
+            self.sums[node] += 1;
+            node += node & node.wrapping_neg();
         }
     }
 
     /// Returns the block with `rank` blocks before it, if it exists.
-    pub fn at(&self, rank: usize) -> Option<u32> {
+    pub fn block_at(&self, rank: usize) -> Option<u32> {
         let (mut file, mut left) = (0, rank);
         let mut step = self.files.len().checked_ilog2().map_or(0, |log| 1 << log);
         while step > 0 {
@@ -47,8 +47,7 @@ impl Stored {
     }
 }
 
-/// Ranks by Zipf's law over a growing number of elements: the element of rank r has the weight (r +
-/// 1)^-exponent.
+/// Ranks by Zipf's law over a growing number of elements. The element of rank r has the weight (r + 1)^-exponent.
 #[derive(Debug)]
 pub(super) struct Zipf {
     exponent: f64,
@@ -57,7 +56,7 @@ pub(super) struct Zipf {
 }
 
 impl Zipf {
-    /// Creates the law with an exponent; at 0 all ranks have the same weight.
+    /// Creates the law with an exponent. At 0, all ranks have the same weight.
     pub fn new(exponent: f64) -> Zipf {
         Zipf { exponent, sums: Vec::new() }
     }
@@ -72,8 +71,8 @@ impl Zipf {
             sum += ((rank + 1) as f64).powf(-self.exponent);
             self.sums.push(sum);
         }
-        let wanted = draw * self.sums[count - 1];
-        self.sums[..count].partition_point(|&sum| sum <= wanted).min(count - 1)
+        let target = draw * self.sums[count - 1];
+        self.sums[..count].partition_point(|&sum| sum <= target).min(count - 1)
     }
 }
 
@@ -98,10 +97,10 @@ mod tests {
             }
             // Blocks of one file have numbers in the order of their writing.
             expected.sort();
-            let found: Vec<Option<u32>> = (0..=written.len()).map(|rank| stored.at(rank)).collect();
+            let actual: Vec<Option<u32>> = (0..=written.len()).map(|rank| stored.block_at(rank)).collect();
             let expected: Vec<Option<u32>> =
                 expected.into_iter().map(|(_, block)| Some(block)).chain([None]).collect();
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(actual, expected);
             prop_assert_eq!(stored.count(), written.len());
         }
     }
@@ -114,10 +113,10 @@ mod tests {
                 let weights: Vec<f64> = (1..=count).map(|rank| (rank as f64).powf(-exponent)).collect();
                 let all: f64 = weights.iter().sum();
                 let draws = 100_000;
-                let mut found = vec![0; count];
-                (0..draws).for_each(|i| found[zipf.rank(count, f64::from(i) / f64::from(draws))] += 1);
-                for (weight, found) in weights.iter().zip(found) {
-                    let share = f64::from(found) / f64::from(draws);
+                let mut counts = vec![0; count];
+                (0..draws).for_each(|i| counts[zipf.rank(count, f64::from(i) / f64::from(draws))] += 1);
+                for (weight, drawn) in weights.iter().zip(counts) {
+                    let share = f64::from(drawn) / f64::from(draws);
                     assert!((share - weight / all).abs() < 1e-4, "{exponent}, {count}: {share}");
                 }
             }

@@ -21,7 +21,7 @@ pub(super) struct JobProgress {
 }
 
 /// Returns the state of all jobs, before they begin.
-pub(super) fn left(workload: &Workload) -> Vec<JobProgress> {
+pub(super) fn job_progress(workload: &Workload) -> Vec<JobProgress> {
     let mut jobs = vec![JobProgress::default(); workload.jobs.len()];
     workload.files.iter().filter_map(|file| file.job).for_each(|job| jobs[job as usize].files += 1);
     jobs
@@ -31,15 +31,15 @@ impl Driver<'_> {
     /// Starts a task.
     pub(super) fn open_file(&mut self, now: f64, file: &workload::FileWrite) -> Result<(), RunError> {
         let number = self.open.len() as u32;
-        self.open.push(OpenFile { asked: 0, left: file.bytes, excluded: Vec::new() });
+        self.open.push(OpenFile { requested: 0, left: file.bytes, excluded: Vec::new() });
         let (job, writer, bytes) = (file.job, file.writer, file.bytes);
         let fetches = Bytes(file.fetches.iter().map(|fetch| fetch.bytes.0).sum());
         let (write_start, finished) = (None, None);
         self.record.files.push(File { job, writer, bytes, fetches, start: now, write_start, finished });
         if let Some(job) = job {
-            let left = &mut self.jobs[job as usize];
-            left.since = if left.active == 0 { now } else { left.since };
-            left.active += 1;
+            let progress = &mut self.jobs[job as usize];
+            progress.since = if progress.active == 0 { now } else { progress.since };
+            progress.active += 1;
         }
         if file.fetches.is_empty() {
             self.begin_write(now, number);
@@ -61,8 +61,8 @@ impl Driver<'_> {
         if self.outages.is_up(writer) { Ok(()) } else { self.abandon_fetches(now) }
     }
 
-    /// Ends a fetch; the last one ends the shuffle of its task.
-    pub(super) fn fetched(&mut self, file: u32, done: Finished) {
+    /// Handles the end of a fetch; the last one ends the shuffle of its task.
+    pub(super) fn finish_fetch(&mut self, file: u32, done: Finished) {
         let flows = self.fetching.get_mut(&file).expect("a task fetches while its flows are active");
         flows.retain(|&flow| flow != done.flow);
         if flows.is_empty() {
@@ -83,40 +83,40 @@ impl Driver<'_> {
 
     /// Closes the written file of a task; the last file ends its job.
     pub(super) fn close_file(&mut self, now: f64, file: u32) {
-        self.leave(now, file);
+        self.end_task(now, file);
         let file = &mut self.record.files[file as usize];
         file.finished = Some(now);
         if let Some(job) = file.job {
-            let left = &mut self.jobs[job as usize].files;
-            *left -= 1;
+            let files_left = &mut self.jobs[job as usize].files;
+            *files_left -= 1;
             let job = &mut self.record.jobs[job as usize];
             job.bytes.0 += file.bytes.0;
-            job.finished = (*left == 0).then_some(now);
+            job.finished = (*files_left == 0).then_some(now);
         }
     }
 
     /// Ends a task, with or without its file.
-    pub(super) fn leave(&mut self, now: f64, file: u32) {
+    pub(super) fn end_task(&mut self, now: f64, file: u32) {
         if let Some(job) = self.record.files[file as usize].job {
-            let left = &mut self.jobs[job as usize];
-            left.active -= 1;
-            if left.active == 0 {
-                self.record.jobs[job as usize].communication += now - left.since;
+            let progress = &mut self.jobs[job as usize];
+            progress.active -= 1;
+            if progress.active == 0 {
+                self.record.jobs[job as usize].communication += now - progress.since;
             }
         }
     }
 
     /// Abandons tasks that fetch on a failed host. A fetch from a failed host only stalls.
     pub(super) fn abandon_fetches(&mut self, now: f64) -> Result<(), RunError> {
-        let dead = |file: &&u32| !self.outages.is_up(self.record.files[**file as usize].writer);
-        let dead: Vec<u32> = self.fetching.keys().filter(dead).copied().collect();
-        for file in dead {
+        let has_failed = |file: &&u32| !self.outages.is_up(self.record.files[**file as usize].writer);
+        let failed: Vec<u32> = self.fetching.keys().filter(has_failed).copied().collect();
+        for file in failed {
             for flow in self.fetching.remove(&file).into_iter().flatten() {
                 self.network.cancel(now, flow)?;
                 self.purposes.remove(&flow);
             }
             self.working -= 1;
-            self.leave(now, file);
+            self.end_task(now, file);
         }
         Ok(())
     }

@@ -22,8 +22,8 @@ impl Driver<'_> {
             return self.close_file(now, file);
         }
         open.left.0 -= bytes.0;
-        let index = open.asked as u32;
-        open.asked += 1;
+        let index = open.requested as u32;
+        open.requested += 1;
         open.excluded.clear();
         let block = self.record.blocks.len() as u32;
         self.record.blocks.push(Block {
@@ -40,17 +40,17 @@ impl Driver<'_> {
             retries: 0,
         });
         self.working += 1;
-        self.asks.push(block);
+        self.requests.push(block);
     }
 
     /// Requests the placement of a block.
-    pub(super) fn ask(&mut self, now: f64, block: u32) {
+    pub(super) fn request_placement(&mut self, now: f64, block: u32) {
         let record = &self.record.blocks[block as usize];
         if !self.outages.is_up(record.writer) {
             // The task failed with its host, and its file stays incomplete.
             self.working -= 1;
             let file = record.file;
-            return self.leave(now, file);
+            return self.end_task(now, file);
         }
         let (open, file) = (&self.open[record.file as usize], &self.workload.files[record.file as usize]);
         let request = ReplicaRequest {
@@ -68,11 +68,11 @@ impl Driver<'_> {
                 ..Constraints::default()
             },
         };
-        let (at, next) = (Nanos::from_secs_f64(now), self.outputs.len());
+        let (at, first_output) = (Nanos::from_secs_f64(now), self.outputs.len());
         let answer = self.engine.place_replicas(at, u64::from(block), request, &mut self.outputs);
         if let Some(answer) = answer {
             // The answer precedes the answers of batches that are due.
-            self.outputs.insert(next, Output::ReplicasPlaced(u64::from(block), answer));
+            self.outputs.insert(first_output, Output::ReplicasPlaced(u64::from(block), answer));
         }
     }
 
@@ -80,9 +80,10 @@ impl Driver<'_> {
     pub(super) fn retry(&mut self, now: f64, block: u32) {
         self.record.blocks[block as usize].retries += 1;
         let later = Nanos::from_secs_f64(now).plus(self.reporters.interval());
-        self.at(later, Pending::Retry(block));
+        self.schedule(later, Pending::Retry(block));
     }
 
+    /// Starts the flows of a placed block, or requests another placement if one of its hosts is down.
     pub(super) fn write(
         &mut self,
         now: f64,
@@ -91,10 +92,10 @@ impl Driver<'_> {
         entries: Vec<EntryId>,
     ) -> Result<(), RunError> {
         let writer = self.record.blocks[block as usize].writer;
-        if let Some(&dead) = copies.iter().chain([&writer]).find(|&&host| !self.outages.is_up(host)) {
+        if let Some(&failed) = copies.iter().chain([&writer]).find(|&&host| !self.outages.is_up(host)) {
             // The connection fails, and the writer requests another chain, as an HDFS client does.
             self.undo(now, block, &copies, &entries);
-            self.exclude(block, dead);
+            self.exclude(block, failed);
             return Ok(());
         }
         let record = &mut self.record.blocks[block as usize];
@@ -120,10 +121,10 @@ impl Driver<'_> {
 
     /// Reverts a placement: its entries and its storage.
     pub(super) fn undo(&mut self, now: f64, block: u32, copies: &[HostId], entries: &[EntryId]) {
-        self.tell(now, Input::Release(entries));
+        self.notify(now, Input::Release(entries));
         let record = &self.record.blocks[block as usize];
         let bytes = piece(record, &self.workload.files[record.file as usize]);
-        copies.iter().for_each(|&host| self.tell(now, Input::Unstored(host, bytes)));
+        copies.iter().for_each(|&host| self.notify(now, Input::Unstored(host, bytes)));
     }
 
     /// Requests a block again, without a host that failed.
@@ -131,27 +132,27 @@ impl Driver<'_> {
         let record = &mut self.record.blocks[block as usize];
         record.retries += 1;
         self.open[record.file as usize].excluded.push(host);
-        self.asks.push(block);
+        self.requests.push(block);
     }
 
-    pub(super) fn finished(&mut self, done: Finished) {
+    pub(super) fn finish_flow(&mut self, done: Finished) {
         match self.purposes.remove(&done.flow) {
-            Some(FlowPurpose::Block(block)) => self.written(block, done),
-            Some(FlowPurpose::Fetch(file)) => self.fetched(file, done),
-            Some(FlowPurpose::Read(read)) => self.read(read, done),
+            Some(FlowPurpose::Block(block)) => self.finish_block_flow(block, done),
+            Some(FlowPurpose::Fetch(file)) => self.finish_fetch(file, done),
+            Some(FlowPurpose::Read(read)) => self.finish_transfer(read, done),
             None => self.record.flows.0 += 1,
         }
     }
 
-    /// Ends a flow of a block; the last one ends the block.
-    fn written(&mut self, block: u32, done: Finished) {
-        let under_way = self.blocks.get_mut(&block).expect("a block is active while its flows are");
-        under_way.flows.retain(|&flow| flow != done.flow);
-        if !under_way.flows.is_empty() {
+    /// Handles the end of a flow of a block; the last one ends the block.
+    fn finish_block_flow(&mut self, block: u32, done: Finished) {
+        let active = self.blocks.get_mut(&block).expect("a block is active while its flows are");
+        active.flows.retain(|&flow| flow != done.flow);
+        if !active.flows.is_empty() {
             return;
         }
-        let under_way = self.blocks.remove(&block).expect("the block was found above");
-        self.tell(done.at, Input::Release(&under_way.entries));
+        let active = self.blocks.remove(&block).expect("the block was found above");
+        self.notify(done.at, Input::Release(&active.entries));
         self.working -= 1;
         let record = &mut self.record.blocks[block as usize];
         record.finished = Some(done.at);
@@ -162,7 +163,7 @@ impl Driver<'_> {
             stored.blocks += 1;
         }
         let file = record.file;
-        self.reads.written(file, block);
+        self.reads.add_block(file, block);
         self.next_block(done.at, file);
     }
 }

@@ -23,9 +23,9 @@ const SIZES: [(u64, f64); 5] = [(500, 0.30), (1000, 0.30), (2000, 0.20), (4000, 
 const MEMORY: [(f64, f64); 4] = [(0.25, 0.3), (0.5, 0.3), (1.0, 0.3), (1.5, 0.1)];
 /// Memory per processor if hosts state none.
 const MEMORY_PER_CPU: f64 = (4_u64 << 30) as f64;
-/// Deviation of the logarithm of times over jobs of a class.
+/// Standard deviation of the logarithm of times over jobs of a class.
 const TIMES: f64 = 1.0;
-/// Deviation of the logarithm of times, and of rates, over tasks of a job.
+/// Standard deviation of the logarithm of times, and of rates, over tasks of a job.
 const WITHIN: f64 = 0.3;
 /// Range of the sent share of a job's traffic; its tasks receive the rest.
 const SENT: (f64, f64) = (0.2, 0.8);
@@ -118,43 +118,44 @@ impl<'a> Model<'a> {
 
     /// Expected number of tasks in a run.
     pub fn expected_tasks(&self, horizon: f64) -> f64 {
-        let tasks = |sort| {
-            let running = self.wanted(sort) / mean(&self.sizes);
-            running * (1.0 + horizon / self.seconds(sort))
+        let tasks = |job_class| {
+            let running = self.target_processors(job_class) / mean(&self.sizes);
+            running * (1.0 + horizon / self.mean_run_time(job_class))
         };
         tasks(JobClass::Service) + tasks(JobClass::Batch)
     }
 
-    /// Target for the processors (in thousandths) of all tasks of a class.
-    fn wanted(&self, sort: JobClass) -> f64 {
+    /// Target for the processors of all tasks of a class, in thousandths.
+    fn target_processors(&self, job_class: JobClass) -> f64 {
         let tolerant = self.settings.tolerant.get();
-        let share = if sort == JobClass::Batch { tolerant } else { 1.0 - tolerant };
+        let share = if job_class == JobClass::Batch { tolerant } else { 1.0 - tolerant };
         self.processors * self.settings.processors.get() * share
     }
 
-    /// Mean run time of tasks of a class.
-    fn seconds(&self, sort: JobClass) -> f64 {
-        let time = if sort == JobClass::Batch { self.settings.batch } else { self.settings.service };
+    /// Mean run time of tasks of a class, in seconds.
+    fn mean_run_time(&self, job_class: JobClass) -> f64 {
+        let time = if job_class == JobClass::Batch { self.settings.batch } else { self.settings.service };
         time.as_secs_f64()
     }
 
     /// Generates the arrivals.
     pub fn generate(&self, seed: u64, horizon: f64) -> Workload {
         let mut drawn = JobDraws::default();
-        for (number, sort) in [(0, JobClass::Service), (1, JobClass::Batch)] {
-            let wanted = self.wanted(sort);
+        for (number, job_class) in [(0, JobClass::Service), (1, JobClass::Batch)] {
+            let target = self.target_processors(job_class);
             drawn.processors = 0.0;
             let mut index = 0;
-            while drawn.processors < wanted {
+            while drawn.processors < target {
                 let mut random = stream(seed, FIRST, 2 * index + number);
                 // A job that runs at a given time tends to be a long one, and the time is uniform within its duration.
-                let whole = self.seconds(sort) * log_normal(&mut random, TIMES) * (TIMES * TIMES).exp();
+                let whole =
+                    self.mean_run_time(job_class) * log_normal(&mut random, TIMES) * (TIMES * TIMES).exp();
                 let rest = whole * random.random::<f64>();
-                self.job(&mut random, sort, 0.0, rest, &mut drawn);
+                self.job(&mut random, job_class, 0.0, rest, &mut drawn);
                 index += 1;
             }
-            let a_job = mean(&self.sizes) * mean_tasks(self.most_tasks);
-            let per_second = wanted / (a_job * self.seconds(sort));
+            let processors_per_job = mean(&self.sizes) * mean_tasks(self.most_tasks);
+            let per_second = target / (processors_per_job * self.mean_run_time(job_class));
             let mut gaps = stream(seed, GAPS, number);
             let (mut at, mut index) = (0.0, 0);
             // At a rate of zero nothing ever arrives.
@@ -164,8 +165,8 @@ impl<'a> Model<'a> {
                     break;
                 }
                 let mut random = stream(seed, JOB, 2 * index + number);
-                let seconds = self.seconds(sort) * log_normal(&mut random, TIMES);
-                self.job(&mut random, sort, at, seconds, &mut drawn);
+                let seconds = self.mean_run_time(job_class) * log_normal(&mut random, TIMES);
+                self.job(&mut random, job_class, at, seconds, &mut drawn);
                 index += 1;
             }
         }
@@ -175,7 +176,14 @@ impl<'a> Model<'a> {
     }
 
     /// Draws one job, whose tasks run for `seconds` on average.
-    fn job(&self, random: &mut ChaCha8Rng, sort: JobClass, arrive: f64, seconds: f64, drawn: &mut JobDraws) {
+    fn job(
+        &self,
+        random: &mut ChaCha8Rng,
+        job_class: JobClass,
+        arrive: f64,
+        seconds: f64,
+        drawn: &mut JobDraws,
+    ) {
         let settings = self.settings;
         // Log-uniform from one task to the largest number, so there are as many jobs of 1 task as of 2 and 3 tasks
         // together.
@@ -197,10 +205,10 @@ impl<'a> Model<'a> {
         let mut task = Task {
             cpus: Cpus(cpus),
             memory: Bytes(memory as u64),
-            tolerant: sort == JobClass::Batch,
+            tolerant: job_class == JobClass::Batch,
             ..Task::default()
         };
-        let class = if sort == JobClass::Batch { Class::BestEffort } else { Class::Critical };
+        let class = if job_class == JobClass::Batch { Class::BestEffort } else { Class::Critical };
         [task.egress[class as usize], task.ingress[class as usize]] = declared;
         let Workload { tasks: all, cell_kinds, cell_jobs, .. } = &mut drawn.workload;
         let (job, kind) = (cell_jobs.len() as u32, cell_kinds.len() as u32);
@@ -208,12 +216,12 @@ impl<'a> Model<'a> {
             demand: task,
             peak: settings.peak.get(),
             day: settings.day.get(),
-            network_share: if sort == JobClass::Batch { network_share } else { 0.0 },
+            network_share: if job_class == JobClass::Batch { network_share } else { 0.0 },
             restart: settings.restart.as_secs_f64(),
         });
         let at_least_one = |share: f64| Some(((f64::from(tasks) * share) as u32).max(1));
         cell_jobs.push(CellJob {
-            name: format!("{}{job}", if sort == JobClass::Batch { "batch" } else { "service" }),
+            name: format!("{}{job}", if job_class == JobClass::Batch { "batch" } else { "service" }),
             availability: Availability {
                 down: at_least_one(settings.down.get()),
                 evictions_per_hour: at_least_one(settings.evictions.get()),
@@ -221,7 +229,7 @@ impl<'a> Model<'a> {
             tags: if deviate >= self.constrained.1 { self.constrained.0 } else { 0 },
         });
         for _ in 0..tasks {
-            let within = if sort == JobClass::Batch { log_normal(random, WITHIN) } else { 1.0 };
+            let within = if job_class == JobClass::Batch { log_normal(random, WITHIN) } else { 1.0 };
             let factor = log_normal(random, WITHIN);
             let [egress_bps, ingress_bps] =
                 means.map(|mean| (mean * factor).min(self.most_bps).round() as u64);
@@ -249,15 +257,15 @@ fn log_normal(random: &mut ChaCha8Rng, sigma: f64) -> f64 {
     (sigma * deviate - sigma * sigma / 2.0).exp()
 }
 
-/// Draws one of `things` by weight.
-fn pick<T: Copy>(random: &mut ChaCha8Rng, things: &[(T, f64)]) -> T {
-    let total: f64 = things.iter().map(|(_, weight)| weight).sum();
+/// Draws one of `choices` by weight.
+fn pick<T: Copy>(random: &mut ChaCha8Rng, choices: &[(T, f64)]) -> T {
+    let total: f64 = choices.iter().map(|(_, weight)| weight).sum();
     let mut left = random.random::<f64>() * total;
-    let found = things.iter().find(|(_, weight)| {
+    let choice = choices.iter().find(|(_, weight)| {
         left -= weight;
         left < 0.0
     });
-    found.unwrap_or(&things[things.len() - 1]).0
+    choice.unwrap_or(&choices[choices.len() - 1]).0
 }
 
 fn mean(sizes: &[(u64, f64)]) -> f64 {

@@ -10,8 +10,8 @@
 //! requested share. Over time, each task's rate is drawn again every few minutes (by the driver of cells). It never
 //! exceeds its peak, and its mean swings over the day.
 //!
-//! The scheduler knows a mean and a peak for each job, as from a history of the job. They are right, or differ by a
-//! factor drawn for each job. For a new job it knows neither.
+//! The scheduler knows a mean and a peak for each job, as from a history of the job. They are exact, or differ by a
+//! factor drawn for each job. The scheduler knows neither for a new job.
 //!
 //! No public trace of a cell has both the needs and the traffic of tasks, so the model is fitted only to the values
 //! above.
@@ -40,7 +40,7 @@ impl Cell {
         let model = Model::new(self, cluster, tags)?;
         let expected = model.expected_tasks(horizon);
         if expected > MOST_RECORDS as f64 {
-            let message = format!("{expected:.1e} tasks: more than {MOST_RECORDS}; let them run for longer");
+            let message = format!("{expected:.1e} tasks: more than {MOST_RECORDS}; set longer run times");
             return Err(invalid("batch", message));
         }
         let history = self
@@ -51,7 +51,7 @@ impl Cell {
         let Workload { tasks, cell_jobs, .. } = &workload;
         let first = tasks.partition_point(|task| task.arrive <= 0.0);
         let provenance = format!(
-            "cell, generated: {} tasks of {} jobs, {first} of them at the start; {:.0} of {:.0} processors asked for",
+            "cell, generated: {} tasks of {} jobs, {first} of them at the start; {:.0} of {:.0} processors requested",
             tasks.len(),
             cell_jobs.len(),
             model.demand(),

@@ -73,7 +73,7 @@ const WAVES: Kind = Kind::named("facebook.waves");
 /// With `background: flows`, reads and a wide shuffle have one flow into each rack at this interval, in seconds.
 const WAVE: f64 = 10.0;
 
-/// An end with a link that may be a bottleneck: a rack, or a host of a hose mesh.
+/// An end point whose links may be bottlenecks: a rack, or a host of a hose mesh.
 struct Site {
     endpoint: Endpoint,
     into: Option<ResourceId>,
@@ -90,7 +90,7 @@ struct Shuffle {
     ends: Vec<f64>,
 }
 
-/// Generates the background of one run, and its note for the report.
+/// Generates the background of one run, and its note for the provenance.
 pub(super) fn generate(
     settings: &Facebook,
     cluster: &Cluster,
@@ -120,10 +120,10 @@ pub(super) fn generate(
     let wide_rate = per_second(&WIDE, WIDE_LEVEL, shuffled * WIDE_SHARE);
     let hot_rate = per_second(&HOT, ceiling, shuffled * (1.0 - WIDE_SHARE));
     let waves = 1.0 / WAVE + (wide_rate + hot_rate) * WIDE.seconds / WAVE;
-    let much = (horizon + WARM_UP) * sites.len() as f64 * waves;
-    if much > MOST_RECORDS as f64 {
+    let events = (horizon + WARM_UP) * sites.len() as f64 * waves;
+    if events > MOST_RECORDS as f64 {
         let message =
-            format!("{much:.1e} background events: more than {MOST_RECORDS}; lower `load` or the horizon");
+            format!("{events:.1e} background events: more than {MOST_RECORDS}; lower `load` or the horizon");
         return Err(invalid("load", message));
     }
     let wide = shuffles(&WIDE, wide_rate, sites.len(), seed, horizon);
@@ -156,8 +156,8 @@ fn sites(cluster: &Cluster) -> Vec<Site> {
 
 /// Generates the shuffles of one kind, from before the run to its end.
 fn shuffles(pattern: &Pattern, per_second: f64, sites: usize, seed: u64, horizon: f64) -> Vec<Shuffle> {
-    let [mut gaps, mut widths, mut lengths] =
-        [0, 1, 2].map(|i| Even { stream: stream(seed, pattern.draws[i], 0), left: Vec::new() });
+    let [mut gaps, mut widths, mut lengths] = [0, 1, 2]
+        .map(|i| StratifiedDraws { stream: stream(seed, pattern.draws[i], 0), parts_left: Vec::new() });
     let (mut shuffles, mut start, mut index) = (Vec::new(), -WARM_UP, 0);
     if per_second == 0.0 {
         return shuffles;
@@ -188,19 +188,19 @@ fn shuffles(pattern: &Pattern, per_second: f64, sites: usize, seed: u64, horizon
     }
 }
 
-/// Draws from 0 to 1; every twenty consecutive draws lie in different twentieths.
-struct Even {
+/// Stratified draws from 0 to 1: every twenty consecutive draws lie in different twentieths.
+struct StratifiedDraws {
     stream: ChaCha8Rng,
-    left: Vec<u8>,
+    parts_left: Vec<u8>,
 }
 
-impl Even {
+impl StratifiedDraws {
     fn draw(&mut self) -> f64 {
         const PARTS: u8 = 20;
-        let part = self.left.pop().unwrap_or_else(|| {
-            self.left = (0..PARTS).collect();
-            self.left.shuffle(&mut self.stream);
-            self.left.pop().unwrap_or(0)
+        let part = self.parts_left.pop().unwrap_or_else(|| {
+            self.parts_left = (0..PARTS).collect();
+            self.parts_left.shuffle(&mut self.stream);
+            self.parts_left.pop().unwrap_or(0)
         });
         (f64::from(part) + self.stream.random::<f64>()) / f64::from(PARTS)
     }
@@ -220,42 +220,42 @@ impl Run<'_> {
     /// Returns the rate of every link over time; `reads` is the share of each link for reads.
     fn rates(&self, reads: f64) -> (Workload, String) {
         // Requested load of each link, as changes. The changes are integers, so they cancel exactly.
-        let mut asked = Vec::new();
-        let mut ask = |link: Option<ResourceId>, capacity: f64, share: f64, from: f64, to: f64| {
+        let mut requested = Vec::new();
+        let mut request = |link: Option<ResourceId>, capacity: f64, share: f64, from: f64, to: f64| {
             let bps = (capacity * share).round() as i64;
             let (from, to) = (from.max(0.0), to.min(self.horizon));
             if let Some(link) = link.filter(|_| from < to && bps > 0) {
-                asked.push((from, link, bps, capacity));
-                asked.push((to, link, -bps, capacity));
+                requested.push((from, link, bps, capacity));
+                requested.push((to, link, -bps, capacity));
             }
         };
         for site in self.sites {
-            ask(site.into, site.capacity.0, reads, 0.0, self.horizon);
-            ask(site.out_of, site.capacity.1, reads, 0.0, self.horizon);
+            request(site.into, site.capacity.0, reads, 0.0, self.horizon);
+            request(site.out_of, site.capacity.1, reads, 0.0, self.horizon);
         }
         for (shuffles, level) in [(self.wide, WIDE_LEVEL), (self.hot, self.ceiling)] {
             for shuffle in shuffles {
                 for (i, &end) in shuffle.ends.iter().enumerate() {
                     let (to, from) = (&self.sites[shuffle.to[i]], &self.sites[shuffle.from[i]]);
-                    ask(to.into, to.capacity.0, level, shuffle.start, end);
-                    ask(from.out_of, from.capacity.1, level, shuffle.start, end);
+                    request(to.into, to.capacity.0, level, shuffle.start, end);
+                    request(from.out_of, from.capacity.1, level, shuffle.start, end);
                 }
             }
         }
-        self.capped(asked)
+        self.limit_rates(requested)
     }
 
     /// Sums the changes on each link, limited by the ceiling.
-    fn capped(&self, mut asked: Vec<(f64, ResourceId, i64, f64)>) -> (Workload, String) {
-        asked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let links = asked.iter().map(|change| change.1.index() + 1).max().unwrap_or(0);
+    fn limit_rates(&self, mut requested: Vec<(f64, ResourceId, i64, f64)>) -> (Workload, String) {
+        requested.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let links = requested.iter().map(|change| change.1.index() + 1).max().unwrap_or(0);
         let mut sums = vec![(0, 0.0); links];
-        let (mut bits_asked, mut bits_cut) = (0.0, 0.0);
+        let (mut bits_requested, mut bits_cut) = (0.0, 0.0);
         let mut rates = Vec::<RateChange>::new();
-        for (at, resource, change, capacity) in asked {
+        for (at, resource, change, capacity) in requested {
             let (sum, since) = &mut sums[resource.index()];
             let most = (capacity * self.ceiling).round() as i64;
-            bits_asked += *sum as f64 * (at - *since);
+            bits_requested += *sum as f64 * (at - *since);
             bits_cut += (*sum - most).max(0) as f64 * (at - *since);
             (*sum, *since) = (*sum + change, at);
             let rate = Load((*sum).min(most));
@@ -270,8 +270,8 @@ impl Run<'_> {
         let provenance = format!(
             "background of {} rate changes, {} into and out of racks ({:.1} % cut at the ceiling)",
             rates.len(),
-            amount((bits_asked / 8.0 - bits_cut / 8.0) as u128),
-            if bits_asked > 0.0 { 100.0 * bits_cut / bits_asked } else { 0.0 }
+            amount((bits_requested / 8.0 - bits_cut / 8.0) as u128),
+            if bits_requested > 0.0 { 100.0 * bits_cut / bits_requested } else { 0.0 }
         );
         (Workload { rates, ..Workload::default() }, provenance)
     }
@@ -285,21 +285,21 @@ impl Run<'_> {
                 flows.push(Flow { start, from, to, bytes: Bytes(bytes.round() as u64) });
             }
         };
-        let anywhere: Vec<usize> = (0..self.sites.len()).collect();
+        let all_sites: Vec<usize> = (0..self.sites.len()).collect();
         // Only whole waves, so that a longer run begins with the same reads.
-        let always = (0.0, (self.horizon / WAVE).ceil() * WAVE);
-        for (index, &to) in (0..).zip(&anywhere) {
+        let whole_run = (0.0, (self.horizon / WAVE).ceil() * WAVE);
+        for (index, &to) in (0..).zip(&all_sites) {
             let mut random = stream(self.seed, READS, index);
-            self.waves(&mut random, &anywhere, to, reads, always, &mut send);
+            self.send_waves(&mut random, &all_sites, to, reads, whole_run, &mut send);
         }
         for (index, shuffle) in (0..).zip(self.wide) {
             let mut random = stream(self.seed, WAVES, index);
             for (&to, &end) in shuffle.to.iter().zip(&shuffle.ends) {
-                self.waves(&mut random, &shuffle.from, to, WIDE_LEVEL, (shuffle.start, end), &mut send);
+                self.send_waves(&mut random, &shuffle.from, to, WIDE_LEVEL, (shuffle.start, end), &mut send);
             }
         }
         for shuffle in self.hot {
-            self.fetches(shuffle, &mut send);
+            self.send_hot_shuffle(shuffle, &mut send);
         }
         flows.sort_by(|a, b| a.start.total_cmp(&b.start));
         let bytes: u128 = flows.iter().map(|flow| u128::from(flow.bytes.0)).sum();
@@ -309,7 +309,7 @@ impl Run<'_> {
 
     /// Sends traffic at the pace of tasks instead of links. Once in each wave, `to` fetches from one of `from` the
     /// bytes of a wave at rate `level`.
-    fn waves(
+    fn send_waves(
         &self,
         random: &mut ChaCha8Rng,
         from: &[usize],
@@ -331,7 +331,7 @@ impl Run<'_> {
 
     /// Sends a hot shuffle, with enough flows into each rack that one more flow gets the rest above the
     /// ceiling. Bytes moved before the run are left out.
-    fn fetches(&self, shuffle: &Shuffle, send: &mut impl FnMut(f64, usize, usize, f64)) {
+    fn send_hot_shuffle(&self, shuffle: &Shuffle, send: &mut impl FnMut(f64, usize, usize, f64)) {
         let fetches = (self.ceiling / (1.0 - self.ceiling)).round().max(1.0);
         let start = shuffle.start.max(0.0);
         for (&to, &end) in shuffle.to.iter().zip(&shuffle.ends) {

@@ -27,8 +27,8 @@
 //!   29);
 //! * bytes by kind of job, where tables 2 and 3 disagree (the model follows table 2);
 //! * failed racks, and a pattern over the day;
-//! * uplinks that are as uneven as downlinks *with* the writes on them: at a disk's rate, 4 blocks per second are some 25
-//!   writers at a time, few for 150 uplinks;
+//! * uplinks that are as uneven as downlinks *with* the writes on them: at a disk's rate, 4 blocks per second are some
+//!   25 writers at a time, few for 150 uplinks;
 //! * the stability of links with the writes on them: 4 blocks per second alone make it less than the paper's;
 //! * stability with `background: flows`.
 
@@ -64,11 +64,11 @@ impl Facebook {
             let bytes = fetches().map(|fetch| u128::from(fetch.bytes.0)).sum();
             provenance += &format!("{} shuffled in {} fetches; ", amount(bytes), fetches().count());
         }
-        let (background, words) =
+        let (background, note) =
             background::generate(self, cluster, writes.bytes_per_second(), seed, horizon)?;
         let Workload { flows, rates, .. } = background;
         (workload.flows, workload.rates) = (flows, rates);
-        provenance += &words;
+        provenance += &note;
         Ok(Loaded { workload, provenance })
     }
 }

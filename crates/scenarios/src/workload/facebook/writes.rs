@@ -102,7 +102,7 @@ impl<'a> Writes<'a> {
         let files_per_second = size * settings.full_blocks.get() / FULL_BLOCKS_A_FILE;
         let jobs_per_second = size * settings.jobs.get() / WEEK;
         if files_per_second > 0.0 && jobs_per_second == 0.0 {
-            return Err(invalid("jobs", "0: the blocks that `full_blocks` asks for must come from some job"));
+            return Err(invalid("jobs", "0: must be positive, because jobs write the `full_blocks`"));
         }
         let shares = settings.shares;
         let output = shares.output.get() / (shares.output.get() + shares.other.get());
@@ -122,7 +122,7 @@ impl<'a> Writes<'a> {
             if shares.output.get() == 0.0 {
                 return Err(invalid(
                     "shares",
-                    "no `output`, but with `phases` its jobs are the ones that shuffle",
+                    "`output` is 0, but with `phases` only the jobs that write it shuffle",
                 ));
             }
             shuffled = f64::from(settings.crossings.get()) * shares.shuffle.get() / shares.output.get();
@@ -144,10 +144,10 @@ impl<'a> Writes<'a> {
         }
         // With phases, the tasks of a job begin before the time of its first file's write.
         let until = horizon + self.longest_shuffle();
-        let much = (until + WARM_UP) * self.files_per_second.max(self.jobs_per_second);
-        if much > MOST_RECORDS as f64 {
+        let records = (until + WARM_UP) * self.files_per_second.max(self.jobs_per_second);
+        if records > MOST_RECORDS as f64 {
             let message =
-                format!("{much:.1e} files or jobs: more than {MOST_RECORDS}; lower `load` or the horizon");
+                format!("{records:.1e} files or jobs: more than {MOST_RECORDS}; lower `load` or the horizon");
             return Err(invalid("load", message));
         }
         let hosts = task_hosts(cluster);
@@ -155,7 +155,7 @@ impl<'a> Writes<'a> {
         let gaps = Gamma::new(shape, 1.0 / (shape * self.jobs_per_second))
             .map_err(|error| invalid("jobs", format!("{}: {error}", self.settings.jobs.get())))?;
         let mut arrivals = stream(seed, ARRIVALS, 0);
-        let (mut first_file, mut index, mut made, mut fetched) = (-WARM_UP, 0, Vec::new(), 0);
+        let (mut first_file, mut index, mut jobs, mut fetched) = (-WARM_UP, 0, Vec::new(), 0);
         loop {
             first_file += gaps.sample(&mut arrivals);
             if first_file >= until {
@@ -163,14 +163,14 @@ impl<'a> Writes<'a> {
             }
             let mut random = stream(seed, JOB, index);
             let context = JobContext { index, first_file, horizon, hosts: &hosts, seed };
-            made.extend(self.job(&context, &mut random, &mut fetched)?);
+            jobs.extend(self.job(&context, &mut random, &mut fetched)?);
             index += 1;
             if index > 2 * MOST_RECORDS as u64 {
                 return Err(invalid("burstiness", "too many jobs at one time; lower `jobs` or `burstiness`"));
             }
         }
-        made.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start));
-        for (number, (job, files)) in (0..).zip(made) {
+        jobs.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start));
+        for (number, (job, files)) in (0..).zip(jobs) {
             workload.jobs.push(job);
             workload.files.extend(files.into_iter().map(|file| FileWrite { job: Some(number), ..file }));
         }
@@ -236,19 +236,20 @@ impl<'a> Writes<'a> {
         files: &mut [FileWrite],
         fetched: &mut usize,
     ) -> Result<(), InputError> {
-        let of = |file: &FileWrite| file.bytes.0 as f64 * self.shuffled;
-        let all: f64 = files.iter().map(of).sum();
-        let maps = (all / self.settings.block.0 as f64).ceil() as u64;
+        let shuffle_bytes = |file: &FileWrite| file.bytes.0 as f64 * self.shuffled;
+        let total: f64 = files.iter().map(shuffle_bytes).sum();
+        let maps = (total / self.settings.block.0 as f64).ceil() as u64;
         let mappers = phases.mappers(maps, context.hosts, &mut stream(context.seed, PHASES, context.index));
         for file in files {
-            let (write, bytes) = (file.start, of(file));
-            let begun = (write - phases.seconds(bytes)).max(submitted);
-            file.start = begun.max(0.0);
+            let (write, bytes) = (file.start, shuffle_bytes(file));
+            let fetch_start = (write - phases.seconds(bytes)).max(submitted);
+            file.start = fetch_start.max(0.0);
             if file.start >= context.horizon {
                 continue;
             }
-            let left = if write > begun { (write - file.start) / (write - begun) } else { 1.0 };
-            file.fetches = fetches(&mappers, file.writer, (bytes * left).round() as u64);
+            let remaining =
+                if write > fetch_start { (write - file.start) / (write - fetch_start) } else { 1.0 };
+            file.fetches = fetches(&mappers, file.writer, (bytes * remaining).round() as u64);
             *fetched += file.fetches.len();
             if *fetched > MOST_RECORDS {
                 let message = format!("more than {MOST_RECORDS} fetches; lower `mappers` or the horizon");

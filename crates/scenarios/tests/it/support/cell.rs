@@ -1,4 +1,5 @@
-//! Helpers of the tests of cells. Each test program uses some of them.
+//! Helpers of the tests of cells.
+
 use std::path::{Path, PathBuf};
 
 use leeward_fabric::HostId;
@@ -13,15 +14,15 @@ pub const STEP: f64 = 30.0;
 /// Returns a folder for the files of one test.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cell").join(name);
-    std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
+    std::fs::create_dir_all(&folder).expect("the target folder can be written to");
     folder
 }
 
 fn read(name: &str, cluster: &str, text: &str) -> Scenario {
     let folder = folder(name);
-    std::fs::write(folder.join("cluster.yaml"), cluster).expect("a file in a folder of its own");
+    std::fs::write(folder.join("cluster.yaml"), cluster).expect("the folder of the test can be written to");
     let text = format!("cluster: cluster.yaml\n{text}");
-    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the test writes a right scenario")
+    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the scenario of the test is valid")
 }
 
 /// A scenario on ten racks of four hosts; the hosts of two racks have the tag `fast`.
@@ -40,7 +41,7 @@ pub fn uneven(name: &str, text: &str) -> Scenario {
 
 /// A line of a list of tasks.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedTask {
     pub arrive: f64,
     pub duration: f64,
     pub cpus: u32,
@@ -51,21 +52,21 @@ pub struct Listed {
     pub job: String,
 }
 
-impl Default for Listed {
+impl Default for ListedTask {
     fn default() -> Self {
         let job = String::new();
         let (arrive, duration, egress, ingress) = (0.0, 60.0, 0.0, 0.0);
-        Listed { arrive, duration, cpus: 1, egress, ingress, peak: 1.0, tolerant: false, job }
+        ListedTask { arrive, duration, cpus: 1, egress, ingress, peak: 1.0, tolerant: false, job }
     }
 }
 
 /// A scenario of these tasks on four racks of one host with 16 processors and a link of 1 Gb/s.
-pub fn listed(name: &str, rows: &[Listed], text: &str) -> Scenario {
+pub fn scenario_of_tasks(name: &str, rows: &[ListedTask], text: &str) -> Scenario {
     let mut csv = "arrive_s,duration_s,cpus,egress_bps,ingress_bps,peak_factor,tolerant,job\n".to_owned();
-    for Listed { arrive, duration, cpus, egress, ingress, peak, tolerant, job } in rows {
+    for ListedTask { arrive, duration, cpus, egress, ingress, peak, tolerant, job } in rows {
         csv += &format!("{arrive},{duration},{cpus},{egress},{ingress},{peak},{tolerant},{job}\n");
     }
-    std::fs::write(folder(name).join("tasks.csv"), csv).expect("a file in a folder of its own");
+    std::fs::write(folder(name).join("tasks.csv"), csv).expect("the folder of the test can be written to");
     let cluster = "racks: 4\nhosts_per_rack: 1\nnic: 10Gbps\nrack_link: 1Gbps\ncpus: 16\n";
     let text = format!("workloads: [{{tasks: {{file: tasks.csv}}}}]\ntelemetry: {{interval: 30s}}\n{text}");
     read(name, cluster, &text)
@@ -81,7 +82,7 @@ pub fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
     let spec = |policy: &&str| policy.parse::<PolicySpec>().expect("a policy");
     let task = |policy: &&str| Task { policy: spec(policy), seed: scenario.seed };
     let tasks: Vec<Task> = policies.iter().map(task).collect();
-    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a right scenario runs")
+    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a valid scenario runs")
 }
 
 /// Summarizes a run.
@@ -103,15 +104,15 @@ pub fn events(record: &Record) -> Vec<Event> {
     let order = |at: f64| at.to_bits();
     for (task, row) in (0..).zip(&record.tasks) {
         let (Some(placed), Some(last)) = (row.placed, row.host) else { continue };
-        let first = record.moves.iter().find(|one| one.task == task).map_or(last, |one| one.from);
+        let first = record.moves.iter().find(|moved| moved.task == task).map_or(last, |moved| moved.from);
         events.push((order(placed), 2, Event { at: placed, task, from: None, to: Some(first) }));
         if let Some(at) = row.finished {
             events.push((order(at), 0, Event { at, task, from: Some(last), to: None }));
         }
     }
-    for one in &record.moves {
-        let event = Event { at: one.at, task: one.task, from: Some(one.from), to: Some(one.to) };
-        events.push((order(one.at), 1, event));
+    for moved in &record.moves {
+        let event = Event { at: moved.at, task: moved.task, from: Some(moved.from), to: Some(moved.to) };
+        events.push((order(moved.at), 1, event));
     }
     events.sort_by_key(|(at, order, _)| (*at, *order));
     events.into_iter().map(|(.., event)| event).collect()

@@ -1,4 +1,5 @@
-//! Helpers of the tests of workloads. Each test program uses some of them.
+//! Helpers of the tests of workloads.
+
 use std::io::Write;
 
 use flate2::Compression;
@@ -19,12 +20,12 @@ pub fn tree(racks: usize, hosts: usize) -> Cluster {
 
 /// A cluster from its file's text.
 pub fn cluster(text: &str) -> Cluster {
-    Cluster::from_text("cluster", text).expect("a good cluster file")
+    Cluster::from_text("cluster", text).expect("a valid cluster file")
 }
 
 /// A source from its settings.
 pub fn source(settings: &str) -> Source {
-    read_yaml("settings", settings).expect("good settings")
+    read_yaml("settings", settings).expect("valid settings")
 }
 
 /// Reads `bytes` as the file of a source with a file, regardless of the file's name in its settings.
@@ -47,12 +48,12 @@ pub fn read(
         Source::Cell(settings) => settings.generate(cluster, seed, horizon),
         Source::Tasks(settings) => settings.read(text(&settings.file)?, cluster, horizon),
         Source::Reads(settings) => settings.generate(cluster, seed, horizon),
-        Source::App(_) => unreachable!("it may be of two files, which lie in a folder"),
+        Source::App(_) => unreachable!("an app may have two files, so it is loaded from a folder"),
     }
 }
 
 /// Small valid files for `tree(3, 2)`: the settings that read each file, its name and its text.
-pub const GOOD: [(&str, &str); 8] = [
+pub const VALID: [(&str, &str); 8] = [
     (
         "{coflow: {file: shuffles.txt}}",
         "3 3\n1 0 2 0 1 2 1:10.5 2:3\n2 250 1 2 1 2:1\n3 250.5 3 0 1 2 2 0:7 1:0\n",
