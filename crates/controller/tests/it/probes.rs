@@ -136,7 +136,10 @@ fn a_complete_mesh_updates_the_cluster_and_an_incomplete_one_does_not() {
     thread::sleep(Duration::from_millis(200));
     let probe = finished_survey(&server, &start_survey(&server, &body));
     assert_eq!((&probe["state"], &probe["cluster_version"]), (&json!("done"), &Value::Null), "{probe}");
-    assert!(probe["error"].as_str().is_some_and(|why| why.starts_with("not kept: no rate from ")), "{probe}");
+    assert!(
+        probe["error"].as_str().is_some_and(|why| why.starts_with("mesh not stored: no rate from ")),
+        "{probe}"
+    );
     let failed = probe["result"]["paths"].as_array().expect("a list").iter();
     let failed: Vec<_> = failed.filter(|path| !path["error"].is_null()).collect();
     assert_eq!(failed.len(), 4, "{failed:?}");

@@ -142,8 +142,8 @@ impl Session {
         Ok(reply(self.client.query_opt(query, &[&term])).await?.map(|_| unsigned(term)))
     }
 
-    /// Takes the leadership if there is no leader. The new term exceeds the last one in the database and `last_term`, in
-    /// which this service led last: a restored database may lack it.
+    /// Takes the leadership if there is no leader. The new term exceeds the last one in the database and `last_term`,
+    /// in which this service led last: a restored database may lack it.
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable.
