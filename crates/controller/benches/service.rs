@@ -44,7 +44,7 @@ fn main() {
         print(&format!("the service, {CONNECTIONS} connections, durable: {name}"), rate, task, times);
     }
     let Some(server) = postgres::Server::start("on") else { return };
-    let database = Database::read(&server.url(&server.database()), None).expect("a right URL");
+    let database = Database::read(&server.url(&server.database()), None).expect("a valid URL");
     let store = Postgres::open(database, Durability::Process, 1_000_000).expect("the database is available");
     let (rate, times) = whole_service(&cluster, Box::new(store));
     print(&format!("the service, {CONNECTIONS} connections, PostgreSQL"), rate, task, times);
@@ -111,7 +111,7 @@ fn task_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
     runtime.block_on(async {
         let (copy, store) = (cluster.clone(), Sqlite::in_memory().expect("an in-memory store opens"));
         let make = Box::new(move |_: &Cluster, _: bool| coordinator_with_reports(&copy));
-        let file = NewCluster::read("bench", CLUSTER).expect("a right cluster");
+        let file = NewCluster::read("bench", CLUSTER).expect("a valid cluster");
         let (handle, actor) = Handle::open(make, file, Box::new(store), frozen_clock(), "bench".into())
             .await
             .expect("an empty store");

@@ -70,7 +70,7 @@ pub struct Service {
     pub bodies: usize,
     /// Limit on open event streams. Default 64.
     pub streams: usize,
-    /// Access control: tokens and request rates. The default admits everyone without a limit.
+    /// Access control: tokens and request rates. The default admits every client without a limit.
     pub access: Arc<Access>,
     /// TLS configuration; plain HTTP without it. A change applies to new connections.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,

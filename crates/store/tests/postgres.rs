@@ -14,7 +14,7 @@ use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, S
 
 /// Opens a store in a database of the server.
 fn open_in(server: &postgres::Server, database: &str) -> Result<Postgres, StoreError> {
-    let database = Database::read(&server.url(database), None).expect("a right URL");
+    let database = Database::read(&server.url(database), None).expect("a valid URL");
     Postgres::open(database, Durability::Process, 1_000_000)
 }
 
@@ -87,8 +87,10 @@ fn a_later_schema_and_an_unreachable_database_are_errors() {
         panic!("the database must not exist")
     };
     assert_eq!(problem, "PostgreSQL: database \"nowhere\" does not exist");
-    let nobody = Database::read("postgres://lee:secret@127.0.0.1:1/leeward", None).expect("a right URL");
-    let Err(error) = Postgres::open(nobody, Durability::Power, 1) else { panic!("nobody listens") };
+    let unreachable = Database::read("postgres://lee:secret@127.0.0.1:1/leeward", None).expect("a valid URL");
+    let Err(error) = Postgres::open(unreachable, Durability::Power, 1) else {
+        panic!("no server listens on the port")
+    };
     assert!(
         error.to_string().contains("onnection refused") && !error.to_string().contains("secret"),
         "{error}"
@@ -178,7 +180,7 @@ fn every_commit_takes_one_round_trip() {
     let folder = tempfile::tempdir().expect("a folder");
     let round_trips = counting_proxy(&server, folder.path());
     let url = format!("postgres:///{}?user=tests&host={}", server.database(), folder.path().display());
-    let database = Database::read(&url, None).expect("a right URL");
+    let database = Database::read(&url, None).expect("a valid URL");
     let mut store = Postgres::open(database, Durability::Process, 10).expect("the database is available");
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let jobs = (0..20).map(|job| Change::Job(format!("job {job}"), Default::default()));
@@ -199,7 +201,7 @@ fn a_remote_server_is_reached_over_tls_with_a_checked_certificate() {
         let url = format!(
             "postgres://tests@/{database}?{host}&port={port}&sslmode=require&sslrootcert={authorities}"
         );
-        Postgres::open(Database::read(&url, None).expect("a right URL"), Durability::Process, 10)
+        Postgres::open(Database::read(&url, None).expect("a valid URL"), Durability::Process, 10)
     };
     let own = server.certificate().display().to_string();
     for host in ["host=localhost", "host=localhost&hostaddr=127.0.0.1"] {

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn without_tokens_everyone_is_admitted_until_tokens_are_set() {
+    fn without_tokens_every_client_is_admitted_until_tokens_are_set() {
         let access = Access::new(None, None);
         assert!(access.admit(Some(Role::Admin), None, HERE, 0.0).is_ok());
         access.set_tokens(Tokens::from_text("tokens", "").expect("no lines"));

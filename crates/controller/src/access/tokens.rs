@@ -208,7 +208,7 @@ mod tests {
     fn a_new_token_is_found_by_its_line_alone() {
         let one = NewToken::make("namenode", Role::Place, &[]).expect("randomness");
         let other = NewToken::make("page", Role::Read, &[]).expect("randomness");
-        let file = format!("# who may\n\n{}\n{} # the page\n", one.line, other.line);
+        let file = format!("# clients\n\n{}\n{} # the page\n", one.line, other.line);
         let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
         let found = tokens.find(&one.token).expect("the token is valid");
         assert_eq!((&*found.name, found.role), ("namenode", Role::Place));

@@ -302,7 +302,7 @@ fn a_reload_replaces_certificate_and_tokens() {
     };
     write("");
     let flags = Flags { config: Some(config.display().to_string()), ..Flags::default() };
-    let started: Settings = flags.settings().expect("right settings");
+    let started: Settings = flags.settings().expect("valid settings");
     assert_eq!(started.log, LogSettings::default());
     let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
     let certificate = Arc::new(ArcSwap::new(tls_config(&tls).expect("the key matches the certificate")));

@@ -41,7 +41,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
+fn silent_sockets_block_no_client_and_authenticated_clients_stay() {
     let made = NewToken::make("reader", Role::Read, &[]).expect("randomness");
     let server = start(|service| {
         let tokens = Tokens::from_text("tokens", &made.line).expect("a valid line");

@@ -258,9 +258,9 @@ fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
             }
             policies(POLICY)
         };
-        let store = Database::read(&server.url(&database), None).expect("a right URL");
+        let store = Database::read(&server.url(&database), None).expect("a valid URL");
         let store = Postgres::open(store, Durability::Process, 1_000_000).expect("the database is available");
-        let cluster = NewCluster::read("test", CLUSTER).expect("a right cluster");
+        let cluster = NewCluster::read("test", CLUSTER).expect("a valid cluster");
         let service = Service::new(cluster, slow, labels(), LedgerSettings::default(), 1, Box::new(store));
         (Server::start(service.expect("defaults are right")), made)
     };

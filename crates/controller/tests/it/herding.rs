@@ -48,7 +48,7 @@ fn ledger(cluster: &Cluster) -> Ledger {
 }
 
 fn request(fabric: &Fabric, id: u64) -> ReplicaRequest {
-    ReplicasSpec::new(Bytes(256 << 20)).request(fabric, id).expect("a right request")
+    ReplicasSpec::new(Bytes(256 << 20)).request(fabric, id).expect("a valid request")
 }
 
 /// Replica chains by host name, sorted.

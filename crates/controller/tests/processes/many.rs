@@ -141,7 +141,7 @@ fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
         count.parse().expect("a number")
     };
     let before = (read("seq_tup_read"), read("idx_scan"));
-    let stored = Database::read(&server.url(&database), None).expect("a right URL");
+    let stored = Database::read(&server.url(&database), None).expect("a valid URL");
     let state =
         load(Postgres::open(stored, Durability::Process, 1_000_000).expect("the database is available"));
     assert_eq!(state.decisions.last().map(|(record, _)| record.id.0), Some(decisions()));

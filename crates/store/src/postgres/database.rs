@@ -222,7 +222,7 @@ mod tests {
             ("postgres://lee@/leeward?hostaddr=::1", "postgres://lee@[::1]:5432/leeward"),
         ];
         for (url, shown) in cases {
-            let database = Database::read(url, Some("secret")).expect("a right URL");
+            let database = Database::read(url, Some("secret")).expect("a valid URL");
             assert_eq!(database.to_string(), shown);
             assert!(!format!("{database:?} {:?}", database.config).contains("secret"), "{database:?}");
         }
@@ -246,7 +246,7 @@ mod tests {
         ] {
             let trusted = if mode == SslMode::Require { &*trusted } else { "" };
             let url = format!("postgres://lee@/leeward?{server}&{trusted}");
-            let database = Database::read(url.trim_end_matches('&'), None).expect("a right URL");
+            let database = Database::read(url.trim_end_matches('&'), None).expect("a valid URL");
             assert_eq!(database.config.get_ssl_mode(), mode, "{server}");
         }
     }
