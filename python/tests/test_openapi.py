@@ -98,7 +98,7 @@ EXPECTED_REFUSALS = re.compile(
     r"|on one line|above the peak"
     r"|must not be negative|expected a time above 0|expected a share from|the window ends"
     r"|expected one of `trace`|expected the host that has the volume|the decision sets it"
-    r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes part in no measurements"
+    r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes no part in measurements"
     r"|in a report of their own|the cluster is a tree|each once"
 )
 """Messages that may refuse a body that its schema allows: about existing objects, or several fields."""

@@ -179,7 +179,7 @@ print(urllib.request.urlopen(request).status)
         (["--cluster", "nothing.yaml"], "error: nothing.yaml: "),
         (["--seed", "-1"], "error: Invalid value for '--seed'"),
         (["--moves", "nowhere"], "error: --moves: unknown policy `nowhere` for moves; there are: "),
-        (["--listen", "0.0.0.0:0"], "error: --listen: `0.0.0.0:0`: without tokens everyone who reaches it "),
+        (["--listen", "0.0.0.0:0"], "error: --listen: `0.0.0.0:0`: without tokens, every client that reaches it "),
         (["--tokens", "c.yaml"], "error: c.yaml:1"),
         (["--config", "wrong.toml"], "error: wrong.toml:1: limit: unknown field"),
     ],
@@ -216,7 +216,7 @@ def test_settings_and_tokens_are_read_from_files(run: Run, tmp_path: Path) -> No
     assert token not in (tmp_path / "tokens").read_text()
     again = run("token", "new", "--name", "page", "--role", "admin", "--tokens", tokens)
     assert again.returncode == 2
-    assert again.stderr.startswith(f"error: {tokens}:2: name: `page`: there is one of this name already")
+    assert again.stderr.startswith(f"error: {tokens}:2: name: `page`: another token has this name")
     completed = run("token", "new", "--name", "page", "--role", "owner")
     assert (completed.returncode, completed.stderr.split("`")[0]) == (2, "error: --role: ")
     (tmp_path / "l.yaml").write_text(f"{{policies: {{tasks: utp, moves: utp}}, tokens: {tokens}}}\n")

@@ -3,7 +3,7 @@
 //! Reports cover ten racks each, and come from one thread per core. The sender does not affect the service's memory.
 //!
 //! The service runs in this process. The bench first prints the process's initial memory. The bench fails if the peak
-//! memory exceeds the promised limit.
+//! memory exceeds its limit.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -24,7 +24,7 @@ use support::{Server, service_on};
 const RACKS: u64 = 500;
 const HOSTS_PER_RACK: u64 = 20;
 /// Seconds between two reports of a host, and the number of reports.
-const EVERY: u64 = 10;
+const INTERVAL_S: u64 = 10;
 const REPORTS: u64 = 360;
 /// Blocks placed between two reports.
 const BLOCKS: u64 = 30;
@@ -33,7 +33,7 @@ const BLOCKS: u64 = 30;
 const AT_ONCE: u64 = 10;
 const THREADS: u64 = 2;
 /// Limit on the process's memory, in megabytes.
-const PROMISED: u64 = 300;
+const MEMORY_LIMIT: u64 = 300;
 
 /// A memory value in MB, by the kernel's name for it.
 fn memory(name: &str) -> u64 {
@@ -45,7 +45,7 @@ fn memory(name: &str) -> u64 {
 
 /// Report of the hosts and switches of some racks at the end of a window.
 fn report(clock: &Clock, racks: std::ops::Range<u64>, step: u64, until: Nanos) -> String {
-    let load = |of: u64, most: u64| (of * 7_919 + step * 104_729) % most;
+    let load = |number: u64, most: u64| (number * 7_919 + step * 104_729) % most;
     let (mut links, mut devices) = (Vec::new(), Vec::new());
     for rack in racks {
         for way in ["uplink", "downlink"] {
@@ -66,7 +66,7 @@ fn report(clock: &Clock, racks: std::ops::Range<u64>, step: u64, until: Nanos) -
             ));
         }
     }
-    let (from, until) = (clock.text(until.since(Nanos(EVERY * Nanos::SECOND.0))), clock.text(until));
+    let (from, until) = (clock.text(until.since(Nanos(INTERVAL_S * Nanos::SECOND.0))), clock.text(until));
     let (links, devices) = (links.join(","), devices.join(","));
     format!(r#"{{"from":"{from}","until":"{until}","links":[{links}],"devices":[{devices}]}}"#)
 }
@@ -76,8 +76,8 @@ fn report(clock: &Clock, racks: std::ops::Range<u64>, step: u64, until: Nanos) -
 fn send(server: &Server, clock: &Clock, all: &Barrier, share: u64, step: u64, until: Nanos) -> u64 {
     for racks in (share * AT_ONCE..RACKS).step_by((THREADS * AT_ONCE) as usize) {
         let report = report(clock, racks..racks + AT_ONCE, step, until);
-        let (status, _, told) = server.send("/v1/reports", "application/json", &report);
-        assert_eq!(status, 200, "{told}");
+        let (status, _, summary) = server.send("/v1/reports", "application/json", &report);
+        assert_eq!(status, 200, "{summary}");
     }
     all.wait();
     let place = |block: &u64| {
@@ -89,14 +89,14 @@ fn send(server: &Server, clock: &Clock, all: &Barrier, share: u64, step: u64, un
 
 fn main() -> ExitCode {
     let began = Instant::now();
-    let now = Arc::new(AtomicU64::new(EVERY * Nanos::SECOND.0));
+    let now = Arc::new(AtomicU64::new(INTERVAL_S * Nanos::SECOND.0));
     let clock = {
         let now = now.clone();
         let begins = "2026-01-31T12:00:00Z".parse().expect("a time");
         Clock::new(begins, move || Nanos(now.load(Ordering::SeqCst)))
     };
     println!(
-        "a service of {} hosts in {RACKS} racks, and an hour of reports each {EVERY} s",
+        "a service for {} hosts in {RACKS} racks, with an hour of reports every {INTERVAL_S} s",
         RACKS * HOSTS_PER_RACK
     );
     println!("before it starts: {} MB", memory("VmRSS:"));
@@ -110,7 +110,7 @@ fn main() -> ExitCode {
     let server = Server::start(service_on(&cluster, "", clock.clone(), Box::new(store)));
     let (mut placed, all) = (0, Barrier::new(THREADS as usize));
     for step in 1..=REPORTS {
-        let until = Nanos((step + 1) * EVERY * Nanos::SECOND.0);
+        let until = Nanos((step + 1) * INTERVAL_S * Nanos::SECOND.0);
         now.store(until.0, Ordering::SeqCst);
         placed += std::thread::scope(|scope| {
             let (server, clock, all) = (&server, &clock, &all);
@@ -124,7 +124,7 @@ fn main() -> ExitCode {
         if [1, 6, 60, 180, REPORTS].contains(&step) {
             println!(
                 "after {:>4} s: {} MB, {} at most; {placed} blocks placed; it took {:.0} s",
-                step * EVERY,
+                step * INTERVAL_S,
                 memory("VmRSS:"),
                 memory("VmHWM:"),
                 began.elapsed().as_secs_f64()
@@ -133,14 +133,14 @@ fn main() -> ExitCode {
     }
     let (_, _, past) = server.get("/v1/hosts/r499h19/history?step_s=10");
     let steps = past["devices"][0]["busy"].as_array().map_or(0, Vec::len);
-    println!("of every link and device {steps} steps are kept");
-    assert!(steps as u64 + 1 >= REPORTS, "an hour of steps is kept, but for the one that is under way");
+    println!("the history has {steps} steps of every link and device");
+    assert!(steps as u64 + 1 >= REPORTS, "the history has an hour of steps, except the current one");
     server.end().expect("the service stops without an error");
     let most = memory("VmHWM:");
-    let kept = if most <= PROMISED { "kept" } else { "BROKEN" };
+    let verdict = if most <= MEMORY_LIMIT { "met" } else { "EXCEEDED" };
     println!(
-        "{} hosts, an hour: {most} MB of memory at most, {PROMISED} MB are promised: {kept}",
+        "{} hosts, an hour: {most} MB of memory at most; limit of {MEMORY_LIMIT} MB: {verdict}",
         RACKS * HOSTS_PER_RACK
     );
-    ExitCode::from(u8::from(most > PROMISED))
+    ExitCode::from(u8::from(most > MEMORY_LIMIT))
 }

@@ -31,22 +31,22 @@ fn main() {
     let cluster = cluster(CLUSTER);
     println!(
         "{:<44} {:>12} {:>12} {:>12} {:>14}",
-        "3,000 hosts", "placements/s", "p50", "p99", "of the task"
+        "3,000 hosts", "placements/s", "p50", "p99", "vs. the task"
     );
     let (coordinator, coordinator_times) = coordinator_alone(&cluster);
-    let (task, task_times) = the_task(&cluster);
-    print("the coordinator by itself", coordinator, task, coordinator_times);
-    print(&format!("the task, {CONNECTIONS} askers"), task, task, task_times);
+    let (task, task_times) = task_alone(&cluster);
+    print("the coordinator alone", coordinator, task, coordinator_times);
+    print(&format!("the task, {CONNECTIONS} clients"), task, task, task_times);
     let folder = tempfile::tempdir().expect("a folder");
-    for (name, durability) in [("kill", Durability::Process), ("power", Durability::Power)] {
+    for (name, durability) in [("process", Durability::Process), ("power", Durability::Power)] {
         let store = Sqlite::open(&folder.path().join(name), durability, 1_000_000).expect("a new file");
-        let (rate, times) = the_service(&cluster, Box::new(store));
-        print(&format!("the service, {CONNECTIONS} connections, outlives {name}"), rate, task, times);
+        let (rate, times) = whole_service(&cluster, Box::new(store));
+        print(&format!("the service, {CONNECTIONS} connections, durable: {name}"), rate, task, times);
     }
     let Some(server) = postgres::Server::start("on") else { return };
-    let database = Database::read(&server.url(&server.database()), None).expect("a right URL");
+    let database = Database::read(&server.url(&server.database()), None).expect("a valid URL");
     let store = Postgres::open(database, Durability::Process, 1_000_000).expect("the database is available");
-    let (rate, times) = the_service(&cluster, Box::new(store));
+    let (rate, times) = whole_service(&cluster, Box::new(store));
     print(&format!("the service, {CONNECTIONS} connections, PostgreSQL"), rate, task, times);
 }
 
@@ -71,10 +71,10 @@ fn report(cluster: &Cluster) -> Report {
     }
 }
 
-fn informed<A: Addresses>(cluster: &Cluster) -> Coordinator<A> {
+fn coordinator_with_reports<A: Addresses>(cluster: &Cluster) -> Coordinator<A> {
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
-    let engine = Engine::new(ledger.expect("defaults are right"), policy, 1, Explain::Top(8));
+    let engine = Engine::new(ledger.expect("the defaults are valid"), policy, 1, Explain::Top(8));
     let mut coordinator = Coordinator::new(engine, labels(), Limits::default());
     coordinator.report(NOW, report(cluster)).expect("a valid report");
     coordinator
@@ -93,9 +93,9 @@ fn placement(fabric: &Fabric, number: u64) -> Placement {
 }
 
 fn coordinator_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
-    let mut coordinator = informed::<Numbers>(cluster);
+    let mut coordinator = coordinator_with_reports::<Numbers>(cluster);
     let mut times = Vec::with_capacity(PLACEMENTS as usize);
-    let begun = Instant::now();
+    let start = Instant::now();
     for number in 0..PLACEMENTS {
         let started = Instant::now();
         coordinator.place(NOW, placement(&cluster.fabric, number), 0);
@@ -103,26 +103,26 @@ fn coordinator_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
         let is_placed = |completion| matches!(completion, Completion::Place(_, Ok(_)));
         assert!(coordinator.completions().all(is_placed), "the cluster has room");
     }
-    (PLACEMENTS as f64 / begun.elapsed().as_secs_f64(), times)
+    (PLACEMENTS as f64 / start.elapsed().as_secs_f64(), times)
 }
 
-fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
+fn task_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("an in-memory store opens"));
-        let make = Box::new(move |_: &Cluster, _: bool| informed(&made));
-        let file = NewCluster::read("bench", CLUSTER).expect("a right cluster");
-        let (handle, work) = Handle::open(make, file, Box::new(store), frozen_clock(), "bench".into())
+        let (copy, store) = (cluster.clone(), Sqlite::in_memory().expect("an in-memory store opens"));
+        let make = Box::new(move |_: &Cluster, _: bool| coordinator_with_reports(&copy));
+        let file = NewCluster::read("bench", CLUSTER).expect("a valid cluster");
+        let (handle, actor) = Handle::open(make, file, Box::new(store), frozen_clock(), "bench".into())
             .await
             .expect("an empty store");
-        tokio::spawn(work);
-        let begun = Instant::now();
-        let askers: Vec<_> = (0..CONNECTIONS)
-            .map(|asker| {
+        tokio::spawn(actor);
+        let start = Instant::now();
+        let clients: Vec<_> = (0..CONNECTIONS)
+            .map(|client| {
                 let (handle, fabric) = (handle.clone(), cluster.fabric.clone());
                 tokio::spawn(async move {
                     let mut times = Vec::new();
-                    for number in (asker..PLACEMENTS).step_by(CONNECTIONS as usize) {
+                    for number in (client..PLACEMENTS).step_by(CONNECTIONS as usize) {
                         let started = Instant::now();
                         let reply = handle.call(placement(&fabric, number), fabric.clone()).await;
                         times.push(started.elapsed().as_secs_f64() * 1e6);
@@ -133,14 +133,14 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
             })
             .collect();
         let mut times = Vec::new();
-        for asker in askers {
-            times.extend(asker.await.expect("an asker does not panic"));
+        for client in clients {
+            times.extend(client.await.expect("a client does not panic"));
         }
-        (PLACEMENTS as f64 / begun.elapsed().as_secs_f64(), times)
+        (PLACEMENTS as f64 / start.elapsed().as_secs_f64(), times)
     })
 }
 
-fn the_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
+fn whole_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
     let server = Server::start(service_on(CLUSTER, "", frozen_clock(), store));
     let fabric = &cluster.fabric;
     let loads = report(cluster).loads;
@@ -161,7 +161,7 @@ fn the_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
         }
         times
     };
-    let begun = Instant::now();
+    let start = Instant::now();
     let times: Vec<f64> = std::thread::scope(|scope| {
         let placers: Vec<_> = (0..CONNECTIONS)
             .map(|at| {
@@ -171,5 +171,5 @@ fn the_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
             .collect();
         placers.into_iter().flat_map(|placer| placer.join().expect("the placement succeeds")).collect()
     });
-    (times.len() as f64 / begun.elapsed().as_secs_f64(), times)
+    (times.len() as f64 / start.elapsed().as_secs_f64(), times)
 }

@@ -1,6 +1,6 @@
 //! The controller: the service over HTTP.
 //!
-//! `http` is the API, and `access` holds tokens, roles and rates. `observability` provides metrics and events.
+//! `http` is the API, and `access` checks tokens, roles and rates. `observability` provides metrics and events.
 //! `settings` and `start` build a service from files and flags. `polling` and `probes` collect telemetry and
 //! measurements. `leeward-service` makes the decisions. This crate resolves names and converts times.
 
@@ -15,7 +15,9 @@ mod service;
 mod settings;
 mod start;
 
-pub use access::{Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, certified};
+pub use access::{
+    Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, tls_config,
+};
 pub use log::{is_json, log_end};
 pub use reload::{Reload, Reloaded};
 pub use service::{RunError, Service};

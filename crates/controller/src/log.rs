@@ -43,8 +43,8 @@ pub fn begin(settings: LogSettings) {
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
     // Another logger in the same process stays active.
-    let began = tracing_subscriber::registry().with(level).with(lines).try_init();
-    if began.is_ok() && is_json() {
+    let started = tracing_subscriber::registry().with(level).with(lines).try_init();
+    if started.is_ok() && is_json() {
         panic::set_hook(Box::new(log_panic));
     }
 }
@@ -53,7 +53,7 @@ pub fn begin(settings: LogSettings) {
 fn log_panic(panicked: &PanicHookInfo<'_>) {
     let payload = panicked.payload();
     let text = payload.downcast_ref::<String>().map(String::as_str);
-    let message = text.or_else(|| payload.downcast_ref().copied()).unwrap_or("it does not say why");
+    let message = text.or_else(|| payload.downcast_ref().copied()).unwrap_or("no message");
     let location = panicked.location().map(ToString::to_string);
     // `RUST_BACKTRACE` enables the backtrace, as in any program.
     let trace = Backtrace::capture();

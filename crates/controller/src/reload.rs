@@ -10,7 +10,7 @@ use rustls::ServerConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::access::{Access, Tokens, certified};
+use crate::access::{Access, Tokens, tls_config};
 use crate::log;
 use crate::settings::{Flags, Settings};
 
@@ -44,12 +44,12 @@ impl Reload {
     ///
     /// # Errors
     /// [`InputError`] with file, line and field.
-    pub fn again(&self) -> Result<Reloaded, InputError> {
+    pub fn reload(&self) -> Result<Reloaded, InputError> {
         let settings = self.flags.settings()?;
         let tokens = settings.tokens.as_ref().filter(|_| self.access.is_closed());
         let tokens = tokens.map(|file| Tokens::from_text(file, &read_text(file)?)).transpose()?;
         let certificate = match (&settings.tls, &self.tls) {
-            (Some(settings), Some(kept)) => Some((kept, certified(settings)?)),
+            (Some(settings), Some(tls)) => Some((tls, tls_config(settings)?)),
             _ => None,
         };
         let plan = settings.plan(&self.flags, self.started.interval)?;
@@ -58,15 +58,15 @@ impl Reload {
             self.access.set_tokens(tokens);
             reloaded.push("tokens");
         }
-        if let Some((kept, certificate)) = certificate {
-            kept.store(certificate);
+        if let Some((tls, certificate)) = certificate {
+            tls.store(certificate);
             reloaded.push("tls");
         }
         if plan.is_some() || self.started.telemetry.prometheus.is_some() {
             reloaded.push("telemetry");
         }
         self.telemetry.set(plan);
-        // Sets the level first, so that a client that observes another new setting can rely on the new level.
+        // Sets the level before the rate limit, so that a client that observes the new limit can rely on the new level.
         log::set_level(settings.log.level);
         self.access.set_rate(settings.limits.requests_per_s);
         Ok(Reloaded { config: self.flags.config.clone(), reloaded, restart: self.started.fixed(&settings) })
@@ -76,19 +76,19 @@ impl Reload {
     ///
     /// # Errors
     /// [`InputError`] with file, line and field.
-    pub fn logged(&self) -> Result<Reloaded, InputError> {
-        let reloaded = self.again();
+    pub fn reload_and_log(&self) -> Result<Reloaded, InputError> {
+        let reloaded = self.reload();
         match &reloaded {
             Ok(Reloaded { config, reloaded, restart }) if restart.is_empty() => {
-                tracing::info!(config, reloaded = reloaded.join(" "), "settings were read again");
+                tracing::info!(config, reloaded = reloaded.join(" "), "settings reloaded");
             }
             Ok(Reloaded { config, reloaded, restart }) => tracing::warn!(
                 config,
                 reloaded = reloaded.join(" "),
                 restart = restart.join(" "),
-                "settings were read again; some of them take a restart"
+                "settings reloaded; some changes need a restart"
             ),
-            Err(error) => tracing::error!(%error, "settings stay as they are"),
+            Err(error) => tracing::error!(%error, "reload failed; settings unchanged"),
         }
         reloaded
     }

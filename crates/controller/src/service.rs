@@ -40,19 +40,19 @@ use crate::probes::Probes;
 use crate::reload::Reload;
 use crate::settings::ProbeSettings;
 
-/// Number of candidates whose reasons a decision keeps.
+/// Candidates of each level whose reasons a decision keeps, besides the chosen ones.
 const EXPLAIN: Explain = Explain::Top(8);
-/// Time for requests in progress to finish during a shutdown.
+/// Time limit for requests in progress to finish during a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
 
 /// Limit on the idle time of a new connection and on the time of its first request head.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 
-/// Number of scheduler ticks after which a worker polls the global queue. This queue holds tasks woken by other
-/// threads, above all by the store's. A client whose change is already durable then does not wait behind all reports
-/// that arrived meanwhile. At 10,000 reports per second, the 99th percentile of placements was 6 ms with tokio's
-/// default, and is 4 to 5 ms with this value.
-const OUTSIDE_EVERY: u32 = 8;
+/// Number of scheduler ticks after which a worker polls the global queue. This queue holds tasks that other threads
+/// wake, above all the store's thread. With a small number, a client whose change is already durable does not wait for
+/// all reports that arrived meanwhile. At 10,000 reports per second, the 99th percentile of placements was 6 ms with
+/// tokio's default, and is 4 to 5 ms with this value.
+const GLOBAL_QUEUE_INTERVAL: u32 = 8;
 
 /// Configuration of a service.
 pub struct Service {
@@ -60,8 +60,8 @@ pub struct Service {
     pub limits: Limits,
     /// Clock of the service.
     pub clock: Clock,
-    /// Time limit for the head of a request, counted from the last response on its connection, and again for its body.
-    /// Default 90 s. The first head of a connection has only 10 s.
+    /// Time limit for the head of a request, counted from the last response on its connection, and the same again for
+    /// its body. Default 90 s. The first head of a connection has only 10 s.
     pub patience: Duration,
     /// Largest request body, in bytes. Default 16 MiB, a report of 100,000 hosts in one piece.
     pub body: usize,
@@ -70,19 +70,19 @@ pub struct Service {
     pub bodies: usize,
     /// Limit on open event streams. Default 64.
     pub streams: usize,
-    /// Access control: tokens and request rates. The default admits everyone without a limit.
+    /// Access control: tokens and request rates. The default admits every client without a limit.
     pub access: Arc<Access>,
     /// TLS configuration; plain HTTP without it. A change applies to new connections.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
     /// Admission policies for workloads. Default `dnc` and `compactor`.
-    pub promising: AdmissionPolicies,
+    pub admission_policies: AdmissionPolicies,
     /// Reload of settings; `None` if there is nothing to reload.
     pub reload: Option<Arc<Reload>>,
     /// Polling of Prometheus; off by default.
     pub telemetry: Arc<Telemetry>,
     /// URL of this service for its peers and their clients. The default is its listen address.
     pub advertise: Option<String>,
-    /// The service shows a demo, which a client uploads.
+    /// True if the service shows a demo, which a client uploads.
     pub demo: bool,
     /// Settings of measurements by agents.
     pub probes: ProbeSettings,
@@ -105,9 +105,9 @@ pub enum RunError<E> {
     /// The service cannot listen on the address.
     Listen(io::Error),
     /// The `listening` callback rejected the address.
-    Told(E),
+    Callback(E),
     /// The process or the system failed, the engine stopped, or the stored data is invalid (kind `InvalidData`).
-    Broken(io::Error),
+    Failed(io::Error),
 }
 
 impl Service {
@@ -144,7 +144,7 @@ impl Service {
             streams: 64,
             access: Arc::new(Access::new(None, None)),
             tls: None,
-            promising: AdmissionPolicies::default(),
+            admission_policies: AdmissionPolicies::default(),
             reload: None,
             telemetry: Arc::new(Telemetry::new(None)),
             advertise: None,
@@ -170,15 +170,15 @@ impl Service {
     ) -> Result<(), RunError<E>> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
-            .global_queue_interval(OUTSIDE_EVERY)
+            .global_queue_interval(GLOBAL_QUEUE_INTERVAL)
             .build();
-        runtime.map_err(RunError::Broken)?.block_on(async {
-            let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Broken)?;
-            let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Broken)?;
-            let again = signal(SignalKind::hangup()).map_err(RunError::Broken)?;
-            let reloading = tokio::spawn(reload_on(again, self.reload.clone()));
+        runtime.map_err(RunError::Failed)?.block_on(async {
+            let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Failed)?;
+            let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Failed)?;
+            let hangups = signal(SignalKind::hangup()).map_err(RunError::Failed)?;
+            let reloading = tokio::spawn(reload_on(hangups, self.reload.clone()));
             let listener = TcpListener::bind(address).await.map_err(RunError::Listen)?;
-            listening(listener.local_addr().map_err(RunError::Listen)?).map_err(RunError::Told)?;
+            listening(listener.local_addr().map_err(RunError::Listen)?).map_err(RunError::Callback)?;
             let stop = async move {
                 tokio::select! {
                     _ = interrupt.recv() => {}
@@ -188,7 +188,7 @@ impl Service {
             let served = self.serve(listener, stop).await;
             reloading.abort();
             tracing::info!("stopped");
-            served.map_err(RunError::Broken)
+            served.map_err(RunError::Failed)
         })
     }
 
@@ -201,7 +201,7 @@ impl Service {
         let (connections, patience, tls) = (self.connections, self.patience, self.tls.clone());
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", listener.local_addr()?);
-        let Opened { app, actor } = self.opened(&url).await?;
+        let OpenService { app, actor } = self.open_store(&url).await?;
         let mut actor = tokio::spawn(actor);
         let open = GracefulShutdown::new();
         let (handle, events, metrics) = (app.handle.clone(), app.events.clone(), app.metrics.clone());
@@ -231,7 +231,7 @@ impl Service {
             // The actor runs as long as a handle exists, so its end means a failure.
             ended = &mut actor => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
         }
-        tracing::info!("stopping: requests under way are finished");
+        tracing::info!("stopping after the requests in progress");
         events.close();
         // Without a timeout, a client that reads nothing would block the shutdown forever.
         let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
@@ -243,33 +243,34 @@ impl Service {
     /// # Errors
     /// An I/O error of kind `InvalidData` if the stored data is invalid.
     pub async fn open(self) -> io::Result<(Router, impl Future<Output = ()> + Send)> {
-        let Opened { app, actor } = self.opened("http://localhost").await?;
+        let OpenService { app, actor } = self.open_store("http://localhost").await?;
         Ok((routes(app), actor))
     }
 
     /// Opens the store. Other services learn the address `url`, unless the settings advertise another one.
-    async fn opened(self, url: &str) -> io::Result<Opened> {
+    async fn open_store(self, url: &str) -> io::Result<OpenService> {
         let Service { limits, clock, patience, cluster, make, labels, interval, store, .. } = self;
-        let Service { body, bodies, streams, access, reload, telemetry, promising, .. } = self;
+        let Service { body, bodies, streams, access, reload, telemetry, admission_policies, .. } = self;
         let address: Arc<str> = self.advertise.map_or_else(|| url.into(), Into::into);
         let about = About {
             labels: labels.clone(),
-            promising: promising.clone(),
+            admission_policies: admission_policies.clone(),
             since: clock.text(clock.now()),
             interval,
             address: address.clone(),
         };
         let coordinator = Box::new(move |cluster: &Cluster, leads: bool| {
-            Coordinator::new(make(cluster, leads), labels.clone(), limits).with_admission(promising.clone())
+            Coordinator::new(make(cluster, leads), labels.clone(), limits)
+                .with_admission(admission_policies.clone())
         });
         // Events are numbered from the start time in microseconds, so the numbers of an earlier run are
         // lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
         let metrics = Arc::new(Metrics::new());
         let store = Box::new(ObservedStore::new(store, metrics.clone(), events.clone()));
-        let opened = Handle::open(coordinator, cluster, store, clock.clone(), address).await;
+        let handle = Handle::open(coordinator, cluster, store, clock.clone(), address).await;
         let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        let (handle, actor) = opened.map_err(unreadable)?;
+        let (handle, actor) = handle.map_err(unreadable)?;
         let probes = Probes::new(self.probes, interval, clock.now());
         let app = AppState {
             handle,
@@ -288,22 +289,22 @@ impl Service {
             reading: Mutex::default(),
             description: description().into(),
         };
-        Ok(Opened { app, actor: Box::pin(actor) })
+        Ok(OpenService { app, actor: Box::pin(actor) })
     }
 }
 
 /// Service whose store is open.
-struct Opened {
+struct OpenService {
     app: AppState,
     actor: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 /// Reloads the settings on every signal.
-async fn reload_on(mut again: Signal, reload: Option<Arc<Reload>>) {
-    while again.recv().await.is_some() {
+async fn reload_on(mut hangups: Signal, reload: Option<Arc<Reload>>) {
+    while hangups.recv().await.is_some() {
         if let Some(reload) = reload.clone() {
             // The result is logged.
-            let _ = tokio::task::spawn_blocking(move || reload.logged()).await;
+            let _ = tokio::task::spawn_blocking(move || reload.reload_and_log()).await;
         }
     }
 }
@@ -320,7 +321,7 @@ struct Acceptor {
 impl Acceptor {
     /// Accepts connections and serves each in its own task.
     async fn accept(self, listener: TcpListener, connections: usize, open: &GracefulShutdown) -> Infallible {
-        let (places, unauthenticated) =
+        let (permits, unauthenticated) =
             (Arc::new(Semaphore::new(connections)), UnauthenticatedConnections::default());
         loop {
             let (stream, peer) = match listener.accept().await {
@@ -331,14 +332,14 @@ impl Acceptor {
                     continue;
                 }
             };
-            if places.available_permits() == 0 {
+            if permits.available_permits() == 0 {
                 unauthenticated.make_room();
             }
-            let place = places.clone().acquire_owned().await;
-            // Responses are small and urgent, so Nagle's delay would not help.
+            let permit = permits.clone().acquire_owned().await;
+            // Responses are small and urgent, so Nagle's algorithm would only delay them.
             let _ = stream.set_nodelay(true);
             let (acceptor, watcher, connection) =
-                (self.clone(), open.watcher(), Arc::new(unauthenticated.come()));
+                (self.clone(), open.watcher(), Arc::new(unauthenticated.register()));
             tokio::spawn(async move {
                 acceptor.metrics.connections.inc();
                 // A client that does not read blocks a write. The timeouts of head and body are for clients that do
@@ -347,12 +348,12 @@ impl Acceptor {
                 stream.set_timeout(Some(acceptor.patience));
                 tokio::select! {
                     () = acceptor.serve(Box::pin(stream), peer, &connection, watcher) => {}
-                    () = connection.leaves(acceptor.patience.min(FIRST_HEAD)) => {
-                        tracing::debug!(peer = %peer.ip(), "closed: nobody was let in on this connection");
+                    () = connection.must_close(acceptor.patience.min(FIRST_HEAD)) => {
+                        tracing::debug!(peer = %peer.ip(), "connection closed: it has no authorized request");
                     }
                 }
                 acceptor.metrics.connections.dec();
-                drop(place);
+                drop(permit);
             });
         }
     }
@@ -365,23 +366,23 @@ impl Acceptor {
         connection: &Arc<Connection>,
         watcher: Watcher,
     ) {
-        let Some(tls) = &self.tls else { return self.speak(stream, peer, connection, watcher).await };
+        let Some(tls) = &self.tls else { return self.serve_http(stream, peer, connection, watcher).await };
         // The connection's limit on the first head also covers the TLS handshake.
         match TlsAcceptor::from(tls.load_full()).accept(stream).await {
-            Ok(stream) => self.speak(stream, peer, connection, watcher).await,
+            Ok(stream) => self.serve_http(stream, peer, connection, watcher).await,
             Err(error) => tracing::debug!(peer = %peer.ip(), %error, "TLS handshake failed"),
         }
     }
 
     /// Serves HTTP until either side closes the connection.
-    async fn speak<S>(&self, stream: S, peer: SocketAddr, connection: &Arc<Connection>, watcher: Watcher)
+    async fn serve_http<S>(&self, stream: S, peer: SocketAddr, connection: &Arc<Connection>, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let routes = TowerToHyperService::new(self.routes.clone());
         let connection = connection.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
-            connection.asks();
+            connection.record_request();
             request.extensions_mut().insert(Peer(peer.ip().to_canonical()));
             request.extensions_mut().insert(connection.clone());
             routes.call(request)

@@ -1,5 +1,5 @@
 //! Checkpoints of SQLite's write-ahead log on a thread of its own. A checkpoint syncs the log and the file, and commits
-//! must not wait for this.
+//! must not wait for these syncs.
 //!
 //! The log restarts only if a write finds the whole log checkpointed. With a writer that never pauses, the last pages
 //! are always missing. So if the log is long, the writer checkpoints these few pages itself. If it is far ahead of the
@@ -41,7 +41,7 @@ struct Shared {
     /// True if the log is long, and all of it except its end is checkpointed.
     long: AtomicBool,
     /// Held during a checkpoint, because SQLite rejects a second one.
-    turn: Mutex<()>,
+    running: Mutex<()>,
 }
 
 impl Checkpoints {
@@ -51,34 +51,37 @@ impl Checkpoints {
     /// # Errors
     /// [`StoreError::Database`] if the file cannot be opened again, or the thread cannot be started.
     pub fn start(path: &Path, writer: &Connection, patience: Duration) -> Result<Checkpoints, StoreError> {
-        let reader = Connection::open(path)?;
-        reader.busy_timeout(patience)?;
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(patience)?;
         writer.pragma_update(None, "wal_autocheckpoint", 0)?;
         let (wake, woken) = sync_channel(1);
         let shared = Arc::new(Shared::default());
-        let owned = shared.clone();
+        let of_thread = shared.clone();
         let thread = std::thread::Builder::new().name("leeward-wal".to_owned());
         let thread = thread.spawn(move || {
             if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-                tracing::debug!(%error, "the thread that takes over the store's log runs beside all others");
+                tracing::debug!(%error, "the checkpoint thread runs at normal priority");
             }
-            let mut was_fine = true;
+            let mut succeeded_before = true;
             while woken.recv().is_ok() {
-                let log = owned.take_over(&reader);
-                owned.long.store(log.as_ref().is_ok_and(|log| log.pages >= LONG), Ordering::Relaxed);
-                let problem = match log {
-                    Ok(log) if log.pages < TOO_LONG || log.taken_over => None,
-                    Ok(log) => Some(format!("somebody reads the store; the log has {} pages", log.pages)),
+                let result = of_thread.checkpoint(&connection);
+                of_thread
+                    .long
+                    .store(result.as_ref().is_ok_and(|result| result.pages >= LONG), Ordering::Relaxed);
+                let problem = match result {
+                    Ok(result) if result.pages < TOO_LONG || result.complete => None,
+                    Ok(result) => Some(format!("a reader holds the log back; it has {} pages", result.pages)),
                     Err(error) => Some(error.to_string()),
                 };
                 // No data is lost: the log has all of it, and grows until a checkpoint succeeds.
-                if let Some(problem) = problem.as_ref().filter(|_| was_fine) {
-                    tracing::warn!(%problem, "the store's log cannot be taken over, and grows");
+                if let Some(problem) = problem.as_ref().filter(|_| succeeded_before) {
+                    tracing::warn!(%problem, "the store's log cannot be checkpointed, and grows");
                 }
-                was_fine = problem.is_none();
+                succeeded_before = problem.is_none();
             }
         });
-        let thread = thread.map_err(|error| StoreError::Database(format!("a thread for it: {error}")))?;
+        let thread = thread
+            .map_err(|error| StoreError::Database(format!("cannot start the checkpoint thread: {error}")))?;
         Ok(Checkpoints { wake: Some(wake), thread: Some(thread), shared, changes: 0 })
     }
 
@@ -88,7 +91,7 @@ impl Checkpoints {
         let is_long = self.shared.long.swap(false, Ordering::Relaxed);
         if is_long || self.changes >= FAR_AHEAD {
             // If this fails, the thread meets the same error and logs it.
-            let _ = self.shared.take_over(writer);
+            let _ = self.shared.checkpoint(writer);
             self.changes = 0;
         } else if self.changes >= CHANGES && self.wake.as_ref().is_some_and(|wake| wake.try_send(()).is_ok())
         {
@@ -107,19 +110,19 @@ impl Drop for Checkpoints {
 }
 
 /// Result of a checkpoint.
-struct Log {
+struct CheckpointResult {
     pages: i64,
     /// True if the whole log is in the file.
-    taken_over: bool,
+    complete: bool,
 }
 
 impl Shared {
     /// Checkpoints the pages that no reader needs.
-    fn take_over(&self, connection: &Connection) -> rusqlite::Result<Log> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    fn checkpoint(&self, connection: &Connection) -> rusqlite::Result<CheckpointResult> {
+        let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
-            let (is_busy, pages, taken_over): (bool, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(Log { pages, taken_over: !is_busy && taken_over >= pages })
+            let (is_busy, pages, checkpointed): (bool, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(CheckpointResult { pages, complete: !is_busy && checkpointed >= pages })
         })
     }
 }

@@ -81,7 +81,7 @@ pub enum Leadership {
     Follower {
         /// Address of the leader; `None` if unknown.
         leader: Option<Arc<str>>,
-        /// Changes that the leader has stored since the last load or renewal.
+        /// Changes that the leader stored since the last load or renewal.
         updates: Updates,
     },
 }
@@ -93,7 +93,7 @@ impl Leadership {
             (
                 Some(Leadership::Follower { updates: earlier, .. }),
                 Leadership::Follower { leader, updates },
-            ) => Leadership::Follower { leader, updates: earlier.and(updates) },
+            ) => Leadership::Follower { leader, updates: earlier.join(updates) },
             (_, now) => now,
         }
     }
@@ -110,7 +110,7 @@ pub enum Updates {
 
 impl Updates {
     /// Combines two lists of changes.
-    fn and(self, later: Updates) -> Updates {
+    fn join(self, later: Updates) -> Updates {
         match (self, later) {
             (Updates::Changes(mut changes), Updates::Changes(mut later)) if changes.len() < MAX_CHANGES => {
                 changes.append(&mut later);

@@ -38,7 +38,7 @@ impl Cell<'_> {
 }
 
 /// A row of a query result.
-pub trait Found {
+pub trait ResultRow {
     /// Number at a position.
     fn number(&self, at: usize) -> Result<Option<i64>, StoreError>;
 
@@ -59,21 +59,21 @@ pub fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Number at a position that is never null.
+/// Number at a position; 0 for null.
 ///
 /// # Errors
 /// [`StoreError`] if the value cannot be read.
-pub fn some_number(row: &dyn Found, at: usize) -> Result<u64, StoreError> {
+pub fn number_or_zero(row: &dyn ResultRow, at: usize) -> Result<u64, StoreError> {
     Ok(row.number(at)?.map_or(0, unsigned))
 }
 
-/// Small number at a position.
-fn few(row: &dyn Found, at: usize) -> Result<Option<u32>, StoreError> {
+/// Number of at most 32 bits at a position.
+fn small_number(row: &dyn ResultRow, at: usize) -> Result<Option<u32>, StoreError> {
     Ok(row.number(at)?.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
-/// Text at a position that is never null.
-fn some_text(row: &dyn Found, at: usize) -> Result<String, StoreError> {
+/// Text at a position; empty for null.
+fn text_or_empty(row: &dyn ResultRow, at: usize) -> Result<String, StoreError> {
     Ok(row.text(at)?.unwrap_or_default())
 }
 
@@ -122,12 +122,12 @@ pub fn entries(id: DecisionId, held: &[StoredEntry]) -> Result<Cell<'static>, St
 ///
 /// # Errors
 /// [`StoreError::Row`] if the row is invalid.
-pub fn read_decision(row: &dyn Found) -> Result<(DecisionRecord, Vec<StoredEntry>), StoreError> {
-    let id = DecisionId(some_number(row, 0)?);
+pub fn read_decision(row: &dyn ResultRow) -> Result<(DecisionRecord, Vec<StoredEntry>), StoreError> {
+    let id = DecisionId(number_or_zero(row, 0)?);
     let shown = row.plain(5)?.unwrap_or_default();
     let record = DecisionRecord {
         id,
-        at: Nanos(some_number(row, 1)?),
+        at: Nanos(number_or_zero(row, 1)?),
         caller: caller(row, 2)?,
         details: serde_json::from_str(&shown).map_err(|error| unreadable("decisions", id.0, &error))?,
         entries: Vec::new(),
@@ -143,13 +143,13 @@ pub fn read_decision(row: &dyn Found) -> Result<(DecisionRecord, Vec<StoredEntry
 ///
 /// # Errors
 /// [`StoreError`] if the row is invalid.
-pub fn read_caller(row: &dyn Found) -> Result<Option<(Caller, DecisionId)>, StoreError> {
-    let id = DecisionId(some_number(row, 3)?);
+pub fn read_caller(row: &dyn ResultRow) -> Result<Option<(Caller, DecisionId)>, StoreError> {
+    let id = DecisionId(number_or_zero(row, 3)?);
     Ok(caller(row, 0)?.map(|caller| (caller, id)))
 }
 
 /// Client or key, from three columns.
-fn caller(row: &dyn Found, at: usize) -> Result<Option<Caller>, StoreError> {
+fn caller(row: &dyn ResultRow, at: usize) -> Result<Option<Caller>, StoreError> {
     let (client, sequence, key) = (row.text(at)?, row.number(at + 1)?, row.text(at + 2)?);
     Ok(match (client, sequence, key) {
         (Some(client), Some(sequence), _) => {
@@ -181,17 +181,17 @@ pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
 ///
 /// # Errors
 /// [`StoreError`] if the row is invalid.
-pub fn read_migration(row: &dyn Found) -> Result<Migration, StoreError> {
+pub fn read_migration(row: &dyn ResultRow) -> Result<Migration, StoreError> {
     Ok(Migration {
-        id: some_number(row, 0)?,
-        at: Nanos(some_number(row, 1)?),
-        decision: DecisionId(some_number(row, 2)?),
-        index: few(row, 3)?.unwrap_or_default(),
-        task: some_text(row, 4)?,
+        id: number_or_zero(row, 0)?,
+        at: Nanos(number_or_zero(row, 1)?),
+        decision: DecisionId(number_or_zero(row, 2)?),
+        index: small_number(row, 3)?.unwrap_or_default(),
+        task: text_or_empty(row, 4)?,
         job: row.text(5)?,
-        from: some_text(row, 6)?,
-        to: some_text(row, 7)?,
-        link: some_text(row, 8)?,
+        from: text_or_empty(row, 6)?,
+        to: text_or_empty(row, 7)?,
+        link: text_or_empty(row, 8)?,
         state: row.plain(9)?.and_then(|word| MigrationState::of(&word)).unwrap_or_default(),
         reason: row.text(10)?,
     })
@@ -207,8 +207,11 @@ pub fn job<'a>(name: &'a str, availability: &Availability) -> [Cell<'a>; 3] {
 ///
 /// # Errors
 /// [`StoreError`] if the row is invalid.
-pub fn read_job(row: &dyn Found) -> Result<(String, Availability), StoreError> {
-    Ok((some_text(row, 0)?, Availability { down: few(row, 1)?, evictions_per_hour: few(row, 2)? }))
+pub fn read_job(row: &dyn ResultRow) -> Result<(String, Availability), StoreError> {
+    Ok((
+        text_or_empty(row, 0)?,
+        Availability { down: small_number(row, 1)?, evictions_per_hour: small_number(row, 2)? },
+    ))
 }
 
 /// Row of `clusters`.
@@ -225,11 +228,11 @@ pub fn version(version: &Version) -> [Cell<'_>; 4] {
 ///
 /// # Errors
 /// [`StoreError`] if the row is invalid.
-pub fn read_version(row: &dyn Found) -> Result<Version, StoreError> {
+pub fn read_version(row: &dyn ResultRow) -> Result<Version, StoreError> {
     let origin = row.plain(2)?;
     Ok(Version {
-        number: ClusterVersion(some_number(row, 0)?),
-        at: Nanos(some_number(row, 1)?),
+        number: ClusterVersion(number_or_zero(row, 0)?),
+        at: Nanos(number_or_zero(row, 1)?),
         origin: if origin.as_deref() == Some("file") { Origin::File } else { Origin::Request },
         text: Arc::from(row.plain(3)?.unwrap_or_default()),
     })

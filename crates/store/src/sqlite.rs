@@ -9,7 +9,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_iter};
 
 use super::checkpoints::Checkpoints;
-use super::row::{self, Cell, Found, signed};
+use super::row::{self, Cell, ResultRow, signed};
 use super::{Change, Durability, Kind, Leadership, MAX_DELETED, SWEEP, State, Store, StoreError, schema};
 
 /// The last $1 decisions, and all older ones that hold resources.
@@ -61,7 +61,7 @@ impl Sqlite {
     /// in use by another service.
     pub fn open(path: &Path, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
         let connection = Connection::open(path)?;
-        let lock = locked(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
+        let lock = lock_store(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
         let mut store = Sqlite::begin(connection, Some(lock), Kind::Sqlite(durability), keep)?;
         store.checkpoints = Some(Checkpoints::start(path, &store.connection, PATIENCE)?);
         Ok(store)
@@ -124,16 +124,16 @@ impl Sqlite {
 
 /// Locks the store, at the latest until the process ends. The lock is on a separate file, because a lock on the
 /// database would end when any code in the process closes that file.
-fn locked(path: &Path) -> Result<File, StoreError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push("-lock");
+fn lock_store(path: &Path) -> Result<File, StoreError> {
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push("-lock");
     let failed =
-        |error: std::io::Error| StoreError::Database(format!("{}: {error}", Path::new(&beside).display()));
-    let file = File::create(&beside).map_err(failed)?;
+        |error: std::io::Error| StoreError::Database(format!("{}: {error}", Path::new(&lock_path).display()));
+    let file = File::create(&lock_path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::Database(
-            "another service keeps its decisions in it; give each a file of its own, or a PostgreSQL to share"
+            "another service uses this store; give each service its own file, or share a PostgreSQL database"
                 .to_owned(),
         )),
         Err(TryLockError::Error(error)) => Err(failed(error)),
@@ -158,7 +158,7 @@ impl Store for Sqlite {
         let (decisions, keys) = (signed(decisions as u64), signed(keys as u64));
         let reading = self.connection.transaction()?;
         let last: Option<i64> = reading.query_row(schema::MAX_DECISION, [], |row| row.get(0))?;
-        let mut found = State {
+        let mut state = State {
             cluster: rows(&reading, schema::CLUSTER, &[], row::read_version)?.pop(),
             file: rows(&reading, schema::FILE, &[], row::read_version)?.pop(),
             next: DecisionId(last.map_or(0, |last| row::unsigned(last) + 1)),
@@ -170,19 +170,19 @@ impl Store for Sqlite {
                 .flatten()
                 .collect(),
         };
-        found.decisions.sort_by_key(|(record, _)| (record.at, record.id));
-        Ok(found)
+        state.decisions.sort_by_key(|(record, _)| (record.at, record.id));
+        Ok(state)
     }
 
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
-        let mut question = self.connection.prepare_cached(DECISION)?;
-        let mut found = Vec::new();
+        let mut query = self.connection.prepare_cached(DECISION)?;
+        let mut decisions = Vec::new();
         for &id in ids {
-            if let Some(row) = question.query([signed(id.0)])?.next()? {
-                found.push(row::read_decision(row)?.0);
+            if let Some(row) = query.query([signed(id.0)])?.next()? {
+                decisions.push(row::read_decision(row)?.0);
             }
         }
-        Ok(found)
+        Ok(decisions)
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
@@ -195,19 +195,19 @@ impl Store for Sqlite {
 /// All rows of a query.
 fn rows<T>(
     reading: &Transaction<'_>,
-    question: &str,
+    sql: &str,
     parameters: &[i64],
-    read: impl Fn(&dyn Found) -> Result<T, StoreError>,
+    read: impl Fn(&dyn ResultRow) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let mut question = reading.prepare(question)?;
-    let (mut rows, mut found) = (question.query(params_from_iter(parameters))?, Vec::new());
+    let mut query = reading.prepare(sql)?;
+    let (mut rows, mut values) = (query.query(params_from_iter(parameters))?, Vec::new());
     while let Some(row) = rows.next()? {
-        found.push(read(row)?);
+        values.push(read(row)?);
     }
-    Ok(found)
+    Ok(values)
 }
 
-impl Found for rusqlite::Row<'_> {
+impl ResultRow for rusqlite::Row<'_> {
     fn number(&self, at: usize) -> Result<Option<i64>, StoreError> {
         Ok(self.get(at)?)
     }
@@ -232,28 +232,28 @@ impl ToSql for Cell<'_> {
 }
 
 fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreError> {
-    let say = |statement: &str, cells: &[Cell<'_>]| -> Result<(), StoreError> {
+    let execute = |statement: &str, cells: &[Cell<'_>]| -> Result<(), StoreError> {
         transaction.prepare_cached(statement)?.execute(params_from_iter(cells))?;
         Ok(())
     };
     let number = |number: u64| Cell::Number(Some(signed(number)));
     match change {
         Change::Decided(record, held) => {
-            say(schema::INSERT_DECISION, &row::decision(record)?)?;
-            say(schema::INSERT_COMMITMENT, &[number(record.id.0), row::entries(record.id, held)?])
+            execute(schema::INSERT_DECISION, &row::decision(record)?)?;
+            execute(schema::INSERT_COMMITMENT, &[number(record.id.0), row::entries(record.id, held)?])
         }
         Change::Moved(record, held) => {
-            say(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])?;
-            say(schema::UPDATE_COMMITMENT, &[row::entries(record.id, held)?, number(record.id.0)])
+            execute(schema::UPDATE_DETAILS, &[row::details(record)?, number(record.id.0)])?;
+            execute(schema::UPDATE_COMMITMENT, &[row::entries(record.id, held)?, number(record.id.0)])
         }
-        Change::Migration(migration) => say(schema::UPSERT_MIGRATION, &row::migration(migration)),
-        Change::JobOver(name) => say(schema::DELETE_JOB, &[Cell::text(name)]),
-        Change::Job(name, availability) => say(schema::UPSERT_JOB, &row::job(name, availability)),
-        Change::Cluster(version) => say(schema::INSERT_CLUSTER, &row::version(version)),
+        Change::Migration(migration) => execute(schema::UPSERT_MIGRATION, &row::migration(migration)),
+        Change::JobOver(name) => execute(schema::DELETE_JOB, &[Cell::text(name)]),
+        Change::Job(name, availability) => execute(schema::UPSERT_JOB, &row::job(name, availability)),
+        Change::Cluster(version) => execute(schema::INSERT_CLUSTER, &row::version(version)),
         Change::Ended { id, released } => {
-            say(schema::DELETE_COMMITMENT, &[number(id.0)])?;
+            execute(schema::DELETE_COMMITMENT, &[number(id.0)])?;
             match released {
-                Some(at) => say(schema::RELEASE, &[number(at.0), number(id.0)]),
+                Some(at) => execute(schema::RELEASE, &[number(at.0), number(id.0)]),
                 None => Ok(()),
             }
         }
@@ -268,7 +268,7 @@ mod tests {
 
     /// A store with this number of decisions by ten clients. 100 decisions hold resources, and the first ones have
     /// keys.
-    fn keeps(decisions: u32) -> Sqlite {
+    fn store_with(decisions: u32) -> Sqlite {
         let store = Sqlite::in_memory().expect("an in-memory store opens");
         let rows = format!(
             "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < {decisions})
@@ -282,21 +282,21 @@ mod tests {
     }
 
     /// Work of SQLite for a query, in virtual machine steps.
-    fn steps(store: &Sqlite, question: &str, parameters: &[i64]) -> i32 {
-        let mut question = store.connection.prepare(question).expect("a right question");
-        let mut rows = question.query(params_from_iter(parameters)).expect("a right question");
+    fn steps(store: &Sqlite, sql: &str, parameters: &[i64]) -> i32 {
+        let mut query = store.connection.prepare(sql).expect("a valid query");
+        let mut rows = query.query(params_from_iter(parameters)).expect("a valid query");
         while rows.next().expect("the store is readable").is_some() {}
         drop(rows);
-        question.get_status(StatementStatus::VmStep)
+        query.get_status(StatementStatus::VmStep)
     }
 
     #[test]
     fn the_cost_of_queries_does_not_grow_with_the_store() {
         let [few, many] = [2_000, 40_000].map(|decisions| {
-            let store = keeps(decisions);
+            let store = store_with(decisions);
             let forgotten = [i64::from(decisions) - 100, 1_000];
-            let asked = [(DECISIONS, &[300][..]), (schema::CALLERS, &[100][..]), (FORGET, &forgotten[..])];
-            asked.map(|(question, parameters)| steps(&store, question, parameters))
+            let queries = [(DECISIONS, &[300][..]), (schema::CALLERS, &[100][..]), (FORGET, &forgotten[..])];
+            queries.map(|(sql, parameters)| steps(&store, sql, parameters))
         });
         for (few, many) in few.into_iter().zip(many) {
             assert!(many < few + few / 4, "{few} steps, and {many}");

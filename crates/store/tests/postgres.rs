@@ -1,4 +1,4 @@
-//! The PostgreSQL store: the right to write, updates for followers, and connections.
+//! The PostgreSQL store: leadership, updates for followers, and connections.
 
 use leeward_testing::postgres;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, S
 
 /// Opens a store in a database of the server.
 fn open_in(server: &postgres::Server, database: &str) -> Result<Postgres, StoreError> {
-    let database = Database::read(&server.url(database), None).expect("a right URL");
+    let database = Database::read(&server.url(database), None).expect("a valid URL");
     Postgres::open(database, Durability::Process, 1_000_000)
 }
 
@@ -58,7 +58,8 @@ fn a_follower_far_behind_must_load_everything() {
     let open = || open_in(&server, &database).expect("the database is available");
     let (mut first, mut second) = (open(), open());
     assert!(matches!(first.renew_lease("first"), Ok(Leadership::Leader { .. })));
-    let everything = |stands| matches!(stands, Ok(Leadership::Follower { updates: Updates::Everything, .. }));
+    let everything =
+        |leadership| matches!(leadership, Ok(Leadership::Follower { updates: Updates::Everything, .. }));
     assert!(everything(second.renew_lease("second")), "the second store has loaded no state yet");
     let change = |number: u32| [Change::Job(format!("job {number}"), Default::default())];
     (0..3).for_each(|number| first.apply(&change(number)).expect("the store leads"));
@@ -66,7 +67,7 @@ fn a_follower_far_behind_must_load_everything() {
     first.apply(&change(3)).expect("the store leads");
     let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = second.renew_lease("second")
     else {
-        panic!("it does not follow")
+        panic!("the store does not follow")
     };
     assert_eq!(changes, change(3));
     (4..8).for_each(|number| first.apply(&change(number)).expect("the store leads"));
@@ -79,13 +80,17 @@ fn a_later_schema_and_an_unreachable_database_are_errors() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     drop(open_in(&server, &database).expect("the database is available"));
-    drop(open_in(&server, &database).expect("the same again"));
+    drop(open_in(&server, &database).expect("the schema is current"));
     server.ask(&database, "UPDATE made SET steps = 99").expect("the database is writable");
     assert!(matches!(open_in(&server, &database), Err(StoreError::Newer { found: 99, .. })));
-    let Err(StoreError::Database(problem)) = open_in(&server, "nowhere") else { panic!("there is none") };
+    let Err(StoreError::Database(problem)) = open_in(&server, "nowhere") else {
+        panic!("the database must not exist")
+    };
     assert_eq!(problem, "PostgreSQL: database \"nowhere\" does not exist");
-    let nobody = Database::read("postgres://lee:secret@127.0.0.1:1/leeward", None).expect("a right URL");
-    let Err(error) = Postgres::open(nobody, Durability::Power, 1) else { panic!("nobody listens") };
+    let unreachable = Database::read("postgres://lee:secret@127.0.0.1:1/leeward", None).expect("a valid URL");
+    let Err(error) = Postgres::open(unreachable, Durability::Power, 1) else {
+        panic!("no server listens on the port")
+    };
     assert!(
         error.to_string().contains("onnection refused") && !error.to_string().contains("secret"),
         "{error}"
@@ -134,29 +139,29 @@ fn terms_increase_and_a_new_connection_starts_unsynchronized() {
 }
 
 /// A proxy to a server's socket that counts round trips, and is slow enough to separate them.
-fn counting(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
+fn counting_proxy(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
     let name = ".s.PGSQL.5432";
     let listener = UnixListener::bind(folder.join(name)).expect("a socket");
-    let (to, turns) = (server.path().join(name), Arc::new(AtomicUsize::new(0)));
-    let counted = turns.clone();
+    let (to, round_trips) = (server.path().join(name), Arc::new(AtomicUsize::new(0)));
+    let counted = round_trips.clone();
     std::thread::spawn(move || {
         for near in listener.incoming().map_while(Result::ok) {
             let far = UnixStream::connect(&to).expect("the socket exists");
-            let said = Arc::new(AtomicBool::new(false));
-            let ways =
+            let has_request = Arc::new(AtomicBool::new(false));
+            let directions =
                 [(near.try_clone(), far.try_clone(), true), (far.try_clone(), near.try_clone(), false)];
-            for (from, to, is_asked) in ways {
+            for (from, to, is_request) in directions {
                 let (mut from, mut to) = (from.expect("a socket"), to.expect("a socket"));
-                let (turns, said) = (counted.clone(), said.clone());
+                let (round_trips, has_request) = (counted.clone(), has_request.clone());
                 std::thread::spawn(move || {
                     let mut buffer = [0; 1 << 16];
                     while let Some(length) = from.read(&mut buffer).ok().filter(|&length| length > 0) {
-                        if is_asked && !said.swap(true, Ordering::SeqCst) {
-                            turns.fetch_add(1, Ordering::SeqCst);
+                        if is_request && !has_request.swap(true, Ordering::SeqCst) {
+                            round_trips.fetch_add(1, Ordering::SeqCst);
                         }
-                        if !is_asked {
+                        if !is_request {
                             std::thread::sleep(Duration::from_millis(30));
-                            said.store(false, Ordering::SeqCst);
+                            has_request.store(false, Ordering::SeqCst);
                         }
                         if to.write_all(&buffer[..length]).is_err() {
                             return;
@@ -166,25 +171,25 @@ fn counting(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
             }
         }
     });
-    turns
+    round_trips
 }
 
 #[test]
 fn every_commit_takes_one_round_trip() {
     let Some(server) = postgres::Server::shared() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let turns = counting(&server, folder.path());
+    let round_trips = counting_proxy(&server, folder.path());
     let url = format!("postgres:///{}?user=tests&host={}", server.database(), folder.path().display());
-    let database = Database::read(&url, None).expect("a right URL");
+    let database = Database::read(&url, None).expect("a valid URL");
     let mut store = Postgres::open(database, Durability::Process, 10).expect("the database is available");
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let jobs = (0..20).map(|job| Change::Job(format!("job {job}"), Default::default()));
     let ends = (0..20).map(|id| Change::Ended { id: DecisionId(id), released: Some(Nanos(id)) });
     let changes: Vec<Change> = jobs.chain(ends).collect();
     for _ in 0..2 {
-        let before = turns.load(Ordering::SeqCst);
+        let before = round_trips.load(Ordering::SeqCst);
         store.apply(&changes).expect("the store leads");
-        assert_eq!(turns.load(Ordering::SeqCst) - before, 1);
+        assert_eq!(round_trips.load(Ordering::SeqCst) - before, 1);
     }
 }
 
@@ -196,15 +201,15 @@ fn a_remote_server_is_reached_over_tls_with_a_checked_certificate() {
         let url = format!(
             "postgres://tests@/{database}?{host}&port={port}&sslmode=require&sslrootcert={authorities}"
         );
-        Postgres::open(Database::read(&url, None).expect("a right URL"), Durability::Process, 10)
+        Postgres::open(Database::read(&url, None).expect("a valid URL"), Durability::Process, 10)
     };
     let own = server.certificate().display().to_string();
     for host in ["host=localhost", "host=localhost&hostaddr=127.0.0.1"] {
         let mut store = open(host, &own).expect("the certificate is right");
         assert_eq!(store.renew_lease("here"), Ok(Leadership::Leader { term: 1 }));
-        let asked = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+        let query = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
             WHERE application_name = 'leeward'";
-        assert_eq!(server.ask(&database, asked).as_deref(), Some("t"));
+        assert_eq!(server.ask(&database, query).as_deref(), Some("t"));
         drop(store);
         server.ask(&database, "UPDATE leadership SET term = 0").expect("the database is writable");
     }
@@ -215,7 +220,9 @@ fn a_remote_server_is_reached_over_tls_with_a_checked_certificate() {
     std::fs::write(&other, made.cert.pem()).expect("a file");
     let other = other.display().to_string();
     for (host, authorities) in [("host=db.example&hostaddr=127.0.0.1", &own), ("host=localhost", &other)] {
-        let Err(error) = open(host, authorities) else { panic!("{host}: it is not to be trusted") };
+        let Err(error) = open(host, authorities) else {
+            panic!("{host}: the certificate must not be trusted")
+        };
         assert!(error.to_string().contains("invalid peer certificate"), "{error}");
     }
 }

@@ -11,14 +11,14 @@ use mio::{Events, Interest, Poll, Token};
 use serde_json::Value;
 
 use crate::process::used;
-use crate::requests::{Ask, Tokens, Writer};
+use crate::requests::{Request, Tokens, Writer};
 
 /// Time to wait for the last responses.
-const LAST_ANSWERS: Duration = Duration::from_secs(10);
+const LAST_RESPONSES: Duration = Duration::from_secs(10);
 /// Sleep when there is nothing to do.
 const NAP: Duration = Duration::from_micros(20);
 /// Warm-up: every agent reports before the measurement starts, and placements are sent in the second half.
-const FILLING: Duration = Duration::from_secs(2);
+const WARM_UP: Duration = Duration::from_secs(2);
 
 /// Number of jobs that tasks belong to.
 const JOBS: u64 = 100;
@@ -42,8 +42,8 @@ pub struct Schedule<'a> {
 
 /// Results for one kind of request.
 #[derive(Default)]
-pub struct Heard {
-    pub asked: u64,
+pub struct Results {
+    pub sent: u64,
     /// Responses to requests that were due before the measurement.
     pub filled: u64,
     /// Times from a request's due time to its response, in microseconds.
@@ -51,30 +51,30 @@ pub struct Heard {
     /// Links and devices sent.
     pub parts: u64,
     /// Accepted links and devices (or decided placements), and skipped ones.
-    pub taken: u64,
+    pub accepted: u64,
     pub skipped: u64,
     /// Error responses.
-    pub refused: u64,
+    pub rejected: u64,
 }
 
 /// Results of all requests.
 #[derive(Default)]
 pub struct Outcome {
-    pub reports: Heard,
-    pub placements: Heard,
-    pub tasks: Heard,
+    pub reports: Results,
+    pub placements: Results,
+    pub tasks: Results,
     /// CPU time of the service and of the load generator during the measurement.
-    pub served: Duration,
-    pub sent: Duration,
+    pub service_cpu: Duration,
+    pub generator_cpu: Duration,
 }
 
 impl Outcome {
     /// Results for requests of this kind.
-    fn of(&mut self, ask: Ask) -> &mut Heard {
-        match ask {
-            Ask::Report { .. } => &mut self.reports,
-            Ask::Placement { .. } => &mut self.placements,
-            Ask::Task { .. } => &mut self.tasks,
+    fn of(&mut self, request: Request) -> &mut Results {
+        match request {
+            Request::Report { .. } => &mut self.reports,
+            Request::Placement { .. } => &mut self.placements,
+            Request::Task { .. } => &mut self.tasks,
         }
     }
 }
@@ -83,10 +83,10 @@ struct Connection {
     stream: TcpStream,
     out: Vec<u8>,
     written: usize,
-    heard: Vec<u8>,
-    /// The request that waits for a response.
-    asked: Option<Ask>,
-    waiting: VecDeque<Ask>,
+    received: Vec<u8>,
+    /// Request that waits for its response.
+    pending: Option<Request>,
+    waiting: VecDeque<Request>,
 }
 
 /// Deterministic pseudorandom numbers (Steele, Lea, Flood: splitmix64).
@@ -109,32 +109,32 @@ impl Draws {
 }
 
 /// All requests, in order of their due times.
-fn asks(schedule: &Schedule<'_>) -> Vec<Ask> {
+fn requests(schedule: &Schedule<'_>) -> Vec<Request> {
     let Schedule { agents, placements, tasks, length, .. } = *schedule;
-    let (mut draws, mut kinds, until) = (Draws(1), Draws(3), FILLING + length);
-    let (mut asks, mut last) = (Vec::new(), vec![Duration::ZERO; agents as usize]);
+    let (mut draws, mut kinds, until) = (Draws(1), Draws(3), WARM_UP + length);
+    let (mut requests, mut last) = (Vec::new(), vec![Duration::ZERO; agents as usize]);
     let (mut due, mut count) = (Duration::ZERO, 0);
     while due < until {
         due += draws.gap(agents);
         // Consecutive reports come from distant hosts.
         let agent = count * 7_919 % agents;
-        asks.push(Ask::Report { agent, from: last[agent as usize], due });
+        requests.push(Request::Report { agent, from: last[agent as usize], due });
         (last[agent as usize], count) = (due, count + 1);
     }
     // Placements before the first reports would be rejected.
-    due = FILLING / 2;
+    due = WARM_UP / 2;
     while due < until {
         due += draws.gap(placements);
         let writer = draws.next() % agents;
         let is_task = kinds.next() % 100 < tasks;
-        asks.push(if is_task {
-            Ask::Task { job: writer % JOBS, due }
+        requests.push(if is_task {
+            Request::Task { job: writer % JOBS, due }
         } else {
-            Ask::Placement { writer, due }
+            Request::Placement { writer, due }
         });
     }
-    asks.sort_by_key(|ask| ask.due());
-    asks
+    requests.sort_by_key(|request| request.due());
+    requests
 }
 
 struct Load<'a> {
@@ -145,9 +145,9 @@ struct Load<'a> {
     /// Free connections for placements, and placements that wait for one. Each connection is used regularly, because
     /// the service closes a connection after 10 s without a request.
     free: VecDeque<usize>,
-    waiting: VecDeque<Ask>,
+    waiting: VecDeque<Request>,
     draws: Draws,
-    under_way: u64,
+    in_flight: u64,
     outcome: Outcome,
 }
 
@@ -164,23 +164,24 @@ pub fn run(address: SocketAddr, schedule: &Schedule<'_>, process: u32) -> Outcom
         free: (schedule.connections.0..all).collect(),
         waiting: VecDeque::new(),
         draws: Draws(2),
-        under_way: 0,
+        in_flight: 0,
         outcome: Outcome::default(),
     };
-    let (mut asks, mut events) = (asks(schedule).into_iter().peekable(), Events::with_capacity(4_096));
+    let (mut requests, mut events) =
+        (requests(schedule).into_iter().peekable(), Events::with_capacity(4_096));
     let (mut before, mut end) = (None, None);
     load.began = Instant::now();
     loop {
         let now = load.began.elapsed();
-        while let Some(ask) = asks.next_if(|ask| ask.due() <= now) {
-            load.due(ask);
+        while let Some(request) = requests.next_if(|request| request.due() <= now) {
+            load.due(request);
         }
-        if before.is_none() && now >= FILLING {
+        if before.is_none() && now >= WARM_UP {
             before = Some((used(process), used(std::process::id())));
         }
-        if asks.peek().is_none() {
+        if requests.peek().is_none() {
             let end = *end.get_or_insert(now);
-            if load.under_way == 0 || now > end + LAST_ANSWERS {
+            if load.in_flight == 0 || now > end + LAST_RESPONSES {
                 break;
             }
         }
@@ -194,9 +195,9 @@ pub fn run(address: SocketAddr, schedule: &Schedule<'_>, process: u32) -> Outcom
             load.ready(event.token().0);
         }
     }
-    let (served, sent) = before.unwrap_or_default();
-    load.outcome.served = used(process).saturating_sub(served);
-    load.outcome.sent = used(std::process::id()).saturating_sub(sent);
+    let (service_cpu, generator_cpu) = before.unwrap_or_default();
+    load.outcome.service_cpu = used(process).saturating_sub(service_cpu);
+    load.outcome.generator_cpu = used(std::process::id()).saturating_sub(generator_cpu);
     load.outcome
 }
 
@@ -207,38 +208,38 @@ fn connect(address: SocketAddr, at: usize, poll: &Poll) -> Connection {
     poll.registry()
         .register(&mut stream, Token(at), Interest::READABLE | Interest::WRITABLE)
         .expect("the system polls");
-    let (out, heard, waiting) = (Vec::new(), Vec::new(), VecDeque::new());
-    Connection { stream, out, written: 0, heard, asked: None, waiting }
+    let (out, received, waiting) = (Vec::new(), Vec::new(), VecDeque::new());
+    Connection { stream, out, written: 0, received, pending: None, waiting }
 }
 
 impl Load<'_> {
-    fn due(&mut self, ask: Ask) {
-        self.under_way += 1;
-        match ask {
-            Ask::Report { agent, .. } => {
-                self.outcome.reports.asked += 1;
+    fn due(&mut self, request: Request) {
+        self.in_flight += 1;
+        match request {
+            Request::Report { agent, .. } => {
+                self.outcome.reports.sent += 1;
                 self.outcome.reports.parts += self.writer.parts(agent);
                 let at = agent as usize % self.schedule.connections.0;
-                if self.connections[at].asked.is_some() {
-                    self.connections[at].waiting.push_back(ask);
+                if self.connections[at].pending.is_some() {
+                    self.connections[at].waiting.push_back(request);
                 } else {
-                    self.send(at, ask);
+                    self.send(at, request);
                 }
             }
-            Ask::Placement { .. } | Ask::Task { .. } => {
-                self.outcome.of(ask).asked += 1;
+            Request::Placement { .. } | Request::Task { .. } => {
+                self.outcome.of(request).sent += 1;
                 match self.free.pop_front() {
-                    Some(at) => self.send(at, ask),
-                    None => self.waiting.push_back(ask),
+                    Some(at) => self.send(at, request),
+                    None => self.waiting.push_back(request),
                 }
             }
         }
     }
 
-    fn send(&mut self, at: usize, ask: Ask) {
+    fn send(&mut self, at: usize, request: Request) {
         let connection = &mut self.connections[at];
-        self.writer.write(ask, self.draws.next(), &mut connection.out);
-        (connection.written, connection.asked) = (0, Some(ask));
+        self.writer.write(request, self.draws.next(), &mut connection.out);
+        (connection.written, connection.pending) = (0, Some(request));
         self.flush(at);
     }
 
@@ -248,7 +249,7 @@ impl Load<'_> {
             match stream.write(&out[*written..]) {
                 Ok(count) => *written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => panic!("the service does not take it: {error}"),
+                Err(error) => panic!("the service does not read: {error}"),
             }
         }
     }
@@ -257,16 +258,16 @@ impl Load<'_> {
     fn ready(&mut self, at: usize) {
         self.flush(at);
         loop {
-            let Connection { stream, heard, .. } = &mut self.connections[at];
-            let known = heard.len();
-            heard.resize(known + 8_192, 0);
-            let read = stream.read(&mut heard[known..]);
-            heard.truncate(known + read.as_ref().copied().unwrap_or(0));
+            let Connection { stream, received, .. } = &mut self.connections[at];
+            let known = received.len();
+            received.resize(known + 8_192, 0);
+            let read = stream.read(&mut received[known..]);
+            received.truncate(known + read.as_ref().copied().unwrap_or(0));
             match read {
                 Ok(0) => panic!("the service closed a connection"),
                 Ok(_) => {
-                    while let Some((status, body)) = answer(&mut self.connections[at].heard) {
-                        self.answered(at, status, &body);
+                    while let Some((status, body)) = take_response(&mut self.connections[at].received) {
+                        self.handle(at, status, &body);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -275,28 +276,28 @@ impl Load<'_> {
         }
     }
 
-    fn answered(&mut self, at: usize, status: u16, body: &[u8]) {
-        let ask = self.connections[at].asked.take().expect("an answer to what was asked");
-        self.under_way -= 1;
-        let waited = self.began.elapsed().saturating_sub(ask.due());
-        let is_report = matches!(ask, Ask::Report { .. });
-        let heard = self.outcome.of(ask);
-        if ask.due() < FILLING {
-            heard.filled += 1;
+    fn handle(&mut self, at: usize, status: u16, body: &[u8]) {
+        let request = self.connections[at].pending.take().expect("a response to a request");
+        self.in_flight -= 1;
+        let waited = self.began.elapsed().saturating_sub(request.due());
+        let is_report = matches!(request, Request::Report { .. });
+        let results = self.outcome.of(request);
+        if request.due() < WARM_UP {
+            results.filled += 1;
         } else {
-            heard.waits.push(waited.as_micros() as u64);
+            results.waits.push(waited.as_micros() as u64);
         }
         let next =
             if is_report { self.connections[at].waiting.pop_front() } else { self.waiting.pop_front() };
         if !(200..300).contains(&status) {
-            heard.refused += 1;
+            results.rejected += 1;
         } else if is_report {
             let body: Value = serde_json::from_slice(body).expect("JSON");
             let count = |value: &Value| value.as_u64().expect("a count");
-            heard.taken += count(&body["links"]) + count(&body["devices"]);
-            heard.skipped += count(&body["skipped"]["stale"]) + count(&body["skipped"]["down"]);
+            results.accepted += count(&body["links"]) + count(&body["devices"]);
+            results.skipped += count(&body["skipped"]["stale"]) + count(&body["skipped"]["down"]);
         } else {
-            heard.taken += 1;
+            results.accepted += 1;
         }
         match next {
             Some(next) => self.send(at, next),
@@ -307,16 +308,16 @@ impl Load<'_> {
 }
 
 /// Removes one complete response from the received bytes and returns its status and body.
-fn answer(heard: &mut Vec<u8>) -> Option<(u16, Vec<u8>)> {
-    let head = heard.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
-    let text = std::str::from_utf8(&heard[..head]).expect("a head is text");
+fn take_response(received: &mut Vec<u8>) -> Option<(u16, Vec<u8>)> {
+    let head = received.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = std::str::from_utf8(&received[..head]).expect("a head is text");
     let status = text.get(9..12).and_then(|status| status.parse().ok()).expect("a status");
     let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
     let end = head + length.parse::<usize>().expect("a number");
-    if heard.len() < end {
+    if received.len() < end {
         return None;
     }
-    let body = heard[head..end].to_vec();
-    heard.drain(..end);
+    let body = received[head..end].to_vec();
+    received.drain(..end);
     Some((status, body))
 }

@@ -22,7 +22,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use generator::{Heard, Outcome, Schedule};
+use generator::{Outcome, Results, Schedule};
 use process::Process;
 use requests::Tokens;
 
@@ -38,12 +38,14 @@ const CONNECTIONS: (usize, usize) = (1_000, 64);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let after =
-        |name: &str| arguments.iter().position(|one| one == name).and_then(|at| arguments.get(at + 1));
+    let value_of = |name: &str| {
+        arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1))
+    };
     if arguments.iter().any(|one| one == "--echo") {
         return process::echo();
     }
-    let seconds = after("--seconds").map_or(10, |text| text.parse().expect("--seconds takes a whole number"));
+    let seconds =
+        value_of("--seconds").map_or(10, |text| text.parse().expect("--seconds takes a whole number"));
     process::pin(std::process::id(), 0);
     println!(
         "{AGENTS} reports/s over {} connections, {PLACEMENTS} placements/s over {}, {seconds} s each; {AGENTS} hosts in \
@@ -51,14 +53,14 @@ fn main() {
         CONNECTIONS.0, CONNECTIONS.1
     );
     println!(
-        "{:<34} {:>8} {:>10} {:>9} {:>9} {:>9} {:>9}",
-        "", "asked/s", "answered/s", "p50", "p99", "p99.9", "most"
+        "{:<34} {:>10} {:>11} {:>9} {:>9} {:>9} {:>9}",
+        "", "requests/s", "responses/s", "p50", "p99", "p99.9", "most"
     );
     let folder = tempfile::tempdir().expect("a folder");
     let echo = Process::echo();
     let plain = schedule(seconds);
     let mut outcome = generator::run(echo.address, &plain, echo.id());
-    print("JSON in, as many bytes out", &mut outcome, &echo, seconds);
+    print("JSON echo of equal size", &mut outcome, &echo, seconds);
     drop(echo);
     if arguments.iter().any(|one| one == "--variants") {
         let (tokens, file) = Tokens::make(AGENTS, RACKS);
@@ -70,7 +72,7 @@ fn main() {
         return;
     }
     for durability in ["process", "power"] {
-        measure(folder.path(), &format!("leewardd, outlives {durability}"), durability, &plain, "");
+        measure(folder.path(), &format!("leewardd, durable: {durability}"), durability, &plain, "");
     }
     disk(folder.path());
 }
@@ -93,25 +95,25 @@ fn measure(folder: &Path, name: &str, durability: &str, schedule: &Schedule<'_>,
     let service = Process::leewardd(folder, name, durability, tokens);
     let mut outcome = generator::run(service.address, schedule, service.id());
     print(name, &mut outcome, &service, schedule.length.as_secs());
-    agrees(&outcome, &service);
+    check(&outcome, &service);
 }
 
 fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
     let Outcome { reports, placements, tasks, .. } = outcome;
-    for (what, heard) in [("reports", reports), ("placements", placements), ("tasks", tasks)] {
-        if heard.asked == 0 {
+    for (what, results) in [("reports", reports), ("placements", placements), ("tasks", tasks)] {
+        if results.sent == 0 {
             continue;
         }
-        heard.waits.sort_unstable();
-        let all = heard.waits.len();
+        results.waits.sort_unstable();
+        let all = results.waits.len();
         let quantile = |share: f64| {
             let at = ((all as f64 * share) as usize).min(all.saturating_sub(1));
-            format!("{:.2} ms", heard.waits.get(at).copied().unwrap_or(0) as f64 / 1e3)
+            format!("{:.2} ms", results.waits.get(at).copied().unwrap_or(0) as f64 / 1e3)
         };
         println!(
-            "{:<34} {:>8} {:>10} {:>9} {:>9} {:>9} {:>9}",
+            "{:<34} {:>10} {:>11} {:>9} {:>9} {:>9} {:>9}",
             format!("{name}: {what}"),
-            (heard.asked - heard.filled) / seconds,
+            (results.sent - results.filled) / seconds,
             all as u64 / seconds,
             quantile(0.5),
             quantile(0.99),
@@ -120,28 +122,28 @@ fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
         );
     }
     let Outcome { reports, placements, tasks, .. } = outcome;
-    let answered: usize = [reports, placements, tasks].map(|heard| heard.waits.len()).iter().sum();
+    let answered: usize = [reports, placements, tasks].map(|results| results.waits.len()).iter().sum();
     println!(
-        "{:<34} {:.0} us of its core a request, {} MiB of memory; the load took {:.0} % of the other",
+        "{:<34} {:.0} us of its core per request, {} MiB of memory; the load generator took {:.0} % of the other core",
         "",
-        outcome.served.as_secs_f64() * 1e6 / answered as f64,
+        outcome.service_cpu.as_secs_f64() * 1e6 / answered as f64,
         process.memory() >> 20,
-        outcome.sent.as_secs_f64() / seconds as f64 * 100.0
+        outcome.generator_cpu.as_secs_f64() / seconds as f64 * 100.0
     );
 }
 
 /// Asserts that every request was answered, and that the service's own metrics agree.
-fn agrees(outcome: &Outcome, service: &Process) {
+fn check(outcome: &Outcome, service: &Process) {
     let Outcome { reports, placements, tasks, .. } = outcome;
-    for Heard { asked, waits, filled, .. } in [reports, placements, tasks] {
-        assert_eq!(waits.len() as u64 + filled, *asked, "every request was answered");
+    for Results { sent, waits, filled, .. } in [reports, placements, tasks] {
+        assert_eq!(waits.len() as u64 + filled, *sent, "every request got a response");
     }
     assert_eq!(
-        reports.taken + reports.skipped,
+        reports.accepted + reports.skipped,
         reports.parts,
-        "every link and device was taken in, or said to be passed over"
+        "every link and device was accepted, or counted as skipped"
     );
-    assert_eq!(reports.refused, 0, "no report was refused");
+    assert_eq!(reports.rejected, 0, "no report was rejected");
     // Metrics are as old as the last network snapshot; this request publishes one.
     service.get("/v1/status");
     let metrics = service.get("/metrics");
@@ -149,22 +151,22 @@ fn agrees(outcome: &Outcome, service: &Process) {
         let lines = metrics.lines().filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
         lines.map(|(_, value)| value.parse::<f64>().expect("a number") as u64).sum()
     };
-    assert_eq!(metric("leeward_reports_total"), reports.asked);
-    assert_eq!(metric("leeward_samples_total"), reports.taken);
-    assert_eq!(metric("leeward_placements_total"), placements.asked + tasks.asked);
-    for (kind, heard) in [("replicas", placements), ("tasks", tasks)] {
+    assert_eq!(metric("leeward_reports_total"), reports.sent);
+    assert_eq!(metric("leeward_samples_total"), reports.accepted);
+    assert_eq!(metric("leeward_placements_total"), placements.sent + tasks.sent);
+    for (kind, results) in [("replicas", placements), ("tasks", tasks)] {
         let placed = format!("leeward_placements_total{{kind=\"{kind}\",outcome=\"placed\"}}");
-        assert_eq!(metric(&placed), heard.taken);
+        assert_eq!(metric(&placed), results.accepted);
     }
     println!(
-        "{:<34} {} links and disks in {} reports: {} taken in, {} told to be stale; {} placed, {} refused; /metrics agrees",
+        "{:<34} {} links and disks in {} reports: {} accepted, {} stale; {} placed, {} rejected; /metrics agrees",
         "",
         reports.parts,
-        reports.asked,
-        reports.taken,
+        reports.sent,
+        reports.accepted,
         reports.skipped,
-        placements.taken + tasks.taken,
-        placements.refused + tasks.refused
+        placements.accepted + tasks.accepted,
+        placements.rejected + tasks.rejected
     );
 }
 
@@ -173,9 +175,9 @@ fn disk(folder: &Path) {
     let mut file = File::create(folder.join("synced")).expect("a file");
     let (began, mut times) = (Instant::now(), Vec::new());
     while began.elapsed() < Duration::from_secs(1) {
-        let one = Instant::now();
-        file.write_all(&[7; 4096]).and_then(|()| file.sync_data()).expect("the disk takes it");
-        times.push(one.elapsed().as_micros());
+        let start = Instant::now();
+        file.write_all(&[7; 4096]).and_then(|()| file.sync_data()).expect("the disk has space");
+        times.push(start.elapsed().as_micros());
     }
     times.sort_unstable();
     let at = |share: usize| times[times.len() * share / 100] as f64 / 1e3;

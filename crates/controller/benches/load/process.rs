@@ -33,9 +33,9 @@ impl Drop for Process {
 
 /// Binds a process to a core.
 pub fn pin(process: u32, core: usize) {
-    let bound =
+    let output =
         Command::new("taskset").args(["-a", "-c", "-p", &core.to_string(), &process.to_string()]).output();
-    if !bound.is_ok_and(|bound| bound.status.success()) {
+    if !output.is_ok_and(|output| output.status.success()) {
         println!("not bound to core {core}: there is no such core, or no taskset (util-linux)");
     }
 }
@@ -43,11 +43,11 @@ pub fn pin(process: u32, core: usize) {
 impl Process {
     fn start(mut command: Command) -> Process {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("taskset (util-linux) is installed");
-        let mut written = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
-        let first = written.next().and_then(Result::ok).expect("a line");
+        let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+        let first = lines.next().and_then(Result::ok).expect("a line");
         let address = first.strip_prefix("listening on http://").unwrap_or_else(|| panic!("{first}"));
         let address = address.parse().expect("an address");
-        std::thread::spawn(move || written.map_while(Result::ok).for_each(drop));
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         Process { child, address, token: None }
     }
 
@@ -81,9 +81,9 @@ impl Process {
 
     /// Starts a service that only does HTTP and JSON.
     pub fn echo() -> Process {
-        let itself = std::env::current_exe().expect("the path of the executable");
+        let executable = std::env::current_exe().expect("the path of the executable");
         let mut command = Command::new("taskset");
-        command.args(["-c", "1"]).arg(itself).arg("--echo");
+        command.args(["-c", "1"]).arg(executable).arg("--echo");
         Process::start(command)
     }
 
@@ -138,7 +138,7 @@ pub fn echo() {
             Router::new().route("/v1/reports", post(report)).route("/v1/place/replicas", post(placement));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        writeln!(std::io::stderr(), "listening on http://{address}").expect("somebody reads");
+        writeln!(std::io::stderr(), "listening on http://{address}").expect("stderr is open");
         axum::serve(listener, routes).await.expect("the server runs until it is killed");
     });
 }

@@ -7,7 +7,7 @@ use leeward_controller::{NewToken, Role};
 
 /// A request with its due time.
 #[derive(Clone, Copy, Debug)]
-pub enum Ask {
+pub enum Request {
     /// Report of an agent, over the time since its last report.
     Report {
         /// Number of the agent.
@@ -33,10 +33,10 @@ pub enum Ask {
     },
 }
 
-impl Ask {
+impl Request {
     pub fn due(self) -> Duration {
         match self {
-            Ask::Report { due, .. } | Ask::Placement { due, .. } | Ask::Task { due, .. } => due,
+            Request::Report { due, .. } | Request::Placement { due, .. } | Request::Task { due, .. } => due,
         }
     }
 }
@@ -51,24 +51,24 @@ pub struct Tokens {
 impl Tokens {
     /// Creates the tokens and the text of their file.
     pub fn make(agents: u64, racks: u64) -> (Tokens, String) {
-        let (mut made, mut file) = (Vec::new(), String::new());
+        let (mut agent_tokens, mut file) = (Vec::new(), String::new());
         for agent in 0..agents {
             let name = host(agents / racks, agent);
             // A token bound to a host cannot report on a switch.
             let hosts = [name.as_str()];
-            let hosts = if tells_of_rack(agents / racks, agent) { &[][..] } else { &hosts[..] };
+            let hosts = if reports_rack(agents / racks, agent) { &[][..] } else { &hosts[..] };
             let NewToken { token, line } =
                 NewToken::make(&name, Role::Report, hosts).expect("a name, and randomness");
-            made.push(token);
+            agent_tokens.push(token);
             file += &format!("{line}\n");
         }
         let NewToken { token, line } = NewToken::make("placer", Role::Place, &[]).expect("randomness");
-        (Tokens { agents: made, placer: token }, file + &line + "\n")
+        (Tokens { agents: agent_tokens, placer: token }, file + &line + "\n")
     }
 }
 
 /// True if the agent also reports on the switch of its rack.
-fn tells_of_rack(hosts_per_rack: u64, agent: u64) -> bool {
+fn reports_rack(hosts_per_rack: u64, agent: u64) -> bool {
     agent.is_multiple_of(hosts_per_rack)
 }
 
@@ -98,31 +98,31 @@ impl<'a> Writer<'a> {
 
     /// Number of links and devices in an agent's report.
     pub fn parts(&self, agent: u64) -> u64 {
-        if tells_of_rack(self.hosts_per_rack, agent) { 5 } else { 3 }
+        if reports_rack(self.hosts_per_rack, agent) { 5 } else { 3 }
     }
 
     /// Writes a request into `out`. `noise` varies the loads.
-    pub fn write(&self, ask: Ask, noise: u64, out: &mut Vec<u8>) {
-        let (path, body) = match ask {
-            Ask::Placement { writer, .. } => {
+    pub fn write(&self, request: Request, noise: u64, out: &mut Vec<u8>) {
+        let (path, body) = match request {
+            Request::Placement { writer, .. } => {
                 ("place/replicas", format!(r#"{{"size":"256MiB","writer":"{}"}}"#, self.host(writer)))
             }
-            Ask::Task { job, .. } => {
+            Request::Task { job, .. } => {
                 let traffic = r#""egress":{"mean":"5Mbps","peak":"20Mbps"},"ingress":{"mean":"5Mbps"}"#;
                 let app = format!(r#"{{"tasks":[{{"name":"t","cpus":1,{traffic}}}]}}"#);
                 ("place/tasks", format!(r#"{{"app":{app},"job":"j{job}","lasts":"5s"}}"#))
             }
-            Ask::Report { agent, from, due } => {
+            Request::Report { agent, from, due } => {
                 let host = self.host(agent);
-                let load = |link: String, most: u64, beside: &str| {
-                    format!(r#"{{"link":"{link}","load_bps":{}{beside}}}"#, noise % most)
+                let load = |link: String, most: u64, more: &str| {
+                    format!(r#"{{"link":"{link}","load_bps":{}{more}}}"#, noise % most)
                 };
                 let (speed, queue) = (r#","speed_bps":1000000000"#, noise % 10_000);
                 let mut links = vec![
                     load(format!("{host}:egress"), 400_000_000, &format!(r#"{speed},"queue_bytes":{queue}"#)),
                     load(format!("{host}:ingress"), 500_000_000, speed),
                 ];
-                if tells_of_rack(self.hosts_per_rack, agent) {
+                if reports_rack(self.hosts_per_rack, agent) {
                     let rack = agent / self.hosts_per_rack;
                     links.push(load(format!("r{rack}:uplink"), 900_000_000, ""));
                     links.push(load(format!("r{rack}:downlink"), 1_100_000_000, ""));
@@ -137,9 +137,9 @@ impl<'a> Writer<'a> {
                 ("reports", format!(r#"{{{window},"links":[{links}],"devices":[{disk}]}}"#))
             }
         };
-        let token = self.tokens.map(|tokens| match ask {
-            Ask::Report { agent, .. } => &tokens.agents[agent as usize],
-            Ask::Placement { .. } | Ask::Task { .. } => &tokens.placer,
+        let token = self.tokens.map(|tokens| match request {
+            Request::Report { agent, .. } => &tokens.agents[agent as usize],
+            Request::Placement { .. } | Request::Task { .. } => &tokens.placer,
         });
         let token = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
         let head = format!(

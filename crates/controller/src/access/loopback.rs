@@ -6,13 +6,14 @@ use std::net::IpAddr;
 /// True if a host is a name that always means this machine. The host may be from a URL or from the `host` header, with
 /// or without a port.
 pub fn is_loopback(host: &str) -> bool {
-    let of_address = |name: &str| name.parse::<IpAddr>().map(|address| address.to_canonical().is_loopback());
+    let is_loopback_address =
+        |name: &str| name.parse::<IpAddr>().map(|address| address.to_canonical().is_loopback());
     if let Some(rest) = host.strip_prefix('[') {
-        return rest.split_once(']').is_some_and(|(name, _)| of_address(name) == Ok(true));
+        return rest.split_once(']').is_some_and(|(name, _)| is_loopback_address(name) == Ok(true));
     }
     let name = host.split(':').next().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
     // Resolvers always give `localhost`, and names below it, a loopback address (RFC 6761 section 6.3).
-    of_address(&name).unwrap_or(name == "localhost" || name.ends_with(".localhost"))
+    is_loopback_address(&name).unwrap_or(name == "localhost" || name.ends_with(".localhost"))
 }
 
 #[cfg(test)]

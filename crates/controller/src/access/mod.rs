@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::loopback::is_loopback;
 pub use self::rates::Rates;
-pub use self::tls::certified;
+pub use self::tls::tls_config;
 pub use self::tokens::{Hosts, NewToken, Token, Tokens};
 pub use self::unauthenticated::{Connection, UnauthenticatedConnections};
 
@@ -85,7 +85,7 @@ pub struct Principal {
     pub hosts: Option<Hosts>,
 }
 
-/// Reason for which a request is denied.
+/// Reason to deny a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Denied {
     /// The request has no token and needs one.
@@ -189,14 +189,14 @@ mod tests {
     #[test]
     fn a_role_includes_the_lower_roles_and_no_higher_one() {
         let roles = Role::ALL;
-        let made = roles.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
-        let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
+        let new_tokens = roles.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
+        let file: String = new_tokens.iter().map(|token| format!("{}\n", token.line)).collect();
         let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
         let access = Access::new(Some(tokens), None);
-        for (has, made) in roles.into_iter().zip(&made) {
+        for (has, new_token) in roles.into_iter().zip(&new_tokens) {
             for needs in roles {
-                let let_in = access.admit(Some(needs), Some(&made.token), HERE, 0.0).is_ok();
-                assert_eq!(let_in, has >= needs, "{has:?} {needs:?}");
+                let is_admitted = access.admit(Some(needs), Some(&new_token.token), HERE, 0.0).is_ok();
+                assert_eq!(is_admitted, has >= needs, "{has:?} {needs:?}");
             }
         }
         assert_eq!(access.admit(Some(Role::Read), None, HERE, 0.0), Err(Denied::NoToken));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn without_tokens_everyone_is_admitted_until_tokens_are_set() {
+    fn without_tokens_every_client_is_admitted_until_tokens_are_set() {
         let access = Access::new(None, None);
         assert!(access.admit(Some(Role::Admin), None, HERE, 0.0).is_ok());
         access.set_tokens(Tokens::from_text("tokens", "").expect("no lines"));

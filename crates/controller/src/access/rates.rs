@@ -7,15 +7,15 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Client;
 
-/// Largest number of clients in memory. Beyond it, full buckets are dropped, without any effect on their clients. If no
-/// bucket is full, all are dropped.
-const CLIENTS: usize = 10_000;
+/// Largest number of clients in memory. At this number, full buckets are dropped, which has no effect on their clients.
+/// If no bucket is full, all are dropped.
+const MAX_CLIENTS: usize = 10_000;
 
-/// Remaining requests of a client at a time.
+/// Remaining requests of a client, at the time of its last request.
 #[derive(Clone, Copy)]
 struct Bucket {
-    left: f64,
-    at: f64,
+    remaining: f64,
+    updated: f64,
 }
 
 /// Rate limits of all clients.
@@ -43,20 +43,20 @@ impl Rates {
         let Some(limit) = self.limit else { return Ok(()) };
         let rate = f64::from(limit);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let filled = |bucket: &Bucket| (bucket.left + rate * (now - bucket.at).max(0.0)).min(rate);
-        if buckets.len() >= CLIENTS && !buckets.contains_key(client) {
+        let filled = |bucket: &Bucket| (bucket.remaining + rate * (now - bucket.updated).max(0.0)).min(rate);
+        if buckets.len() >= MAX_CLIENTS && !buckets.contains_key(client) {
             buckets.retain(|_, bucket| filled(bucket) < rate);
-            if buckets.len() >= CLIENTS {
+            if buckets.len() >= MAX_CLIENTS {
                 buckets.clear();
             }
         }
-        let bucket = buckets.entry(client.clone()).or_insert(Bucket { left: rate, at: now });
-        *bucket = Bucket { left: filled(bucket), at: bucket.at.max(now) };
-        if bucket.left < 1.0 {
-            let wait = ((1.0 - bucket.left) / rate).ceil() as u32;
+        let bucket = buckets.entry(client.clone()).or_insert(Bucket { remaining: rate, updated: now });
+        *bucket = Bucket { remaining: filled(bucket), updated: bucket.updated.max(now) };
+        if bucket.remaining < 1.0 {
+            let wait = ((1.0 - bucket.remaining) / rate).ceil() as u32;
             return Err(NonZeroU32::new(wait).unwrap_or(NonZeroU32::MIN));
         }
-        bucket.left -= 1.0;
+        bucket.remaining -= 1.0;
         Ok(())
     }
 }
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn the_number_of_client_buckets_is_bounded() {
         let rates = Rates::new(Some(1));
-        for number in 0..3 * CLIENTS as u32 {
+        for number in 0..3 * MAX_CLIENTS as u32 {
             assert!(rates.take(&client(number), 0.0).is_ok());
         }
-        assert!(rates.buckets.lock().expect("the lock is not poisoned").len() <= CLIENTS);
+        assert!(rates.buckets.lock().expect("the lock is not poisoned").len() <= MAX_CLIENTS);
     }
 }

@@ -13,7 +13,7 @@ use crate::settings::TlsSettings;
 ///
 /// # Errors
 /// [`InputError`] with the file. Errors never repeat the contents of the key file.
-pub fn certified(settings: &TlsSettings) -> Result<Arc<ServerConfig>, InputError> {
+pub fn tls_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, InputError> {
     let TlsSettings { cert, key } = settings;
     let expected = "expected a certificate in PEM (-----BEGIN CERTIFICATE-----)";
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(read_text(cert)?.as_bytes())
@@ -30,7 +30,7 @@ pub fn certified(settings: &TlsSettings) -> Result<Arc<ServerConfig>, InputError
     let builder = builder.map_err(|error| InputError::new(cert.as_str(), error))?;
     let config = builder.with_no_client_auth().with_single_cert(chain, private);
     let mut config = config.map_err(|error| {
-        InputError::new(key.as_str(), format!("it does not go with the certificate {cert}: {error}"))
+        InputError::new(key.as_str(), format!("the key does not match the certificate {cert}: {error}"))
     })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))

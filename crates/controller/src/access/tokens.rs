@@ -16,7 +16,7 @@ use super::Role;
 /// Random bytes of a token. 256 random bits cannot be guessed, so a fast hash suffices.
 const BYTES: usize = 32;
 /// Prefix of tokens, so that people and secret scanners recognize them.
-const BEGINNING: &str = "leeward_";
+const PREFIX: &str = "leeward_";
 /// Longest name, in bytes.
 const LONGEST_NAME: usize = 64;
 
@@ -73,8 +73,8 @@ fn unhex(text: &str) -> Option<[u8; BYTES]> {
 }
 
 fn check_name(name: &str) -> Result<(), String> {
-    let right = |letter: char| letter.is_ascii_alphanumeric() || "-_.@".contains(letter);
-    if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(right) {
+    let is_valid = |letter: char| letter.is_ascii_alphanumeric() || "-_.@".contains(letter);
+    if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_valid) {
         return Ok(());
     }
     let expected = format!("a name of 1 to {LONGEST_NAME} letters, digits and -_.@");
@@ -125,8 +125,8 @@ impl NewToken {
         let hosts = hosts.map(|hosts| format!(" {hosts}")).unwrap_or_default();
         let mut bytes = [0; BYTES];
         let random = SystemRandom::new().fill(&mut bytes);
-        random.map_err(|_| wrong("token")("the system gives no random numbers".to_owned()))?;
-        let token = format!("{BEGINNING}{}", hex(&bytes));
+        random.map_err(|_| wrong("token")("the system provides no random numbers".to_owned()))?;
+        let token = format!("{PREFIX}{}", hex(&bytes));
         let line = format!("{name} {} {}{hosts}", role.name(), hex(&hash(&token)));
         Ok(NewToken { token, line })
     }
@@ -137,8 +137,8 @@ impl NewToken {
     /// [`InputError`] if the file is invalid, has a token of this name, or cannot be written.
     pub fn add(&self, file: &str) -> Result<(), InputError> {
         let before = if Path::new(file).exists() { read_text(file)? } else { String::new() };
-        let joint = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-        let after = format!("{joint}{}\n", self.line);
+        let separator = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+        let after = format!("{separator}{}\n", self.line);
         Tokens::from_text(file, &format!("{before}{after}"))?;
         let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(file);
         let written = opened.and_then(|mut opened| opened.write_all(after.as_bytes()));
@@ -161,20 +161,19 @@ impl Tokens {
                 [] => continue,
                 [name, role, hash, hosts @ ..] => (*name, *role, *hash, hosts),
                 _ => {
-                    let message = "expected `name role sha256`, and hosts after it if it is bound to some, as `leeward token \
-                                   new` prints it";
+                    let message = "expected `name role sha256`, and after it the hosts of a bound token, as `leeward \
+                                   token new` prints it";
                     return Err(wrong(message.to_owned()));
                 }
             };
             check_name(name).map_err(|message| wrong(message).in_field("name"))?;
             let role: Role = role.parse().map_err(|message| wrong(message).in_field("role"))?;
             let Some(hash) = unhex(hashed) else {
-                let message =
-                    "expected the 64 hexadecimal digits of a SHA-256; a token itself does not belong here";
+                let message = "expected the 64 hexadecimal digits of a SHA-256, and not the token itself";
                 return Err(wrong(message.to_owned()).in_field("sha256"));
             };
             if !names.insert(name) {
-                return Err(wrong(format!("`{name}`: there is one of this name already")).in_field("name"));
+                return Err(wrong(format!("`{name}`: another token has this name")).in_field("name"));
             }
             let hosts = Hosts::read(role, hosts).map_err(|message| wrong(message).in_field("hosts"))?;
             by_hash.insert(hash, all.len());
@@ -209,7 +208,7 @@ mod tests {
     fn a_new_token_is_found_by_its_line_alone() {
         let one = NewToken::make("namenode", Role::Place, &[]).expect("randomness");
         let other = NewToken::make("page", Role::Read, &[]).expect("randomness");
-        let file = format!("# who may\n\n{}\n{} # the page\n", one.line, other.line);
+        let file = format!("# clients\n\n{}\n{} # the page\n", one.line, other.line);
         let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
         let found = tokens.find(&one.token).expect("the token is valid");
         assert_eq!((&*found.name, found.role), ("namenode", Role::Place));

@@ -1,6 +1,6 @@
 //! Connections without an authorized request. At the connection limit, the oldest of them is closed for a new one. So
-//! silent sockets never block clients, regardless of their number and origin. A load balancer, as the source of all
-//! connections behind it, needs no special rule.
+//! silent sockets never block clients, regardless of their number and origin. No limit depends on the source address,
+//! so a load balancer needs no special rule.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,17 +16,18 @@ pub struct UnauthenticatedConnections(Arc<Mutex<Waiting>>);
 
 #[derive(Default)]
 struct Waiting {
-    came: u64,
-    /// Signal for each connection that it must close.
-    leave: BTreeMap<u64, Arc<Notify>>,
+    /// Number of connections so far.
+    count: u64,
+    /// Signal to close, for each connection.
+    close: BTreeMap<u64, Arc<Notify>>,
 }
 
 /// A connection; it is unauthorized until a request on it is authorized.
 pub struct Connection {
     number: u64,
-    leave: Arc<Notify>,
-    asked: AtomicBool,
-    is_known: AtomicBool,
+    close: Arc<Notify>,
+    has_request: AtomicBool,
+    is_authorized: AtomicBool,
     unauthenticated: UnauthenticatedConnections,
 }
 
@@ -36,42 +37,43 @@ impl UnauthenticatedConnections {
     }
 
     /// Registers a new connection.
-    pub fn come(&self) -> Connection {
+    pub fn register(&self) -> Connection {
         let mut waiting = self.lock();
-        waiting.came += 1;
-        let (number, leave) = (waiting.came, Arc::new(Notify::new()));
-        waiting.leave.insert(number, leave.clone());
-        let (asked, is_known) = (AtomicBool::new(false), AtomicBool::new(false));
-        Connection { number, leave, asked, is_known, unauthenticated: self.clone() }
+        waiting.count += 1;
+        let (number, close) = (waiting.count, Arc::new(Notify::new()));
+        waiting.close.insert(number, close.clone());
+        let (has_request, is_authorized) = (AtomicBool::new(false), AtomicBool::new(false));
+        Connection { number, close, has_request, is_authorized, unauthenticated: self.clone() }
     }
 
     /// Closes the oldest unauthorized connection, if there is one.
     pub fn make_room(&self) {
-        if let Some((_, leave)) = self.lock().leave.pop_first() {
-            leave.notify_one();
+        if let Some((_, close)) = self.lock().close.pop_first() {
+            close.notify_one();
         }
     }
 }
 
 impl Connection {
     /// Records that the head of a request has arrived.
-    pub fn asks(&self) {
-        self.asked.store(true, Ordering::Relaxed);
+    pub fn record_request(&self) {
+        self.has_request.store(true, Ordering::Relaxed);
     }
 
     /// Marks the connection as authorized.
-    pub fn let_in(&self) {
-        if !self.is_known.swap(true, Ordering::Relaxed) {
-            self.unauthenticated.lock().leave.remove(&self.number);
+    pub fn authorize(&self) {
+        if !self.is_authorized.swap(true, Ordering::Relaxed) {
+            self.unauthenticated.lock().close.remove(&self.number);
         }
     }
 
     /// Waits until the connection must close: for a new one, or because no request arrived within `silence`.
-    pub async fn leaves(&self, silence: Duration) {
-        if timeout(silence, self.leave.notified()).await.is_err() && self.asked.load(Ordering::Relaxed) {
-            self.leave.notified().await;
+    pub async fn must_close(&self, silence: Duration) {
+        if timeout(silence, self.close.notified()).await.is_err() && self.has_request.load(Ordering::Relaxed)
+        {
+            self.close.notified().await;
         }
-        if self.is_known.load(Ordering::Relaxed) {
+        if self.is_authorized.load(Ordering::Relaxed) {
             // A request was authorized at the same moment, so another connection closes instead.
             self.unauthenticated.make_room();
             std::future::pending::<()>().await;
@@ -81,7 +83,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.unauthenticated.lock().leave.remove(&self.number);
+        self.unauthenticated.lock().close.remove(&self.number);
     }
 }
 
@@ -90,39 +92,39 @@ mod tests {
     use super::*;
 
     /// True if the connection must close by now.
-    async fn leaves(connection: &Connection) -> bool {
-        timeout(Duration::from_millis(10), connection.leaves(Duration::from_secs(9))).await.is_ok()
+    async fn must_close(connection: &Connection) -> bool {
+        timeout(Duration::from_millis(10), connection.must_close(Duration::from_secs(9))).await.is_ok()
     }
 
     #[tokio::test]
     async fn the_oldest_unauthenticated_connection_is_closed_first() {
         let unauthenticated = UnauthenticatedConnections::default();
-        let [known, gone, first, second] = [(); 4].map(|()| unauthenticated.come());
-        known.asks();
-        known.let_in();
-        first.asks();
+        let [known, gone, first, second] = [(); 4].map(|()| unauthenticated.register());
+        known.record_request();
+        known.authorize();
+        first.record_request();
         drop(gone);
         unauthenticated.make_room();
-        assert!(leaves(&first).await, "to ask is not to be let in");
-        assert!(!leaves(&known).await && !leaves(&second).await);
+        assert!(must_close(&first).await, "a request alone does not authorize a connection");
+        assert!(!must_close(&known).await && !must_close(&second).await);
         unauthenticated.make_room();
-        assert!(leaves(&second).await);
+        assert!(must_close(&second).await);
         unauthenticated.make_room();
-        assert!(!leaves(&known).await);
-        let meanwhile = unauthenticated.come();
+        assert!(!must_close(&known).await);
+        let meanwhile = unauthenticated.register();
         unauthenticated.make_room();
-        meanwhile.let_in();
-        assert!(!leaves(&meanwhile).await, "the connection was authenticated before");
-        assert!(unauthenticated.lock().leave.is_empty());
+        meanwhile.authorize();
+        assert!(!must_close(&meanwhile).await, "the connection was authorized in time");
+        assert!(unauthenticated.lock().close.is_empty());
     }
 
     #[tokio::test]
     async fn a_silent_connection_times_out_and_one_with_a_request_stays() {
         let unauthenticated = UnauthenticatedConnections::default();
-        let [silent, asked] = [(); 2].map(|()| unauthenticated.come());
-        asked.asks();
-        let in_no_time = Duration::from_millis(1);
-        assert!(timeout(Duration::from_secs(9), silent.leaves(in_no_time)).await.is_ok());
-        assert!(timeout(Duration::from_millis(20), asked.leaves(in_no_time)).await.is_err());
+        let [silent, active] = [(); 2].map(|()| unauthenticated.register());
+        active.record_request();
+        let short = Duration::from_millis(1);
+        assert!(timeout(Duration::from_secs(9), silent.must_close(short)).await.is_ok());
+        assert!(timeout(Duration::from_millis(20), active.must_close(short)).await.is_err());
     }
 }

@@ -17,19 +17,19 @@ Examples:
   leewardd token new --name namenode --role place --tokens tokens
   leewardd token new --name r0h1 --role report --host r0h1 --tokens tokens
 
-It runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests under way. SIGHUP
-makes it read tokens, certificate, limits of rates, what it asks Prometheus and the level of its log again.
+The service runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests in progress.
+SIGHUP reloads tokens, certificate, rate limits, Prometheus polling and log level.
 
-Exit codes: 0 it was told to stop; 1 something failed while it ran; 2 what it was given is wrong.";
+Exit codes: 0 stopped by a signal; 1 failure at run time; 2 invalid arguments or settings.";
 
-/// Take in telemetry and place replicas and tasks over HTTP.
+/// Collect telemetry and place replicas and tasks over HTTP.
 #[derive(Parser)]
 #[command(name = "leewardd", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 struct Command {
     #[command(flatten)]
     options: Options,
     #[command(subcommand)]
-    other: Option<Other>,
+    subcommand: Option<Subcommands>,
 }
 
 #[derive(Args)]
@@ -83,7 +83,7 @@ struct Options {
 }
 
 #[derive(Subcommand)]
-enum Other {
+enum Subcommands {
     /// Manage tokens.
     #[command(subcommand)]
     Token(Token),
@@ -110,17 +110,17 @@ enum Token {
 
 fn main() -> ExitCode {
     let command = Command::parse();
-    match command.other {
-        Some(Other::Token(Token::New { name, role, hosts, tokens })) => {
+    match command.subcommand {
+        Some(Subcommands::Token(Token::New { name, role, hosts, tokens })) => {
             token(&name, role, &hosts, tokens.as_deref())
         }
         None => serve(command.options),
     }
 }
 
-fn failed(code: u8, what: impl std::fmt::Display) -> ExitCode {
-    if !log_end(&what) {
-        let _ = writeln!(std::io::stderr(), "error: {what}");
+fn failed(code: u8, error: impl std::fmt::Display) -> ExitCode {
+    if !log_end(&error) {
+        let _ = writeln!(std::io::stderr(), "error: {error}");
     }
     ExitCode::from(code)
 }
@@ -149,7 +149,7 @@ fn serve(options: Options) -> ExitCode {
         let _ = writeln!(std::io::stderr(), "the settings are right");
         return ExitCode::SUCCESS;
     }
-    let tell = |url: &str, store: Option<&Path>| -> std::io::Result<()> {
+    let announce = |url: &str, store: Option<&Path>| -> std::io::Result<()> {
         // The log has the same information.
         if is_json() {
             return Ok(());
@@ -158,7 +158,7 @@ fn serve(options: Options) -> ExitCode {
         writeln!(out, "listening on {url}")?;
         writeln!(out, "decisions are kept in {}", store.unwrap_or(Path::new("memory")).display())
     };
-    match Ready::to_run(flags).map_err(StartError::Input).and_then(|ready| ready.run(tell)) {
+    match Ready::to_run(flags).map_err(StartError::Input).and_then(|ready| ready.run(announce)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(StartError::Input(error)) => failed(2, error),
         Err(StartError::Told(error) | StartError::Broken(error)) => failed(1, error),
@@ -167,12 +167,12 @@ fn serve(options: Options) -> ExitCode {
 
 fn token(name: &str, role: Role, hosts: &[String], file: Option<&str>) -> ExitCode {
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-    let made = match NewToken::make(name, role, &hosts) {
-        Ok(made) => made,
-        Err(message) => return failed(2, message),
+    let new_token = match NewToken::make(name, role, &hosts) {
+        Ok(new_token) => new_token,
+        Err(error) => return failed(2, error),
     };
-    let NewToken { token, line } = match file.map_or(Ok(()), |file| made.add(file)) {
-        Ok(()) => made,
+    let NewToken { token, line } = match file.map_or(Ok(()), |file| new_token.add(file)) {
+        Ok(()) => new_token,
         Err(error) => return failed(2, error),
     };
     if file.is_none() {

@@ -8,7 +8,7 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::bodies::Held;
+use super::bodies::BodyBytes;
 use super::problem::{Problem, Word};
 use super::table::Operation;
 use super::{AppState, SharedState, operations};
@@ -23,13 +23,13 @@ pub struct Peer(pub IpAddr);
 fn operation(request: &Request) -> Option<&'static Operation> {
     let path = request.extensions().get::<MatchedPath>()?.as_str();
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-    operations::all().find(|one| one.path == path && one.method == method)
+    operations::all().find(|operation| operation.path == path && operation.method == method)
 }
 
 /// Bearer token of a request.
 fn bearer(request: &Request) -> Option<&str> {
-    let said = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = said.split_once(' ')?;
+    let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
@@ -42,7 +42,7 @@ fn host(request: &Request) -> Option<&str> {
 /// Authorizes a request.
 ///
 /// # Errors
-/// [`Problem`] if the client may not make it.
+/// [`Problem`] if the client may not send it.
 fn admit(app: &AppState, request: &Request, needed: Option<Role>) -> Result<Principal, Problem> {
     if let (false, Some(host)) = (app.access.is_closed(), host(request))
         && !is_loopback(host)
@@ -53,34 +53,38 @@ fn admit(app: &AppState, request: &Request, needed: Option<Role>) -> Result<Prin
     let now = app.clock.now().as_secs_f64();
     app.access.admit(needed, bearer(request), peer, now).map_err(|denied| {
         match &denied {
-            Denied::Unknown => tracing::warn!(%peer, "refused: a token that is not known"),
+            Denied::Unknown => tracing::warn!(%peer, "request denied: unknown token"),
             Denied::Role { name, role } => {
-                tracing::warn!(%peer, %name, role = role.name(), "refused: the role")
+                tracing::warn!(%peer, %name, role = role.name(), "request denied: insufficient role")
             }
-            Denied::NoToken | Denied::TooMany(_) => tracing::debug!(%peer, ?denied, "refused"),
+            Denied::NoToken | Denied::TooMany(_) => tracing::debug!(%peer, ?denied, "request denied"),
         }
         Problem::denied(&denied, needed.unwrap_or(Role::Read))
     })
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long an answer takes, and nothing that is decided")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the duration of a request is a metric, and affects no decision"
+)]
 pub async fn auth(State(app): SharedState, mut request: Request, next: Next) -> Response {
     let began = std::time::Instant::now();
     let operation = operation(&request);
-    let (method, path) = operation.map_or(("other", "other"), |one| (one.method.as_str(), one.path));
-    let (client, response) = match admit(&app, &request, operation.and_then(|one| one.role)) {
+    let (method, path) =
+        operation.map_or(("other", "other"), |operation| (operation.method.as_str(), operation.path));
+    let (client, response) = match admit(&app, &request, operation.and_then(|operation| operation.role)) {
         Ok(principal) => {
             let client = principal.client.clone();
             // Public operations do not authorize a connection.
             let is_known = matches!(client, Client::Token(_)) || !app.access.is_closed();
             if let (true, Some(connection)) = (is_known, request.extensions().get::<Arc<Connection>>()) {
-                connection.let_in();
+                connection.authorize();
             }
-            let held = Arc::new(Held::new(app.bodies.clone()));
+            let body_bytes = Arc::new(BodyBytes::new(app.bodies.clone()));
             request.extensions_mut().insert(principal);
-            request.extensions_mut().insert(held.clone());
+            request.extensions_mut().insert(body_bytes.clone());
             let response = next.run(request).await;
-            drop(held);
+            drop(body_bytes);
             (Some(client), response)
         }
         Err(problem) => (None, problem.into_response()),

@@ -4,43 +4,43 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of all bodies in memory.
+/// Bytes of all bodies in memory, with their limit.
 pub struct Bodies {
-    most: usize,
-    held: AtomicUsize,
+    limit: usize,
+    used: AtomicUsize,
 }
 
-/// Bytes of one request's body. Dropping it, once the request is answered, frees them.
-pub struct Held {
-    of: Arc<Bodies>,
+/// Bytes of one request's body. Its drop, after the response, subtracts them from the total.
+pub struct BodyBytes {
+    all: Arc<Bodies>,
     bytes: AtomicUsize,
 }
 
 impl Bodies {
-    /// Creates a limit of `most` bytes.
-    pub fn new(most: usize) -> Bodies {
-        Bodies { most, held: AtomicUsize::new(0) }
+    /// Creates a limit of `limit` bytes.
+    pub fn new(limit: usize) -> Bodies {
+        Bodies { limit, used: AtomicUsize::new(0) }
     }
 }
 
-impl Held {
+impl BodyBytes {
     /// Starts with no bytes.
-    pub fn new(of: Arc<Bodies>) -> Held {
-        Held { of, bytes: AtomicUsize::new(0) }
+    pub fn new(all: Arc<Bodies>) -> BodyBytes {
+        BodyBytes { all, bytes: AtomicUsize::new(0) }
     }
 
     /// Adds received bytes. Returns false if they exceed the limit. Announced lengths reserve no memory, so no client
     /// can exhaust it by a header.
     pub fn take(&self, bytes: usize) -> bool {
-        let before = self.of.held.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.all.used.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        before.saturating_add(bytes) <= self.of.most
+        before.saturating_add(bytes) <= self.all.limit
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyBytes {
     fn drop(&mut self) {
-        self.of.held.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+        self.all.used.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
     }
 }
 
@@ -51,12 +51,12 @@ mod tests {
     #[test]
     fn dropping_a_body_frees_its_memory() {
         let all = Arc::new(Bodies::new(100));
-        let (one, other) = (Held::new(all.clone()), Held::new(all.clone()));
+        let (one, other) = (BodyBytes::new(all.clone()), BodyBytes::new(all.clone()));
         assert!(one.take(60) && other.take(40));
         assert!(!other.take(1));
         drop(other);
         assert!(one.take(40) && !one.take(1));
         drop(one);
-        assert_eq!(all.held.load(Ordering::Relaxed), 0);
+        assert_eq!(all.used.load(Ordering::Relaxed), 0);
     }
 }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use super::AppState;
-use super::bodies::Held;
+use super::bodies::BodyBytes;
 use super::problem::Problem;
 
 /// A body in JSON.
@@ -29,7 +29,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Body<T> {
         if request.body().size_hint().lower() > app.largest as u64 {
             return Err(Problem::too_large(app.largest));
         }
-        let body = tokio::time::timeout(app.patience, whole(request, app.largest));
+        let body = tokio::time::timeout(app.patience, read_body(request, app.largest));
         let body = body.await.map_err(|_| Problem::slow(app.patience))??;
         // Checked after the body is read: a connection with an unread body must be closed.
         if !is_json {
@@ -40,17 +40,17 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Body<T> {
 }
 
 /// Reads a request's body, within the size limit and the memory limit.
-async fn whole(request: Request, largest: usize) -> Result<Vec<u8>, Problem> {
-    let held = request.extensions().get::<Arc<Held>>().cloned();
+async fn read_body(request: Request, largest: usize) -> Result<Vec<u8>, Problem> {
+    let body_bytes = request.extensions().get::<Arc<BodyBytes>>().cloned();
     let (mut body, mut bytes) = (request.into_body(), Vec::new());
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|error| Problem::not_json(format!("the body broke off: {error}")))?;
+        let frame = frame.map_err(|error| Problem::not_json(format!("the body is incomplete: {error}")))?;
         // Frames without data are trailers, which are ignored.
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > largest {
             return Err(Problem::too_large(largest));
         }
-        if held.as_ref().is_some_and(|held| !held.take(data.len())) {
+        if body_bytes.as_ref().is_some_and(|body_bytes| !body_bytes.take(data.len())) {
             return Err(Problem::full());
         }
         bytes.extend_from_slice(&data);

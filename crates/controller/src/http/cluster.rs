@@ -34,7 +34,7 @@ pub async fn get(State(app): SharedState) -> ApiResult {
 /// Fields of the cluster to change; null removes a field.
 #[derive(JsonSchema)]
 #[schemars(extend("type" = "object"))]
-#[expect(dead_code, reason = "it describes what is read")]
+#[expect(dead_code, reason = "only for the OpenAPI document")]
 pub struct Patch(Value);
 
 /// Schema of the version to change, as in the `etag` header.
@@ -46,7 +46,7 @@ pub fn version(_: &mut SchemaGenerator) -> Schema {
 ///
 /// # Errors
 /// [`Problem`] for an invalid header.
-pub fn wanted(headers: &HeaderMap) -> Result<Option<ClusterVersion>, Problem> {
+pub fn if_match(headers: &HeaderMap) -> Result<Option<ClusterVersion>, Problem> {
     let Some(text) = headers.get(header::IF_MATCH) else { return Ok(None) };
     let text = text.to_str().unwrap_or_default().trim();
     let tag = text.strip_prefix("W/").unwrap_or(text);
@@ -54,7 +54,7 @@ pub fn wanted(headers: &HeaderMap) -> Result<Option<ClusterVersion>, Problem> {
     match Id::read(tag) {
         Some(number) => Ok(Some(ClusterVersion(number))),
         None if text == "*" => Ok(None),
-        None => Err(Problem::field("if-match", "expected the version that the header `etag` said")),
+        None => Err(Problem::field("if-match", "expected a version, as in the header `etag`")),
     }
 }
 
@@ -62,7 +62,7 @@ pub fn wanted(headers: &HeaderMap) -> Result<Option<ClusterVersion>, Problem> {
 ///
 /// # Errors
 /// [`Problem`] with the invalid field.
-pub fn readable(cluster: &Value) -> Result<(Cluster, Arc<str>), Problem> {
+pub fn parse_cluster(cluster: &Value) -> Result<(Cluster, Arc<str>), Problem> {
     Ok((Cluster::from_json("cluster", cluster)?, cluster.to_string().into()))
 }
 
@@ -78,9 +78,9 @@ pub async fn change(
 ) -> Result<Version, Problem> {
     // A cluster with millions of hosts takes seconds and gigabytes to read. So only one is read at a time, outside the
     // async threads.
-    let alone = app.reading.lock().await;
-    let read = tokio::task::spawn_blocking(move || readable(&cluster)).await;
-    drop(alone);
+    let guard = app.reading.lock().await;
+    let read = tokio::task::spawn_blocking(move || parse_cluster(&cluster)).await;
+    drop(guard);
     let (cluster, text) = read.map_err(|_| Problem::broken())??;
     let new = NewCluster { cluster, text, origin: Origin::Request, after };
     let changed = app.handle.change_cluster(new).await;
@@ -97,7 +97,7 @@ pub async fn put(
     headers: HeaderMap,
     Body(Distinct(cluster)): Body<Distinct>,
 ) -> ApiResult {
-    let after = wanted(&headers)?;
+    let after = if_match(&headers)?;
     Ok(response(&change(&app, &principal.client, cluster, after).await?))
 }
 
@@ -107,7 +107,7 @@ pub async fn patch(
     headers: HeaderMap,
     Body(Distinct(fields)): Body<Distinct>,
 ) -> ApiResult {
-    let after = wanted(&headers)?;
+    let after = if_match(&headers)?;
     let version = app.handle.cluster();
     let mut cluster = serde_json::from_str(&version.text).map_err(|_| Problem::broken())?;
     merge(&mut cluster, fields);
@@ -116,8 +116,8 @@ pub async fn patch(
 }
 
 /// Merges a patch into a value (RFC 7396): null removes a field, an object merges into an object, any other value
-/// replaces the old one. Hand-written: the algorithm is short, and the library
-/// `json-patch` also brings JSON Patch (RFC 6902), which the API does not offer.
+/// replaces the old one. Hand-written: the algorithm is short, and the library `json-patch` also brings JSON Patch
+/// (RFC 6902), which the API does not offer.
 pub fn merge(into: &mut Value, patch: Value) {
     let Value::Object(fields) = patch else {
         *into = patch;

@@ -34,9 +34,9 @@ pub struct Decision<'a> {
     spec: &'a PlacementSpec,
     /// Policy with its settings.
     policy: &'a str,
-    /// Names of the hosts: in the order of the chain, or of the tasks.
+    /// Names of the hosts: in the order of the chain, or of the tasks. For a workload, the host of its volume.
     hosts: &'a [String],
-    /// Bottleneck in the policy's decision; null if the policy used no loads.
+    /// Bottleneck that the policy saw; null if the policy used no loads.
     limit: Option<&'a Limit>,
     /// Epoch of the ledger at the decision.
     epoch: Epoch,
@@ -45,9 +45,10 @@ pub struct Decision<'a> {
     oldest_telemetry: Option<String>,
     /// Age of the oldest telemetry used at the decision, in seconds.
     telemetry_age_s: Option<f64>,
-    /// Reason for which the policy left the choice to the default policy; null if it did not.
+    /// Reason for which the policy left the choice to the default policy, or, in a what-if, would place nothing; null
+    /// without one.
     note: Option<Cow<'a, str>>,
-    /// Candidates, level by level.
+    /// Candidates level by level, each with its verdict.
     why: &'a [Reason],
     /// Current guarantee of the workload; only in decisions about workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +69,7 @@ pub struct Decision<'a> {
 }
 
 impl<'a> Decision<'a> {
-    /// Creates the view of a record, by reference.
+    /// Borrows the fields of a record.
     pub fn of(record: &'a DecisionRecord, clock: &Clock) -> Decision<'a> {
         let details = &record.details;
         let (client, sequence, key) = match &record.caller {
@@ -159,23 +160,23 @@ impl ListQuery {
     }
 }
 
-async fn listed(app: &AppState, query: ListQuery, holding: bool) -> ApiResult {
+async fn list_decisions(app: &AppState, query: ListQuery, holding: bool) -> ApiResult {
     let page = query.page();
     let (limit, before) = (page.limit()?, page.after()?.map(DecisionId));
     let kind = query.kind.map(Kind::word);
     let query = DecisionQuery { kind, before, limit: limit + 1, holding };
-    let found = app.call(|_| Ok(query.clone())).await?;
-    Ok(Json(Page::cut(&found, limit, |record| record.id.0, |record| Decision::of(record, &app.clock)))
+    let records = app.call(|_| Ok(query.clone())).await?;
+    Ok(Json(Page::cut(&records, limit, |record| record.id.0, |record| Decision::of(record, &app.clock)))
         .into_response())
 }
 
 pub async fn decisions(State(app): SharedState, Params(Query(query)): Params<Query<ListQuery>>) -> ApiResult {
-    listed(&app, query, false).await
+    list_decisions(&app, query, false).await
 }
 
 pub async fn commitments(
     State(app): SharedState,
     Params(Query(query)): Params<Query<ListQuery>>,
 ) -> ApiResult {
-    listed(&app, query, true).await
+    list_decisions(&app, query, true).await
 }

@@ -129,60 +129,60 @@ impl Demo {
     /// [`Problem`] with the first invalid field.
     pub fn check(&self, clock: &Clock) -> Result<(), Problem> {
         clock.parse(&self.time).map_err(|detail| Problem::field("time", detail))?;
-        positive("speed", self.speed)?;
-        positive("history.step_s", self.history.step_s)?;
-        at_most("arms", self.arms.len(), MOST_ARMS)?;
-        at_most("history.arms", self.history.arms.len(), MOST_ARMS)?;
+        check_positive("speed", self.speed)?;
+        check_positive("history.step_s", self.history.step_s)?;
+        check_count("arms", self.arms.len(), MOST_ARMS)?;
+        check_count("history.arms", self.history.arms.len(), MOST_ARMS)?;
         for (at, arm) in self.arms.iter().enumerate() {
             let field = |name: &str| format!("arms[{at}].{name}");
-            named(&field("name"), &arm.name)?;
-            named(&field("policy"), &arm.policy)?;
-            at_most(&field("racks"), arm.racks.len(), MOST_RACKS)?;
-            share(&field("hot_share"), arm.hot_share)?;
+            check_name(&field("name"), &arm.name)?;
+            check_name(&field("policy"), &arm.policy)?;
+            check_count(&field("racks"), arm.racks.len(), MOST_RACKS)?;
+            check_share(&field("hot_share"), arm.hot_share)?;
             if arm.hot_racks as usize > arm.racks.len() {
                 let detail = format!("{}: there are {} racks", arm.hot_racks, arm.racks.len());
                 return Err(Problem::field(field("hot_racks"), detail));
             }
-            for (rack, one) in arm.racks.iter().enumerate() {
-                let field = |name: &str| field(&format!("racks[{rack}].{name}"));
-                named(&field("rack"), &one.rack)?;
-                one.up.map_or(Ok(()), |up| from_zero(&field("up"), up))?;
-                one.down.map_or(Ok(()), |down| from_zero(&field("down"), down))?;
+            for (index, rack) in arm.racks.iter().enumerate() {
+                let field = |name: &str| field(&format!("racks[{index}].{name}"));
+                check_name(&field("rack"), &rack.rack)?;
+                rack.up.map_or(Ok(()), |up| check_not_negative(&field("up"), up))?;
+                rack.down.map_or(Ok(()), |down| check_not_negative(&field("down"), down))?;
             }
         }
         for (at, arm) in self.history.arms.iter().enumerate() {
             let field = |name: &str| format!("history.arms[{at}].{name}");
-            named(&field("name"), &arm.name)?;
-            at_most(&field("hot_share"), arm.hot_share.len(), MOST_STEPS)?;
+            check_name(&field("name"), &arm.name)?;
+            check_count(&field("hot_share"), arm.hot_share.len(), MOST_STEPS)?;
             for (step, hot) in arm.hot_share.iter().enumerate() {
-                hot.map_or(Ok(()), |hot| share(&field(&format!("hot_share[{step}]")), hot))?;
+                hot.map_or(Ok(()), |hot| check_share(&field(&format!("hot_share[{step}]")), hot))?;
             }
         }
         Ok(())
     }
 }
 
-fn at_most(field: &str, found: usize, most: usize) -> Result<(), Problem> {
-    let detail = || format!("{found} of them: expected at most {most}");
-    if found <= most { Ok(()) } else { Err(Problem::field(field, detail())) }
+fn check_count(field: &str, count: usize, most: usize) -> Result<(), Problem> {
+    let detail = || format!("{count} given: expected at most {most}");
+    if count <= most { Ok(()) } else { Err(Problem::field(field, detail())) }
 }
 
-fn named(field: &str, name: &str) -> Result<(), Problem> {
-    let good = (1..=LONGEST_NAME).contains(&name.chars().count());
-    if good { Ok(()) } else { Err(Problem::field(field, format!("expected 1 to {LONGEST_NAME} characters"))) }
+fn check_name(field: &str, name: &str) -> Result<(), Problem> {
+    let fits = (1..=LONGEST_NAME).contains(&name.chars().count());
+    if fits { Ok(()) } else { Err(Problem::field(field, format!("expected 1 to {LONGEST_NAME} characters"))) }
 }
 
-fn positive(field: &str, value: f64) -> Result<(), Problem> {
+fn check_positive(field: &str, value: f64) -> Result<(), Problem> {
     let detail = || format!("{value}: expected a number above 0");
     if value.is_finite() && value > 0.0 { Ok(()) } else { Err(Problem::field(field, detail())) }
 }
 
-fn from_zero(field: &str, value: f64) -> Result<(), Problem> {
+fn check_not_negative(field: &str, value: f64) -> Result<(), Problem> {
     let detail = || format!("{value}: expected a number from 0");
     if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(Problem::field(field, detail())) }
 }
 
-fn share(field: &str, value: f64) -> Result<(), Problem> {
+fn check_share(field: &str, value: f64) -> Result<(), Problem> {
     let detail = || format!("{value}: expected a share from 0 to 1");
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(Problem::field(field, detail())) }
 }

@@ -26,8 +26,8 @@ use super::status::ROLES;
 use super::{ApiResult, AppState, SharedState};
 use crate::observability::{Event, EventRecord};
 
-/// Interval of keep-alive comments on a silent stream, so that either side notices a dead peer.
-const SILENCE: Duration = Duration::from_secs(15);
+/// Interval of keep-alive comments on a silent stream. Each side thereby detects a dead peer.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Largest number of events per write.
 const AT_ONCE: usize = 64;
 /// Reconnection delay for clients, in milliseconds.
@@ -36,6 +36,7 @@ const RETRY_MS: u32 = 1_000;
 /// Loads of all racks.
 #[derive(Serialize, JsonSchema)]
 pub struct Racks {
+    /// The racks.
     items: Vec<Rack>,
 }
 
@@ -52,6 +53,7 @@ pub struct HotspotEvent {
 /// The cluster changed.
 #[derive(Serialize, JsonSchema)]
 pub struct ClusterEvent {
+    /// New version of the cluster.
     cluster_version: String,
 }
 
@@ -73,9 +75,9 @@ pub struct MissedEvent {
     after: String,
 }
 
-/// Data of an event, by the event's name. The type exists only for the OpenAPI document.
+/// Data of events: each field describes the data of the event with its name.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "it describes what is written")]
+#[expect(dead_code, reason = "only for the OpenAPI document")]
 pub struct Described {
     decision: Decision<'static>,
     racks: Racks,
@@ -115,9 +117,9 @@ fn render(app: &AppState, record: &EventRecord) -> Bytes {
 }
 
 /// A body whose chunks come from a channel. The body ends when the channel closes.
-struct Pieces(mpsc::Receiver<Bytes>);
+struct ChunkedBody(mpsc::Receiver<Bytes>);
 
-impl HttpBody for Pieces {
+impl HttpBody for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -125,7 +127,7 @@ impl HttpBody for Pieces {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+        self.0.poll_recv(context).map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk))))
     }
 }
 
@@ -133,55 +135,55 @@ impl HttpBody for Pieces {
 ///
 /// # Errors
 /// [`Problem`] for an invalid header.
-pub fn heard(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+pub fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(text) = headers.get("last-event-id") else { return Ok(None) };
     let number = text.to_str().ok().and_then(|text| Id::read(text.trim()));
-    let expected = "expected the number of an event, as `id` said";
+    let expected = "expected the id of an event";
     number.map(Some).ok_or_else(|| Problem::field("last-event-id", expected))
 }
 
 pub async fn events(State(app): SharedState, headers: HeaderMap) -> ApiResult {
-    let heard = heard(&headers)?;
+    let requested = last_event_id(&headers)?;
     let permit = app.events.stream_permit().ok_or_else(Problem::too_many_streams)?;
-    let (sender, pieces) = mpsc::channel(1);
+    let (sender, chunks) = mpsc::channel(1);
     // The position is fixed now, so that the stream has all later events even if the client reads it late.
     let last = app.events.last();
     tokio::spawn(async move {
         app.metrics.streams.inc();
-        follow(&app, heard, last, &sender).await;
+        follow(&app, requested, last, &sender).await;
         app.metrics.streams.dec();
         drop(permit);
     });
     let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((head, Body::new(Pieces(pieces))).into_response())
+    Ok((head, Body::new(ChunkedBody(chunks))).into_response())
 }
 
 /// Sends events until the client disconnects, falls too far behind, or the service stops.
-async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mpsc::Sender<Bytes>) {
+async fn follow(app: &Arc<AppState>, requested: Option<u64>, last: u64, sender: &mpsc::Sender<Bytes>) {
     let (events, mut subscribe) = (&app.events, app.events.subscribe());
-    let mut beginning = format!("retry: {RETRY_MS}\n\n");
-    let mut at = match heard {
+    let mut head = format!("retry: {RETRY_MS}\n\n");
+    let mut position = match requested {
         None => last,
         Some(id) if id >= events.last_dropped() && id <= last => id,
         Some(id) => {
             let last_dropped = events.last_dropped();
             // Clients must reload state that they derived from events.
             let missed = serde_json::to_string(&MissedEvent { after: id.to_string() }).unwrap_or_default();
-            let _ = write!(beginning, "event: missed\ndata: {missed}\n\n");
+            let _ = write!(head, "event: missed\ndata: {missed}\n\n");
             last_dropped
         }
     };
-    let mut piece = Bytes::from(beginning);
+    let mut chunk = Bytes::from(head);
     loop {
-        if sender.send(piece).await.is_err() {
+        if sender.send(chunk).await.is_err() {
             return;
         }
         let records = loop {
-            let records = match events.after(at, AT_ONCE) {
+            let records = match events.after(position, AT_ONCE) {
                 Ok(records) => records,
                 Err(_) => {
                     let farewell =
-                        ": you read more slowly than things happen; come back for what there is then\n\n";
+                        ": the client reads too slowly; reconnect for the events that are still stored\n\n";
                     let _ = sender.send(Bytes::from_static(farewell.as_bytes())).await;
                     return;
                 }
@@ -191,11 +193,11 @@ async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mps
             }
             // Releases the guard of the watch before any other wait.
             let more = async {
-                subscribe.wait_for(|last| last.is_none_or(|last| last > at)).await.map(|last| *last)
+                subscribe.wait_for(|last| last.is_none_or(|last| last > position)).await.map(|last| *last)
             };
             let silent = tokio::select! {
                 () = sender.closed() => return,
-                more = tokio::time::timeout(SILENCE, more) => match more {
+                more = tokio::time::timeout(KEEP_ALIVE, more) => match more {
                     Ok(Ok(last)) if last.is_some() => false,
                     Ok(_) => {
                         let _ = sender.send(Bytes::from_static(b": the service stops\n\n")).await;
@@ -208,13 +210,13 @@ async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mps
                 break Vec::new();
             }
         };
-        at = records.last().map_or(at, |last| last.id);
-        piece = match &records[..] {
+        position = records.last().map_or(position, |last| last.id);
+        chunk = match &records[..] {
             [] => Bytes::from_static(b": nothing new\n\n"),
-            [one] => one.text(|record| render(app, record)).clone(),
+            [record] => record.text(|record| render(app, record)).clone(),
             several => several
                 .iter()
-                .flat_map(|one| one.text(|record| render(app, record)).iter().copied())
+                .flat_map(|record| record.text(|record| render(app, record)).iter().copied())
                 .collect(),
         };
     }

@@ -23,7 +23,7 @@ const LONGEST_HISTORY: usize = 1_000_000;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesQuery {
-    /// Only steps that end after this time; one hour is available.
+    /// Only steps that end after this time. One hour is stored.
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
     /// Length of a step in seconds; default 10.
@@ -35,7 +35,7 @@ pub struct SeriesQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryQuery {
-    /// Only steps that end after this time; one hour is available.
+    /// Only steps that end after this time. One hour is stored.
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
     /// Length of a step in seconds; default 10.
@@ -45,6 +45,7 @@ pub struct HistoryQuery {
     kind: Option<LinkOwner>,
 }
 
+/// Owner of a link.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Whose")]
@@ -89,7 +90,7 @@ impl HistoryQuery {
     }
 }
 
-/// Steps of a history.
+/// Times of a history's steps.
 #[derive(Serialize, JsonSchema)]
 pub struct Steps {
     /// Start of the first step; null without data.
@@ -100,8 +101,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    fn of(slots: &HistoryBuckets, clock: &Clock) -> Steps {
-        Steps { from: slots.from().map(|from| clock.text(from)), step_s: slots.step() }
+    fn of(buckets: &HistoryBuckets, clock: &Clock) -> Steps {
+        Steps { from: buckets.from().map(|from| clock.text(from)), step_s: buckets.step() }
     }
 }
 
@@ -124,27 +125,28 @@ pub struct History {
     pub series: Vec<Series>,
 }
 
-fn over_time(
+fn links_response(
     app: &AppState,
     snapshot: &NetworkSnapshot,
-    slots: &HistoryBuckets,
+    buckets: &HistoryBuckets,
     links: &[&LinkState],
 ) -> ApiResult {
-    let numbers = slots.count().saturating_mul(links.len());
+    let numbers = buckets.count().saturating_mul(links.len());
     if numbers > LONGEST_HISTORY {
         let detail = format!(
-            "{} links in {} steps each: expected at most {LONGEST_HISTORY} numbers; ask for longer steps, or for less \
-             of the past with `since`",
+            "{} links in {} steps each: expected at most {LONGEST_HISTORY} numbers; request longer steps, or a \
+             shorter range with `since`",
             links.len(),
-            slots.count()
+            buckets.count()
         );
         return Err(Problem::field("step_s", detail));
     }
     let series = |state: &&LinkState| {
-        let utilization = slots.of(&snapshot.fabric, snapshot.position(state.link));
+        let utilization = buckets.of(&snapshot.fabric, snapshot.position(state.link));
         Series { link: snapshot.fabric.resource_name(state.link), utilization }
     };
-    let history = History { steps: Steps::of(slots, &app.clock), series: links.iter().map(series).collect() };
+    let history =
+        History { steps: Steps::of(buckets, &app.clock), series: links.iter().map(series).collect() };
     Ok(Json(history).into_response())
 }
 
@@ -153,7 +155,7 @@ pub async fn history(
     Params(Query(query)): Params<Query<HistoryQuery>>,
 ) -> ApiResult {
     let (snapshot, (since, join)) = (app.snapshot().await?, query.steps(&app.clock)?);
-    let slots = app.handle.history(since, join);
+    let buckets = app.handle.history(since, join);
     let fabric = &snapshot.fabric;
     let of_racks =
         || fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
@@ -163,13 +165,13 @@ pub async fn history(
             let host = |&host: &_| [fabric.egress(host), fabric.ingress(host)];
             fabric
                 .all_hosts()
-                .flat_map(|one| host(&one))
+                .flat_map(|id| host(&id))
                 .flatten()
                 .filter_map(|link| snapshot.link(link))
                 .collect()
         }
     };
-    over_time(&app, &snapshot, &slots, &links)
+    links_response(&app, &snapshot, &buckets, &links)
 }
 
 pub async fn link_history(
@@ -178,10 +180,10 @@ pub async fn link_history(
     Params(Query(query)): Params<Query<SeriesQuery>>,
 ) -> ApiResult {
     let (snapshot, (since, join)) = (app.snapshot().await?, query.steps(&app.clock)?);
-    let slots = app.handle.history(since, join);
+    let buckets = app.handle.history(since, join);
     let link = find_link(&snapshot.fabric, &name).ok().and_then(|link| snapshot.link(link));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
-    over_time(&app, &snapshot, &slots, &[link])
+    links_response(&app, &snapshot, &buckets, &[link])
 }
 
 /// History of a host.
@@ -224,25 +226,25 @@ pub async fn host_history(
     Params(Query(query)): Params<Query<SeriesQuery>>,
 ) -> ApiResult {
     let (snapshot, (since, join)) = (app.snapshot().await?, query.steps(&app.clock)?);
-    let slots = app.handle.history(since, join);
+    let buckets = app.handle.history(since, join);
     let fabric = &snapshot.fabric;
     let host = fabric.host(&name).ok_or_else(|| Problem::none_such("host", &name))?;
     let links = [fabric.egress(host), fabric.ingress(host)].into_iter().flatten();
     let devices = (0..=u16::MAX).map_while(|index| fabric.device(host, index));
     let history = HostHistory {
-        steps: Steps::of(&slots, &app.clock),
+        steps: Steps::of(&buckets, &app.clock),
         links: links
             .map(|link| LinkSeries {
                 link: fabric.resource_name(link),
-                utilization: slots.of(fabric, snapshot.position(link)),
-                queue_bytes: slots.queue(fabric, link),
+                utilization: buckets.of(fabric, snapshot.position(link)),
+                queue_bytes: buckets.queue(fabric, link),
             })
             .collect(),
         devices: devices
             .map(|device| DeviceSeries {
                 device: fabric.resource_name(device),
-                busy: slots.busy(fabric, device),
-                queue: slots.queue(fabric, device),
+                busy: buckets.busy(fabric, device),
+                queue: buckets.queue(fabric, device),
             })
             .collect(),
     };

@@ -47,7 +47,7 @@ pub struct Migration {
     /// State of the move; `expired` if it was not answered in time.
     #[schemars(extend("enum" = STATES))]
     state: &'static str,
-    /// Reason of a refusal.
+    /// Reason of a refusal; null without one.
     reason: Option<String>,
 }
 
@@ -104,21 +104,22 @@ pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<Li
     let (page, state) = (query.page(), query.state()?);
     let (limit, before) = (page.limit()?, page.after()?);
     let query = MigrationQuery { state, before, limit: limit + 1 };
-    let found = app.call(|_| Ok(query)).await?;
-    Ok(Json(Page::cut(&found, limit, |one| one.id, |one| Migration::of(&app, one.clone()))).into_response())
+    let moves = app.call(|_| Ok(query)).await?;
+    Ok(Json(Page::cut(&moves, limit, |one| one.id, |one| Migration::of(&app, one.clone()))).into_response())
 }
 
 /// Answer to an advised move.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerBody {
-    /// `done` when the task runs on its destination, or `refused` if it stays.
+    /// `done` if the task runs on its destination, `refused` if it stays.
     answer: Word,
     /// Reason for which the task stays.
     #[schemars(length(max = LONGEST_REASON))]
     reason: Option<String>,
 }
 
+/// Outcome of an advised move.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Word {
@@ -127,7 +128,7 @@ enum Word {
 }
 
 impl AnswerBody {
-    /// Returns the operation for the move of an id.
+    /// Returns the operation for the move with this id.
     ///
     /// # Errors
     /// The id or the reason is invalid.
@@ -164,7 +165,7 @@ pub struct JobBody {
 }
 
 impl JobBody {
-    /// Returns the operation for the job of a name.
+    /// Returns the operation for the job with this name.
     ///
     /// # Errors
     /// The name is invalid.

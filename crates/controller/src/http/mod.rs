@@ -58,7 +58,7 @@ use crate::reload::Reload;
 
 /// Shared state of all request handlers.
 pub struct AppState {
-    /// Handle of the core.
+    /// Handle of the coordinator.
     pub handle: Handle,
     /// Time conversion.
     pub clock: Clock,
@@ -84,7 +84,7 @@ pub struct AppState {
     pub bodies: Arc<Bodies>,
     /// Time limit for the arrival of a body.
     pub patience: Duration,
-    /// Lock of cluster parsing.
+    /// Lock that serializes the parsing of clusters.
     pub reading: Mutex<()>,
     /// OpenAPI document.
     pub description: Arc<str>,
@@ -164,7 +164,7 @@ impl From<QueryRejection> for Problem {
     }
 }
 
-/// Router of all operations.
+/// Router of all operations, and of the dashboard.
 pub fn routes(app: AppState) -> Router {
     let app = Arc::new(app);
     table::router(operations::all())

@@ -31,8 +31,8 @@ pub async fn racks(State(app): SharedState, Params(query): Params<Query<PageQuer
 pub async fn rack(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
     let snapshot = app.snapshot().await?;
     let fabric = &snapshot.fabric;
-    let found = fabric.domain(&name).filter(|rack| rack.index() < fabric.rack_count());
-    let rack = found.ok_or_else(|| Problem::none_such("rack", &name))?;
+    let rack = fabric.domain(&name).filter(|rack| rack.index() < fabric.rack_count());
+    let rack = rack.ok_or_else(|| Problem::none_such("rack", &name))?;
     let content = app.call(|_| Ok(GetRack(rack))).await?;
     let links = [fabric.out_of_domain(rack), fabric.into_domain(rack)];
     let replica = |(decision, host, size): (DecisionId, String, _)| Replica {
@@ -56,7 +56,7 @@ pub async fn rack(State(app): SharedState, Params(Path(name)): NamePath) -> ApiR
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinksQuery {
-    /// Only hot links, or only links that are not hot.
+    /// True for hot links only, false for the other links only.
     hot: Option<bool>,
     /// Order: by name (default), or by utilization, the highest first.
     sort: Option<Sort>,
@@ -75,6 +75,7 @@ impl LinksQuery {
     }
 }
 
+/// Order of links.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Sort {
@@ -89,8 +90,8 @@ pub async fn links(State(app): SharedState, Params(Query(query)): Params<Query<L
     match query.sort {
         None | Some(Sort::Name) => {}
         Some(Sort::Utilization) => links.sort_by(|a, b| {
-            let of = |state: &LinkState| state.utilization().unwrap_or(-1.0);
-            of(b).total_cmp(&of(a)).then(a.link.cmp(&b.link))
+            let utilization = |state: &LinkState| state.utilization().unwrap_or(-1.0);
+            utilization(b).total_cmp(&utilization(a)).then(a.link.cmp(&b.link))
         }),
     }
     Ok(Json(page(&links, &query.page(), |state| Link::of(&snapshot, &app.clock, state))?).into_response())
@@ -98,10 +99,10 @@ pub async fn links(State(app): SharedState, Params(Query(query)): Params<Query<L
 
 pub async fn link(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
     let snapshot = app.snapshot().await?;
-    let named = |fabric: &Fabric| find_link(fabric, &name).map_err(|_| Problem::none_such("link", &name));
-    let link = Link::at(&snapshot, &app.clock, Some(named(&snapshot.fabric)?));
+    let find = |fabric: &Fabric| find_link(fabric, &name).map_err(|_| Problem::none_such("link", &name));
+    let link = Link::at(&snapshot, &app.clock, Some(find(&snapshot.fabric)?));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
-    let holding = app.call(|fabric| Ok(GetHolding { link: named(fabric)?, limit: LARGEST_PAGE })).await?;
+    let holding = app.call(|fabric| Ok(GetHolding { link: find(fabric)?, limit: LARGEST_PAGE })).await?;
     let hold = |record: &Arc<DecisionRecord>| Hold {
         decision: record.id.to_string(),
         kind: record.details.spec.kind(),
@@ -153,10 +154,10 @@ pub async fn snapshot(State(app): SharedState, Params(Query(newer)): Params<Quer
 pub struct Hotspot {
     /// Name of the link.
     pub link: String,
-    /// Time since which it is hot.
+    /// Time since which the link is hot.
     #[schemars(with = "Time")]
     pub since: String,
-    /// Duration since then, in seconds.
+    /// Seconds since that time.
     pub age_s: f64,
     /// Measured load, as a share of the capacity.
     pub utilization: Option<f64>,
@@ -167,11 +168,11 @@ pub async fn hotspots(State(app): SharedState, Params(query): Params<Query<PageQ
     let mut hot: Vec<(Nanos, &LinkState)> =
         snapshot.links.iter().filter_map(|state| Some((state.hot_since?, state))).collect();
     hot.sort_by_key(|&(since, state)| (since, state.link));
-    let show = |&(since, state): &(Nanos, &LinkState)| {
+    let convert = |&(since, state): &(Nanos, &LinkState)| {
         let link = snapshot.fabric.resource_name(state.link);
         Hotspot::of(link, state.utilization(), since, snapshot.at, &app.clock)
     };
-    Ok(Json(page(&hot, &query, show)?).into_response())
+    Ok(Json(page(&hot, &query, convert)?).into_response())
 }
 
 impl Hotspot {

@@ -25,8 +25,10 @@ pub fn document(subjects: &[Subject]) -> Value {
     let mut responses = settings.for_serialize().into_generator();
     let problem = json!({ "application/problem+json": { "schema": of::<Problem>(&mut responses) } });
     let mut paths = Map::new();
-    let operations = subjects.iter().flat_map(|about| about.operations.iter().map(move |one| (about, one)));
-    for (about, one) in operations {
+    let operations = subjects
+        .iter()
+        .flat_map(|subject| subject.operations.iter().map(move |operation| (subject, operation)));
+    for (subject, one) in operations {
         let mut answers = Map::new();
         for &(status, text, content) in one.answers {
             let content = match content {
@@ -46,7 +48,7 @@ pub fn document(subjects: &[Subject]) -> Value {
         let mut operation = json!({
             "operationId": name(one),
             "summary": one.summary,
-            "tags": [about.name],
+            "tags": [subject.name],
             "parameters": parameters(one, &mut requests),
             "responses": answers,
             "security": match one.role {
@@ -63,21 +65,21 @@ pub fn document(subjects: &[Subject]) -> Value {
     }
     let mut schemas = responses.take_definitions(true);
     let requests = requests.take_definitions(true);
-    let apart = apart(&requests, &schemas);
+    let differing = differing(&requests, &schemas);
     for (name, mut schema) in requests {
-        rename(&mut schema, &apart);
-        let name = if apart.contains(&name) { name + BODY } else { name };
+        rename(&mut schema, &differing);
+        let name = if differing.contains(&name) { name + BODY } else { name };
         schemas.insert(name, schema);
     }
     for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
-        operation.get_mut("requestBody").into_iter().for_each(|body| rename(body, &apart));
+        operation.get_mut("requestBody").into_iter().for_each(|body| rename(body, &differing));
     }
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Leeward",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Places work on the sheltered side of the network.",
+            "description": "Places replicas, tasks and volumes by the load of the network.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "tags": subjects.iter().map(|one| json!({ "name": one.name, "description": one.text })).collect::<Vec<_>>(),
@@ -88,8 +90,8 @@ pub fn document(subjects: &[Subject]) -> Value {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token with a role: read, report, place or admin, each of which may what those before it \
-                                    may. A service without tokens, which only its own machine reaches, asks for none.",
+                    "description": "A token with a role: read, report, place or admin. A role includes those before \
+                                    it. A service without tokens is reachable only from its own machine and needs none.",
                 },
             },
         },
@@ -144,36 +146,37 @@ const BODY: &str = "Body";
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// Types whose request schema differs from the response schema, directly or in a type that they contain.
-fn apart(requests: &Map<String, Value>, responses: &Map<String, Value>) -> BTreeSet<String> {
-    let mut apart = BTreeSet::new();
+fn differing(requests: &Map<String, Value>, responses: &Map<String, Value>) -> BTreeSet<String> {
+    let mut known = BTreeSet::new();
     loop {
         let differs = |(name, schema): &(&String, &Value)| {
             let mut renamed = (*schema).clone();
-            rename(&mut renamed, &apart);
+            rename(&mut renamed, &known);
             responses.get(*name).is_some_and(|response| *response != renamed)
         };
-        let found: BTreeSet<String> = requests.iter().filter(differs).map(|(name, _)| name.clone()).collect();
-        if found == apart {
-            return apart;
+        let differing: BTreeSet<String> =
+            requests.iter().filter(differs).map(|(name, _)| name.clone()).collect();
+        if differing == known {
+            return known;
         }
-        apart = found;
+        known = differing;
     }
 }
 
-/// Redirects references to the request schemas of those types.
-fn rename(schema: &mut Value, apart: &BTreeSet<String>) {
+/// Redirects references to these types to their request schemas.
+fn rename(schema: &mut Value, differing: &BTreeSet<String>) {
     match schema {
         Value::Object(fields) => {
             for (name, value) in fields {
                 match value.as_str().and_then(|value| value.strip_prefix(SCHEMAS)) {
-                    Some(of) if name == "$ref" && apart.contains(of) => {
-                        *value = format!("{SCHEMAS}{of}{BODY}").into()
+                    Some(target) if name == "$ref" && differing.contains(target) => {
+                        *value = format!("{SCHEMAS}{target}{BODY}").into()
                     }
-                    _ => rename(value, apart),
+                    _ => rename(value, differing),
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| rename(value, apart)),
+        Value::Array(values) => values.iter_mut().for_each(|value| rename(value, differing)),
         _ => {}
     }
 }
@@ -203,15 +206,15 @@ mod tests {
     fn every_reference_resolves_and_every_schema_is_used() {
         let document = document(SUBJECTS);
         let schemas = document["components"]["schemas"].as_object().expect("types");
-        let mut met = BTreeSet::new();
+        let mut used = BTreeSet::new();
         walk(&document, &mut |value| {
             if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
                 let name = reference.strip_prefix(SCHEMAS).expect("a type");
                 assert!(schemas.contains_key(name), "{reference}");
-                met.insert(name.to_owned());
+                used.insert(name.to_owned());
             }
         });
-        let unused: Vec<&String> = schemas.keys().filter(|name| !met.contains(*name)).collect();
+        let unused: Vec<&String> = schemas.keys().filter(|name| !used.contains(*name)).collect();
         assert_eq!(unused, Vec::<&String>::new());
     }
 
@@ -225,7 +228,10 @@ mod tests {
         let demo = &document["components"]["schemas"]["DemoBody"]["properties"]["arms"];
         assert_eq!(demo["items"]["$ref"], "#/components/schemas/ArmBody");
         assert!(required("Link").contains("measured_bps") && !required("Decision").contains("promise"));
-        assert!(document["components"]["schemas"].get("ClusterFileBody").is_none(), "a file is a file");
+        assert!(
+            document["components"]["schemas"].get("ClusterFileBody").is_none(),
+            "the schema of a cluster file is the same in both"
+        );
     }
 
     #[test]

@@ -10,17 +10,17 @@ use super::problem::Problem;
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/dashboard.rs"));
 
 /// Content security policy: a page may load and request only resources of this service.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Page at `/` of a build without the dashboard.
-const LEFT_OUT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Leeward</title>\
-<h1>Leeward</h1><p>The service runs. This program was built without its dashboard: with Node 20.19 or later, \
-<code>make build</code> builds it and takes it in.</p>\
-<p>What can be asked is described at <a href=\"/v1/openapi.json\">/v1/openapi.json</a>.</p></html>\n";
+const NO_DASHBOARD: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Leeward</title>\
+<h1>Leeward</h1><p>The service is running. This program was built without the dashboard: to include it, run \
+<code>make build</code> with Node.js 20.19 or later.</p>\
+<p>The API is described at <a href=\"/v1/openapi.json\">/v1/openapi.json</a>.</p></html>\n";
 
 fn media_type(name: &str) -> &'static str {
-    match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
+    match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
         "html" => "text/html; charset=utf-8",
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
@@ -38,8 +38,8 @@ fn media_type(name: &str) -> &'static str {
 fn file(path: &str) -> Option<(&'static str, &'static [u8])> {
     let name = path.strip_prefix('/')?;
     let name = if name.is_empty() { "index.html" } else { name };
-    let at = FILES.binary_search_by(|&(one, _)| one.cmp(name)).ok()?;
-    FILES.get(at).copied()
+    let index = FILES.binary_search_by(|&(file, _)| file.cmp(name)).ok()?;
+    FILES.get(index).copied()
 }
 
 /// Response at a path without an operation.
@@ -53,16 +53,17 @@ pub async fn page(method: Method, uri: Uri) -> Response {
         let head = [(header::CONTENT_TYPE, media_type(name)), (header::CACHE_CONTROL, cached)];
         (head, Bytes::from_static(bytes)).into_response()
     } else if path == "/" {
-        (StatusCode::OK, [(header::CACHE_CONTROL, "no-cache")], Html(LEFT_OUT)).into_response()
+        (StatusCode::OK, [(header::CACHE_CONTROL, "no-cache")], Html(NO_DASHBOARD)).into_response()
     } else {
         return Problem::no_path(path).into_response();
     };
-    guard(response.headers_mut());
+    add_security_headers(response.headers_mut());
     response
 }
 
-fn guard(headers: &mut HeaderMap) {
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+/// Adds security headers.
+fn add_security_headers(headers: &mut HeaderMap) {
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }

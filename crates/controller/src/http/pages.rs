@@ -45,7 +45,7 @@ impl PageQuery {
     /// [`Problem`] for an invalid position.
     pub fn after(&self) -> Result<Option<u64>, Problem> {
         let Some(after) = &self.after else { return Ok(None) };
-        let wrong = || Problem::field("after", format!("`{}`: expected what `next` said", excerpt(after)));
+        let wrong = || Problem::field("after", format!("`{}`: expected a value of `next`", excerpt(after)));
         Id::read(after).map(Some).ok_or_else(wrong)
     }
 }
@@ -76,13 +76,13 @@ pub struct Page<T> {
 impl<T> Page<T> {
     /// Makes a page of the first `limit` entries. More entries mean that there is a next page.
     pub fn cut<'a, U>(
-        found: &'a [U],
+        entries: &'a [U],
         limit: usize,
         id: impl Fn(&U) -> u64,
         show: impl FnMut(&'a U) -> T,
     ) -> Page<T> {
-        let shown = &found[..limit.min(found.len())];
-        let next = shown.last().filter(|_| found.len() > limit).map(|last| id(last).to_string());
+        let shown = &entries[..limit.min(entries.len())];
+        let next = shown.last().filter(|_| entries.len() > limit).map(|last| id(last).to_string());
         Page { items: shown.iter().map(show).collect(), next }
     }
 }

@@ -75,11 +75,14 @@ fn caller(
     let key = key_of(headers)?.map(|key| Caller::Key(key.into()));
     match (client, sequence) {
         (None, None) => Ok(key),
-        (Some(_), None) => Err(Problem::field("sequence", "`client` needs one: 1, 2, 3 and so on")),
-        (None, Some(_)) => Err(Problem::field("client", "`sequence` needs one: the name of who counts")),
-        (Some(_), Some(_)) if key.is_some() => {
-            Err(Problem::field("client", "give `client` and `sequence`, or the header, not both"))
+        (Some(_), None) => Err(Problem::field("sequence", "missing; `client` needs one: 1, 2, 3 and so on")),
+        (None, Some(_)) => {
+            Err(Problem::field("client", "missing; `sequence` needs one: the name of the client"))
         }
+        (Some(_), Some(_)) if key.is_some() => Err(Problem::field(
+            "client",
+            "give `client` and `sequence`, or the header `idempotency-key`, not both",
+        )),
         (Some(client), Some(_)) if !Name::fits(&client) => Err(Problem::name("client")),
         (Some(_), Some(sequence)) if sequence > EXACT => {
             Err(Problem::field("sequence", format!("{sequence}: expected at most {EXACT}")))
@@ -95,7 +98,7 @@ fn caller(
 pub struct ReplicasBody {
     /// Size of the block.
     size: Bytes,
-    /// Host that writes the block; outside the cluster if left out.
+    /// Host that writes the block. Without it, the writer is outside the cluster.
     writer: Option<String>,
     /// Number of copies, including the writer's.
     #[serde(default = "three")]
@@ -197,7 +200,7 @@ impl PlacementBody for TasksBody {
         let (tasks, transfers) = (app.request.tasks.len(), app.request.transfers.len());
         if tasks > MOST_TASKS {
             let detail =
-                format!("{tasks} in all: expected at most {MOST_TASKS}; place them in several requests");
+                format!("{tasks} tasks: expected at most {MOST_TASKS}; place them in several requests");
             return Err(Problem::field("app.tasks", detail));
         }
         if transfers > MOST_TRANSFERS {
@@ -220,8 +223,8 @@ impl PlacementBody for TasksBody {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct WorkloadBody {
-    /// The workload, as in a workload file, but with contents instead of file names. With a `server`, the request is
-    /// for admission at this host of its volume; without one, for a placement of the volume.
+    /// The workload, as in a workload file, but with contents instead of file names. `POST /v1/workloads` requires
+    /// `server`, the host of the volume. `POST /v1/place/volumes` rejects it, because it chooses the host.
     #[schemars(with = "WorkloadForm")]
     #[serde(deserialize_with = "distinct::object")]
     workload: online::Form,
@@ -261,12 +264,12 @@ impl PlacementBody for VolumesBody {
     }
 }
 
-/// Converts an error inside a field of the body.
+/// Problem for an error inside a field of the body.
 fn inside(field: &str, error: InputError) -> Problem {
     error.under(field).into()
 }
 
-/// Places a request, and shows the decision. A repeated request whose first one was of another kind is rejected.
+/// Places a request and returns the decision. Rejects a repeated request whose first one was of another kind.
 pub async fn place<B: PlacementBody>(
     State(app): SharedState,
     headers: HeaderMap,

@@ -54,9 +54,9 @@ fn all<T: ?Sized>(registry: &Registry<T>, label: Option<&str>) -> Vec<Policy> {
 }
 
 pub async fn list(State(app): SharedState) -> ApiResult {
-    let (labels, promising) = (&app.about.labels, &app.about.promising);
-    let admission = Some(promising.admission.label.as_str());
-    let volumes = Some(promising.volumes.label.as_str());
+    let (labels, admission_policies) = (&app.about.labels, &app.about.admission_policies);
+    let admission = Some(admission_policies.admission.label.as_str());
+    let volumes = Some(admission_policies.volumes.label.as_str());
     let policies = Policies {
         replicas: all(&replicas::REGISTRY, Some(&labels.replicas)),
         tasks: all(&tasks::REGISTRY, Some(&labels.tasks)),

@@ -21,7 +21,7 @@ use super::place::key_of;
 use super::problem::{IntoProblem, Problem};
 use super::{ApiResult, AppState, NamePath, Params, SharedState, cluster};
 use crate::access::{Client, Principal};
-use crate::probes::{self, Begun, Course, Found, Kind, Survey, SurveySpec};
+use crate::probes::{self, Kind, Progress, StartResult, Survey, SurveyResult, SurveySpec};
 
 /// Largest number of hosts of a survey; a mesh then has 9,900 paths.
 const MOST_HOSTS: usize = 100;
@@ -44,7 +44,7 @@ pub enum ProbeBody {
         /// Packet train.
         #[serde(default)]
         train: TrainBody,
-        /// Number of trains, one after another; default 1.
+        /// Number of trains, sent one after another; default 1.
         #[schemars(range(min = 1, max = MOST_TIMES))]
         times: Option<usize>,
     },
@@ -135,7 +135,7 @@ impl TrainBody {
     }
 }
 
-/// Error in a setting of a survey, with its field.
+/// Problem for an invalid setting of a survey, with its field.
 fn wrong(error: ProbeError) -> Problem {
     match error {
         ProbeError::Setting { field, message } => {
@@ -173,8 +173,8 @@ impl ProbeBody {
             }
             ProbeBody::Mesh { hosts, train, at_once, hops, shape, name, keep } => {
                 let name = name.unwrap_or_else(|| "measured".to_owned());
-                let right = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-                if name.is_empty() || name.len() > 128 || !name.bytes().all(right) {
+                let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+                if name.is_empty() || name.len() > 128 || !name.bytes().all(is_valid) {
                     let expected = "expected letters, digits, `.`, `_` and `-`";
                     return Err(Problem::field("name", format!("`{}`: {expected}", excerpt(&name))));
                 }
@@ -183,16 +183,16 @@ impl ProbeBody {
                     ShapeBody::Pipe => Shape::Pipe,
                     ShapeBody::Hose => Shape::Hose,
                 };
-                let meshing = report::MeshOptions { train: train.read()?, at_once, hops, shape, name };
-                (SurveySpec::Mesh(meshing), hosts, (2, MOST_HOSTS), keep)
+                let options = report::MeshOptions { train: train.read()?, at_once, hops, shape, name };
+                (SurveySpec::Mesh(options), hosts, (2, MOST_HOSTS), keep)
             }
             ProbeBody::Bottlenecks { hosts, duration, pairs, seed, hops } => {
                 let duration = duration.unwrap_or(Nanos(3 * Nanos::SECOND.0));
                 let each = Transfer { duration_ns: duration.0, connections: 1 };
                 check_bottlenecks(&each).map_err(wrong)?;
                 let pairs = bounded("pairs", pairs.unwrap_or(20), MOST_TIMES)?;
-                let looking = report::BottleneckOptions { each, pairs, seed: seed.unwrap_or(1), hops };
-                (SurveySpec::Bottlenecks(looking), hosts, (3, MOST_HOSTS), false)
+                let options = report::BottleneckOptions { each, pairs, seed: seed.unwrap_or(1), hops };
+                (SurveySpec::Bottlenecks(options), hosts, (3, MOST_HOSTS), false)
             }
         };
         if !(least..=most).contains(&hosts.len()) {
@@ -230,12 +230,12 @@ pub struct Probe {
     /// Cluster version created by its mesh; null if the mesh was not stored.
     cluster_version: Option<String>,
     /// Measured result; null while the survey runs, without a result, and in lists.
-    result: Option<Arc<Found>>,
+    result: Option<Arc<SurveyResult>>,
 }
 
 impl Probe {
     fn of(survey: &Survey, clock: &Clock) -> Probe {
-        let Course { state, done, steps, ended, error, version, found } = survey.course();
+        let Progress { state, done, steps, ended, error, version, result } = survey.progress();
         Probe {
             id: survey.id.to_string(),
             kind: survey.kind,
@@ -247,13 +247,14 @@ impl Probe {
             ended: ended.map(|at| clock.text(at)),
             error,
             cluster_version: version.map(|version| version.to_string()),
-            result: found,
+            result,
         }
     }
 }
 
-/// Only the leader orders measurements: two services would measure each other's trains.
-fn leading(app: &AppState) -> Result<(), Problem> {
+/// Checks that this service leads. Only the leader orders measurements, because two services would measure each
+/// other's trains.
+fn check_leader(app: &AppState) -> Result<(), Problem> {
     match app.handle.leader_state().borrow().unavailable() {
         Some(reason) => Err(reason.problem(&app.clock)),
         None => Ok(()),
@@ -266,7 +267,7 @@ pub async fn begin(
     headers: HeaderMap,
     Body(body): Body<ProbeBody>,
 ) -> ApiResult {
-    leading(&app)?;
+    check_leader(&app)?;
     let key = key_of(&headers)?;
     let (spec, hosts, keep) = body.read()?;
     let snapshot = app.handle.last_snapshot();
@@ -277,62 +278,62 @@ pub async fn begin(
     }
     if keep {
         let file = serde_json::from_str(&app.handle.cluster().text).map_err(|_| Problem::broken())?;
-        probes::can_keep(&file).map_err(|why| Problem::field("keep", why))?;
+        probes::mesh_shape(&file).map_err(|why| Problem::field("keep", why))?;
     }
-    let found = app.probes.offers.find(&hosts, app.clock.now());
-    let hosts = found.map_err(|(at, why)| {
+    let addresses = app.probes.offers.find(&hosts, app.clock.now());
+    let hosts = addresses.map_err(|(at, why)| {
         Problem::field(format!("hosts[{at}]"), format!("`{}`: {why}", excerpt(&hosts[at])))
     })?;
-    let shared = app.probes.secret().map_err(|error| Problem::no_secret(&error))?;
-    let begun = app.probes.surveys.begin(spec, hosts, shared, key, app.clock.now());
-    let (survey, made, status) = match begun.map_err(|_| Problem::broken())? {
-        Begun::New(survey, made) => (survey, Some(made), StatusCode::CREATED),
-        Begun::Known(survey) => (survey, None, StatusCode::OK),
-        Begun::Busy(other) => return Err(Problem::surveying(other.id)),
+    let secret = app.probes.secret().map_err(|error| Problem::no_secret(&error))?;
+    let started = app.probes.surveys.start(spec, hosts, secret, key, app.clock.now());
+    let (survey, result, status) = match started.map_err(|_| Problem::broken())? {
+        StartResult::New(survey, result) => (survey, Some(result), StatusCode::CREATED),
+        StartResult::Known(survey) => (survey, None, StatusCode::OK),
+        StartResult::Busy(other) => return Err(Problem::surveying(other.id)),
     };
-    let shown = Probe::of(&survey, &app.clock);
-    if let Some(made) = made {
+    let probe = Probe::of(&survey, &app.clock);
+    if let Some(result) = result {
         tokio::spawn(async move {
-            let course = over(&app, &client, made.await, keep).await;
-            survey.end(Course { ended: Some(app.clock.now()), ..course });
+            let progress = finish(&app, &client, result.await, keep).await;
+            survey.end(Progress { ended: Some(app.clock.now()), ..progress });
         });
     }
-    Ok((status, Json(shown)).into_response())
+    Ok((status, Json(probe)).into_response())
 }
 
-/// End of a survey.
-async fn over<E>(
+/// Final state of a survey. Stores its mesh if the request asks for it.
+async fn finish<E>(
     app: &AppState,
     by: &Client,
-    made: Result<Result<Found, ProbeError>, E>,
+    result: Result<Result<SurveyResult, ProbeError>, E>,
     keep: bool,
-) -> Course {
-    let ended = |state, error| Course { state, error, ..Course::default() };
-    let found = match made {
-        Ok(Ok(found)) => Arc::new(found),
+) -> Progress {
+    let ended = |state, error| Progress { state, error, ..Progress::default() };
+    let result = match result {
+        Ok(Ok(result)) => Arc::new(result),
         Ok(Err(ProbeError::Stopped)) => return ended(probes::State::Cancelled, None),
         Ok(Err(error)) => return ended(probes::State::Failed, Some(error.to_string())),
-        Err(_) => return ended(probes::State::Failed, Some("its thread has failed".to_owned())),
+        Err(_) => return ended(probes::State::Failed, Some("the thread of the survey panicked".to_owned())),
     };
-    let kept = match &*found {
-        Found::Mesh(mesh) if keep => kept(app, by, mesh).await.map(Some),
+    let stored = match &*result {
+        SurveyResult::Mesh(mesh) if keep => store_mesh(app, by, mesh).await.map(Some),
         _ => Ok(None),
     };
-    let (version, error) = match kept {
+    let (version, error) = match stored {
         Ok(version) => (version, None),
-        Err(why) => (None, Some(format!("not kept: {why}"))),
+        Err(why) => (None, Some(format!("mesh not stored: {why}"))),
     };
-    Course { version, found: Some(found), ..ended(probes::State::Done, error) }
+    Progress { version, result: Some(result), ..ended(probes::State::Done, error) }
 }
 
 /// Stores a mesh in a new version of the cluster. On a version conflict, it applies the mesh to the new
 /// version.
-async fn kept(app: &AppState, by: &Client, mesh: &report::Mesh) -> Result<ClusterVersion, String> {
+async fn store_mesh(app: &AppState, by: &Client, mesh: &report::Mesh) -> Result<ClusterVersion, String> {
     let mut last = String::new();
     for _ in 0..TRIES {
         let version = app.handle.cluster();
         let mut file = serde_json::from_str(&version.text).map_err(|error| error.to_string())?;
-        probes::with_mesh(&mut file, mesh)?;
+        probes::apply_mesh(&mut file, mesh)?;
         match cluster::change(app, by, file, Some(version.number)).await {
             Ok(version) => return Ok(version.number),
             Err(problem) => last = problem.detail().to_owned(),
@@ -343,22 +344,22 @@ async fn kept(app: &AppState, by: &Client, mesh: &report::Mesh) -> Result<Cluste
 
 pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<PageQuery>>) -> ApiResult {
     let all = app.probes.surveys.all();
-    let shown = |survey: &Arc<Survey>| Probe { result: None, ..Probe::of(survey, &app.clock) };
-    Ok(Json(page(&all, &query, shown)?).into_response())
+    let convert = |survey: &Arc<Survey>| Probe { result: None, ..Probe::of(survey, &app.clock) };
+    Ok(Json(page(&all, &query, convert)?).into_response())
 }
 
-fn found(app: &AppState, id: &str) -> Result<Arc<Survey>, Problem> {
-    let survey = id.parse().ok().and_then(|id| app.probes.surveys.one(id));
+fn find(app: &AppState, id: &str) -> Result<Arc<Survey>, Problem> {
+    let survey = id.parse().ok().and_then(|id| app.probes.surveys.get(id));
     survey.ok_or_else(|| Problem::none_kept("probe", id))
 }
 
 pub async fn one(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {
-    let survey = found(&app, &id)?;
+    let survey = find(&app, &id)?;
     Ok(Json(Probe::of(&survey, &app.clock)).into_response())
 }
 
 pub async fn cancel(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {
-    let survey = found(&app, &id)?;
+    let survey = find(&app, &id)?;
     survey.cancel();
     Ok(Json(Probe::of(&survey, &app.clock)).into_response())
 }

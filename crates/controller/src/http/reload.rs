@@ -10,6 +10,6 @@ use super::{ApiResult, SharedState};
 pub async fn reload(State(app): SharedState) -> ApiResult {
     let Some(reload) = app.reload.clone() else { return Err(Problem::no_settings()) };
     // Reading files may block.
-    let reloaded = tokio::task::spawn_blocking(move || reload.logged()).await;
+    let reloaded = tokio::task::spawn_blocking(move || reload.reload_and_log()).await;
     Ok(Json(reloaded.map_err(|_| Problem::broken())??).into_response())
 }

@@ -59,7 +59,7 @@ pub struct ReportBody {
 pub struct ProbeAt {
     /// Name of the host.
     host: String,
-    /// Port.
+    /// Port of the agent.
     #[schemars(range(min = 1))]
     port: u16,
 }
@@ -91,6 +91,7 @@ pub struct TaskBody {
     ingress_bps: u64,
 }
 
+/// Load of a link.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadBody {
@@ -107,6 +108,7 @@ pub struct LoadBody {
     queue_bytes: Option<u64>,
 }
 
+/// Load of a device.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceBody {
@@ -129,6 +131,7 @@ pub struct DeviceBody {
     in_flight: Option<u64>,
 }
 
+/// State of a host. Omitted fields do not change.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostBody {
@@ -154,7 +157,7 @@ impl ReportBody {
         let mut loads = Vec::with_capacity(self.links.len());
         for (at, LoadBody { link, load_bps, speed_bps, queue_bytes }) in self.links.iter().enumerate() {
             let wrong = |field: &str, detail| Problem::field(format!("links[{at}].{field}"), detail);
-            if is_of_pipe(fabric, link) {
+            if is_pipe_host_link(fabric, link) {
                 continue;
             }
             let link = find_link(fabric, link).map_err(|detail| wrong("link", detail))?;
@@ -167,18 +170,18 @@ impl ReportBody {
             }
         }
         let (mut devices, mut unknown_devices) = (Vec::with_capacity(self.devices.len()), Vec::new());
-        let (mut once, counted, mut disks) = (BTreeSet::new(), self.counted(), Vec::new());
+        let (mut seen, disk_counts, mut disks) = (BTreeSet::new(), self.disk_counts(), Vec::new());
         for (at, body) in self.devices.iter().enumerate() {
             let (load, reading) = body.read(at)?;
-            let mut found = named(fabric, &body.device);
-            if let Some((only, called)) =
-                only_device(fabric, &body.device, &counted).filter(|_| found.is_none())
+            let mut device = find_device(fabric, &body.device);
+            if let Some((only, name)) =
+                only_device(fabric, &body.device, &disk_counts).filter(|_| device.is_none())
             {
-                found = (called != ReportedDiskName::Several).then_some(only);
-                disks.push((only, called));
+                device = (name != ReportedDiskName::Several).then_some(only);
+                disks.push((only, name));
             }
-            match found {
-                Some(device) if !once.insert(device) => {
+            match device {
+                Some(device) if !seen.insert(device) => {
                     let detail = "it is a duplicate; a report has one entry for each";
                     return Err(Problem::field(format!("devices[{at}].device"), detail));
                 }
@@ -206,12 +209,11 @@ impl ReportBody {
             Ok(HostReport { host, up, draining, stored })
         };
         let task = |(at, body): (usize, &TaskBody)| {
-            let wrong =
-                || Problem::field(format!("tasks[{at}].decision"), "expected what a decision is called");
+            let wrong = || Problem::field(format!("tasks[{at}].decision"), "expected the id of a decision");
             let rates = Rates { egress_bps: body.egress_bps, ingress_bps: body.ingress_bps };
             Ok((TaskId { app: Id::read(&body.decision).ok_or_else(wrong)?, index: body.task }, rates))
         };
-        let seen = |(at, body): (usize, &LatencyBody)| {
+        let latency = |(at, body): (usize, &LatencyBody)| {
             let wrong = || Problem::field(format!("workloads[{at}].latency_s"), "expected seconds from 0");
             let seconds = body.latency_s;
             if seconds.is_finite() && seconds >= 0.0 {
@@ -221,7 +223,7 @@ impl ReportBody {
             }
         };
         Ok(Report {
-            workloads: self.workloads.iter().enumerate().map(seen).collect::<Result<_, Problem>>()?,
+            workloads: self.workloads.iter().enumerate().map(latency).collect::<Result<_, Problem>>()?,
             tasks: self.tasks.iter().enumerate().map(task).collect::<Result<_, Problem>>()?,
             window,
             loads,
@@ -266,7 +268,7 @@ impl ReportBody {
     }
 
     /// Number of disks that each host reports.
-    fn counted(&self) -> BTreeMap<&str, usize> {
+    fn disk_counts(&self) -> BTreeMap<&str, usize> {
         let mut disks = BTreeMap::new();
         for (host, _) in self.devices.iter().filter_map(|body| body.device.split_once(':')) {
             *disks.entry(host).or_default() += 1;
@@ -280,31 +282,32 @@ fn host_of_link(name: &str) -> Option<&str> {
     name.strip_suffix(":egress").or_else(|| name.strip_suffix(":ingress"))
 }
 
-/// True for a host's link on a pipe mesh. Hosts of a pipe mesh have no links of their own, but agents report them.
-fn is_of_pipe(fabric: &Fabric, name: &str) -> bool {
+/// True for a host's link in a report about a pipe mesh. Hosts of a pipe mesh have no links of their own, but agents
+/// report such links.
+fn is_pipe_host_link(fabric: &Fabric, name: &str) -> bool {
     fabric.shape() == Shape::Pipe && host_of_link(name).is_some_and(|host| fabric.host(host).is_some())
 }
 
-/// Device of that name.
-fn named(fabric: &Fabric, name: &str) -> Option<ResourceId> {
+/// Device of this name.
+fn find_device(fabric: &Fabric, name: &str) -> Option<ResourceId> {
     fabric.resource(name).filter(|&device| fabric.kind(device) == ResourceKind::Device)
 }
 
-/// The single device of the host that reports a disk, with the reported name of the disk. `counted` has the number of
-/// disks that each host reports. `None` if the host has several devices, or none.
+/// The single device of the host that reports a disk, with the reported name of the disk. `disk_counts` has the number
+/// of disks that each host reports. `None` if the host has several devices, or none.
 fn only_device(
     fabric: &Fabric,
     name: &str,
-    counted: &BTreeMap<&str, usize>,
+    disk_counts: &BTreeMap<&str, usize>,
 ) -> Option<(ResourceId, ReportedDiskName)> {
     let (host, _) = name.split_once(':')?;
     let id = fabric.host(host).filter(|&id| fabric.devices(id).len() == 1)?;
-    let called = if counted.get(host) == Some(&1) {
+    let name = if disk_counts.get(host) == Some(&1) {
         ReportedDiskName::Only(excerpt(name))
     } else {
         ReportedDiskName::Several
     };
-    Some((fabric.device(id, 0)?, called))
+    Some((fabric.device(id, 0)?, name))
 }
 
 impl DeviceBody {
@@ -336,15 +339,15 @@ pub async fn report(
 ) -> ApiResult {
     if let Some(hosts) = &hosts {
         body.check_own(&client, hosts).inspect_err(|problem| {
-            tracing::warn!(name = %client, why = problem.detail(), "refused: a report of others");
+            tracing::warn!(name = %client, problem = problem.detail(), "report rejected: not a host of the token");
         })?;
     }
     let offer = body.probe.as_ref().zip(peer);
     let summary = app.call(|fabric| body.operation(fabric, &app.clock)).await?;
     app.metrics.report();
-    // A report contains only the port, so no client can direct measurements to another host.
+    // The address is the source of the report, so no client can direct measurements to another host.
     if let Some((ProbeAt { host, port }, Extension(Peer(address)))) = offer {
-        app.probes.offers.heard(host, (address, *port).into(), app.clock.now());
+        app.probes.offers.record(host, (address, *port).into(), app.clock.now());
     }
     Ok(Json(summary).into_response())
 }

@@ -133,10 +133,10 @@ pub struct HostScore {
 
 impl HostScore {
     fn of(host: &str, rating: &HostRating, limit: Option<String>) -> HostScore {
-        let left = (1.0 - rating.loaded).clamp(0.0, 1.0);
+        let free = (1.0 - rating.loaded).clamp(0.0, 1.0);
         HostScore {
             host: host.to_owned(),
-            score: (100.0 * left).floor() as u8,
+            score: (100.0 * free).floor() as u8,
             value_bps: rating.left.map(|left| left.0),
             limit,
             refused: rating.refused.map(|because| because.text()),
@@ -145,8 +145,8 @@ impl HostScore {
 }
 
 pub async fn hosts(State(app): SharedState, Body(body): Body<ScoreBody>) -> ApiResult {
-    let found = app.call(|fabric| body.operation(fabric)).await?;
-    let leeward_service::Scores { ratings, policy, epoch, age } = found;
+    let scores = app.call(|fabric| body.operation(fabric)).await?;
+    let leeward_service::Scores { ratings, policy, epoch, age } = scores;
     let rated = body.hosts.iter().zip(ratings.0);
     let scores = rated.map(|(host, (rating, limit))| HostScore::of(host, &rating, limit)).collect();
     let telemetry_age_s = age.map(|age| age.as_secs_f64());

@@ -80,7 +80,7 @@ pub struct LinkPage {
     /// The link.
     #[serde(flatten)]
     pub link: Link,
-    /// Stored decisions that hold resources of the link, the newest first; at most 1,000.
+    /// Decisions in memory that hold resources of the link, the newest first; at most 1,000.
     pub holds: Vec<Hold>,
 }
 
@@ -137,7 +137,7 @@ pub struct Host {
     pub storage: Option<Bytes>,
     /// Number of tasks on the host.
     pub tasks: u32,
-    /// Number of copies that stored decisions placed there.
+    /// Number of copies that decisions in memory placed there.
     pub replicas: u32,
     /// Outbound link; null if the network has no such link.
     pub egress: Option<Link>,
@@ -241,7 +241,7 @@ pub struct Rack {
     pub down: Option<Link>,
     /// Number of tasks that run in it.
     pub tasks: u32,
-    /// Number of copies that stored decisions placed there.
+    /// Number of copies that decisions in memory placed there.
     pub replicas: u32,
 }
 
@@ -342,7 +342,7 @@ pub struct RackPage {
     pub hosts: Vec<Host>,
     /// Tasks that run in it.
     pub tasks: Vec<Task>,
-    /// Copies that stored decisions placed there.
+    /// Copies that decisions in memory placed there.
     pub replicas: Vec<Replica>,
     /// Reserved rates on its links and on the links of its hosts.
     pub reservations: Vec<Reservation>,
@@ -360,12 +360,12 @@ pub struct Snapshot {
     pub columns: [&'static str; 6],
     /// One row per link; unknown values are null.
     pub rows: Vec<Row>,
-    /// For each client, the last request whose placement the snapshot includes. Clients whose first request is still
-    /// undecided are left out.
+    /// For each client, its last request whose placement the snapshot includes. Clients without a decided request are
+    /// left out.
     pub clients: Vec<Client>,
 }
 
-/// A link of a snapshot.
+/// A link of a snapshot: one value per column.
 #[derive(Serialize, JsonSchema)]
 pub struct Row(String, i64, Option<i64>, Option<String>, i64, Option<i64>);
 

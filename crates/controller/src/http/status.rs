@@ -33,7 +33,7 @@ pub struct About {
     /// Policies with their settings.
     pub labels: PolicyLabels,
     /// Policies for workloads with guaranteed SLOs.
-    pub promising: AdmissionPolicies,
+    pub admission_policies: AdmissionPolicies,
     /// Start of the service.
     pub since: String,
     /// Time between two reports of a link.
@@ -58,6 +58,7 @@ impl About {
 /// Status of the service.
 #[derive(Serialize, JsonSchema)]
 pub struct Status {
+    /// Version of the program.
     version: &'static str,
     /// `leader` if this service answers placements, else `follower`.
     #[schemars(extend("enum" = ROLES))]
@@ -66,7 +67,7 @@ pub struct Status {
     leader: Option<String>,
     /// Reason why the store is unavailable; null if it is available to this service or to the leader.
     stalled: Option<String>,
-    /// Kind of store of decisions.
+    /// Kind of the store of decisions.
     #[schemars(extend("enum" = ["sqlite", "postgres", "memory"]))]
     store: &'static str,
     /// Failures that stored decisions survive; null if none.
@@ -75,6 +76,7 @@ pub struct Status {
     cluster: String,
     /// Version of the cluster.
     cluster_version: String,
+    /// Policies with their settings.
     policies: Policies,
     /// Start of the service.
     #[schemars(with = "Time")]
@@ -91,7 +93,7 @@ pub struct Status {
     hot_above: f64,
     /// Epoch of the ledger.
     epoch: Epoch,
-    /// Number of stored decisions.
+    /// Number of decisions in memory.
     decisions: usize,
     /// Number of decisions since the last of these events: start of the service, change of the cluster,
     /// change of the leader, failure of the store.
@@ -140,13 +142,13 @@ pub struct Telemetry {
     silent: usize,
     /// The first ten of these links.
     silent_links: Vec<String>,
-    /// Problems for the operator.
+    /// Problems that need the operator's attention.
     remarks: Vec<String>,
 }
 
 impl Telemetry {
-    fn of(standing: &TelemetryStatus, clock: &Clock) -> Telemetry {
-        let TelemetryStatus { url, state, since, ports, silent, remarks } = standing;
+    fn of(status: &TelemetryStatus, clock: &Clock) -> Telemetry {
+        let TelemetryStatus { url, state, since, ports, silent, remarks } = status;
         let problem = match state {
             Polling::Fails(why) => Some(why.clone()),
             Polling::Starts | Polling::Answers | Polling::Follows => None,
@@ -193,22 +195,22 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         LeaderState::Unavailable { problem } => Some(problem.to_string()),
         LeaderState::Leader | LeaderState::Follower { .. } => None,
     };
-    let kept = app.handle.store_kind();
+    let store = app.handle.store_kind();
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         role,
         leader,
         stalled,
-        store: kept.name(),
-        durability: kept.durability(),
+        store: store.name(),
+        durability: store.durability(),
         cluster: snapshot.fabric.name().to_owned(),
         cluster_version: snapshot.version.to_string(),
         policies: Policies {
             replicas: about.labels.replicas.to_string(),
             tasks: about.labels.tasks.to_string(),
             moves: about.labels.moves.as_ref().map(|moves| moves.to_string()),
-            workload: about.promising.admission.label.clone(),
-            volumes: about.promising.volumes.label.clone(),
+            workload: about.admission_policies.admission.label.clone(),
+            volumes: about.admission_policies.volumes.label.clone(),
         },
         since: about.since.clone(),
         time: app.clock.text(snapshot.at),
@@ -222,13 +224,13 @@ pub async fn status(State(app): SharedState) -> ApiResult {
         slow_links: snapshot.links.iter().filter(|link| link.is_slow()).count(),
         waiting: counts.waiting,
         released_early: counts.released_early,
-        telemetry: app.telemetry.status().map(|standing| Telemetry::of(&standing, &app.clock)),
+        telemetry: app.telemetry.status().map(|status| Telemetry::of(&status, &app.clock)),
         demo: demo::About::of(app.demo.as_ref()),
     };
     Ok(Json(status).into_response())
 }
 
-/// The process answers.
+/// Liveness: the process answers.
 pub async fn alive() -> Response {
     "ok\n".into_response()
 }

@@ -73,8 +73,8 @@ impl Workload {
 
 pub async fn list(State(app): SharedState, Params(Query(query)): Params<Query<PageQuery>>) -> ApiResult {
     let (limit, before) = (query.limit()?, query.after()?.map(DecisionId));
-    let found = app.call(|_| Ok(ListWorkloads { before, limit: limit + 1 })).await?;
-    let page = Page::cut(&found, limit, |state| state.record.id.0, |state| Workload::of(&app, state));
+    let states = app.call(|_| Ok(ListWorkloads { before, limit: limit + 1 })).await?;
+    let page = Page::cut(&states, limit, |state| state.record.id.0, |state| Workload::of(&app, state));
     let items = page.items.into_iter().flatten().collect();
     Ok(Json(Page::<Workload> { items, next: page.next }).into_response())
 }

@@ -53,7 +53,7 @@ struct Step {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct In {
+struct State {
     state: &'static str,
 }
 
@@ -80,15 +80,15 @@ pub struct Metrics {
     epoch: Gauge,
     leads: Gauge,
     clock_behind: Gauge<f64, AtomicU64>,
-    links: Family<In, Gauge>,
-    devices: Family<In, Gauge>,
+    links: Family<State, Gauge>,
+    devices: Family<State, Gauge>,
     queued: Gauge,
     in_flight: Gauge,
     polls: Family<Outcome, Counter>,
     poll_seconds: Histogram,
     readings: Family<Step, Counter>,
-    ports: Family<In, Gauge>,
-    polled_links: Family<In, Gauge>,
+    ports: Family<State, Gauge>,
+    polled_links: Family<State, Gauge>,
     remarks: Gauge,
     /// Number of open connections.
     pub connections: Gauge,
@@ -102,58 +102,74 @@ impl Metrics {
         let mut registry = Registry::with_prefix("leeward");
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The program", build);
-        let of = &mut registry;
         Metrics {
-            placements: family(of, "placements", "Placement requests, by outcome"),
-            refusals: family(of, "refusals", "Replies with a problem document, by type"),
-            requests: family(of, "requests", "Requests with a reply"),
-            request_seconds: registered(
-                of,
+            placements: family(&mut registry, "placements", "Placement requests, by outcome"),
+            refusals: family(&mut registry, "refusals", "Replies with a problem document, by type"),
+            requests: family(&mut registry, "requests", "Requests with a reply"),
+            request_seconds: register(
+                &mut registry,
                 "request_seconds",
                 "Seconds from the head of a request to the head of its reply",
                 Family::new_with_constructor(seconds as fn() -> Histogram),
             ),
-            transactions: family(of, "store_transactions", "Transactions of the store"),
-            changes: family(of, "store_changes", "Changes sent to the store"),
-            transaction_seconds: registered(
-                of,
+            transactions: family(&mut registry, "store_transactions", "Transactions of the store"),
+            changes: family(&mut registry, "store_changes", "Changes sent to the store"),
+            transaction_seconds: register(
+                &mut registry,
                 "store_transaction_seconds",
                 "Seconds that a transaction took",
                 seconds(),
             ),
-            reports: family(of, "reports", "Accepted reports"),
-            samples: family(of, "samples", "Accepted samples of links and devices"),
+            reports: family(&mut registry, "reports", "Accepted reports"),
+            samples: family(&mut registry, "samples", "Accepted samples of links and devices"),
             released_early: family(
-                of,
+                &mut registry,
                 "released_early",
                 "Decisions released before telemetry showed their load, because of the limit",
             ),
-            decisions: family(of, "decisions", "Decisions in memory"),
-            waiting: family(of, "waiting", "Requests that wait for their decision"),
-            epoch: family(of, "epoch", "Epoch of the ledger"),
-            leads: family(of, "leads", "1 if this service leads and answers placements, else 0"),
+            decisions: family(&mut registry, "decisions", "Decisions in memory"),
+            waiting: family(&mut registry, "waiting", "Requests that wait for their decision"),
+            epoch: family(&mut registry, "epoch", "Epoch of the ledger"),
+            leads: family(&mut registry, "leads", "1 if this service leads and answers placements, else 0"),
             clock_behind: family(
-                of,
+                &mut registry,
                 "clock_behind_seconds",
                 "Seconds by which the machine's clock is behind the service's time, after it was set back",
             ),
             links: family(
-                of,
+                &mut registry,
                 "links",
-                "Links by state; hot links are seen too, and so are slow links, whose believed capacity is below the \
-                 cluster's",
+                "Links by state; hot and slow links also count as seen, and a slow link has less capacity than in \
+                 the cluster",
             ),
-            devices: family(of, "devices", "Reported devices by state; hot devices are seen too"),
-            queued: family(of, "queued_bytes", "Bytes queued at hosts, as reported"),
-            in_flight: family(of, "requests_in_flight", "Requests in flight at devices, as reported"),
-            polls: family(of, "telemetry_polls", "Polls of Prometheus, by outcome"),
-            poll_seconds: registered(of, "telemetry_poll_seconds", "Seconds that a poll took", seconds()),
-            readings: family(of, "telemetry_readings", "New counter readings, by kind"),
-            ports: family(of, "telemetry_ports", "Ports in Prometheus by state, each direction by itself"),
-            polled_links: family(of, "telemetry_links", "Links reported by Prometheus, by state"),
-            remarks: family(of, "telemetry_remarks", "Current warnings about telemetry"),
-            connections: family(of, "connections", "Open connections"),
-            streams: family(of, "streams", "Open event streams"),
+            devices: family(
+                &mut registry,
+                "devices",
+                "Reported devices by state; hot devices also count as seen",
+            ),
+            queued: family(&mut registry, "queued_bytes", "Bytes queued at hosts, as reported"),
+            in_flight: family(
+                &mut registry,
+                "requests_in_flight",
+                "Requests in flight at devices, as reported",
+            ),
+            polls: family(&mut registry, "telemetry_polls", "Polls of Prometheus, by outcome"),
+            poll_seconds: register(
+                &mut registry,
+                "telemetry_poll_seconds",
+                "Seconds that a poll took",
+                seconds(),
+            ),
+            readings: family(&mut registry, "telemetry_readings", "New counter readings, by kind"),
+            ports: family(
+                &mut registry,
+                "telemetry_ports",
+                "Ports in Prometheus by state, each direction counted",
+            ),
+            polled_links: family(&mut registry, "telemetry_links", "Links reported by Prometheus, by state"),
+            remarks: family(&mut registry, "telemetry_remarks", "Current warnings about telemetry"),
+            connections: family(&mut registry, "connections", "Open connections"),
+            streams: family(&mut registry, "streams", "Open event streams"),
             registry,
         }
     }
@@ -196,13 +212,13 @@ impl Metrics {
     /// Sets the statistics of ports, and the number of remarks.
     pub fn ports(&self, ports: &Ports, remarks: usize) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let set = |of: &Family<In, Gauge>, states: &[(&'static str, usize)]| {
+        let set = |family: &Family<State, Gauge>, states: &[(&'static str, usize)]| {
             for &(state, count) in states {
-                of.get_or_create(&In { state }).set(number(count));
+                family.get_or_create(&State { state }).set(number(count));
             }
         };
-        let (links, ignored, strange) = (ports.links, ports.ignored, ports.strange);
-        set(&self.ports, &[("link", links), ("ignored", ignored), ("no_link", strange)]);
+        let (links, ignored, no_link) = (ports.links, ports.ignored, ports.strange);
+        set(&self.ports, &[("link", links), ("ignored", ignored), ("no_link", no_link)]);
         set(&self.polled_links, &[("heard", ports.heard), ("silent", ports.silent.len())]);
         self.remarks.set(number(remarks));
     }
@@ -229,14 +245,14 @@ impl Metrics {
         let seen = snapshot.links.iter().filter(|link| link.measured.is_some()).count();
         let hot = snapshot.links.iter().filter(|link| link.hot_since.is_some()).count();
         for (state, count) in [("seen", seen), ("unseen", snapshot.links.len() - seen), ("hot", hot)] {
-            self.links.get_or_create(&In { state }).set(number(count));
+            self.links.get_or_create(&State { state }).set(number(count));
         }
         let slow = snapshot.links.iter().filter(|link| link.is_slow()).count();
-        self.links.get_or_create(&In { state: "slow" }).set(number(slow));
+        self.links.get_or_create(&State { state: "slow" }).set(number(slow));
         let seen = snapshot.devices.iter().filter(|device| device.busy.is_some()).count();
         let hot = snapshot.devices.iter().filter(|device| device.hot_since.is_some()).count();
         for (state, count) in [("seen", seen), ("unseen", snapshot.devices.len() - seen), ("hot", hot)] {
-            self.devices.get_or_create(&In { state }).set(number(count));
+            self.devices.get_or_create(&State { state }).set(number(count));
         }
         self.queued.set(snapshot.links.iter().filter_map(|link| link.queue).sum::<f64>() as i64);
         let requests = snapshot.devices.iter().filter_map(|device| device.reading?.requests?.in_flight);
@@ -248,10 +264,10 @@ impl Metrics {
 }
 
 fn family<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
-    registered(registry, name, help, M::default())
+    register(registry, name, help, M::default())
 }
 
-fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+fn register<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
     metric
 }

@@ -41,7 +41,7 @@ async fn watch_leader(handle: &Handle, events: &Events) {
                 tracing::info!(leader = leader.as_deref().unwrap_or("unknown"), "this service follows");
             }
             LeaderState::Unavailable { problem } => {
-                tracing::warn!(%problem, "nothing can be kept, so nothing is decided")
+                tracing::warn!(%problem, "store unavailable: the service makes no decisions")
             }
         }
         events.publish(Event::Leader(now));
@@ -49,8 +49,8 @@ async fn watch_leader(handle: &Handle, events: &Events) {
 }
 
 async fn watch_snapshots(handle: &Handle, events: &Events) {
-    let (mut last, mut made) = (handle.last_snapshot(), handle.epochs());
-    while made.changed().await.is_ok() {
+    let (mut last, mut epochs) = (handle.last_snapshot(), handle.epochs());
+    while epochs.changed().await.is_ok() {
         let snapshot = handle.last_snapshot();
         for hot in changes(&last, &snapshot) {
             events.publish(Event::Hotspot(hot));

@@ -28,7 +28,7 @@ impl ObservedStore {
     }
 
     /// Publishes stored changes, of this service or of the leader.
-    fn tell(&mut self, changes: &[Change]) {
+    fn publish(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
                 Change::Decided(record, _) => self.events.publish(Event::Decision(record.clone())),
@@ -47,8 +47,8 @@ impl ObservedStore {
     }
 
     /// Logs the first failure of the store, and its recovery.
-    fn note<T>(&mut self, asked: &Result<T, StoreError>) {
-        match asked {
+    fn log_outcome<T>(&mut self, result: &Result<T, StoreError>) {
+        match result {
             Ok(_) if std::mem::take(&mut self.failed) => tracing::info!("store available again"),
             Err(error) if !std::mem::replace(&mut self.failed, true) => {
                 tracing::error!(%error, "store unavailable");
@@ -64,12 +64,12 @@ impl Store for ObservedStore {
     }
 
     fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError> {
-        let stands = self.store.renew_lease(address);
-        self.note(&stands);
-        if let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = &stands {
-            self.tell(changes);
+        let leadership = self.store.renew_lease(address);
+        self.log_outcome(&leadership);
+        if let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = &leadership {
+            self.publish(changes);
         }
-        stands
+        leadership
     }
 
     fn load(&mut self, decisions: usize, keys: usize) -> Result<State, StoreError> {
@@ -77,7 +77,7 @@ impl Store for ObservedStore {
         if let Err(error) = &loaded
             && !std::mem::replace(&mut self.failed, true)
         {
-            tracing::error!(%error, "the store cannot be read");
+            tracing::error!(%error, "read from the store failed");
         }
         if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
             // Another service changed the cluster.
@@ -95,18 +95,18 @@ impl Store for ObservedStore {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "how long a transaction takes, and nothing that is decided"
+        reason = "the duration of a transaction is a metric, and affects no decision"
     )]
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let began = std::time::Instant::now();
         let applied = self.store.apply(changes);
         self.metrics.transaction(applied.is_ok(), changes.len(), began.elapsed());
         if let Err(error) = &applied {
-            tracing::error!(%error, changes = changes.len(), "the store kept nothing");
+            tracing::error!(%error, changes = changes.len(), "write to the store failed");
             self.failed = true;
         }
         applied?;
-        self.tell(changes);
+        self.publish(changes);
         Ok(())
     }
 }

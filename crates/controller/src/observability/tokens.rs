@@ -18,34 +18,34 @@ const NAMED: usize = 10;
 
 /// Result of the last check.
 #[derive(Default)]
-struct Found {
-    /// Tokens and cluster version of the check.
-    of: Option<(Arc<Tokens>, ClusterVersion)>,
+struct LastCheck {
+    /// Tokens and cluster version that were checked.
+    input: Option<(Arc<Tokens>, ClusterVersion)>,
     /// Hosts outside the cluster, each with the name of its token.
-    strange: BTreeSet<(String, String)>,
+    unknown: BTreeSet<(String, String)>,
 }
 
 /// Logs hosts of tokens that the cluster does not have: at the start, and new ones after a change of tokens or cluster.
 pub async fn watch_tokens(access: &Access, handle: &Handle) -> Infallible {
-    let mut found = Found::default();
+    let mut last = LastCheck::default();
     loop {
-        found.look(access.tokens(), &handle.last_snapshot());
+        last.check(access.tokens(), &handle.last_snapshot());
         tokio::time::sleep(TICK).await;
     }
 }
 
-impl Found {
-    fn look(&mut self, tokens: Option<Arc<Tokens>>, snapshot: &NetworkSnapshot) {
+impl LastCheck {
+    fn check(&mut self, tokens: Option<Arc<Tokens>>, snapshot: &NetworkSnapshot) {
         let Some(tokens) = tokens else { return };
         let is_known = |(known, version): &(Arc<Tokens>, ClusterVersion)| {
             Arc::ptr_eq(known, &tokens) && *version == snapshot.version
         };
-        if self.of.as_ref().is_some_and(is_known) {
+        if self.input.as_ref().is_some_and(is_known) {
             return;
         }
-        let strange = tokens.bound().filter(|(_, host)| snapshot.fabric.host(host).is_none());
-        let strange = strange.map(|(name, host)| (name.to_owned(), host.to_owned())).collect();
-        let mut new = BTreeSet::difference(&strange, &self.strange);
+        let unknown = tokens.bound().filter(|(_, host)| snapshot.fabric.host(host).is_none());
+        let unknown = unknown.map(|(name, host)| (name.to_owned(), host.to_owned())).collect();
+        let mut new = BTreeSet::difference(&unknown, &self.unknown);
         for (name, host) in new.by_ref().take(NAMED) {
             tracing::warn!(name, host, "a token is bound to a host that the cluster does not have");
         }
@@ -53,6 +53,6 @@ impl Found {
         if more > 0 {
             tracing::warn!(more, "tokens are bound to more hosts that the cluster does not have");
         }
-        (self.of, self.strange) = (Some((tokens, snapshot.version)), strange);
+        (self.input, self.unknown) = (Some((tokens, snapshot.version)), unknown);
     }
 }

@@ -1,21 +1,23 @@
-//! Measured meshes in the cluster file: replaces the rates of pairs, or of hosts.
+//! Measured meshes in the cluster file: measured rates replace the rates of pairs, or of hosts.
 
 use std::collections::BTreeMap;
 
 use leeward_probe::{quantile, report};
 use serde_json::{Value, json};
 
-/// Shape of the cluster file that a measured mesh fits: `pipe` or `hose`.
+/// Shape of a cluster file that can store a measured mesh: `pipe` or `hose`.
 ///
 /// # Errors
 /// A message for a tree: its links are shared, so the rate of a pair of hosts is not the capacity of any link.
-pub fn can_keep(file: &Value) -> Result<&'static str, String> {
+pub fn mesh_shape(file: &Value) -> Result<&'static str, String> {
     match file.get("shape").and_then(Value::as_str) {
         Some("pipe") => Ok("pipe"),
         Some("hose") => Ok("hose"),
-        _ => Err("the cluster is a tree, and rates between pairs of hosts have no place in it; a mesh is kept where its `shape` \
-                  is pipe or hose"
-            .to_owned()),
+        _ => Err(
+            "the cluster is a tree, which has no rates between pairs of hosts; only a cluster of `shape` \
+                  pipe or hose can store a mesh"
+                .to_owned(),
+        ),
     }
 }
 
@@ -23,8 +25,8 @@ pub fn can_keep(file: &Value) -> Result<&'static str, String> {
 ///
 /// # Errors
 /// A message for a mesh that does not fit; the file may then be partly changed and must not be used.
-pub fn with_mesh(file: &mut Value, mesh: &report::Mesh) -> Result<(), String> {
-    let shape = can_keep(file)?;
+pub fn apply_mesh(file: &mut Value, mesh: &report::Mesh) -> Result<(), String> {
+    let shape = mesh_shape(file)?;
     let mut rates: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
     for path in &mesh.paths {
         let rate = path.rate_bps.filter(|rate| (1.0..1e18).contains(rate));
@@ -32,8 +34,8 @@ pub fn with_mesh(file: &mut Value, mesh: &report::Mesh) -> Result<(), String> {
         rates.entry(&path.from).or_default().push((&path.to, rate));
     }
     match shape {
-        "pipe" => pairs(file, &rates),
-        _ => rates.into_iter().try_for_each(|(host, rates)| nic(file, host, &rates)),
+        "pipe" => replace_pairs(file, &rates),
+        _ => rates.into_iter().try_for_each(|(host, rates)| replace_nic(file, host, &rates)),
     }
 }
 
@@ -42,10 +44,10 @@ fn bps(rate: f64) -> Value {
 }
 
 /// Replaces the rates of ordered pairs.
-fn pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> Result<(), String> {
+fn replace_pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> Result<(), String> {
     let Some(file) = file.as_object_mut() else { return Err("the cluster file has no fields".to_owned()) };
     let pairs = file.entry("pairs").or_insert_with(|| json!([]));
-    let Some(pairs) = pairs.as_array_mut() else { return Err("`pairs` is no list".to_owned()) };
+    let Some(pairs) = pairs.as_array_mut() else { return Err("`pairs` is not a list".to_owned()) };
     let is_measured = |pair: &Value| {
         let end = |end: &str| pair[end].as_str().unwrap_or_default();
         rates.get(end("from")).is_some_and(|rates| rates.iter().any(|&(to, _)| to == end("to")))
@@ -59,31 +61,31 @@ fn pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> Result<(
 
 /// Replaces the outbound rate of a host by the median of its measured rates. The inbound rate was not
 /// measured and stays.
-fn nic(file: &mut Value, host: &str, rates: &[(&str, f64)]) -> Result<(), String> {
+fn replace_nic(file: &mut Value, host: &str, rates: &[(&str, f64)]) -> Result<(), String> {
     let rates: Vec<f64> = rates.iter().map(|&(_, rate)| rate).collect();
     let up = quantile(&rates, 0.5).ok_or("a host without paths")?;
-    let of_file = file.get("nic").cloned();
-    let (hosts, of_rack) = listed(file, host).ok_or_else(|| {
-        format!("`{host}` is not written out in the cluster file; list it under `hosts` by its name")
+    let file_nic = file.get("nic").cloned();
+    let (entry, rack_nic) = find_host(file, host).ok_or_else(|| {
+        format!("`{host}` is not in the cluster file by name; list it by its name under `hosts`")
     })?;
-    let before = hosts.get("nic").cloned().or(of_rack).or(of_file).unwrap_or_default();
+    let before = entry.get("nic").cloned().or(rack_nic).or(file_nic).unwrap_or_default();
     let down = before.get("down").cloned().unwrap_or(before);
-    hosts["nic"] = json!({ "up": bps(up), "down": down });
+    entry["nic"] = json!({ "up": bps(up), "down": down });
     Ok(())
 }
 
 /// A host in the cluster file, and the `nic` of its rack.
-fn listed<'a>(file: &'a mut Value, name: &str) -> Option<(&'a mut Value, Option<Value>)> {
-    fn among<'a>(hosts: Option<&'a mut Value>, name: &str) -> Option<&'a mut Value> {
+fn find_host<'a>(file: &'a mut Value, name: &str) -> Option<(&'a mut Value, Option<Value>)> {
+    fn find_in<'a>(hosts: Option<&'a mut Value>, name: &str) -> Option<&'a mut Value> {
         hosts?.as_array_mut()?.iter_mut().find(|host| host["name"] == name)
     }
     let file = file.as_object_mut()?;
     if file.contains_key("hosts") {
-        return among(file.get_mut("hosts"), name).map(|host| (host, None));
+        return find_in(file.get_mut("hosts"), name).map(|host| (host, None));
     }
     file.get_mut("racks")?.as_array_mut()?.iter_mut().find_map(|rack| {
         let nic = rack.get("nic").cloned();
-        among(rack.get_mut("hosts"), name).map(|host| (host, nic))
+        find_in(rack.get_mut("hosts"), name).map(|host| (host, nic))
     })
 }
 
@@ -113,7 +115,7 @@ mod tests {
     }
 
     fn capacity(file: &Value, name: &str) -> Load {
-        let cluster = Cluster::from_text("test", &file.to_string()).expect("a right cluster");
+        let cluster = Cluster::from_text("test", &file.to_string()).expect("a valid cluster");
         cluster.capacities.as_slice()[cluster.fabric.resource(name).expect("a link").index()]
     }
 
@@ -123,14 +125,14 @@ mod tests {
             "shape": "pipe", "hosts": 3, "pair": "5Mbps", "cpus": 4,
             "pairs": [{ "from": "h0", "to": "h1", "rate": "7Mbps" }, { "from": "h0", "to": "h2", "rate": "8Mbps" }],
         });
-        with_mesh(&mut file, &mesh(&["h0", "h1"], |i, _| Some(1e6 * (i + 1) as f64 + 0.2))).expect("a mesh");
+        apply_mesh(&mut file, &mesh(&["h0", "h1"], |i, _| Some(1e6 * (i + 1) as f64 + 0.2))).expect("a mesh");
         let expected = [("h0>h1", 1), ("h1>h0", 2), ("h0>h2", 8), ("h2>h1", 5)];
         for (name, mbps) in expected {
             assert_eq!(capacity(&file, name), Bandwidth(mbps * 1_000_000).as_load(), "{name}: {file}");
         }
         assert_eq!(file["cpus"], 4);
         let before = file.clone();
-        with_mesh(&mut file, &mesh(&["h0", "h1"], |i, _| Some(1e6 * (i + 1) as f64 + 0.2))).expect("a mesh");
+        apply_mesh(&mut file, &mesh(&["h0", "h1"], |i, _| Some(1e6 * (i + 1) as f64 + 0.2))).expect("a mesh");
         assert_eq!(
             file["pairs"].as_array().map(Vec::len),
             before["pairs"].as_array().map(Vec::len),
@@ -148,7 +150,7 @@ mod tests {
                 { "hosts": [{ "name": "c", "nic": "1Gbps" }] },
             ]}),
         ] {
-            with_mesh(&mut file, &mesh(&["a", "b", "c"], rate)).expect("a mesh");
+            apply_mesh(&mut file, &mesh(&["a", "b", "c"], rate)).expect("a mesh");
             // The lower of two rates.
             assert_eq!(capacity(&file, "b:egress"), Load(11_000_000), "{file}");
             assert_eq!(capacity(&file, "b:ingress"), Load(1_000_000_000));
@@ -161,10 +163,14 @@ mod tests {
         let lacks = mesh(&["h0", "h1"], |i, _| (i == 0).then_some(1e6));
         for (mut file, mesh, part) in [
             (json!({ "racks": 2, "hosts_per_rack": 1 }), &full, "a tree"),
-            (json!({ "shape": "hose", "hosts": 2, "nic": "1Gbps" }), &full, "`h0` is not written out"),
+            (
+                json!({ "shape": "hose", "hosts": 2, "nic": "1Gbps" }),
+                &full,
+                "`h0` is not in the cluster file by name",
+            ),
             (json!({ "shape": "pipe", "hosts": 2, "pair": "1Mbps" }), &lacks, "no rate from h1 to h0"),
         ] {
-            let why = with_mesh(&mut file, mesh).expect_err("an error");
+            let why = apply_mesh(&mut file, mesh).expect_err("an error");
             assert!(why.contains(part), "{why}");
         }
     }

@@ -1,8 +1,8 @@
 //! Measurements through agents: participating hosts, and measured results.
 //!
 //! The service sends no packets. It sends orders to listening agents, only at the source addresses of their own reports
-//! or at addresses from the settings. An address from a request is never used. So no client can direct the service or a
-//! host to a foreign address. One survey runs at a time, because two would measure each other's traffic.
+//! or at addresses from the settings. It never uses an address from a request. So no client can direct the service or a
+//! host to an arbitrary address. One survey runs at a time, because two would measure each other's traffic.
 
 mod mesh_rates;
 mod offers;
@@ -12,9 +12,9 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, read_text};
 use leeward_probe::control::Secret;
 
-pub use self::mesh_rates::{can_keep, with_mesh};
+pub use self::mesh_rates::{apply_mesh, mesh_shape};
 pub use self::offers::Offers;
-pub use self::surveys::{Begun, Course, Found, Kind, State, Survey, SurveySpec, Surveys};
+pub use self::surveys::{Kind, Progress, StartResult, State, Survey, SurveyResult, SurveySpec, Surveys};
 use crate::settings::ProbeSettings;
 
 /// State of measurements.
@@ -45,7 +45,7 @@ impl Probes {
     }
 }
 
-/// Reads a secret from the first line of a file; errors never repeat it.
+/// Reads a secret from the first line of a file. Error messages never contain it.
 ///
 /// # Errors
 /// [`InputError`] with the file.

@@ -52,11 +52,11 @@ impl SurveySpec {
     }
 }
 
-/// Measured result.
+/// Result of a survey.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "ProbeResult")]
-pub enum Found {
+pub enum SurveyResult {
     /// Results of each train over a path.
     Path(Vec<report::Path>),
     /// Rates of a mesh.
@@ -83,7 +83,7 @@ pub enum State {
 
 /// Progress and result of a survey.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Course {
+pub struct Progress {
     /// State of the survey.
     pub state: State,
     /// Number of completed steps.
@@ -97,7 +97,7 @@ pub struct Course {
     /// Cluster version that its mesh created.
     pub version: Option<ClusterVersion>,
     /// Measured result.
-    pub found: Option<Arc<Found>>,
+    pub result: Option<Arc<SurveyResult>>,
 }
 
 /// A survey.
@@ -113,20 +113,20 @@ pub struct Survey {
     /// Start of the survey.
     pub began: Nanos,
     cancelled: AtomicBool,
-    course: Mutex<Course>,
+    progress: Mutex<Progress>,
 }
 
-/// Result of the survey thread.
-type Made = Result<Found, ProbeError>;
+/// Result of the thread that measures.
+type MeasurementResult = Result<SurveyResult, ProbeError>;
 
 impl Survey {
-    fn under_way(&self) -> MutexGuard<'_, Course> {
-        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Progress and result.
-    pub fn course(&self) -> Course {
-        self.under_way().clone()
+    pub fn progress(&self) -> Progress {
+        self.lock().clone()
     }
 
     /// Stops the survey after the current step.
@@ -135,29 +135,31 @@ impl Survey {
     }
 
     /// Ends the survey with a result; keeps the counts of steps.
-    pub fn end(&self, course: Course) {
-        let mut under_way = self.under_way();
-        let (done, steps) = (under_way.done, under_way.steps);
-        *under_way = Course { done, steps, ..course };
+    pub fn end(&self, progress: Progress) {
+        let mut current = self.lock();
+        let (done, steps) = (current.done, current.steps);
+        *current = Progress { done, steps, ..progress };
     }
 
-    fn run(&self, hosts: &[Host], spec: &SurveySpec, secret: &Secret) -> Made {
-        let mut tell = |done: usize, steps: usize| {
-            let mut course = self.under_way();
-            (course.done, course.steps) = (done, steps);
+    fn run(&self, hosts: &[Host], spec: &SurveySpec, secret: &Secret) -> MeasurementResult {
+        let mut observe = |done: usize, steps: usize| {
+            let mut progress = self.lock();
+            (progress.done, progress.steps) = (done, steps);
             if self.cancelled.load(Ordering::Acquire) { Err(ProbeError::Stopped) } else { Ok(()) }
         };
-        let tell: &mut ProgressObserver<'_> = &mut tell;
+        let observer: &mut ProgressObserver<'_> = &mut observe;
         match (spec, hosts) {
             (SurveySpec::Path(train, times), [from, to]) => {
-                let begins = Place::Host(from.address.clone());
-                let (from, to) = ((from.name.as_str(), &begins), (to.name.as_str(), to.address.as_str()));
-                report::path(from, to, train, *times, secret, tell).map(Found::Path)
+                let place = Place::Host(from.address.clone());
+                let (from, to) = ((from.name.as_str(), &place), (to.name.as_str(), to.address.as_str()));
+                report::path(from, to, train, *times, secret, observer).map(SurveyResult::Path)
             }
             (SurveySpec::Path(..), _) => Err(ProbeError::Nothing("a path has two ends".to_owned())),
-            (SurveySpec::Mesh(meshing), hosts) => report::mesh(hosts, meshing, secret, tell).map(Found::Mesh),
-            (SurveySpec::Bottlenecks(looking), hosts) => {
-                report::bottlenecks(hosts, looking, secret, tell).map(Found::Bottlenecks)
+            (SurveySpec::Mesh(options), hosts) => {
+                report::mesh(hosts, options, secret, observer).map(SurveyResult::Mesh)
+            }
+            (SurveySpec::Bottlenecks(options), hosts) => {
+                report::bottlenecks(hosts, options, secret, observer).map(SurveyResult::Bottlenecks)
             }
         }
     }
@@ -170,9 +172,9 @@ pub struct Surveys {
 }
 
 /// Result of a request to start a survey.
-pub enum Begun {
+pub enum StartResult {
     /// The survey runs; the receiver gets its result.
-    New(Arc<Survey>, oneshot::Receiver<Made>),
+    New(Arc<Survey>, oneshot::Receiver<MeasurementResult>),
     /// A survey with the same key exists.
     Known(Arc<Survey>),
     /// Another survey is running.
@@ -185,38 +187,38 @@ impl Surveys {
         Surveys { kept: Mutex::default(), next: AtomicU64::new(first) }
     }
 
-    fn known(&self) -> MutexGuard<'_, VecDeque<Arc<Survey>>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Survey>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Kept surveys, the newest first.
     pub fn all(&self) -> Vec<Arc<Survey>> {
-        self.known().iter().rev().cloned().collect()
+        self.lock().iter().rev().cloned().collect()
     }
 
     /// A kept survey by id.
-    pub fn one(&self, id: u64) -> Option<Arc<Survey>> {
-        self.known().iter().find(|survey| survey.id == id).cloned()
+    pub fn get(&self, id: u64) -> Option<Arc<Survey>> {
+        self.lock().iter().find(|survey| survey.id == id).cloned()
     }
 
     /// Starts a survey, unless one is running.
     ///
     /// # Errors
     /// The system's error if it cannot start a thread.
-    pub fn begin(
+    pub fn start(
         &self,
         spec: SurveySpec,
         hosts: Vec<Host>,
         secret: Secret,
         key: Option<String>,
         now: Nanos,
-    ) -> io::Result<Begun> {
-        let mut known = self.known();
+    ) -> io::Result<StartResult> {
+        let mut known = self.lock();
         if let Some(same) = known.iter().find(|survey| key.is_some() && survey.key == key) {
-            return Ok(Begun::Known(same.clone()));
+            return Ok(StartResult::Known(same.clone()));
         }
-        if let Some(other) = known.iter().find(|survey| survey.course().state == State::Running) {
-            return Ok(Begun::Busy(other.clone()));
+        if let Some(other) = known.iter().find(|survey| survey.progress().state == State::Running) {
+            return Ok(StartResult::Busy(other.clone()));
         }
         let survey = Arc::new(Survey {
             id: self.next.fetch_add(1, Ordering::Relaxed),
@@ -225,17 +227,17 @@ impl Surveys {
             hosts: hosts.iter().map(|host| host.name.clone()).collect(),
             began: now,
             cancelled: AtomicBool::new(false),
-            course: Mutex::default(),
+            progress: Mutex::default(),
         });
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let running = survey.clone();
-        let named = thread::Builder::new().name("leeward-survey".to_owned());
+        let thread = thread::Builder::new().name("leeward-survey".to_owned());
         // The thread ends with the process or by cancellation; shutdown does not wait for it.
-        named.spawn(move || drop(tell.send(running.run(&hosts, &spec, &secret))))?;
+        thread.spawn(move || drop(sender.send(running.run(&hosts, &spec, &secret))))?;
         known.push_back(survey.clone());
         if known.len() > KEPT {
             known.pop_front();
         }
-        Ok(Begun::New(survey, told))
+        Ok(StartResult::New(survey, receiver))
     }
 }

@@ -5,7 +5,7 @@ use leeward_store::Durability;
 
 use super::{LimitSettings, Settings};
 
-/// Command-line flags; `None` leaves a setting to the file. Texts are unparsed.
+/// Command-line flags, not parsed yet. `None` leaves a setting to the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Flags {
     /// `--config`: the settings file.
@@ -61,10 +61,10 @@ impl Flags {
         settings.store = self.store.clone().or(settings.store);
         settings.tokens = self.tokens.clone().or(settings.tokens);
         if [&self.prometheus, &self.map, &self.http].into_iter().any(Option::is_some) {
-            let asked = settings.telemetry.prometheus.get_or_insert_default();
-            asked.url = self.prometheus.clone().or(asked.url.take());
-            asked.map = self.map.clone().or(asked.map.take());
-            asked.http = self.http.clone().or(asked.http.take());
+            let prometheus = settings.telemetry.prometheus.get_or_insert_default();
+            prometheus.url = self.prometheus.clone().or(prometheus.url.take());
+            prometheus.map = self.map.clone().or(prometheus.map.take());
+            prometheus.http = self.http.clone().or(prometheus.http.take());
         }
         settings.seed = self.seed.unwrap_or(settings.seed);
         if let Some(interval) = &self.interval {
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn flags_override_defaults_and_errors_name_the_flag() {
         let flags = Flags { listen: Some("[::1]:1".to_owned()), ..Flags::default() };
-        assert_eq!(flags.settings().expect("right flags").listen, "[::1]:1");
+        assert_eq!(flags.settings().expect("valid flags").listen, "[::1]:1");
         let flags = Flags { durable: Some("always".to_owned()), ..Flags::default() };
         assert_eq!(flags.settings().expect_err("an error").file, "--durable");
         let flags = Flags { interval: Some("soon".to_owned()), ..Flags::default() };

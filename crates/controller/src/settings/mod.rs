@@ -85,13 +85,14 @@ pub struct PolicySettings {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Largest number of open connections; further ones wait.
+    /// Largest number of open connections. At the limit, a new connection replaces one without an authorized request,
+    /// or waits until another closes.
     pub connections: u32,
     /// Largest number of open event streams.
     pub streams: u32,
     /// Largest request body.
     pub body: Bytes,
-    /// Time limit for the head of a request, for its body, and for the client to read the answer.
+    /// Time limit for the head of a request, for its body, and for the client to read the response.
     pub patience: Nanos,
     /// Requests per second of one client; null for no limit. The token identifies the client; without tokens, its
     /// address does.
@@ -176,13 +177,13 @@ impl Default for Settings {
 
 impl Default for PolicySettings {
     fn default() -> Self {
-        let named = str::to_owned;
+        let policy = str::to_owned;
         PolicySettings {
-            replicas: named("sinbad"),
-            tasks: named("leeward"),
+            replicas: policy("sinbad"),
+            tasks: policy("leeward"),
             moves: None,
-            workload: named("dnc"),
-            volumes: named("compactor"),
+            workload: policy("dnc"),
+            volumes: policy("compactor"),
         }
     }
 }
@@ -205,7 +206,8 @@ impl Settings {
     /// # Errors
     /// [`InputError`] with line and field.
     pub fn from_text(file: &str, text: &str) -> Result<Settings, InputError> {
-        let is_toml = Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+        let is_toml =
+            Path::new(file).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
         if is_toml { read_toml(file, text) } else { read_yaml(file, text) }
     }
 
@@ -222,7 +224,7 @@ impl Settings {
 
     /// Names of the fields that differ and need a restart to change.
     pub fn fixed(&self, other: &Settings) -> Vec<&'static str> {
-        let (one, two) = (&self.limits, &other.limits);
+        let (limits, new_limits) = (&self.limits, &other.limits);
         let differs = [
             ("cluster", self.cluster != other.cluster),
             ("listen", self.listen != other.listen),
@@ -233,10 +235,10 @@ impl Settings {
             ("store", self.store != other.store),
             ("durability", self.durability != other.durability),
             ("keep", self.keep != other.keep),
-            ("limits.connections", one.connections != two.connections),
-            ("limits.streams", one.streams != two.streams),
-            ("limits.body", one.body != two.body),
-            ("limits.patience", one.patience != two.patience),
+            ("limits.connections", limits.connections != new_limits.connections),
+            ("limits.streams", limits.streams != new_limits.streams),
+            ("limits.body", limits.body != new_limits.body),
+            ("limits.patience", limits.patience != new_limits.patience),
             // HTTP clients do not understand HTTPS, and a service with tokens must not become open.
             ("tls", self.tls.is_some() != other.tls.is_some()),
             ("tokens", self.tokens.is_some() != other.tokens.is_some()),
@@ -257,8 +259,8 @@ fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputErro
             None => wrong,
         }
     };
-    let read = toml::de::Deserializer::parse(text).map_err(|error| wrong(&error, None))?;
-    serde_path_to_error::deserialize(read).map_err(|error| {
+    let deserializer = toml::de::Deserializer::parse(text).map_err(|error| wrong(&error, None))?;
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let field = error.path().to_string();
         wrong(error.inner(), Some(field))
     })
@@ -274,9 +276,9 @@ mod tests {
 
     #[test]
     fn yaml_and_toml_files_give_the_same_settings() {
-        let (one, two) = (Settings::from_text("a.yaml", YAML), Settings::from_text("a.toml", TOML));
-        assert_eq!(one, two);
-        let settings = one.expect("a right file");
+        let (yaml, toml) = (Settings::from_text("a.yaml", YAML), Settings::from_text("a.toml", TOML));
+        assert_eq!(yaml, toml);
+        let settings = yaml.expect("a valid file");
         assert_eq!((settings.limits.body, settings.log.level), (Bytes(1 << 20), Level::Debug));
         assert_eq!(settings.listen, Settings::default().listen, "omitted settings have defaults");
     }

@@ -1,7 +1,7 @@
 //! Start of a service from its settings, shared by `leewardd` and `leeward serve`.
 
-mod place;
 mod policies;
+mod store_location;
 mod tls_and_tokens;
 
 use std::path::Path;
@@ -15,8 +15,8 @@ use leeward_service::NewCluster;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use self::place::Place;
-use self::policies::Chosen;
+use self::policies::ChosenPolicies;
+use self::store_location::StoreLocation;
 use self::tls_and_tokens::TlsAndTokens;
 use crate::log;
 use crate::reload::Reload;
@@ -28,9 +28,9 @@ pub struct Ready {
     flags: Flags,
     settings: Settings,
     cluster: NewCluster,
-    policies: Chosen,
+    policies: ChosenPolicies,
     tls_and_tokens: TlsAndTokens,
-    store: Place,
+    store: StoreLocation,
     telemetry: Option<Plan>,
     demo: bool,
 }
@@ -76,15 +76,15 @@ impl Ready {
         let file = settings.cluster.as_deref();
         let file = file.ok_or_else(|| flags.wrong("cluster", "missing; expected a cluster file"))?;
         let cluster = NewCluster::read(file, &read_text(file)?)?;
-        let policies = Chosen::new(&flags, &settings)?;
+        let policies = ChosenPolicies::new(&flags, &settings)?;
         ledger(&settings).check().map_err(|error| {
             let message = error.to_string();
             flags.wrong("interval", message.trim_start_matches("interval: "))
         })?;
         let tls_and_tokens = TlsAndTokens::new(&flags, &settings)?;
-        let store = Place::new(settings.store.as_deref(), &called(file, &cluster))
+        let store = StoreLocation::new(settings.store.as_deref(), &store_name(file, &cluster))
             .map_err(|message| flags.wrong("store", message))?;
-        reachable(&flags, &settings, &tls_and_tokens, &store)?;
+        check_advertise(&flags, &settings, &tls_and_tokens, &store)?;
         let telemetry = settings.plan(&flags, settings.interval)?;
         Ok(Ready { flags, settings, cluster, policies, tls_and_tokens, store, telemetry, demo: false })
     }
@@ -112,11 +112,11 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-        let Ready { flags, settings, cluster, policies, tls_and_tokens, store: place, telemetry, demo } =
+        let Ready { flags, settings, cluster, policies, tls_and_tokens, store: location, telemetry, demo } =
             self;
-        let store = place.opened(&settings).map_err(|message| flags.wrong("store", message))?;
-        let (labels, promising) = (policies.labels(), policies.promising.clone());
-        let make = policies.maker(settings.interval);
+        let store = location.open(&settings).map_err(|message| flags.wrong("store", message))?;
+        let (labels, admission) = (policies.labels(), policies.admission.clone());
+        let make = policies.factory(settings.interval);
         let service = Service::new(cluster, make, labels, ledger(&settings), settings.seed, store);
         let mut service = service.map_err(|error| flags.wrong("interval", error.to_string()))?;
         let limits = &settings.limits;
@@ -124,7 +124,7 @@ impl Ready {
         service.connections = limits.connections as usize;
         service.streams = limits.streams as usize;
         service.body = usize::try_from(limits.body.0).unwrap_or(usize::MAX);
-        service.promising = promising;
+        service.admission_policies = admission;
         service.probes = settings.probes.clone();
         service.telemetry = Arc::new(Telemetry::new(telemetry));
         (service.access, service.tls) = (tls_and_tokens.access.clone(), tls_and_tokens.tls.clone());
@@ -139,8 +139,8 @@ impl Ready {
         service.advertise.clone_from(&settings.advertise);
         let served = service.run(tls_and_tokens.address, |address| {
             let url = format!("{}://{address}", tls_and_tokens.scheme());
-            listening(&url, place.path())?;
-            let store = place.path().unwrap_or(Path::new("memory")).display();
+            listening(&url, location.path())?;
+            let store = location.path().unwrap_or(Path::new("memory")).display();
             tracing::info!(version = env!("CARGO_PKG_VERSION"), url, %store, "started");
             tls_and_tokens.warn();
             Ok(())
@@ -148,17 +148,20 @@ impl Ready {
         served.map_err(|error| match error {
             RunError::Listen(error) => {
                 let taken = error.kind() == std::io::ErrorKind::AddrInUse;
-                let go_on = if taken { "; give another port with --listen" } else { "" };
-                flags.wrong("listen", format!("`{}`: {}{go_on}", settings.listen, plain(&error))).into()
+                let remedy = if taken { "; give another port with --listen" } else { "" };
+                flags.wrong("listen", format!("`{}`: {}{remedy}", settings.listen, plain(&error))).into()
             }
-            RunError::Told(error) => StartError::Told(error),
-            RunError::Broken(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                let shown = place.path().unwrap_or(Path::new("memory")).display();
-                let go_on =
-                    if matches!(place, Place::File(_)) { "; put a copy of it in its place" } else { "" };
-                flags.wrong("store", format!("{shown}: {error}{go_on}")).into()
+            RunError::Callback(error) => StartError::Told(error),
+            RunError::Failed(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                let shown = location.path().unwrap_or(Path::new("memory")).display();
+                let remedy = if matches!(location, StoreLocation::File(_)) {
+                    "; restore the file from a copy"
+                } else {
+                    ""
+                };
+                flags.wrong("store", format!("{shown}: {error}{remedy}")).into()
             }
-            RunError::Broken(error) => StartError::Broken(error),
+            RunError::Failed(error) => StartError::Broken(error),
         })
     }
 }
@@ -173,9 +176,9 @@ struct Named {
     name: Option<IgnoredAny>,
 }
 
-/// Name of the store: the cluster's name, or the stem of its file for an unnamed cluster. So unnamed clusters in files
-/// of different names have different stores.
-fn called(file: &str, cluster: &NewCluster) -> String {
+/// Name of the default store: the cluster's name, or the stem of its file for an unnamed cluster. So unnamed clusters
+/// in files of different names have different stores.
+fn store_name(file: &str, cluster: &NewCluster) -> String {
     let named = serde_json::from_str(&cluster.text).is_ok_and(|Named { name }| name.is_some());
     let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
     let name = if named { cluster.cluster.fabric.name() } else { &*stem };
@@ -184,21 +187,21 @@ fn called(file: &str, cluster: &NewCluster) -> String {
 }
 
 /// Checks that other services can reach this one.
-fn reachable(
+fn check_advertise(
     flags: &Flags,
     settings: &Settings,
     tls_and_tokens: &TlsAndTokens,
-    store: &Place,
+    store: &StoreLocation,
 ) -> Result<(), InputError> {
-    let shares = matches!(store, Place::Database(_));
+    let shares = matches!(store, StoreLocation::Database(_));
     match settings.advertise.as_deref() {
         Some(url) if !is_http(url) => {
             let message = format!("`{url}`: expected a URL, such as http://leeward-1.example:7600");
             Err(flags.wrong("advertise", message))
         }
         None if tls_and_tokens.address.ip().is_unspecified() && shares => {
-            let message = "missing; expected the URL at which others reach this service, since it listens everywhere \
-                           and shares its store";
+            let message = "missing; expected the URL at which other services reach this one, because it listens on \
+                           all addresses and shares its store";
             Err(flags.wrong("advertise", message))
         }
         _ => Ok(()),
@@ -303,7 +306,7 @@ mod tests {
         flags.config = file("b.yaml", "advertise: here");
         assert_eq!(wrong(flags.clone()).field.as_deref(), Some("advertise"));
         flags.config = file("d.yaml", "advertise: https://here:7600");
-        let Ok(ready) = Ready::new(flags.clone()) else { panic!("it is right") };
+        let Ok(ready) = Ready::new(flags.clone()) else { panic!("the settings are valid") };
         assert_eq!(ready.store(), Some(Path::new("postgres://lee@127.0.0.1:5432/leeward")));
         flags.store = Some("postgres://lee:secret@127.0.0.1:many/leeward".to_owned());
         let error = wrong(flags);

@@ -10,37 +10,37 @@ use leeward_slo::{admit, limits};
 
 use crate::settings::{Flags, Settings};
 
-/// Validated policies.
-pub struct Chosen {
+/// Policies that the settings name, validated.
+pub struct ChosenPolicies {
     replicas: PolicySpec,
     tasks: PolicySpec,
     moves: Option<PolicySpec>,
     /// Policies for workloads with guaranteed SLOs.
-    pub promising: AdmissionPolicies,
+    pub admission: AdmissionPolicies,
 }
 
-impl Chosen {
+impl ChosenPolicies {
     /// Reads the policies that the settings name.
     ///
     /// # Errors
     /// [`InputError`] with the field or the flag.
-    pub fn new(flags: &Flags, settings: &Settings) -> Result<Chosen, InputError> {
-        let given = &settings.policies;
-        let moved = |given: &String| {
+    pub fn new(flags: &Flags, settings: &Settings) -> Result<ChosenPolicies, InputError> {
+        let names = &settings.policies;
+        let parse_moves = |text: &String| {
             let make = |name: &str, settings: &str| moves::REGISTRY.make(name, settings).map(drop);
-            policy(flags, "policies.moves", given, make)
+            parse_policy(flags, "policies.moves", text, make)
         };
-        Ok(Chosen {
-            replicas: policy(flags, "policies.replicas", &given.replicas, |name, settings| {
+        Ok(ChosenPolicies {
+            replicas: parse_policy(flags, "policies.replicas", &names.replicas, |name, settings| {
                 replicas::REGISTRY.make(name, settings).map(drop)
             })?,
-            tasks: policy(flags, "policies.tasks", &given.tasks, |name, settings| {
+            tasks: parse_policy(flags, "policies.tasks", &names.tasks, |name, settings| {
                 tasks::REGISTRY.make(name, settings).map(drop)
             })?,
-            moves: given.moves.as_ref().map(moved).transpose()?,
-            promising: AdmissionPolicies {
-                admission: policy(flags, "policies.workload", &given.workload, admitting)?,
-                volumes: policy(flags, "policies.volumes", &given.volumes, |name, settings| {
+            moves: names.moves.as_ref().map(parse_moves).transpose()?,
+            admission: AdmissionPolicies {
+                admission: parse_policy(flags, "policies.workload", &names.workload, check_admission)?,
+                volumes: parse_policy(flags, "policies.volumes", &names.volumes, |name, settings| {
                     limits::REGISTRY.make(name, settings).map(drop)
                 })?,
             },
@@ -57,10 +57,10 @@ impl Chosen {
     }
 
     /// Factory of the policies, for an engine with this report interval.
-    pub fn maker(self, interval: Nanos) -> impl Fn() -> Policies + Send + 'static {
+    pub fn factory(self, interval: Nanos) -> impl Fn() -> Policies + Send + 'static {
         // A moved task stays for ten intervals (Hotspots section 5.2).
         let cooldown = Nanos(interval.0.saturating_mul(10));
-        let Chosen { replicas: blocks, tasks: apps, moves, .. } = self;
+        let ChosenPolicies { replicas: blocks, tasks: apps, moves, .. } = self;
         move || Policies {
             replicas: replicas::REGISTRY.make(&blocks.name, &blocks.settings).ok(),
             tasks: tasks::REGISTRY.make(&apps.name, &apps.settings).ok(),
@@ -71,20 +71,20 @@ impl Chosen {
     }
 }
 
-fn policy(
+fn parse_policy(
     flags: &Flags,
     field: &str,
     text: &str,
     make: impl Fn(&str, &str) -> Result<(), RegistryError>,
 ) -> Result<PolicySpec, InputError> {
     let spec: PolicySpec = text.parse().map_err(|message: String| flags.wrong(field, message))?;
-    make(&spec.name, &spec.settings).map_err(|error| flags.wrong(field, told(&spec.name, error)))?;
+    make(&spec.name, &spec.settings).map_err(|error| flags.wrong(field, message(&spec.name, error)))?;
     Ok(spec)
 }
 
-/// Message for an invalid policy, with the name of the setting. The setting's text has a single line, so a position is
-/// useless.
-fn told(name: &str, error: RegistryError) -> String {
+/// Message for an invalid policy, with the name of the setting. The policy's text has a single line, so the message
+/// has no position.
+fn message(name: &str, error: RegistryError) -> String {
     match error {
         RegistryError::Settings(InputError { field: Some(field), message, .. }) => {
             format!("{name}.{field}: {message}")
@@ -94,11 +94,12 @@ fn told(name: &str, error: RegistryError) -> String {
 }
 
 /// Checks an admission policy: it must exist, and decide by bounds.
-fn admitting(name: &str, settings: &str) -> Result<(), RegistryError> {
+fn check_admission(name: &str, settings: &str) -> Result<(), RegistryError> {
     admit::REGISTRY.make(name, settings)?;
     if admit::paces(name) {
         let message = format!(
-            "`{name}` gives networks rates of its own, which nothing here enforces; expected snc, dnc, best or none"
+            "`{name}` sets its own network rates, which the service cannot enforce; expected snc, dnc, best or \
+             none"
         );
         return Err(InputError::new("policy", message).into());
     }

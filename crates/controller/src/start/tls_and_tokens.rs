@@ -8,7 +8,7 @@ use leeward_fabric::input::{InputError, read_text};
 use rustls::ServerConfig;
 
 use super::plain;
-use crate::access::{Access, Tokens, certified};
+use crate::access::{Access, Tokens, tls_config};
 use crate::probes;
 use crate::settings::{Flags, Settings};
 
@@ -28,13 +28,13 @@ impl TlsAndTokens {
     /// # Errors
     /// [`InputError`] with file, line and field, or with the flag.
     pub fn new(flags: &Flags, settings: &Settings) -> Result<TlsAndTokens, InputError> {
-        let address = resolved(&settings.listen).map_err(|message| flags.wrong("listen", message))?;
+        let address = resolve(&settings.listen).map_err(|message| flags.wrong("listen", message))?;
         let tokens = settings.tokens.as_ref();
         let tokens = tokens.map(|file| Tokens::from_text(file, &read_text(file)?)).transpose()?;
         if tokens.is_none() && !address.ip().is_loopback() {
             return Err(flags.wrong("listen", open_to_all(&settings.listen)));
         }
-        let tls = settings.tls.as_ref().map(certified).transpose()?;
+        let tls = settings.tls.as_ref().map(tls_config).transpose()?;
         settings.probes.secret.as_deref().map(probes::secret).transpose()?;
         Ok(TlsAndTokens {
             address,
@@ -52,10 +52,13 @@ impl TlsAndTokens {
     pub fn warn(&self) {
         match (self.access.is_closed(), self.tls.is_some()) {
             (false, _) => tracing::warn!(
-                "anyone on this machine may ask, and change everything; see tokens in the guide `Operate it`"
+                "no tokens: any user of this machine can read and change everything; see tokens in the guide \
+                 `Operate it`"
             ),
             (true, false) if !self.address.ip().is_loopback() => {
-                tracing::warn!("tokens cross the network readable; see tls in the guide `Operate it`");
+                tracing::warn!(
+                    "no TLS: tokens cross the network in plain text; see tls in the guide `Operate it`"
+                );
             }
             _ => {}
         }
@@ -63,20 +66,22 @@ impl TlsAndTokens {
 }
 
 /// Resolves an address or name with a port; prefers IPv4.
-fn resolved(listen: &str) -> Result<SocketAddr, String> {
+fn resolve(listen: &str) -> Result<SocketAddr, String> {
     let port = listen.rsplit_once(':').filter(|(name, _)| !name.is_empty()).map(|(_, port)| port);
     if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
         return Err(format!("`{listen}`: expected an address and a port, such as 127.0.0.1:7600"));
     }
-    let found = listen.to_socket_addrs().map_err(|error| format!("`{listen}`: {}", plain(&error)))?;
-    found.min_by_key(|address| !address.is_ipv4()).ok_or_else(|| format!("`{listen}`: it has no address"))
+    let addresses = listen.to_socket_addrs().map_err(|error| format!("`{listen}`: {}", plain(&error)))?;
+    addresses
+        .min_by_key(|address| !address.is_ipv4())
+        .ok_or_else(|| format!("`{listen}`: the name has no address"))
 }
 
 /// Message for an address that other machines can reach without tokens, with the remedy.
 fn open_to_all(listen: &str) -> String {
     format!(
-        "`{listen}`: without tokens everyone who reaches it could place and change everything; make one \
-         (`leeward token new --role admin --name NAME --tokens FILE`) and give the file with --tokens, \
-         or listen at 127.0.0.1"
+        "`{listen}`: without tokens, every client that reaches it could place work and change the cluster; \
+         create a token (`leeward token new --role admin --name NAME --tokens FILE`) and give the file with \
+         --tokens, or listen on 127.0.0.1"
     )
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::support::{Server, agent, frozen_clock, service};
 use arc_swap::ArcSwap;
 use leeward_controller::{
-    Access, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, TlsSettings, Tokens, certified,
+    Access, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, TlsSettings, Tokens, tls_config,
 };
 use leeward_prometheus::Telemetry;
 use leeward_records::Clock;
@@ -20,21 +20,21 @@ const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscriptio
 
 /// Starts a service with one token per role. Returns the server and the tokens.
 fn server_with_roles(settings: impl FnOnce(&mut Service)) -> (Server, [String; 4]) {
-    let made = Role::ALL.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
-    server_with_tokens(made, settings)
+    let new_tokens = Role::ALL.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
+    server_with_tokens(new_tokens, settings)
 }
 
 /// Starts a service that knows these tokens. Returns the server and the tokens' texts.
 fn server_with_tokens<const N: usize>(
-    made: [NewToken; N],
+    new_tokens: [NewToken; N],
     settings: impl FnOnce(&mut Service),
 ) -> (Server, [String; N]) {
-    let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
+    let file: String = new_tokens.iter().map(|token| format!("{}\n", token.line)).collect();
     let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
     let mut service = service(CLUSTER, "", frozen_clock());
     service.access = Arc::new(Access::new(Some(tokens), None));
     settings(&mut service);
-    (Server::start(service), made.map(|one| one.token))
+    (Server::start(service), new_tokens.map(|token| token.token))
 }
 
 /// Sends a request with a token. Returns the status, one response header, and the body.
@@ -111,9 +111,9 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
     let hosts: [(&str, &[&str]); 3] = [("r0h0", &["r0h0"]), ("r0", &["r0"]), ("switches", &[])];
     let made = hosts.map(|(name, hosts)| NewToken::make(name, Role::Report, hosts).expect("randomness"));
     let (server, [host, rack, switches]) = server_with_tokens(made, |_| {});
-    let report = |token: &str, said: Value| {
+    let report = |token: &str, fields: Value| {
         let mut body = json!({ "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z" });
-        body.as_object_mut().expect("an object").extend(said.as_object().expect("an object").clone());
+        body.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
         let request =
             agent().post(server.url("/v1/reports")).header("authorization", format!("Bearer {token}"));
         let mut answer = request
@@ -130,11 +130,11 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
         "hosts": [{ "host": "r0h0", "draining": false, "stored": "1GB" }],
         "probe": { "host": "r0h0", "port": 7601 },
     });
-    let (status, told) = report(&host, own);
+    let (status, summary) = report(&host, own);
     assert_eq!(
-        (status, &told["links"], &told["unknown_devices"]),
+        (status, &summary["links"], &summary["unknown_devices"]),
         (200, &json!(2), &json!(["r0h0:sda"])),
-        "{told}"
+        "{summary}"
     );
     let (_, _, before) = ask(&server, "GET", "/v1/snapshot", Some(&host), "");
     let others = [
@@ -152,8 +152,8 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
         ),
         ("workloads[0].workload", "mail", json!({ "workloads": [{ "workload": "mail", "latency_s": 1 }] })),
     ];
-    for (field, name, said) in others {
-        let (status, problem) = report(&host, said);
+    for (field, name, fields) in others {
+        let (status, problem) = report(&host, fields);
         assert_eq!((status, &problem["type"]), (403, &json!("urn:leeward:problem:forbidden")), "{problem}");
         assert_eq!(problem["field"], json!(field), "{problem}");
         assert!(
@@ -225,7 +225,11 @@ fn a_client_over_its_rate_limit_gets_retry_after() {
     let (status, after, problem) = ask(&server, "GET", "/v1/status", Some(&tokens[0]), "retry-after");
     assert_eq!((status, after.as_str()), (429, "1"));
     assert!(problem.contains("urn:leeward:problem:too-many"), "{problem}");
-    assert_eq!(ask(&server, "GET", "/v1/status", Some(&tokens[1]), "").0, 200, "another client has its own");
+    assert_eq!(
+        ask(&server, "GET", "/v1/status", Some(&tokens[1]), "").0,
+        200,
+        "another client has its own limit"
+    );
 }
 
 #[test]
@@ -254,7 +258,7 @@ fn a_client_that_does_not_read_responses_is_disconnected() {
     stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a time");
     // Sends requests until both socket buffers are full.
     while stream.write_all(b"GET /v1/hosts?limit=1000 HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok() {}
-    assert_eq!(server.get("/v1/status").0, 200, "the one connection there may be is free again");
+    assert_eq!(server.get("/v1/status").0, 200, "the only connection is free again");
     drop(stream);
 }
 
@@ -298,15 +302,15 @@ fn a_reload_replaces_certificate_and_tokens() {
     };
     write("");
     let flags = Flags { config: Some(config.display().to_string()), ..Flags::default() };
-    let started: Settings = flags.settings().expect("right settings");
+    let started: Settings = flags.settings().expect("valid settings");
     assert_eq!(started.log, LogSettings::default());
     let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
-    let kept = Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate")));
+    let certificate = Arc::new(ArcSwap::new(tls_config(&tls).expect("the key matches the certificate")));
     let telemetry = Arc::new(Telemetry::new(None));
-    let (tls, access_too) = (Some(kept.clone()), access.clone());
+    let (tls, access_too) = (Some(certificate.clone()), access.clone());
     let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
     let mut service = service(CLUSTER, "", frozen_clock());
-    (service.access, service.tls, service.reload) = (access.clone(), Some(kept), Some(reload.clone()));
+    (service.access, service.tls, service.reload) = (access.clone(), Some(certificate), Some(reload.clone()));
     let server = Server::start(service);
     assert_eq!(over_tls(&server, &first).expect("the server speaks TLS"), "HTTP/1.1 401 Un");
 
@@ -314,17 +318,17 @@ fn a_reload_replaces_certificate_and_tokens() {
     std::fs::write(&tokens, &made.line).expect("a file");
     let (_, second) = certificate(folder.path(), "service");
     write("seed: 7\nlimits: {requests_per_s: 2}\n");
-    let reloaded = reload.again().expect("a valid reload");
+    let reloaded = reload.reload().expect("a valid reload");
     assert_eq!(reloaded.restart, ["seed"]);
     assert!(reloaded.reloaded.contains(&"tokens") && reloaded.reloaded.contains(&"tls"));
-    assert!(over_tls(&server, &first).is_err(), "the certificate is another one");
+    assert!(over_tls(&server, &first).is_err(), "the old certificate is no longer in use");
     assert!(over_tls(&server, &second).is_ok());
     let local = "127.0.0.1".parse().expect("an address");
     assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
 
     // Invalid files change nothing.
     std::fs::write(&tokens, "wrong").expect("a file");
-    assert_eq!(reload.again().expect_err("an error").line, Some(1));
+    assert_eq!(reload.reload().expect_err("an error").line, Some(1));
     assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
 }
 
@@ -333,13 +337,13 @@ fn clients_without_tls_and_silent_clients_are_disconnected() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tls, trusted) = certificate(folder.path(), "service");
     let mut service = service(CLUSTER, "", frozen_clock());
-    service.tls = Some(Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate"))));
+    service.tls = Some(Arc::new(ArcSwap::new(tls_config(&tls).expect("the key matches the certificate"))));
     (service.patience, service.connections) = (Duration::from_millis(300), 1);
     let server = Server::start(service);
-    for said in ["", "GET / HTTP/1.1\r\n\r\n"] {
+    for request in ["", "GET / HTTP/1.1\r\n\r\n"] {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        stream.write_all(said.as_bytes()).expect("the server reads");
+        stream.write_all(request.as_bytes()).expect("the server reads");
         let mut response = Vec::new();
         let _ = stream.read_to_end(&mut response);
         assert!(!response.starts_with(b"HTTP"));
@@ -352,8 +356,8 @@ fn a_key_of_another_certificate_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let ((one, _), (other, _)) = (certificate(folder.path(), "one"), certificate(folder.path(), "other"));
     let mixed = TlsSettings { cert: one.cert.clone(), key: other.key };
-    let error = certified(&mixed).expect_err("an error");
-    assert!(error.message.contains("does not go with"), "{error}");
+    let error = tls_config(&mixed).expect_err("an error");
+    assert!(error.message.contains("does not match"), "{error}");
     let swapped = TlsSettings { cert: one.key, key: one.cert };
-    assert!(certified(&swapped).expect_err("no certificate").message.contains("PEM"));
+    assert!(tls_config(&swapped).expect_err("no certificate").message.contains("PEM"));
 }

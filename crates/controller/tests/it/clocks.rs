@@ -43,7 +43,7 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
     let file = folder.path().join("store.db");
     let hour = 3_600;
     let mut held = 0;
-    let mut promised = Value::Null;
+    let mut guaranteed = Value::Null;
     for (run, seconds) in [10 * hour, 11 * hour, 9 * hour, 9 * hour + 60].into_iter().enumerate() {
         let store = Sqlite::open(&file, Default::default(), 1_000).expect("the store opens");
         let clock = at(seconds);
@@ -51,7 +51,7 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
         let server = Server::start(service_on(CLUSTER, "", clock, Box::new(store)));
         assert_eq!(server.get("/v1/status").2["time"], json!(now), "run {run}");
         assert_eq!(items(&server, "/v1/commitments").len(), held, "run {run}");
-        assert_eq!(reserved(&server), if run == 0 { json!(0) } else { promised.clone() }, "run {run}");
+        assert_eq!(reserved(&server), if run == 0 { json!(0) } else { guaranteed.clone() }, "run {run}");
         // Reports carry the current time and are accepted.
         let hosts = ["r0h0", "r0h1", "r1h0", "r1h1"].into_iter();
         let links = hosts.flat_map(|host| [format!("{host}:ingress"), format!("{host}:egress")]);
@@ -85,8 +85,8 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
             let (status, _, made) = server.post("/v1/workloads", &json!({ "workload": workload }));
             assert_eq!(status, 201, "{made}");
             held += 1;
-            promised = reserved(&server);
-            assert_ne!(promised, json!(0));
+            guaranteed = reserved(&server);
+            assert_ne!(guaranteed, json!(0));
         }
         // A retry of a request decided under an earlier clock returns the stored decision.
         if run > 0 {
@@ -142,7 +142,7 @@ fn status_after_clock_check(server: &Server, clock: &Clock) -> Value {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    panic!("it does not come to {now}");
+    panic!("the service does not reach {now}");
 }
 
 fn seen_link_count(server: &Server) -> usize {
@@ -165,7 +165,7 @@ fn a_forward_clock_step_takes_effect_at_once() {
     assert_eq!(status_after_clock_check(&server, &clock)["clock_behind_s"], json!(0.0));
     assert_eq!(seen_link_count(&server), 0, "telemetry is an hour old");
     let held = items(&server, "/v1/commitments");
-    assert_eq!(held.len(), 1, "what was to end has ended, and nothing else: {held:?}");
+    assert_eq!(held.len(), 1, "only the decision with the shorter life has ended: {held:?}");
     for _ in 0..5 {
         assert_eq!(report(&server, &clock, &readings), json!(all));
         assert_eq!(seen_link_count(&server), all);

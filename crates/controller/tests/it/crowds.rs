@@ -1,6 +1,6 @@
 //! Many clients at once, some of them hostile: legitimate clients get through, and memory stays bounded.
 
-#![allow(clippy::disallowed_methods, reason = "how long something takes is what is tested")]
+#![allow(clippy::disallowed_methods, reason = "the tests measure durations")]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -41,7 +41,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
+fn silent_sockets_block_no_client_and_authenticated_clients_stay() {
     let made = NewToken::make("reader", Role::Read, &[]).expect("randomness");
     let server = start(|service| {
         let tokens = Tokens::from_text("tokens", &made.line).expect("a valid line");
@@ -52,17 +52,17 @@ fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
     };
     let mut known = connect(&server);
     assert_eq!(response_status(&mut known, &ask("/v1/commitments", &made.token)), "200");
-    let mut strangers: Vec<TcpStream> = (0..3).map(|_| connect(&server)).collect();
+    let mut unauthenticated: Vec<TcpStream> = (0..3).map(|_| connect(&server)).collect();
     // Public operations and invalid tokens do not authenticate a connection.
-    assert_eq!(response_status(&mut strangers[0], &ask("/healthz", "none")), "200");
-    assert_eq!(response_status(&mut strangers[1], &ask("/v1/commitments", "none")), "401");
+    assert_eq!(response_status(&mut unauthenticated[0], &ask("/healthz", "none")), "200");
+    assert_eq!(response_status(&mut unauthenticated[1], &ask("/v1/commitments", "none")), "401");
     let mut late: Vec<TcpStream> = Vec::new();
     for _ in 0..3 {
-        let mut one = connect(&server);
-        assert_eq!(response_status(&mut one, &ask("/v1/commitments", &made.token)), "200");
-        late.push(one);
+        let mut client = connect(&server);
+        assert_eq!(response_status(&mut client, &ask("/v1/commitments", &made.token)), "200");
+        late.push(client);
     }
-    assert_eq!(strangers.iter_mut().map(is_closed).collect::<Vec<_>>(), [true; 3]);
+    assert_eq!(unauthenticated.iter_mut().map(is_closed).collect::<Vec<_>>(), [true; 3]);
     assert!(!is_closed(&mut known) && !late.iter_mut().any(is_closed));
     assert_eq!(response_status(&mut known, &ask("/v1/commitments", &made.token)), "200");
 }
@@ -76,7 +76,7 @@ fn the_first_head_has_ten_seconds_and_later_heads_the_set_time() {
     let mut dripping = connect(&server);
     dripping.write_all(b"GET /healthz HTTP/1.1\r\nx: ").expect("the server reads");
     while !is_closed(&mut dripping) {
-        assert!(began.elapsed() < Duration::from_secs(20), "a head that does not end is waited for");
+        assert!(began.elapsed() < Duration::from_secs(20), "the service waits forever for the end of a head");
         let _ = dripping.write_all(b"x");
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -103,7 +103,10 @@ fn all_request_bodies_share_one_memory_limit() {
     let is_busy = |response: &str| response.starts_with("HTTP/1.1 503") && response.contains("problem:busy");
     let began = Instant::now();
     while !is_busy(&report(200 << 10)) {
-        assert!(began.elapsed() < Duration::from_secs(20), "there is room for both");
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "the bodies exceed the limit, and both are accepted"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     // A small body still fits; its content is invalid, hence the 422.

@@ -103,17 +103,17 @@ fn a_reported_speed_lowers_a_capacity_and_never_raises_it() {
         let (capacity, full, speed, utilization) = expected;
         assert_eq!(found, (&json!(capacity), &full, &json!(speed), &json!(utilization)), "{link}");
     };
-    let is_so = || {
+    let check = || {
         shown("r0h0:egress", (100_000_000, json!(1_000_000_000), 100_000_000, 0.5));
         shown("r0h0:ingress", (1_000_000_000, Value::Null, 100_000_000_000, 0.05));
         assert_eq!(server.get("/v1/status").2["slow_links"], 1);
     };
     assert_eq!(report(&server, 10, &links, &json!([])).0, 200);
-    is_so();
+    check();
     // The speed limit survives a cluster change that keeps the links.
     let (status, _) = server.patch("/v1/cluster", &json!({ "name": "other" }), "*");
     assert_eq!(status, 200);
-    is_so();
+    check();
 }
 
 #[test]
@@ -121,32 +121,32 @@ fn the_only_disk_of_a_host_is_its_device_and_others_are_unknown() {
     let server = Server::start(service(CLUSTER, "", frozen_clock()));
     let mut second = 0;
     // Reports these disks, and expects `unknown` among the answer's unknown devices.
-    let mut says = |disks: &[&str], unknown: &[&str]| {
+    let mut report_disks = |disks: &[&str], unknown: &[&str]| {
         second += 1;
         let devices: Value = disks.iter().map(|name| disk(name, 0.5)).collect();
         let (status, answer) = report(&server, second, &json!([]), &devices);
         assert_eq!((status, &answer["unknown_devices"]), (200, &json!(unknown)), "{disks:?}");
         assert_eq!(answer["devices"], disks.len() - unknown.len(), "{disks:?}: {answer}");
     };
-    says(&["r0h0:sda"], &[]);
+    report_disks(&["r0h0:sda"], &[]);
     // A second disk makes the mapping ambiguous. The disk that remains after the first fails is not the
     // device.
-    says(&["r0h0:sda", "r0h0:sdb"], &["r0h0:sda", "r0h0:sdb"]);
-    says(&["r0h0:sdb"], &["r0h0:sdb"]);
-    says(&["r0h0:sda"], &[]);
+    report_disks(&["r0h0:sda", "r0h0:sdb"], &["r0h0:sda", "r0h0:sdb"]);
+    report_disks(&["r0h0:sdb"], &["r0h0:sdb"]);
+    report_disks(&["r0h0:sda"], &[]);
     // Both disks were present from the start, so neither becomes the device when the other fails.
-    says(&["r0h1:sda", "r0h1:sdb"], &["r0h1:sda", "r0h1:sdb"]);
-    says(&["r0h1:sda"], &["r0h1:sda"]);
+    report_disks(&["r0h1:sda", "r0h1:sdb"], &["r0h1:sda", "r0h1:sdb"]);
+    report_disks(&["r0h1:sda"], &["r0h1:sda"]);
     // The device's name in the cluster always matches, even beside other disks.
-    says(&["r0h1:disk0", "r0h1:sda"], &["r0h1:sda"]);
-    says(&["r0h0:disk0"], &[]);
+    report_disks(&["r0h1:disk0", "r0h1:sda"], &["r0h1:sda"]);
+    report_disks(&["r0h0:disk0"], &[]);
     // A host with two devices has no "only disk".
-    says(&["r1h0:sda"], &["r1h0:sda"]);
+    report_disks(&["r1h0:sda"], &["r1h0:sda"]);
     // A cluster change that keeps the hosts keeps the mapping.
     let (status, _) = server.patch("/v1/cluster", &json!({ "name": "other" }), "*");
     assert_eq!(status, 200);
-    says(&["r0h0:sdb", "r0h1:sda"], &["r0h0:sdb", "r0h1:sda"]);
-    says(&["r0h0:sda"], &[]);
+    report_disks(&["r0h0:sdb", "r0h1:sda"], &["r0h0:sdb", "r0h1:sda"]);
+    report_disks(&["r0h0:sda"], &[]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_slow_link_that_stops_reporting_is_not_counted_as_slow() {
 }
 
 #[test]
-fn an_unplugged_host_gets_no_promise_and_blocks_no_other() {
+fn an_unplugged_host_gets_no_guarantee_and_blocks_no_other() {
     let cluster = "racks: 2\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 1\npriorities: 4\n\
                    devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
     let server = Server::start(service(cluster, "", frozen_clock()));

@@ -1,6 +1,6 @@
 //! A store that fails or hangs: callers get an error, and the service resumes when the store recovers.
 
-#![allow(clippy::disallowed_methods, reason = "how long something takes is what is tested")]
+#![allow(clippy::disallowed_methods, reason = "the tests measure durations")]
 
 use crate::support;
 use leeward_testing::postgres;
@@ -22,7 +22,7 @@ const POLICY: &str = "{without_telemetry: default}";
 /// Faults to inject into a store.
 #[derive(Default)]
 struct Faults {
-    /// Writes fail, reads fail.
+    /// True if writes fail, and if reads fail.
     fails: Mutex<(bool, bool)>,
     /// The store hangs while this lock is held.
     hangs: Mutex<()>,
@@ -39,9 +39,9 @@ impl Faults {
         self.hangs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check(&self, of: fn(&(bool, bool)) -> bool) -> Result<(), StoreError> {
+    fn check(&self, is_affected: fn(&(bool, bool)) -> bool) -> Result<(), StoreError> {
         drop(self.hang());
-        match of(&self.fails.lock().unwrap_or_else(PoisonError::into_inner)) {
+        match is_affected(&self.fails.lock().unwrap_or_else(PoisonError::into_inner)) {
             true => Err(StoreError::Database("database or disk is full".to_owned())),
             false => Ok(()),
         }
@@ -96,11 +96,11 @@ fn faulty_server_at(clock: Clock) -> (Arc<Faults>, Server) {
     (faults, Server::start(service_on(CLUSTER, POLICY, clock, Box::new(store))))
 }
 
-fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+fn until<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
-        if let Some(found) = found() {
-            return found;
+        if let Some(value) = poll() {
+            return value;
         }
         assert!(began.elapsed() < Duration::from_secs(20), "not in 20 s: {what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -128,7 +128,7 @@ fn a_decision_that_cannot_be_stored_is_rejected_and_leaves_no_trace() {
         assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:store")), "{problem}");
     }
     faults.fail(false, false);
-    let placed = until("the store is well again", || {
+    let placed = until("the store has recovered", || {
         Some(block(&server, "second")).filter(|(status, _)| *status == 201).map(|(_, placed)| placed)
     });
     assert_eq!(placed["id"], json!("1"), "rejected decisions take no id");
@@ -156,13 +156,13 @@ fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
     let hung = faults.hang();
     let began = Instant::now();
     let answers: Vec<(u16, Value)> = std::thread::scope(|scope| {
-        let asked: Vec<_> = (0..4)
+        let requests: Vec<_> = (0..4)
             .map(|n| {
                 let server = &server;
                 scope.spawn(move || block(server, &format!("hung {n}")))
             })
             .collect();
-        asked.into_iter().map(|asked| asked.join().expect("the thread does not panic")).collect()
+        requests.into_iter().map(|request| request.join().expect("the thread does not panic")).collect()
     });
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     for (status, problem) in &answers {
@@ -180,7 +180,7 @@ fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
     assert_eq!(server.get("/v1/racks").0, 200, "reads continue");
     assert_eq!(block(&server, "after").0, 503);
     drop(hung);
-    until("all goes on", || is_ready(&server).then_some(()));
+    until("the service is ready again", || is_ready(&server).then_some(()));
     // Requests sent during the hang were stored either then or now, exactly once each.
     let ids: std::collections::BTreeSet<String> = (0..4)
         .map(|n| {
@@ -204,9 +204,9 @@ fn ends_during_a_store_hang_are_stored_when_it_recovers() {
     let ended = || faults.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let path = format!("/v1/decisions/{}", placed["id"].as_str().expect("an id"));
     assert_eq!(server.get(&path).2["released"], Value::Null, "the decision ends later");
-    until("its time is over", || Some(()).filter(|()| server.get(&path).2["released"] != Value::Null));
+    until("the decision expires", || Some(()).filter(|()| server.get(&path).2["released"] != Value::Null));
     drop(hung);
-    until("all goes on", || is_ready(&server).then_some(()));
+    until("the service is ready again", || is_ready(&server).then_some(()));
     until("the end is stored", || (ended() == [DecisionId(0)]).then_some(()));
 }
 
@@ -258,9 +258,9 @@ fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
             }
             policies(POLICY)
         };
-        let store = Database::read(&server.url(&database), None).expect("a right URL");
+        let store = Database::read(&server.url(&database), None).expect("a valid URL");
         let store = Postgres::open(store, Durability::Process, 1_000_000).expect("the database is available");
-        let cluster = NewCluster::read("test", CLUSTER).expect("a right cluster");
+        let cluster = NewCluster::read("test", CLUSTER).expect("a valid cluster");
         let service = Service::new(cluster, slow, labels(), LedgerSettings::default(), 1, Box::new(store));
         (Server::start(service.expect("defaults are right")), made)
     };

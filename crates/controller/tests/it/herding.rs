@@ -1,4 +1,4 @@
-//! Herd behavior: simultaneous placements share one ledger, each sees the earlier ones, and they spread.
+//! Herding: simultaneous placements share one ledger, each sees the earlier ones, and so they spread.
 
 use crate::support;
 use std::sync::Barrier;
@@ -17,8 +17,7 @@ const PLACERS: u64 = 100;
 const RACKS: usize = 20;
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 
-/// Links and disks are fast, so that the link with the most free bandwidth decides and not a disk. Each block takes only a part
-/// of a link.
+/// Links and disks are fast, so that free bandwidth decides and not a disk. Each block takes only a part of a link.
 const CLUSTER: &str = "racks: 20\nhosts_per_rack: 10\nnic: 25Gbps\noversubscription: 2\n";
 
 fn racks() -> Cluster {
@@ -49,7 +48,7 @@ fn ledger(cluster: &Cluster) -> Ledger {
 }
 
 fn request(fabric: &Fabric, id: u64) -> ReplicaRequest {
-    ReplicasSpec::new(Bytes(256 << 20)).request(fabric, id).expect("a right request")
+    ReplicasSpec::new(Bytes(256 << 20)).request(fabric, id).expect("a valid request")
 }
 
 /// Replica chains by host name, sorted.
@@ -60,7 +59,7 @@ fn names(fabric: &Fabric, chain: &[HostId]) -> Vec<String> {
 }
 
 /// Placements one after another, by a coordinator without a service around it.
-fn one_after_the_other(limits: Limits) -> Chains {
+fn sequential(limits: Limits) -> Chains {
     let cluster = racks();
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let mut engine = Engine::new(ledger(&cluster), policy, 1, Explain::Top(8));
@@ -78,7 +77,7 @@ fn one_after_the_other(limits: Limits) -> Chains {
 }
 
 /// Simultaneous placements, each over its own connection.
-fn all_at_once() -> Chains {
+fn concurrent() -> Chains {
     let server = Server::start(service(CLUSTER, "", frozen_clock()));
     server.report(&loads());
     let together = Barrier::new(PLACERS as usize);
@@ -121,20 +120,23 @@ fn most_in_a_rack(chains: &Chains) -> usize {
     let mut racks = [0; RACKS];
     for chain in chains {
         let rack = chain[1].split('h').next().and_then(|rack| rack[1..].parse::<usize>().ok());
-        racks[rack.expect("hosts are called r3h7")] += 1;
+        racks[rack.expect("hosts have names like r3h7")] += 1;
     }
     racks.into_iter().max().unwrap_or(0)
 }
 
 #[test]
 fn a_hundred_concurrent_placements_spread_as_sequential_ones() {
-    assert_eq!(all_at_once(), one_after_the_other(Limits::default()));
+    assert_eq!(concurrent(), sequential(Limits::default()));
 }
 
 #[test]
 fn a_hundred_concurrent_placers_do_not_herd_as_on_a_frozen_snapshot() {
-    let (shared, frozen) = (most_in_a_rack(&all_at_once()), most_in_a_rack(&on_a_frozen_snapshot()));
-    println!("blocks in the rack with most, of {PLACERS} on {RACKS} racks: {shared} shared, {frozen} frozen");
+    let (shared, frozen) = (most_in_a_rack(&concurrent()), most_in_a_rack(&on_a_frozen_snapshot()));
+    println!(
+        "most blocks in one rack, of {PLACERS} on {RACKS} racks: {shared} on a shared ledger, {frozen} on a \
+         frozen snapshot"
+    );
     // On one snapshot, all blocks go to the best rack, except blocks from that rack itself, which must leave it.
     assert!(frozen >= 90, "{frozen} of {PLACERS} on a frozen snapshot");
     // With a shared ledger, no rack gets four times its share.
@@ -143,10 +145,10 @@ fn a_hundred_concurrent_placers_do_not_herd_as_on_a_frozen_snapshot() {
 
 #[test]
 fn placements_spread_the_same_for_any_decision_limit() {
-    let kept = one_after_the_other(Limits::default());
-    assert_eq!(one_after_the_other(Limits { decisions: 3, ..Limits::default() }), kept);
-    assert_eq!(one_after_the_other(Limits { decisions: 0, ..Limits::default() }), kept);
+    let kept = sequential(Limits::default());
+    assert_eq!(sequential(Limits { decisions: 3, ..Limits::default() }), kept);
+    assert_eq!(sequential(Limits { decisions: 0, ..Limits::default() }), kept);
     // Placements herd if entries count only while their decisions are in memory.
-    let counted = one_after_the_other(Limits { decisions: 3, evicted: 0, ..Limits::default() });
+    let counted = sequential(Limits { decisions: 3, evicted: 0, ..Limits::default() });
     assert!(most_in_a_rack(&counted) > most_in_a_rack(&kept), "{counted:?}");
 }

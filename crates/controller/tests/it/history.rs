@@ -25,8 +25,8 @@ fn server_with_history(seconds: u64) -> Server {
         let load = 1e8 * ((second - 1) / 10 % 10) as f64;
         let link = json!({ "link": "r0h0:egress", "load_bps": load });
         let body = json!({ "from": time(second - 1), "until": time(second), "links": [link] });
-        let (status, _, told) = server.post("/v1/reports", &body);
-        assert_eq!(status, 200, "{told}");
+        let (status, _, summary) = server.post("/v1/reports", &body);
+        assert_eq!(status, 200, "{summary}");
         // A read publishes the current state and adds it to the history.
         assert_eq!(server.get("/v1/links/r0h0:egress").2["seen"], true);
     }

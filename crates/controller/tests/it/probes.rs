@@ -38,8 +38,8 @@ impl Drop for Host {
     }
 }
 
-/// Sends an agent's report of a host that listens at a port, over the second before the frozen clock's time.
-fn offer(server: &Server, host: &str, port: u16) -> (u16, Value) {
+/// Sends an agent's report of a host that listens on a port, over the second before the frozen clock's time.
+fn announce(server: &Server, host: &str, port: u16) -> (u16, Value) {
     let (from, until) = ("2026-01-31T12:00:09Z", "2026-01-31T12:00:10Z");
     let body = json!({ "from": from, "until": until, "probe": { "host": host, "port": port } });
     let (status, _, answer) = server.post("/v1/reports", &body);
@@ -57,7 +57,7 @@ fn hosts() -> (Server, Vec<Host>) {
     let server = start(MESH, ProbeSettings::default(), frozen_clock());
     let hosts: Vec<Host> = (0..3).map(|_| Host::start(None)).collect();
     for (at, host) in hosts.iter().enumerate() {
-        assert_eq!(offer(&server, &format!("h{at}"), host.port).0, 200);
+        assert_eq!(announce(&server, &format!("h{at}"), host.port).0, 200);
     }
     (server, hosts)
 }
@@ -136,7 +136,10 @@ fn a_complete_mesh_updates_the_cluster_and_an_incomplete_one_does_not() {
     thread::sleep(Duration::from_millis(200));
     let probe = finished_survey(&server, &start_survey(&server, &body));
     assert_eq!((&probe["state"], &probe["cluster_version"]), (&json!("done"), &Value::Null), "{probe}");
-    assert!(probe["error"].as_str().is_some_and(|why| why.starts_with("not kept: no rate from ")), "{probe}");
+    assert!(
+        probe["error"].as_str().is_some_and(|why| why.starts_with("mesh not stored: no rate from ")),
+        "{probe}"
+    );
     let failed = probe["result"]["paths"].as_array().expect("a list").iter();
     let failed: Vec<_> = failed.filter(|path| !path["error"].is_null()).collect();
     assert_eq!(failed.len(), 4, "{failed:?}");
@@ -146,7 +149,7 @@ fn a_complete_mesh_updates_the_cluster_and_an_incomplete_one_does_not() {
 
 /// Starts an agent that runs until the process ends. The agent listens on a free port and reports it.
 fn agent(server: &Server, host: &str) {
-    let given = Arguments {
+    let arguments = Arguments {
         controllers: vec![server.url("")],
         host: Some(host.to_owned()),
         interfaces: vec!["lo".to_owned()],
@@ -154,7 +157,7 @@ fn agent(server: &Server, host: &str) {
         probe_listen: Some("127.0.0.1:0".to_owned()),
         ..Arguments::default()
     };
-    let settings = Arc::new(leeward_agent::Settings::new(given).expect("valid values"));
+    let settings = Arc::new(leeward_agent::Settings::new(arguments).expect("valid values"));
     thread::spawn(move || leeward_agent::run(&settings, |_| Ok::<(), ()>(())).map(drop));
 }
 
@@ -215,9 +218,9 @@ fn one_probe_runs_at_a_time_and_can_be_cancelled() {
 #[test]
 fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
     let server = start(MESH, ProbeSettings::default(), frozen_clock());
-    assert_eq!(offer(&server, "h0", 7601).0, 200);
+    assert_eq!(announce(&server, "h0", 7601).0, 200);
     for (wrong, field) in
-        [(offer(&server, "nobody", 7601), "probe.host"), (offer(&server, "h1", 0), "probe.port")]
+        [(announce(&server, "nobody", 7601), "probe.host"), (announce(&server, "h1", 0), "probe.port")]
     {
         assert_eq!((wrong.0, wrong.1["field"].as_str()), (422, Some(field)), "{wrong:?}");
     }

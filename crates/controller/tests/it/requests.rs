@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 const CLUSTER: &str = r#"{"racks": 3, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 10}"#;
 /// Details of problems that this service returns for valid requests, because of its cluster and its age.
 const BY_STATE: [&str; 3] = [
-    "the cluster is a tree, and rates between pairs of hosts have no place in it",
+    "the cluster is a tree, which has no rates between pairs of hosts",
     "times of this service start at",
     "send `links` in a report of their own",
 ];
@@ -55,10 +55,10 @@ fn documented_path<'a>(paths: impl Iterator<Item = &'a String>, path: &str) -> O
         form.len() == path.len()
             && form.iter().zip(&path).all(|(form, part)| form.starts_with('{') || form == part)
     };
-    let mut found: Vec<_> = paths.filter(|form| matches(form)).collect();
+    let mut matching: Vec<_> = paths.filter(|form| matches(form)).collect();
     // A literal path takes precedence over one with a parameter.
-    found.sort_by_key(|form| form.contains('{'));
-    found.first().copied()
+    matching.sort_by_key(|form| form.contains('{'));
+    matching.first().copied()
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ];
     let piece =
         prop_oneof![select(PIECES).prop_map(|piece| piece.as_bytes().to_vec()), vec(any::<u8>(), 0..4)];
-    (any::<Index>(), 0..12_usize, piece).prop_map(|(at, gone, piece)| Edit(at, gone, piece))
+    (any::<Index>(), 0..12_usize, piece).prop_map(|(at, removed, piece)| Edit(at, removed, piece))
 }
 
 proptest! {
@@ -142,9 +142,9 @@ proptest! {
     #[test]
     fn every_request_succeeds_or_gets_a_short_problem(seed in select(seeds()), edits in vec(edit(), 1..6)) {
         let mut request = seed;
-        for Edit(at, gone, piece) in edits {
+        for Edit(at, removed, piece) in edits {
             let at = at.index(request.len() + 1);
-            let end = request.len().min(at + gone);
+            let end = request.len().min(at + removed);
             request.splice(at..end, piece);
         }
         if let Some((status, problem)) = response_of_new_service(&request) {

@@ -38,8 +38,9 @@ fn transcript((status, media_type, body): &Response) -> String {
 fn a_conversation_with_the_service() {
     let server = start();
     let mut conversation = String::new();
-    let mut record =
-        |asked: &str, heard: Response| conversation += &format!("{asked}\n{}", transcript(&heard));
+    let mut record = |request: &str, response: Response| {
+        conversation += &format!("{request}\n{}", transcript(&response));
+    };
     server.report(&everything_idle());
     let late = json!({
         "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
@@ -123,9 +124,9 @@ fn invalid_requests_get_problem_documents_and_change_nothing() {
     ];
     let mut table = String::new();
     for (path, body) in bad {
-        let heard = server.send(path, "application/json", &body);
-        assert!(heard.0 >= 400 && heard.1 == "application/problem+json", "{body}: {heard:?}");
-        table += &format!("POST {path} {body}\n{}", transcript(&heard));
+        let response = server.send(path, "application/json", &body);
+        assert!(response.0 >= 400 && response.1 == "application/problem+json", "{body}: {response:?}");
+        table += &format!("POST {path} {body}\n{}", transcript(&response));
     }
     table += &format!(
         "POST {place}, as a form\n{}",
@@ -150,7 +151,7 @@ fn a_refusal_without_telemetry_names_the_remedy() {
     let (status, _, problem) = server.post("/v1/place/replicas", &json!({ "size": "256MiB" }));
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")));
     let detail = problem["detail"].as_str().expect("a text");
-    assert!(detail.contains("report what links carry"), "{detail}");
+    assert!(detail.contains("report the loads of links"), "{detail}");
 }
 
 #[test]
@@ -164,12 +165,12 @@ fn a_decision_stores_at_most_eight_candidates_per_level() {
     assert_eq!(status, 201, "{made}");
     assert_eq!(server.get("/v1/decisions/0").2, made);
     let why = made["why"].as_array().expect("candidates");
-    for of_hosts in [false, true] {
+    for is_host in [false, true] {
         let level = why
             .iter()
-            .filter(|one| one["candidate"].as_str().is_some_and(|name| name.contains('h') == of_hosts));
+            .filter(|one| one["candidate"].as_str().is_some_and(|name| name.contains('h') == is_host));
         let (chosen, others): (Vec<_>, Vec<_>) = level.partition(|one| one["verdict"] == "chosen");
-        assert!(!chosen.is_empty() && (6..=8).contains(&others.len()), "{of_hosts}: {made}");
+        assert!(!chosen.is_empty() && (6..=8).contains(&others.len()), "{is_host}: {made}");
     }
     let (status, _, problem) = server.get("/v1/decisions?candidates=all");
     assert_eq!((status, &problem["field"]), (422, &json!("candidates")), "{problem}");
@@ -182,14 +183,14 @@ fn an_oversized_body_is_rejected_unread() {
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 17000000\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("the server reads the head");
-    let mut heard = [0; 12];
-    stream.read_exact(&mut heard).expect("the server answers");
-    assert_eq!(&heard, b"HTTP/1.1 413");
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).expect("the server answers");
+    assert_eq!(&start, b"HTTP/1.1 413");
     assert_eq!(server.get("/v1/status").0, 200);
 }
 
 /// Sends a block's request in chunks, padded with blanks to a size.
-fn in_chunks(server: &Server, size: usize) -> String {
+fn post_in_chunks(server: &Server, size: usize) -> String {
     let mut body = br#"{"size": "256MiB"}"#.to_vec();
     body.resize(size, b' ');
     let mut stream = TcpStream::connect(server.address).expect("the server listens");
@@ -203,17 +204,17 @@ fn in_chunks(server: &Server, size: usize) -> String {
     if size <= 16 << 20 {
         stream.write_all(b"0\r\n\r\n").expect("the server reads");
     }
-    let mut heard = [0; 12];
-    stream.read_exact(&mut heard).expect("the server answers");
-    String::from_utf8_lossy(&heard).into_owned()
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).expect("the server answers");
+    String::from_utf8_lossy(&start).into_owned()
 }
 
 #[test]
 fn a_chunked_body_is_read_up_to_the_limit() {
     let server = start();
     server.report(&everything_idle());
-    assert_eq!(in_chunks(&server, 16 << 20), "HTTP/1.1 201");
-    assert_eq!(in_chunks(&server, (16 << 20) + 1), "HTTP/1.1 413");
+    assert_eq!(post_in_chunks(&server, 16 << 20), "HTTP/1.1 201");
+    assert_eq!(post_in_chunks(&server, (16 << 20) + 1), "HTTP/1.1 413");
     assert_eq!(server.get("/v1/status").2["decisions"], json!(1));
 }
 
@@ -228,9 +229,9 @@ fn a_client_that_stops_sending_times_out() {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
         stream.write_all(sent.as_bytes()).expect("the server reads");
-        let mut heard = String::new();
-        stream.read_to_string(&mut heard).expect("the server closes the connection");
-        heard
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("the server closes the connection");
+        response
     };
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     assert_eq!(exchange(""), "");
@@ -247,19 +248,19 @@ fn a_client_over_the_connection_limit_is_served_when_one_closes() {
         service.connections = 3;
         service
     });
-    let held = (0..3).map(|_| {
+    let open = (0..3).map(|_| {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
-        // An authenticated connection is not closed in favor of another.
+        // A connection with an authorized request is not closed for a new one.
         stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("the server reads");
         stream.read_exact(&mut [0; 12]).expect("the server answers");
         stream
     });
-    let held: Vec<TcpStream> = held.collect();
+    let open: Vec<TcpStream> = open.collect();
     std::thread::scope(|scope| {
         let late = scope.spawn(|| server.get("/v1/status").0);
         std::thread::sleep(Duration::from_millis(300));
-        assert!(!late.is_finished(), "more are served than there is room for");
-        drop(held);
+        assert!(!late.is_finished(), "a client over the limit is served");
+        drop(open);
         assert_eq!(late.join().expect("the server answers"), 200);
     });
 }
@@ -268,9 +269,9 @@ fn a_client_over_the_connection_limit_is_served_when_one_closes() {
 fn a_service_that_cannot_announce_its_address_does_not_start() {
     let run = |address: &str| {
         let service = service(CLUSTER, "", frozen_clock());
-        service.run(address.parse().expect("an address"), |_| Err("nobody hears it"))
+        service.run(address.parse().expect("an address"), |_| Err("not announced"))
     };
-    assert!(matches!(run("127.0.0.1:0"), Err(RunError::Told("nobody hears it"))));
+    assert!(matches!(run("127.0.0.1:0"), Err(RunError::Callback("not announced"))));
     assert!(matches!(run("192.0.2.1:7600"), Err(RunError::Listen(_))));
 }
 
@@ -281,9 +282,9 @@ fn batched_blocks_are_answered_at_the_end_of_their_interval() {
     let ids: Vec<String> = std::thread::scope(|scope| {
         let ask =
             || server.post("/v1/place/replicas", &json!({ "size": "256MiB", "client": "a", "sequence": 1 }));
-        let asking: Vec<_> = (0..2).map(|_| scope.spawn(ask)).collect();
-        let heard = asking.into_iter().map(|asking| asking.join().expect("the server answers"));
-        heard.map(|(_, _, body)| body["id"].as_str().expect("an id").to_owned()).collect()
+        let requests: Vec<_> = (0..2).map(|_| scope.spawn(ask)).collect();
+        let responses = requests.into_iter().map(|request| request.join().expect("the server answers"));
+        responses.map(|(_, _, body)| body["id"].as_str().expect("an id").to_owned()).collect()
     });
     assert_eq!(ids[0], ids[1], "the same request sent twice is placed once");
     let (_, _, health) = server.get("/v1/status");
@@ -302,8 +303,8 @@ fn a_key_or_sequence_reused_for_another_operation_is_rejected() {
         let text = answer.body_mut().read_to_string().expect("text");
         (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
     };
-    let with = |mut body: Value, beside: &Value| {
-        let fields = beside.as_object().expect("fields").clone();
+    let with = |mut body: Value, more: &Value| {
+        let fields = more.as_object().expect("fields").clone();
         body.as_object_mut().expect("fields").extend(fields);
         body
     };
@@ -343,7 +344,7 @@ fn a_stop_finishes_the_requests_in_progress() {
     });
     // The request is in progress once the coordinator reports it as waiting.
     while server.get("/v1/status").2["waiting"] != json!(1) {
-        assert!(!waiting.is_finished(), "the block did not wait");
+        assert!(!waiting.is_finished(), "the placement did not wait");
         std::thread::sleep(Duration::from_millis(5));
     }
     server.stop();
@@ -411,6 +412,6 @@ fn memory_holds_a_bounded_number_of_decisions_and_the_store_the_rest() {
     let (_, _, list) = server.get("/v1/decisions");
     let listed = list["items"].as_array().expect("a list").iter().map(|one| &one["id"]);
     assert_eq!(listed.collect::<Vec<_>>(), ["4", "3", "2"]);
-    let found = (0..6).map(|id| server.get(&format!("/v1/decisions/{id}")).0);
-    assert_eq!(found.collect::<Vec<_>>(), [200, 200, 200, 200, 200, 404]);
+    let statuses = (0..6).map(|id| server.get(&format!("/v1/decisions/{id}")).0);
+    assert_eq!(statuses.collect::<Vec<_>>(), [200, 200, 200, 200, 200, 404]);
 }

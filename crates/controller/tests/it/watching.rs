@@ -70,11 +70,11 @@ fn the_event_stream_has_decisions_racks_hotspots_and_clusters() {
     let server = Server::start(service(CLUSTER, "", frozen_clock()));
     let mut stream = Stream::open(&server, "");
     server.report(&idle_but("r1:downlink", 1.9e9));
-    let (_, hot, told) = stream.next("hotspot");
-    assert_eq!((&told["link"], &told["until"]), (&json!("r1:downlink"), &Value::Null));
-    let (_, racks, told) = stream.next("racks");
-    assert!(hot < racks, "numbers rise");
-    assert_eq!(told["items"], server.get("/v1/racks").2["items"]);
+    let (_, hot, data) = stream.next("hotspot");
+    assert_eq!((&data["link"], &data["until"]), (&json!("r1:downlink"), &Value::Null));
+    let (_, racks, data) = stream.next("racks");
+    assert!(hot < racks, "ids increase");
+    assert_eq!(data["items"], server.get("/v1/racks").2["items"]);
     let decision = block(&server);
     assert_eq!(stream.next("decision").2, decision);
     assert_eq!(server.patch("/v1/cluster", &json!({ "racks": 4 }), "*").0, 200);
@@ -87,8 +87,8 @@ fn a_reconnected_stream_continues_after_its_last_event() {
     server.report(&idle_but("", 0.0));
     let mut stream = Stream::open(&server, "");
     let first = block(&server);
-    let (_, id, told) = stream.next("decision");
-    assert_eq!(told, first);
+    let (_, id, data) = stream.next("decision");
+    assert_eq!(data, first);
     drop(stream);
     let (second, third) = (block(&server), block(&server));
     let mut stream = Stream::open(&server, &format!("last-event-id: {id}\r\n"));

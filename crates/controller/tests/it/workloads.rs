@@ -116,8 +116,8 @@ fn scores_and_other_policies_commit_nothing() {
         (0..2).flat_map(rack).chain((0..6).flat_map(host)).map(|link| (link, load)).collect::<Vec<_>>()
     };
     server.report(&links(0.0));
-    let ask = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
-    let (status, _, scores) = server.post("/v1/score/hosts", &ask);
+    let request = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
+    let (status, _, scores) = server.post("/v1/score/hosts", &request);
     // `borg` balances processors, and this cluster declares none.
     let of =
         |host: &str| json!({ "host": host, "score": 100, "value_bps": null, "limit": null, "refused": null });
@@ -150,17 +150,18 @@ fn scores_and_other_policies_commit_nothing() {
 #[test]
 fn a_score_is_the_residual_capacity_of_the_fullest_link() {
     let tasks = || Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
-    let cluster = NewCluster::read("test", CLUSTER).expect("the test writes a right cluster");
+    let cluster = NewCluster::read("test", CLUSTER).expect("the cluster of the test is valid");
     let (labels, settings) = (PolicyLabels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
     let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
-    let mut service = Service::new(cluster, tasks, labels, settings, 1, store).expect("defaults are right");
+    let mut service =
+        Service::new(cluster, tasks, labels, settings, 1, store).expect("the defaults are valid");
     service.clock = frozen_clock();
     let server = Server::start(service);
     let links = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(|link| (link.to_owned(), 3e8));
     server.report(&links[..2]);
-    let ask = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
+    let request = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
     // A rack of three hosts sends 3 Gb/s: a tenth of that is measured, and the task adds a tenth.
-    let (_, _, scores) = server.post("/v1/score/hosts", &ask);
+    let (_, _, scores) = server.post("/v1/score/hosts", &request);
     let seen = json!({
         "host": "r0h0", "score": 80, "value_bps": 2_400_000_000_u64, "limit": "r0:uplink", "refused": null
     });
@@ -170,15 +171,15 @@ fn a_score_is_the_residual_capacity_of_the_fullest_link() {
         (&json!(0), &json!(0.0)),
         "{scores}"
     );
-    assert!(scores["scores"][1]["refused"].is_string(), "nobody reports of the other rack: {scores}");
+    assert!(scores["scores"][1]["refused"].is_string(), "no report covers the other rack: {scores}");
     // A draining host is marked as such, and the others are still rated.
     server.report(&links[2..]);
-    let emptied = json!({
+    let draining = json!({
         "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
         "hosts": [{ "host": "r1h2", "draining": true }],
     });
-    assert_eq!(server.post("/v1/reports", &emptied).0, 200);
-    let (_, _, scores) = server.post("/v1/score/hosts", &ask);
+    assert_eq!(server.post("/v1/reports", &draining).0, 200);
+    let (_, _, scores) = server.post("/v1/score/hosts", &request);
     assert_eq!(scores["scores"][0], seen, "{scores}");
     assert_eq!(scores["scores"][1]["refused"], json!("the host is draining"), "{scores}");
     // The largest request runs as a job, with the same results.

@@ -1,6 +1,6 @@
 //! Several services on one PostgreSQL: one leads, and the others are on standby.
 
-#![allow(clippy::disallowed_methods, reason = "how long a takeover takes is measured")]
+#![allow(clippy::disallowed_methods, reason = "the test measures the time of a takeover")]
 
 use leeward_testing::postgres;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Limit on the time of a takeover.
 const TAKEOVER: Duration = Duration::from_secs(5);
 
-fn two(folder: &std::path::Path, url: &str) -> (Process, Process) {
+fn leader_and_follower(folder: &std::path::Path, url: &str) -> (Process, Process) {
     let first = Process::start(folder, url);
     first.until("the first leads", Process::is_ready);
     let second = Process::start(folder, url);
@@ -20,8 +20,8 @@ fn two(folder: &std::path::Path, url: &str) -> (Process, Process) {
     (first, second)
 }
 
-/// Returns the leader. The election must finish within [`TAKEOVER`].
-fn one_leads<'a>(first: &'a Process, second: &'a Process) -> &'a Process {
+/// Waits for a leader and returns it. The election must finish within [`TAKEOVER`].
+fn elected<'a>(first: &'a Process, second: &'a Process) -> &'a Process {
     let began = Instant::now();
     loop {
         if let Some(leader) = [first, second].into_iter().find(|one| one.is_ready()) {
@@ -36,7 +36,7 @@ fn one_leads<'a>(first: &'a Process, second: &'a Process) -> &'a Process {
 fn a_follower_mirrors_the_leader_and_takes_over_within_5_s() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, url) = (tempfile::tempdir().expect("a folder"), server.url(&server.database()));
-    let (mut first, other) = two(folder.path(), &url);
+    let (mut first, other) = leader_and_follower(folder.path(), &url);
     assert_eq!(first.status("role"), json!("leader"));
     assert_eq!((other.status("role"), other.status("store")), (json!("follower"), json!("postgres")));
     assert!(!other.is_ready(), "placements are not answered there");
@@ -66,7 +66,7 @@ fn a_follower_mirrors_the_leader_and_takes_over_within_5_s() {
     eprintln!("takeover after kill -9: {took:?}, with {} acknowledged", acknowledged.len());
     assert!(took < TAKEOVER, "{took:?}\n{}", other.log());
     assert!(acknowledged.len() > 10);
-    other.has_all(&acknowledged);
+    other.assert_has_all(&acknowledged);
     assert!(other.is_ready() && other.status("leader") == json!(other.url));
     first.kill();
     // A leader that hangs loses the lead, and follows when it resumes.
@@ -76,22 +76,22 @@ fn a_follower_mirrors_the_leader_and_takes_over_within_5_s() {
     other.signal("-STOP");
     third.until("the third leads", |third| matches!(third.place("after", 2), Some((201, _))));
     let took = hung.elapsed();
-    eprintln!("takeover from one that hangs: {took:?}");
+    eprintln!("takeover from a leader that hangs: {took:?}");
     assert!(took < TAKEOVER, "{took:?}\n{}", third.log());
     other.signal("-CONT");
     let follower = other.until("the service follows", |other| other.status("leader") == json!(third.url));
     assert!(follower < TAKEOVER, "{follower:?}");
     let (status, problem) = other.place("lost", 2).expect("an answer");
     assert_eq!((status, &problem["leader"]), (503, &json!(third.url)));
-    third.has_all(&acknowledged);
-    other.has_all(&acknowledged);
+    third.assert_has_all(&acknowledged);
+    other.assert_has_all(&acknowledged);
 }
 
 #[test]
 fn a_leader_cut_off_from_postgres_loses_nothing_and_one_service_leads() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
-    let (first, second) = two(folder.path(), &server.url(&database));
+    let (first, second) = leader_and_follower(folder.path(), &server.url(&database));
     let stop = AtomicBool::new(false);
     let clients = ["client".to_owned()];
     let acknowledged: Vec<Value> = std::thread::scope(|scope| {
@@ -100,7 +100,7 @@ fn a_leader_cut_off_from_postgres_loses_nothing_and_one_service_leads() {
         let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_locks JOIN pg_database ON oid = database
             WHERE locktype = 'advisory' AND datname = current_database()";
         assert_eq!(server.ask(&database, cut).as_deref(), Some("1"));
-        one_leads(&first, &second);
+        elected(&first, &second);
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::SeqCst);
         placing.join().expect("the thread does not panic")
@@ -112,15 +112,15 @@ fn a_leader_cut_off_from_postgres_loses_nothing_and_one_service_leads() {
             let last = acknowledged.last().and_then(|last| last["id"].as_str()).expect("an id");
             one.get(&format!("/v1/decisions/{last}")).is_some_and(|(status, _)| status == 200)
         });
-        one.has_all(&acknowledged);
+        one.assert_has_all(&acknowledged);
     }
 }
 
 #[test]
-fn a_postgres_outage_stops_promises_until_it_is_back() {
+fn placements_are_rejected_during_a_postgres_outage() {
     let Some(server) = postgres::Server::start("off") else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let (first, second) = two(folder.path(), &server.url(&server.database()));
+    let (first, second) = leader_and_follower(folder.path(), &server.url(&server.database()));
     let clients: Vec<String> = (0..3).map(|client| format!("client {client}")).collect();
     let stop = AtomicBool::new(false);
     let acknowledged = std::thread::scope(|scope| {
@@ -139,18 +139,18 @@ fn a_postgres_outage_stops_promises_until_it_is_back() {
     }
     server.go_on();
     let began = Instant::now();
-    let leader = one_leads(&first, &second);
-    eprintln!("after PostgreSQL was back, one led again within {:?}", began.elapsed());
+    let leader = elected(&first, &second);
+    eprintln!("after PostgreSQL was back, a service led again within {:?}", began.elapsed());
     assert!(matches!(leader.place("away", 1), Some((201, _))));
     assert!(acknowledged.len() > 5);
-    leader.has_all(&acknowledged);
+    leader.assert_has_all(&acknowledged);
 }
 
 #[test]
 fn a_hung_postgres_is_reported_and_service_resumes_when_it_recovers() {
     let Some(server) = postgres::Server::start("off") else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let (first, second) = two(folder.path(), &server.url(&server.database()));
+    let (first, second) = leader_and_follower(folder.path(), &server.url(&server.database()));
     let clients: Vec<String> = (0..3).map(|client| format!("client {client}")).collect();
     let stop = AtomicBool::new(false);
     let acknowledged = std::thread::scope(|scope| {
@@ -165,14 +165,14 @@ fn a_hung_postgres_is_reported_and_service_resumes_when_it_recovers() {
         }
         let (status, problem) = first.place("away", 1).expect("an answer");
         assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:store")), "{problem}");
-        eprintln!("a PostgreSQL that hangs was told within {:?}", hung.elapsed());
+        eprintln!("a PostgreSQL that hangs was reported within {:?}", hung.elapsed());
         assert!(hung.elapsed() < TAKEOVER, "{:?}\n{}", hung.elapsed(), first.log());
         stop.store(true, Ordering::SeqCst);
         placing.join().expect("the thread does not panic")
     });
     server.signal("-CONT");
-    let leader = one_leads(&first, &second);
+    let leader = elected(&first, &second);
     assert!(matches!(leader.place("away", 1), Some((201, _))));
     assert!(acknowledged.len() > 5);
-    leader.has_all(&acknowledged);
+    leader.assert_has_all(&acknowledged);
 }

@@ -4,7 +4,7 @@
 //! By default there are 30,000 decisions. `LEEWARD_DECISIONS=900000` is close to the default retention of a store. With
 //! `LEEWARD_HOLDING=300000`, the number of evicted decisions with a commitment is the maximum.
 
-#![allow(clippy::disallowed_methods, reason = "how long it takes is measured")]
+#![allow(clippy::disallowed_methods, reason = "the test measures the time of a start")]
 
 use leeward_testing::postgres;
 use std::path::Path;
@@ -31,7 +31,9 @@ fn committed_decisions() -> u64 {
 }
 
 fn env_number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: how many")))
+    std::env::var(variable)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: expected a number")))
 }
 
 /// SQL that copies the first decision. Nine in ten copies belong to about ten thousand clients, the others have one key
@@ -59,7 +61,7 @@ fn copies(decisions: u64) -> [String; 2] {
 }
 
 /// Creates a store with one decision and returns the decision.
-fn one(folder: &Path, store: &str) -> Value {
+fn store_with_one_decision(folder: &Path, store: &str) -> Value {
     let mut process = Process::start(folder, store);
     process.until("the service leads", Process::is_ready);
     let (status, decision) = process.place("first", 1).expect("an answer");
@@ -70,7 +72,7 @@ fn one(folder: &Path, store: &str) -> Value {
 }
 
 /// Loads a store, and prints the time taken.
-fn loaded(mut store: impl Store) -> State {
+fn load(mut store: impl Store) -> State {
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let began = Instant::now();
     let state = store.load(EXTENT.0, EXTENT.1).expect("the store is readable");
@@ -81,7 +83,7 @@ fn loaded(mut store: impl Store) -> State {
 }
 
 /// Asserts that the service finds each decision, ends it, and returns it for a retry of its request.
-fn finds_each(process: &Process, first: &Value) {
+fn assert_finds_each(process: &Process, first: &Value) {
     for id in [0, 1, decisions() / 3, decisions()] {
         let (status, found) = process.get(&format!("/v1/decisions/{id}")).expect("an answer");
         assert_eq!((status, &found["id"]), (200, &json!(id.to_string())), "{found}");
@@ -110,19 +112,19 @@ fn finds_each(process: &Process, first: &Value) {
 #[test]
 fn a_service_starts_fast_on_a_file_of_many_decisions() {
     let folder = tempfile::tempdir().expect("a folder");
-    let first = one(folder.path(), "store.db");
+    let first = store_with_one_decision(folder.path(), "store.db");
     let path = folder.path().join("store.db");
     let file = Connection::open(&path).expect("the file exists");
     copies(decisions()).iter().for_each(|rows| file.execute_batch(rows).expect("enough room"));
     drop(file);
-    let state = loaded(Sqlite::open(&path, Durability::Process, 1_000_000).expect("the store opens"));
+    let state = load(Sqlite::open(&path, Durability::Process, 1_000_000).expect("the store opens"));
     assert_eq!(state.decisions.last().map(|(record, _)| record.id.0), Some(decisions()));
     let began = Instant::now();
     let process = Process::start(folder.path(), "store.db");
     process.until("the service leads", Process::is_ready);
-    eprintln!("it is ready after {:?}", began.elapsed());
+    eprintln!("the service is ready after {:?}", began.elapsed());
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
-    finds_each(&process, &first);
+    assert_finds_each(&process, &first);
 }
 
 #[test]
@@ -130,25 +132,25 @@ fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
     let url = server.url(&database);
-    let first = one(folder.path(), &url);
+    let first = store_with_one_decision(folder.path(), &url);
     let ask = |question: &str| server.ask(&database, question).expect("the server answers");
     copies(decisions()).iter().for_each(|rows| drop(ask(rows)));
     // The server counts wasted reads per table and publishes the counts when a session ends.
-    let read = |how: &str| -> u64 {
-        let asked = ask(&format!("SELECT {how} FROM pg_stat_user_tables WHERE relname = 'decisions'"));
-        asked.parse().expect("a number")
+    let read = |column: &str| -> u64 {
+        let count = ask(&format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = 'decisions'"));
+        count.parse().expect("a number")
     };
     let before = (read("seq_tup_read"), read("idx_scan"));
-    let stored = Database::read(&server.url(&database), None).expect("a right URL");
+    let stored = Database::read(&server.url(&database), None).expect("a valid URL");
     let state =
-        loaded(Postgres::open(stored, Durability::Process, 1_000_000).expect("the database is available"));
+        load(Postgres::open(stored, Durability::Process, 1_000_000).expect("the database is available"));
     assert_eq!(state.decisions.last().map(|(record, _)| record.id.0), Some(decisions()));
     let began = Instant::now();
     while read("idx_scan") == before.1 {
-        assert!(began.elapsed() < Duration::from_secs(30), "it is not told");
+        assert!(began.elapsed() < Duration::from_secs(30), "the counts are not published");
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert_eq!(read("seq_tup_read"), before.0, "all of it was read");
+    assert_eq!(read("seq_tup_read"), before.0, "the load read the whole table");
     let mut leader = Process::start(folder.path(), &url);
     leader.until("the service leads", Process::is_ready);
     let follower = Process::start(folder.path(), &url);
@@ -160,5 +162,5 @@ fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
     follower.until("the service leads", |follower| matches!(follower.place("after", 1), Some((201, _))));
     eprintln!("takeover: {:?}", killed.elapsed());
     assert!(killed.elapsed() < SOON, "{:?}\n{}", killed.elapsed(), follower.log());
-    finds_each(&follower, &first);
+    assert_finds_each(&follower, &first);
 }

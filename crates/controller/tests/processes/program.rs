@@ -71,10 +71,10 @@ fn status(url: &str, token: &str) -> u16 {
 }
 
 /// Sends a request with an authorization header and returns the status.
-fn ask(url: &str, method: &str, path: &str, who: &str, body: &str) -> u16 {
+fn ask(url: &str, method: &str, path: &str, authorization: &str, body: &str) -> u16 {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let request = ureq::http::Request::builder().method(method).uri(format!("{url}{path}"));
-    let request = request.header("authorization", who).header("content-type", "application/json");
+    let request = request.header("authorization", authorization).header("content-type", "application/json");
     agent
         .run(request.body(body.to_owned()).expect("a request"))
         .expect("the server answers")
@@ -124,7 +124,7 @@ fn a_new_token_is_valid_after_a_reload() {
     signal(&child, "-HUP");
     let mut until =
         |words: &str| written.by_ref().find(|line| line.contains(words)).expect("a line of the log");
-    let line = until("settings were read again");
+    let line = until("settings reloaded");
     assert_eq!(json_of(&line)["level"], "INFO");
     assert_eq!(status(&url, token), 200);
     signal(&child, "-TERM");
@@ -172,7 +172,7 @@ fn a_service_without_tokens_warns_that_any_local_user_has_access() {
     let folder = folder();
     let arguments = ["--cluster", "c.yaml", "--listen", "127.0.0.1:0", "--store", "memory"];
     let (mut child, url, mut written) = start(folder.path(), &arguments);
-    assert!(written.any(|line| line.contains("WARN anyone on this machine may ask")));
+    assert!(written.any(|line| line.contains("WARN no tokens: any user of this machine")));
     assert_eq!(status(&url, "whatever"), 200);
     signal(&child, "-INT");
     assert_eq!(child.0.wait().expect("the process ends").code(), Some(0));
@@ -181,11 +181,11 @@ fn a_service_without_tokens_warns_that_any_local_user_has_access() {
 /// Polls the condition for up to ten seconds.
 fn wait_until(is_so: impl Fn() -> bool) -> bool {
     (0..200).any(|_| {
-        let so = is_so();
-        if !so {
+        let holds = is_so();
+        if !holds {
             thread::sleep(Duration::from_millis(50));
         }
-        so
+        holds
     })
 }
 
@@ -247,42 +247,43 @@ fn a_reload_changes_rate_limits_and_log_level() {
     };
     config("{}", "info");
     let (child, url, written) = start(folder.path(), &["--config", "l.yaml"]);
-    let refused = || (0..20).filter(|_| status(&url, "") == 429).count();
-    assert_eq!(refused(), 0);
+    let rejected = || (0..20).filter(|_| status(&url, "") == 429).count();
+    assert_eq!(rejected(), 0);
     config("{requests_per_s: 1}", "debug");
     signal(&child, "-HUP");
-    assert!(wait_until(|| refused() > 0), "the limit counts");
+    assert!(wait_until(|| rejected() > 0), "the limit is in force");
     config("{}", "error");
     signal(&child, "-HUP");
-    assert!(wait_until(|| refused() == 0), "the limit is lifted");
+    assert!(wait_until(|| rejected() == 0), "the limit is removed");
     let lines = stop_and_read(child, written);
-    let of_requests: Vec<usize> = lines
+    let request_lines: Vec<usize> = lines
         .iter()
         .enumerate()
         .filter(|(_, line)| line.contains("DEBUG request "))
         .map(|(at, _)| at)
         .collect();
-    let again = lines
-        .iter()
-        .position(|line| line.contains("settings were read again"))
-        .expect("the reload is logged");
-    assert!(!of_requests.is_empty() && of_requests.iter().all(|&at| at > again), "{lines:#?}");
-    assert!(lines.last().is_some_and(|last| last.contains(" DEBUG ")), "nothing came after that but errors");
+    let reload =
+        lines.iter().position(|line| line.contains("settings reloaded")).expect("the reload is logged");
+    assert!(!request_lines.is_empty() && request_lines.iter().all(|&at| at > reload), "{lines:#?}");
+    assert!(
+        lines.last().is_some_and(|last| last.contains(" DEBUG ")),
+        "only errors are logged after the last reload"
+    );
 }
 
 #[test]
 fn the_log_contains_no_token_and_no_secret() {
     let folder = folder();
-    std::fs::write(folder.path().join("secret"), "what the hosts share").expect("a file");
+    std::fs::write(folder.path().join("secret"), "shared secret text").expect("a file");
     let config = "cluster: c.yaml\nstore: memory\nlisten: 127.0.0.1:0\ntokens: tokens\nprobes: {secret: secret}\n\
                   log: {level: debug}\n";
     std::fs::write(folder.path().join("l.yaml"), config).expect("a file");
-    let made = [
+    let tokens = [
         token(folder.path(), "page", &["--role", "read"]),
         token(folder.path(), "r0h0", &["--role", "report", "--host", "r0h0"]),
         token(folder.path(), "ops", &["--role", "admin"]),
     ];
-    let [page, host, ops] = made.each_ref().map(|token| format!("Bearer {token}"));
+    let [page, host, ops] = tokens.each_ref().map(|token| format!("Bearer {token}"));
     let (child, url, written) = start(folder.path(), &["--config", "l.yaml"]);
     let report = |host: &str| {
         json!({
@@ -291,7 +292,7 @@ fn the_log_contains_no_token_and_no_secret() {
         .to_string()
     };
     let measure = json!({ "kind": "path", "hosts": ["r0h0", "r1h0"] }).to_string();
-    let asked = [
+    let requests = [
         ("GET", "/v1/status", page.as_str(), String::new(), 200),
         ("POST", "/v1/reload", &page, String::new(), 403),
         ("GET", "/v1/status", "Bearer leeward_guessed", String::new(), 401),
@@ -303,13 +304,13 @@ fn the_log_contains_no_token_and_no_secret() {
         ("POST", "/v1/place/replicas", &ops, "leeward_guessed".to_owned(), 400),
         ("POST", "/v1/reload", &ops, String::new(), 200),
     ];
-    for (method, path, who, body, status) in asked {
-        assert_eq!(ask(&url, method, path, who, &body), status, "{method} {path}");
+    for (method, path, authorization, body, status) in requests {
+        assert_eq!(ask(&url, method, path, authorization, &body), status, "{method} {path}");
     }
     let lines = stop_and_read(child, written);
     assert!(lines.iter().filter(|line| line.contains("DEBUG request ")).count() >= 10, "{lines:#?}");
-    let secrets = made.iter().map(|token| token.trim_start_matches("leeward_"));
-    for secret in secrets.chain(["guessed", "what the hosts share"]) {
+    let secrets = tokens.iter().map(|token| token.trim_start_matches("leeward_"));
+    for secret in secrets.chain(["guessed", "shared secret text"]) {
         assert!(lines.iter().all(|line| !line.contains(secret)), "{secret}: {lines:#?}");
     }
 }

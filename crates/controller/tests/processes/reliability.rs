@@ -27,14 +27,14 @@ impl AcknowledgedResults {
     /// Asserts that all results are stored, and that ended decisions hold nothing.
     fn audit(&self, process: &Process) {
         process.until("the service is ready", Process::is_ready);
-        process.has_all(&self.decisions);
+        process.assert_has_all(&self.decisions);
         let (_, held) = process.get("/v1/commitments?limit=1000").expect("an answer");
         let held = held["items"].as_array().expect("a list");
         for id in &self.ended {
             let path = format!("/v1/decisions/{}", id.as_str().expect("an id"));
             let (status, decision) = process.get(&path).expect("an answer");
             assert!(status == 200 && decision["released"].is_string(), "{decision}");
-            assert!(held.iter().all(|one| one["id"] != *id), "{id} counts");
+            assert!(held.iter().all(|one| one["id"] != *id), "{id} still holds resources");
         }
         let (names, acknowledged) = &self.names;
         if *acknowledged > 0 {
@@ -55,18 +55,19 @@ impl AcknowledgedResults {
     fn until_killed(&mut self, process: &Process, round: u64) {
         let moves = wait_for_moves(process);
         let clients: Vec<String> = (0..3).map(|client| format!("{round} {client}")).collect();
-        let (decided, over) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (decided, ended_count) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let note = |acknowledged| {
             decided.fetch_max(acknowledged, Ordering::SeqCst);
             false
         };
         let (decisions, (ended, moves)) = std::thread::scope(|scope| {
             let decisions = scope.spawn(|| placers(process, &clients, 1, note));
-            let ended = scope.spawn(|| place_and_release(process, &format!("{round} ends"), &moves, &over));
+            let ended =
+                scope.spawn(|| place_and_release(process, &format!("{round} ends"), &moves, &ended_count));
             let names = &mut self.names;
             let changes = scope.spawn(|| rename_cluster(process, round, names));
-            process.until("something was decided, and something ended", |_| {
-                decided.load(Ordering::SeqCst) > 6 && over.load(Ordering::SeqCst) > 0
+            process.until("decisions were made, and some ended", |_| {
+                decided.load(Ordering::SeqCst) > 6 && ended_count.load(Ordering::SeqCst) > 0
             });
             // A different delay per round kills the service at different points.
             std::thread::sleep(Duration::from_millis(40 + 37 * round));
@@ -114,14 +115,14 @@ fn wait_for_moves(process: &Process) -> Vec<Value> {
         .filter(|(_, task)| rack(task).as_ref() == Some(&hot))
         .map(|(_, task)| json!({ "decision": task["id"], "egress_bps": 400_000_000, "ingress_bps": 0 }))
         .collect();
-    let mut found = Vec::new();
+    let mut advised = Vec::new();
     process.until("moves are advised", |process| {
         report(process, &format!("{hot}:uplink"), &carried);
         let (_, moves) = process.get("/v1/migrations?state=advised").expect("an answer");
-        found = moves["items"].as_array().expect("a list").iter().map(|one| one["id"].clone()).collect();
-        !found.is_empty()
+        advised = moves["items"].as_array().expect("a list").iter().map(|one| one["id"].clone()).collect();
+        !advised.is_empty()
     });
-    found
+    advised
 }
 
 /// Places and releases one block after another, and sometimes answers a move. Returns the acknowledged ends and moves.
@@ -129,7 +130,7 @@ fn place_and_release(
     process: &Process,
     client: &str,
     moves: &[Value],
-    over: &AtomicUsize,
+    ended_count: &AtomicUsize,
 ) -> (Vec<Value>, Vec<(Value, &'static str)>) {
     let (mut ended, mut answered, mut moves) = (Vec::new(), Vec::new(), moves.iter());
     for sequence in 1.. {
@@ -138,7 +139,7 @@ fn place_and_release(
         let Some((status, _)) = process.delete(&format!("/v1/commitments/{id}")) else { break };
         if status == 200 {
             ended.push(decision["id"].clone());
-            over.store(ended.len(), Ordering::SeqCst);
+            ended_count.store(ended.len(), Ordering::SeqCst);
         }
         let Some(id) = moves.next() else { continue };
         let state = if sequence % 2 == 0 { "done" } else { "refused" };
@@ -217,13 +218,13 @@ fn workload(name: &str) -> Value {
 /// Asserts that the reservations on links equal the sum over the active workloads.
 fn audit(process: &Process, acknowledged: &[(String, Value)]) {
     let (_, list) = process.get("/v1/workloads?limit=1000").expect("an answer");
-    let in_force = list["items"].as_array().expect("a list");
+    let workloads = list["items"].as_array().expect("a list");
     for (name, decision) in acknowledged {
-        let found = in_force.iter().find(|one| one["name"] == json!(name));
+        let found = workloads.iter().find(|one| one["name"] == json!(name));
         assert_eq!(found.map(|one| &one["decision"]), Some(decision), "{name} was acknowledged");
     }
     let mut sum = 0.0;
-    for one in in_force {
+    for one in workloads {
         let first = &one["stages"][0];
         assert_eq!(first["queues"][0], "r0h0:egress", "{one}");
         sum += 8.0 * first["limits"][0]["rate"].as_f64().expect("a rate");
@@ -231,7 +232,7 @@ fn audit(process: &Process, acknowledged: &[(String, Value)]) {
     let (_, link) = process.get("/v1/links/r0h0:egress").expect("an answer");
     let reserved = link["reserved_bps"].as_f64().expect("a rate");
     // Each reservation is rounded up to a whole bit per second.
-    assert!((sum..=sum + in_force.len() as f64).contains(&reserved), "{reserved} is not {sum}");
+    assert!((sum..=sum + workloads.len() as f64).contains(&reserved), "{reserved} is not {sum}");
     let (_, rack) = process.get("/v1/racks/r0").expect("an answer");
     let rows = rack["reservations"].as_array().expect("a list").iter();
     let rates = rows.filter(|row| row["link"] == "r0h0:egress").map(|row| row["rate_bps"].as_f64());
@@ -239,13 +240,13 @@ fn audit(process: &Process, acknowledged: &[(String, Value)]) {
 }
 
 #[test]
-fn acknowledged_promises_and_reservations_survive_repeated_kills() {
+fn acknowledged_guarantees_and_reservations_survive_repeated_kills() {
     let folder = tempfile::tempdir().expect("a folder");
     let cluster = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, priorities: 4, \
                    devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
     let mut acknowledged: Vec<(String, Value)> = Vec::new();
     for round in 0..4_u64 {
-        let mut process = Process::run(command_on(folder.path(), cluster));
+        let mut process = Process::run(command_with_cluster(folder.path(), cluster));
         process.until("the service is ready", Process::is_ready);
         audit(&process, &acknowledged);
         // One workload of an earlier round ends and stays ended.
@@ -266,7 +267,7 @@ fn acknowledged_promises_and_reservations_survive_repeated_kills() {
                 }
                 acknowledged
             });
-            process.until("something was promised", |process| {
+            process.until("a workload is admitted", |process| {
                 process.status("decided").as_u64().is_some_and(|decided| decided > 1 + round % 3)
             });
             std::thread::sleep(Duration::from_millis(11 * round));
@@ -276,13 +277,13 @@ fn acknowledged_promises_and_reservations_survive_repeated_kills() {
         assert!(acknowledged.len() > before, "nothing was acknowledged in round {round}");
         process.kill();
     }
-    let process = Process::run(command_on(folder.path(), cluster));
+    let process = Process::run(command_with_cluster(folder.path(), cluster));
     process.until("the service is ready", Process::is_ready);
     audit(&process, &acknowledged);
 }
 
-/// Starts a service with another cluster than the tests' default.
-fn command_on(folder: &std::path::Path, cluster: &str) -> Command {
+/// Command of a service with this cluster instead of the tests' default.
+fn command_with_cluster(folder: &std::path::Path, cluster: &str) -> Command {
     let command = command(folder, "store.db");
     std::fs::write(folder.join("c.yaml"), cluster).expect("a file");
     command
@@ -294,8 +295,8 @@ fn on_a_small_disk(folder: &std::path::Path, room: &str) -> Option<Process> {
     let disk = folder.join("disk");
     std::fs::create_dir(&disk).expect("a folder");
     let mount = format!("mount -t tmpfs -o size={room} tmpfs {}", disk.display());
-    let tried = Command::new("unshare").args(["-m", "sh", "-c", &mount]).output();
-    let mounts = tried.is_ok_and(|tried| tried.status.success());
+    let trial = Command::new("unshare").args(["-m", "sh", "-c", &mount]).output();
+    let mounts = trial.is_ok_and(|trial| trial.status.success());
     require("small disk", mounts.then_some(()).ok_or("`unshare -m` and `mount` need root"))?;
     let service = command(folder, "disk/store.db");
     let mut mounted = Command::new("unshare");
@@ -305,7 +306,7 @@ fn on_a_small_disk(folder: &std::path::Path, room: &str) -> Option<Process> {
 }
 
 #[test]
-fn a_full_disk_stops_promises_but_not_reads_until_there_is_room() {
+fn a_full_disk_stops_placements_but_not_reads_until_there_is_room() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(process) = on_a_small_disk(folder.path(), "2M") else { return };
     let mut acknowledged = Vec::new();
@@ -329,14 +330,14 @@ fn a_full_disk_stops_promises_but_not_reads_until_there_is_room() {
     let (status, problem) = problem.expect("the disk is full");
     assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:store")), "{problem}");
     for _ in 0..3 {
-        process.has_all(&acknowledged);
+        process.assert_has_all(&acknowledged);
         assert_eq!(process.get("/v1/racks").map(|(status, _)| status), Some(200));
         std::thread::sleep(Duration::from_millis(300));
     }
     drop(file);
     std::fs::remove_file(&filler).expect("the file exists");
     process.until("there is room again", |process| matches!(process.place("client", 1_000), Some((201, _))));
-    process.has_all(&acknowledged);
+    process.assert_has_all(&acknowledged);
     assert!(process.is_ready() && process.status("stalled") == Value::Null);
 }
 

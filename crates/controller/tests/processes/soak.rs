@@ -1,6 +1,6 @@
-//! A service among bad clients: slow, silent, malformed and many that disconnect. Meanwhile other clients place blocks,
-//! tasks and workloads, request scores and end their placements, and get answers. After all clients have left, their
-//! resources are free again.
+//! A service with bad clients: slow, silent and malformed ones, and many that disconnect. Meanwhile other clients place
+//! blocks, tasks and workloads, request scores, end their placements and get responses. After all clients have left,
+//! their resources are free again.
 //!
 //! The test takes seconds; `LEEWARD_SOAK=600` makes it ten minutes (`make soak`).
 
@@ -44,7 +44,7 @@ impl Process {
     /// Number of open files and connections.
     fn descriptors(&self) -> usize {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id()));
-        open.expect("the system says what is open").count()
+        open.expect("/proc is available on Linux").count()
     }
 
     /// Resident memory, in MiB.
@@ -59,7 +59,7 @@ impl Process {
 
 /// Sends bytes and reads the response up to the end of the connection. The result is empty if the service
 /// closes without a response.
-fn answer(process: &Process, sent: &[u8]) -> String {
+fn raw_response(process: &Process, sent: &[u8]) -> String {
     let mut stream = process.connect();
     // The service may close the connection before the whole request is sent.
     let _ = stream.write_all(sent);
@@ -75,7 +75,7 @@ fn drip(process: &Process, first: &str, piece: &[u8], stop: &AtomicBool) {
     let began = Instant::now();
     let mut sent = stream.write_all(first.as_bytes());
     while sent.is_ok() && !stop.load(Ordering::Relaxed) {
-        assert!(began.elapsed() < 6 * PATIENCE, "it waits for ever for {first:?}");
+        assert!(began.elapsed() < 6 * PATIENCE, "the service waits forever after {first:?}");
         std::thread::sleep(PATIENCE / 10);
         sent = stream.write_all(piece);
         // Reading the response reveals a closed connection.
@@ -101,9 +101,9 @@ fn misbehave(process: &Process, kind: usize, stop: &AtomicBool) {
             // Sends requests and reads nothing.
             4 => {
                 let mut stream = process.connect();
-                let ask = "GET /v1/snapshot HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
+                let requests = "GET /v1/snapshot HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
                 let _ = stream.set_write_timeout(Some(2 * PATIENCE));
-                while stream.write_all(ask.as_bytes()).is_ok() && !stop.load(Ordering::Relaxed) {}
+                while stream.write_all(requests.as_bytes()).is_ok() && !stop.load(Ordering::Relaxed) {}
             }
             // Requests a placement and disconnects.
             5 => {
@@ -172,8 +172,8 @@ fn round(process: &Process, number: u64) {
         workload["server"] = "r1h1".into();
     }
     let path = if is_placed { "/v1/workloads" } else { "/v1/place/volumes" };
-    let promise = place(process, path, json!({ "workload": workload }), number);
-    for id in [tasks, promise] {
+    let guarantee = place(process, path, json!({ "workload": workload }), number);
+    for id in [tasks, guarantee] {
         let ended = process.delete(&format!("/v1/commitments/{id}"));
         assert_eq!(ended.map(|(status, _)| status), Some(200));
     }
@@ -217,17 +217,17 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
         }
         let began = Instant::now();
         while began.elapsed() < lasts {
-            let asked = Instant::now();
+            let started = Instant::now();
             rounds += 1;
             round(&process, rounds);
-            slowest = slowest.max(asked.elapsed());
+            slowest = slowest.max(started.elapsed());
             if began.elapsed() < lasts / 4 || memory == 0 {
                 memory = process.memory();
             }
             std::thread::sleep(Duration::from_millis(20));
         }
     });
-    assert!(slowest < Duration::from_secs(5), "others waited for {slowest:?}");
+    assert!(slowest < Duration::from_secs(5), "the slowest round took {slowest:?}");
     // The agent of this test has its own connection. The last client that left may still have one for a moment.
     process.until("open connections are closed", |process| process.descriptors() <= before + 1);
     // The service keeps decisions up to a limit, so their memory is expected.
@@ -282,7 +282,7 @@ fn malformed_http_is_rejected_without_effect_on_others() {
     ])
     .collect();
     for sent in wrong {
-        let response = answer(&process, &sent);
+        let response = raw_response(&process, &sent);
         let shown = String::from_utf8_lossy(&sent[..sent.len().min(80)]).into_owned();
         assert!(response.is_empty() || response.starts_with("HTTP/1.1 4"), "{shown:?}: {response}");
         assert_eq!(process.get("/v1/status").map(|(status, _)| status), Some(200), "{shown:?}");

@@ -1,5 +1,4 @@
-//! A service that polls Prometheus. A small server replaces Prometheus, and answers correctly or wrongly, as each test
-//! needs.
+//! A service that polls a fake Prometheus, whose responses each test chooses.
 
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
 
@@ -15,13 +14,13 @@ use serde_json::{Value, json};
 const MAP: &str = "prometheus: {in: in_octets, out: out_octets, speed: speed_mbps}\nlinks:\n  - match: {port: \
     '(?P<rack>r\\d)-up\\d'}\n    in: '{rack}:downlink'\n    out: '{rack}:uplink'\n";
 
-/// A service with extra Prometheus settings besides the URL and the map.
-fn settings(folder: &Path, fake: &Fake, more: &str) -> Command {
-    on(folder, fake, more, "memory")
+/// Command of a service with `more` Prometheus settings besides the URL and the map.
+fn service(folder: &Path, fake: &Fake, more: &str) -> Command {
+    service_on(folder, fake, more, "memory")
 }
 
 /// The same, with this store.
-fn on(folder: &Path, fake: &Fake, more: &str, store: &str) -> Command {
+fn service_on(folder: &Path, fake: &Fake, more: &str, store: &str) -> Command {
     std::fs::write(folder.join("map.yaml"), MAP).expect("a file");
     let prometheus = format!("{{url: '{}', map: map.yaml, timeout: 400ms{more}}}", fake.url);
     let text = format!("interval: 200ms\ntelemetry: {{prometheus: {prometheus}}}\n");
@@ -48,7 +47,7 @@ fn state(process: &Process) -> (String, String) {
 #[test]
 fn loads_and_capacities_of_links_come_from_prometheus() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
-    let process = Process::run(settings(folder.path(), &fake, ""));
+    let process = Process::run(service(folder.path(), &fake, ""));
     process.until("both ports add up", |process| sees(process, "r0:uplink", 3.2e8));
     process.until("and come in", |process| sees(process, "r0:downlink", 1.6e8));
     // According to the cluster, the link has 3 Gb/s. The ports of r0 add up to 2 Gb/s, and r1 has one port of 1 Gb/s.
@@ -60,13 +59,13 @@ fn loads_and_capacities_of_links_come_from_prometheus() {
         let hot = process.get("/v1/hotspots").map(|(_, hot)| hot["items"].clone()).unwrap_or_default();
         hot.as_array().is_some_and(|hot| hot.iter().any(|one| one["link"] == "r1:downlink"))
     });
-    let told = process.status("telemetry");
+    let telemetry = process.status("telemetry");
     let expected =
         json!({ "state": "answers", "problem": null, "ports": 6, "links": 4, "silent": 0, "remarks": [] });
     for (field, value) in expected.as_object().expect("fields") {
-        assert_eq!(&told[field], value, "{told}");
+        assert_eq!(&telemetry[field], value, "{telemetry}");
     }
-    assert!((told["spacing_s"].as_f64().expect("a number") - 0.1).abs() < 0.02, "{told}");
+    assert!((telemetry["spacing_s"].as_f64().expect("a number") - 0.1).abs() < 0.02, "{telemetry}");
     let numbers = process.text("/metrics");
     assert!(numbers.contains("leeward_telemetry_ports{state=\"link\"} 6"), "{numbers}");
     assert!(numbers.contains("leeward_telemetry_polls_total{outcome=\"answered\"}"), "{numbers}");
@@ -76,7 +75,7 @@ fn loads_and_capacities_of_links_come_from_prometheus() {
 #[test]
 fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
-    let process = Process::run(settings(folder.path(), &fake, ""));
+    let process = Process::run(service(folder.path(), &fake, ""));
     process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let half = |question: &Question| {
         let (status, extra, body) = healthy_answer(question);
@@ -122,7 +121,7 @@ fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
 #[test]
 fn missing_ports_and_series_are_reported_and_other_links_continue() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
-    let process = Process::run(settings(folder.path(), &fake, ""));
+    let process = Process::run(service(folder.path(), &fake, ""));
     process.until("loads are known", |process| sees(process, "r1:downlink", 8.8e8));
     fake.answer(|question| {
         let (status, extra, body) = healthy_answer(question);
@@ -132,12 +131,12 @@ fn missing_ports_and_series_are_reported_and_other_links_continue() {
     process.until("r1 is unknown", |process| link(process, "r1:downlink", "measured_bps").is_null());
     assert!(sees(&process, "r0:uplink", 3.2e8));
     process.until("the problem is reported", |process| process.status("telemetry")["silent"] == 2);
-    let told = process.status("telemetry");
+    let telemetry = process.status("telemetry");
     assert_eq!(
-        (&told["state"], &told["silent_links"]),
+        (&telemetry["state"], &telemetry["silent_links"]),
         (&json!("answers"), &json!(["r1:uplink", "r1:downlink"]))
     );
-    let remarks = told["remarks"].to_string();
+    let remarks = telemetry["remarks"].to_string();
     assert!(remarks.contains("2 links are not heard any more: r1:uplink, r1:downlink"), "{remarks}");
     assert!(remarks.contains("no rule matches"), "{remarks}");
     process
@@ -154,7 +153,7 @@ fn a_selector_without_series_is_reported_by_field() {
     fake.answer(|question| {
         if question.query.starts_with("in") { (200, "", NONE.into()) } else { healthy_answer(question) }
     });
-    let process = Process::run(settings(folder.path(), &fake, ""));
+    let process = Process::run(service(folder.path(), &fake, ""));
     process.until("the other way is seen", |process| sees(process, "r0:uplink", 3.2e8));
     let remarks = process.status("telemetry")["remarks"].to_string();
     assert!(remarks.contains("Prometheus has no series of prometheus.in `in_octets`"), "{remarks}");
@@ -170,7 +169,7 @@ fn prometheus_credentials_are_read_per_query_and_not_disclosed() {
         "http.yaml",
         "basic_auth: {username: me, password_file: password}\nhttp_headers: {X-Scope-OrgID: [team]}\n",
     );
-    let process = Process::run(settings(folder.path(), &fake, ", http: http.yaml"));
+    let process = Process::run(service(folder.path(), &fake, ", http: http.yaml"));
     process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let headers = fake.headers().to_lowercase();
     assert!(headers.contains("x-scope-orgid: team"), "{headers}");
@@ -179,20 +178,20 @@ fn prometheus_credentials_are_read_per_query_and_not_disclosed() {
     process.until("the new one counts", |_| fake.headers().contains("Basic bWU6bmV3LXNlY3JldA=="));
     std::fs::remove_file(folder.path().join("password")).expect("the file exists");
     process.until("the missing password is reported", |process| state(process).1.contains("no such file"));
-    let told = format!("{}{}", process.log(), process.status("telemetry"));
-    assert!(!told.contains("secret") && !told.contains("Basic"), "{told}");
+    let output = format!("{}{}", process.log(), process.status("telemetry"));
+    assert!(!output.contains("secret") && !output.contains("Basic"), "{output}");
 }
 
 #[test]
 fn https_requires_a_trusted_certificate_and_the_status_has_the_error() {
     let folder = tempfile::tempdir().expect("a folder");
-    let fake = Fake::safe(folder.path());
+    let fake = Fake::with_tls(folder.path());
     let trust = |name: &str| {
         let text = format!("authorization: {{credentials: hush}}\ntls_config: {{ca_file: {name}.pem}}\n");
         std::fs::write(folder.path().join("http.yaml"), text).expect("a file");
     };
     trust("wrong");
-    let process = Process::run(settings(folder.path(), &fake, ", http: http.yaml"));
+    let process = Process::run(service(folder.path(), &fake, ", http: http.yaml"));
     process.until("the certificate is not trusted", |process| {
         let (state, problem) = state(process);
         state == "fails" && problem.contains("its certificate is not trusted") && problem.contains("ca_file")
@@ -212,18 +211,18 @@ fn https_requires_a_trusted_certificate_and_the_status_has_the_error() {
 #[test]
 fn a_reload_applies_a_new_map_and_rejects_an_invalid_one() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
-    let process = Process::run(settings(folder.path(), &fake, ""));
+    let process = Process::run(service(folder.path(), &fake, ""));
     process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let write = |map: &str| std::fs::write(folder.path().join("map.yaml"), map).expect("a file");
     write(&MAP.replace("out:", "into:"));
-    let (status, told) = process.post("/v1/reload").expect("an answer");
-    assert_eq!(status, 422, "{told}");
-    assert_eq!(told["field"], "prometheus.into", "{told}");
+    let (status, problem) = process.post("/v1/reload").expect("an answer");
+    assert_eq!(status, 422, "{problem}");
+    assert_eq!(problem["field"], "prometheus.into", "{problem}");
     process.until("the log says where", |process| process.log().contains("map.yaml:1"));
     write(&MAP.replace("(?P<rack>r\\d)-up", "(?P<rack>r0)-up").replace("{rack}:", "r3:"));
-    let (status, told) = process.post("/v1/reload").expect("an answer");
-    assert!(status == 200 && told["reloaded"].to_string().contains("telemetry"), "{told}");
-    assert_eq!(told["config"], "leeward.yaml");
+    let (status, reloaded) = process.post("/v1/reload").expect("an answer");
+    assert!(status == 200 && reloaded["reloaded"].to_string().contains("telemetry"), "{reloaded}");
+    assert_eq!(reloaded["config"], "leeward.yaml");
     process.until("the other link is seen", |process| sees(process, "r3:uplink", 3.2e8));
     process
         .until("the first is not any more", |process| link(process, "r0:uplink", "measured_bps").is_null());
@@ -237,9 +236,9 @@ fn only_the_leader_queries_prometheus_and_a_new_leader_starts_at_once() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let store = server.url(&server.database());
-    let mut first = Process::run(on(folder.path(), &fake, "", &store));
+    let mut first = Process::run(service_on(folder.path(), &fake, "", &store));
     first.until("the first asks", |first| sees(first, "r0:uplink", 3.2e8));
-    let second = Process::run(on(folder.path(), &fake, "", &store));
+    let second = Process::run(service_on(folder.path(), &fake, "", &store));
     second.until("the second follows", |second| second.status("role") == "follower");
     second.until("the follower sends no queries", |second| state(second).0 == "follows");
     assert!(link(&second, "r0:uplink", "measured_bps").is_null());
@@ -266,7 +265,7 @@ fn invalid_settings_map_or_credentials_fail_before_the_start() {
         (", url: 'http://me:s3cret@prom'", "telemetry.prometheus.url: a password in an address"),
         (", url: prom", "telemetry.prometheus.url: expected the address"),
     ] {
-        let mut command = settings(folder.path(), &fake, "");
+        let mut command = service(folder.path(), &fake, "");
         let config = folder.path().join("leeward.yaml");
         let text = std::fs::read_to_string(&config).expect("the file exists");
         let text = match more.split(':').next().expect("a field") {
@@ -277,15 +276,15 @@ fn invalid_settings_map_or_credentials_fail_before_the_start() {
         };
         std::fs::write(&config, text).expect("a file");
         let output = command.arg("--check-config").output().expect("the program starts");
-        let told = String::from_utf8(output.stderr).expect("text");
+        let stderr = String::from_utf8(output.stderr).expect("text");
         assert!(
-            output.status.code() == Some(2) && told.contains(part) && !told.contains("s3cret"),
-            "{more}: {told}"
+            output.status.code() == Some(2) && stderr.contains(part) && !stderr.contains("s3cret"),
+            "{more}: {stderr}"
         );
     }
     let mut command = command(folder.path(), "memory");
     let output =
         command.args(["--prometheus", &fake.url, "--check-config"]).output().expect("the program starts");
-    let told = String::from_utf8(output.stderr).expect("text");
-    assert!(told.starts_with("error: --map: missing"), "{told}");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert!(stderr.starts_with("error: --map: missing"), "{stderr}");
 }

@@ -31,16 +31,16 @@ fn check_upgrade(folder: &Path, store: &str, first_step: impl Fn(), steps: impl 
     assert!(steps() == 1 && newest > 1, "{newest}");
     let process = Process::start(folder, store);
     process.until("the service leads", Process::is_ready);
-    process.has_all(&decisions);
+    process.assert_has_all(&decisions);
     let (_, held) = process.get("/v1/commitments").expect("an answer");
     let held = held["items"].as_array().expect("a list").iter().map(|one| one["id"].clone());
     let kept: Vec<Value> = decisions.iter().rev().map(|one| one["id"].clone()).collect();
     assert_eq!(held.collect::<Vec<_>>(), kept);
     let (status, again) = process.place("client", 5).expect("an answer");
-    assert_eq!((status, &again["id"]), (200, &json!(id)), "the caller is known");
+    assert_eq!((status, &again["id"]), (200, &json!(id)), "the stored request is recognized");
     let (status, next) = process.place("client", 6).expect("an answer");
     assert_eq!(status, 201, "{next}");
-    process.has_all(&[next]);
+    process.assert_has_all(&[next]);
     assert_eq!(steps(), newest);
     end(process);
 }

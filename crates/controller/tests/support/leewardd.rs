@@ -1,6 +1,6 @@
 //! `leewardd` as a separate process, and a client for it.
 
-#![allow(dead_code, reason = "each of those that share it uses a part")]
+#![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
 
 use std::io::{BufRead, BufReader};
@@ -39,13 +39,13 @@ impl Process {
 
     pub fn run(mut command: Command) -> Process {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
-        let mut written = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
-        let first = written.next().expect("a line").expect("text");
+        let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+        let first = lines.next().expect("a line").expect("text");
         let url = first.strip_prefix("listening on ").unwrap_or_else(|| panic!("{first}")).to_owned();
         let log = Arc::new(Mutex::new(String::new()));
         let kept = log.clone();
         std::thread::spawn(move || {
-            for line in written.map_while(Result::ok) {
+            for line in lines.map_while(Result::ok) {
                 *kept.lock().expect("the lock is not poisoned") += &format!("{line}\n");
             }
         });
@@ -81,8 +81,8 @@ impl Process {
 
     /// Response text of a GET.
     pub fn text(&self, path: &str) -> String {
-        let answer = self.agent.get(format!("{}{path}", self.url)).call();
-        answer.and_then(|mut answer| answer.body_mut().read_to_string()).expect("the response is text")
+        let response = self.agent.get(format!("{}{path}", self.url)).call();
+        response.and_then(|mut response| response.body_mut().read_to_string()).expect("the response is text")
     }
 
     /// Response to a POST with a body; `None` without a response.
@@ -109,9 +109,9 @@ impl Process {
     }
 
     /// Waits until the condition holds and returns the time it took.
-    pub fn until(&self, what: &str, mut is_so: impl FnMut(&Process) -> bool) -> Duration {
+    pub fn until(&self, what: &str, mut holds: impl FnMut(&Process) -> bool) -> Duration {
         let began = Instant::now();
-        while !is_so(self) {
+        while !holds(self) {
             assert!(
                 began.elapsed() < Duration::from_secs(30),
                 "not in half a minute: {what}\n{}",
@@ -124,7 +124,7 @@ impl Process {
 
     /// Reads `/readyz`: true if this service answers placements.
     pub fn is_ready(&self) -> bool {
-        self.agent.get(format!("{}/readyz", self.url)).call().is_ok_and(|answer| answer.status() == 200)
+        self.agent.get(format!("{}/readyz", self.url)).call().is_ok_and(|response| response.status() == 200)
     }
 
     /// One field of the status.
@@ -133,19 +133,19 @@ impl Process {
     }
 
     /// Asserts that every acknowledged decision is stored unchanged.
-    pub fn has_all(&self, acknowledged: &[Value]) {
+    pub fn assert_has_all(&self, acknowledged: &[Value]) {
         for decision in acknowledged {
             let id = decision["id"].as_str().expect("an id");
             // For a moment, a read from the store may be busy.
-            let answer = (0..20).map_while(|_| match self.get(&format!("/v1/decisions/{id}")) {
+            let response = (0..20).map_while(|_| match self.get(&format!("/v1/decisions/{id}")) {
                 Some((503, _)) => {
                     std::thread::sleep(Duration::from_millis(50));
                     Some(None)
                 }
-                answer => answer.map(Some),
+                response => response.map(Some),
             });
-            let answer = answer.flatten().next();
-            assert_eq!(answer, Some((200, decision.clone())), "{}", self.log());
+            let response = response.flatten().next();
+            assert_eq!(response, Some((200, decision.clone())), "{}", self.log());
         }
     }
 }
@@ -157,14 +157,14 @@ impl Drop for Process {
     }
 }
 
-fn read_response(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<(u16, Value)> {
-    let mut answer = answer.ok()?;
-    let text = answer.body_mut().read_to_string().ok()?;
-    Some((answer.status().as_u16(), serde_json::from_str(&text).ok()?))
+fn read_response(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<(u16, Value)> {
+    let mut response = response.ok()?;
+    let text = response.body_mut().read_to_string().ok()?;
+    Some((response.status().as_u16(), serde_json::from_str(&text).ok()?))
 }
 
-/// Places one block after another from each client, until a request gets no answer or `stop` returns true. Returns the
-/// acknowledged decisions.
+/// Places one block after another from each client, until a request gets no response or `stop` returns true. Returns
+/// the acknowledged decisions.
 pub fn placers(
     process: &Process,
     clients: &[String],

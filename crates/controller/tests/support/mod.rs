@@ -1,6 +1,6 @@
 //! A service on loopback and a client for it. The tests and the benches share them.
 
-#![allow(dead_code, reason = "each of those that share it uses a part")]
+#![allow(dead_code, reason = "each test and bench uses a part")]
 
 #[path = "../../../service/tests/it/support/mod.rs"]
 mod core;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-#[allow(unused_imports, reason = "each of those that share it uses a part")]
+#[allow(unused_imports, reason = "each test and bench uses a part")]
 pub use self::core::{Numbers, cluster, decision_of, labels, place_now, policies, samples};
 
 /// A frozen clock: 2026-01-31T12:00:10Z, ten seconds after its origin.
@@ -33,10 +33,10 @@ pub fn service(cluster: &str, settings: &str, clock: Clock) -> Service {
 }
 
 pub fn service_on(cluster: &str, settings: &str, clock: Clock, store: Box<dyn Store>) -> Service {
-    let cluster = NewCluster::read("test", cluster).expect("the test writes a right cluster");
+    let cluster = NewCluster::read("test", cluster).expect("the cluster of the test is valid");
     let (ledger, settings) = (LedgerSettings::default(), settings.to_owned());
     let service = Service::new(cluster, move || policies(&settings), labels(), ledger, 1, store);
-    let mut service = service.expect("defaults are right");
+    let mut service = service.expect("the defaults are valid");
     service.clock = clock;
     service
 }
@@ -122,8 +122,8 @@ impl Server {
         let links: Vec<Value> =
             links.iter().map(|(link, load_bps)| json!({ "link": link, "load_bps": load_bps })).collect();
         let (from, until) = ("2026-01-31T12:00:09Z", "2026-01-31T12:00:10Z");
-        let heard = self.post("/v1/reports", &json!({ "from": from, "until": until, "links": links }));
-        assert_eq!(heard.0, 200, "{heard:?}");
+        let response = self.post("/v1/reports", &json!({ "from": from, "until": until, "links": links }));
+        assert_eq!(response.0, 200, "{response:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A server that replaces Prometheus in tests: it answers correctly, or as each test needs.
+//! A fake Prometheus for tests. Each test may replace its healthy responses.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Bytes per second of each port, in and out.
 const RATES: [(&str, f64, f64); 3] = [("r0-up1", 1e7, 2e7), ("r0-up2", 1e7, 2e7), ("r1-up1", 1.1e8, 3e7)];
 
-/// A request: the fields of the form, and the headers as one text.
+/// A query: fields of the form, and the headers as one text.
 pub struct Question {
     pub query: String,
     pub time: f64,
@@ -38,7 +38,7 @@ impl Fake {
     }
 
     /// A server with TLS. `right.pem` has the authority that signed its certificate; `wrong.pem` has another one.
-    pub fn safe(folder: &Path) -> Fake {
+    pub fn with_tls(folder: &Path) -> Fake {
         let authority = |name: &str| {
             let mut spec = CertificateParams::default();
             spec.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -48,10 +48,10 @@ impl Fake {
             std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).expect("a file");
             (certificate, key)
         };
-        let ((right, its_key), _) = (authority("right"), authority("wrong"));
+        let ((right, authority_key), _) = (authority("right"), authority("wrong"));
         let spec = CertificateParams::new(["localhost".to_owned()]).expect("a name");
         let key = KeyPair::generate().expect("a key");
-        let certificate = spec.signed_by(&key, &right, &its_key).expect("a certificate");
+        let certificate = spec.signed_by(&key, &right, &authority_key).expect("a certificate");
         let chain: Vec<CertificateDer<'static>> = vec![certificate.der().clone()];
         let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -70,16 +70,16 @@ impl Fake {
         let good: Arc<Answers> = Arc::new(healthy_answer);
         let answers = Arc::new(Mutex::new(good));
         let headers = Arc::new(Mutex::new(String::new()));
-        let (given, heard) = (answers.clone(), headers.clone());
+        let (given, last_headers) = (answers.clone(), headers.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (given, heard, tls) = (given.clone(), heard.clone(), tls.clone());
+                let (given, last_headers, tls) = (given.clone(), last_headers.clone(), tls.clone());
                 std::thread::spawn(move || match tls {
                     Some(tls) => {
                         let connection = ServerConnection::new(tls).expect("a connection");
-                        serve(StreamOwned::new(connection, stream), &given, &heard);
+                        serve(StreamOwned::new(connection, stream), &given, &last_headers);
                     }
-                    None => serve(stream, &given, &heard),
+                    None => serve(stream, &given, &last_headers),
                 });
             }
         });
@@ -96,7 +96,7 @@ impl Fake {
     }
 }
 
-fn serve(stream: impl Read + Write, answers: &Mutex<Arc<Answers>>, heard: &Mutex<String>) {
+fn serve(stream: impl Read + Write, answers: &Mutex<Arc<Answers>>, last_headers: &Mutex<String>) {
     let mut reader = BufReader::new(stream);
     let (mut headers, mut length) = (String::new(), 0);
     loop {
@@ -119,7 +119,7 @@ fn serve(stream: impl Read + Write, answers: &Mutex<Arc<Answers>>, heard: &Mutex
     let fields: BTreeMap<&str, &str> = body.split('&').filter_map(|field| field.split_once('=')).collect();
     let time = fields.get("time").and_then(|time| time.parse().ok()).expect("a time");
     let question = Question { query: fields["query"].to_owned(), time, headers };
-    heard.lock().expect("the lock is not poisoned").clone_from(&question.headers);
+    last_headers.lock().expect("the lock is not poisoned").clone_from(&question.headers);
     let answers = answers.lock().expect("the lock is not poisoned").clone();
     let (status, extra, body) = answers(&question);
     let stream = reader.get_mut();

@@ -643,7 +643,7 @@ fn a_file_belongs_to_one_service_at_a_time() {
     let open = || Sqlite::open(&path, Durability::Process, 10);
     let first = open().expect("a new file");
     let Err(StoreError::Database(problem)) = open() else { panic!("two services have it") };
-    assert!(problem.contains("another service keeps its decisions in it"), "{problem}");
+    assert!(problem.contains("another service uses this store"), "{problem}");
     std::os::unix::fs::symlink(&path, folder.path().join("also.db")).expect("a link");
     let also = Sqlite::open(&folder.path().join("also.db"), Durability::Process, 10);
     assert!(also.is_err(), "the same file under another name");

@@ -12,15 +12,15 @@ use super::error_text;
 use super::text::{Value, columns, value};
 use super::touched::Touched;
 
-/// Number of commits kept in the log for followers; a follower further behind loads everything.
-const NOTED: i64 = 10_000;
+/// Number of commits kept in `commits` for followers; a follower further behind loads everything.
+const KEPT_COMMITS: i64 = 10_000;
 
 /// Numbers a commit, and verifies that the term is still the latest. Otherwise the number is null, the table `commits`
 /// rejects it, and the transaction fails.
 const COMMIT: &str = "
 WITH led AS (UPDATE leadership SET commits = commits + 1 WHERE term = $1 RETURNING commits)
 INSERT INTO commits (number, touched) SELECT max(commits), $2 FROM led";
-/// Inserts many rows at once.
+/// Inserts many decisions at once.
 const INSERT_DECISION: &str = "
 INSERT INTO decisions SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[],
     $6::text[], $7::text[], $8::bigint[], $9::bigint[])";
@@ -40,15 +40,15 @@ const TRIM: &str = "DELETE FROM commits WHERE number <= (SELECT commits - $1 FRO
 /// Prepared statements of a connection.
 pub struct Statements {
     commit: Statement,
-    decide: Statement,
-    commit_to: Statement,
-    show: Statement,
-    hold: Statement,
-    migrate: Statement,
-    bear: Statement,
-    forget_job: Statement,
-    version: Statement,
-    end: Statement,
+    insert_decision: Statement,
+    insert_commitment: Statement,
+    update_details: Statement,
+    update_commitment: Statement,
+    upsert_migration: Statement,
+    upsert_job: Statement,
+    delete_job: Statement,
+    insert_cluster: Statement,
+    delete_commitment: Statement,
     release: Statement,
     forget: Statement,
     sweeps: [Statement; 2],
@@ -61,15 +61,15 @@ impl Statements {
         let sweeps = async { tokio::try_join!(moves, clusters) };
         let (
             commit,
-            decide,
-            commit_to,
-            show,
-            hold,
-            migrate,
-            bear,
-            forget_job,
-            version,
-            end,
+            insert_decision,
+            insert_commitment,
+            update_details,
+            update_commitment,
+            upsert_migration,
+            upsert_job,
+            delete_job,
+            insert_cluster,
+            delete_commitment,
             release,
             forget,
             sweeps,
@@ -92,15 +92,15 @@ impl Statements {
         )?;
         Ok(Statements {
             commit,
-            decide,
-            commit_to,
-            show,
-            hold,
-            migrate,
-            bear,
-            forget_job,
-            version,
-            end,
+            insert_decision,
+            insert_commitment,
+            update_details,
+            update_commitment,
+            upsert_migration,
+            upsert_job,
+            delete_job,
+            insert_cluster,
+            delete_commitment,
             release,
             forget,
             sweeps: sweeps.into(),
@@ -111,7 +111,7 @@ impl Statements {
 
 /// Statements with their values, in order.
 pub struct Batch<'a> {
-    said: Vec<(&'a Statement, Vec<Value<'a>>)>,
+    statements: Vec<(&'a Statement, Vec<Value<'a>>)>,
 }
 
 impl<'a> Batch<'a> {
@@ -127,7 +127,7 @@ impl<'a> Batch<'a> {
         forget: Option<u64>,
     ) -> Result<Batch<'a>, StoreError> {
         let touched = Touched::of(changes).text()?;
-        let mut said = vec![(&statements.commit, vec![Box::new(term) as Value<'a>, Box::new(touched)])];
+        let mut batch = vec![(&statements.commit, vec![Box::new(term) as Value<'a>, Box::new(touched)])];
         let (mut decided, mut holds, mut ended, mut released) = (vec![], vec![], vec![], vec![]);
         let mut others = Vec::new();
         let number = |number: u64| Cell::Number(Some(signed(number)));
@@ -139,20 +139,23 @@ impl<'a> Batch<'a> {
                 }
                 Change::Moved(record, held) => {
                     let held = row::entries(record.id, held)?;
-                    others.push((&statements.show, values([row::details(record)?, number(record.id.0)])));
-                    others.push((&statements.hold, values([held, number(record.id.0)])));
+                    others.push((
+                        &statements.update_details,
+                        values([row::details(record)?, number(record.id.0)]),
+                    ));
+                    others.push((&statements.update_commitment, values([held, number(record.id.0)])));
                 }
                 Change::Migration(migration) => {
-                    others.push((&statements.migrate, values(row::migration(migration))));
+                    others.push((&statements.upsert_migration, values(row::migration(migration))));
                 }
                 Change::JobOver(name) => {
-                    others.push((&statements.forget_job, values([Cell::text(name)])));
+                    others.push((&statements.delete_job, values([Cell::text(name)])));
                 }
                 Change::Job(name, availability) => {
-                    others.push((&statements.bear, values(row::job(name, availability))));
+                    others.push((&statements.upsert_job, values(row::job(name, availability))));
                 }
                 Change::Cluster(version) => {
-                    others.push((&statements.version, values(row::version(version))));
+                    others.push((&statements.insert_cluster, values(row::version(version))));
                 }
                 Change::Ended { id, released: at } => {
                     ended.push([number(id.0)]);
@@ -161,38 +164,38 @@ impl<'a> Batch<'a> {
             }
         }
         if !decided.is_empty() {
-            said.push((&statements.decide, columns(decided)));
-            said.push((&statements.commit_to, columns(holds)));
+            batch.push((&statements.insert_decision, columns(decided)));
+            batch.push((&statements.insert_commitment, columns(holds)));
         }
-        said.append(&mut others);
+        batch.append(&mut others);
         if !ended.is_empty() {
-            said.push((&statements.end, columns(ended)));
+            batch.push((&statements.delete_commitment, columns(ended)));
         }
         if !released.is_empty() {
-            said.push((&statements.release, columns(released)));
+            batch.push((&statements.release, columns(released)));
         }
         if let Some(keep) = forget {
-            said.push((&statements.forget, values([number(keep), number(MAX_DELETED)])));
-            said.extend(statements.sweeps.iter().map(|sweep| (sweep, Vec::new())));
-            said.push((&statements.trim, vec![Box::new(NOTED)]));
+            batch.push((&statements.forget, values([number(keep), number(MAX_DELETED)])));
+            batch.extend(statements.sweeps.iter().map(|sweep| (sweep, Vec::new())));
+            batch.push((&statements.trim, vec![Box::new(KEPT_COMMITS)]));
         }
-        Ok(Batch { said })
+        Ok(Batch { statements: batch })
     }
 
     /// Sends the transaction and waits for the result.
     ///
     /// # Errors
     /// [`StoreError`] if it failed, or if its result is unknown.
-    pub async fn say(self, client: &Client) -> Result<(), StoreError> {
+    pub async fn send(self, client: &Client) -> Result<(), StoreError> {
         let mut requests: Vec<Request<'_>> = vec![Box::pin(client.batch_execute("BEGIN"))];
-        for (statement, values) in self.said {
+        for (statement, values) in self.statements {
             requests.push(Box::pin(async move { client.execute_raw(statement, values).await.map(drop) }));
         }
         requests.push(Box::pin(client.batch_execute("COMMIT")));
         // The server rolls back a failed transaction, and treats its COMMIT as a rollback.
         match in_order(requests).await {
             Ok(()) => Ok(()),
-            Err(error) => Err(not_kept(&error)),
+            Err(error) => Err(write_error(&error)),
         }
     }
 }
@@ -205,30 +208,32 @@ type Request<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + 'a>>;
 
 /// Sends the requests in this order, then reads all responses. Returns the first error.
 async fn in_order(mut requests: Vec<Request<'_>>) -> Result<(), Error> {
-    let mut heard = Vec::with_capacity(requests.len());
+    let mut polls = Vec::with_capacity(requests.len());
     // The first poll of a request sends it.
     for request in &mut requests {
-        heard.push(std::future::poll_fn(|context| Poll::Ready(request.as_mut().poll(context))).await);
+        polls.push(std::future::poll_fn(|context| Poll::Ready(request.as_mut().poll(context))).await);
     }
-    let mut all = Ok(());
-    for (request, heard) in requests.into_iter().zip(heard) {
-        let heard = match heard {
-            Poll::Ready(heard) => heard,
+    let mut result = Ok(());
+    for (request, poll) in requests.into_iter().zip(polls) {
+        let response = match poll {
+            Poll::Ready(response) => response,
             Poll::Pending => request.await,
         };
-        all = all.and(heard);
+        result = result.and(response);
     }
-    all
+    result
 }
 
-/// Converts an error. If the server answered with an error, nothing is stored; without a response, or with a closed
-/// connection, the result is unknown.
-fn not_kept(error: &Error) -> StoreError {
+/// Converts an error of a write. If the server answered with an error, nothing is stored; without a response, or with a
+/// closed connection, the result is unknown.
+fn write_error(error: &Error) -> StoreError {
     match error.as_db_error() {
-        Some(said) if said.parsed_severity() != Some(Severity::Error) => {
+        Some(server) if server.parsed_severity() != Some(Severity::Error) => {
             StoreError::Unknown(error_text(error))
         }
-        Some(said) if *said.code() == SqlState::NOT_NULL_VIOLATION && said.table() == Some("commits") => {
+        Some(server)
+            if *server.code() == SqlState::NOT_NULL_VIOLATION && server.table() == Some("commits") =>
+        {
             StoreError::Deposed
         }
         Some(_) => StoreError::Database(error_text(error)),

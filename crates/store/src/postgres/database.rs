@@ -16,13 +16,14 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::StoreError;
 
-/// Connection timeout.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout of a connection to one server.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Keep-alive: idle time of a connection before the first probe, and the number of probes.
-const SILENCE: (Duration, u32) = (Duration::from_secs(1), 2);
+const KEEP_ALIVE: (Duration, u32) = (Duration::from_secs(1), 2);
+/// Message for an invalid URL.
 const EXPECTED: &str = "expected postgres://USER@HOST:PORT/DATABASE, or with the folder of a socket \
-    postgres:///DATABASE?host=/run/postgresql&user=USER; what is no letter or digit of a password is written as %XX, \
-    or the password is given in PGPASSWORD";
+    postgres:///DATABASE?host=/run/postgresql&user=USER; write characters of the password other than letters \
+    and digits as %XX, or give the password in PGPASSWORD";
 
 /// A PostgreSQL database. The text form has no password.
 #[derive(Clone)]
@@ -58,7 +59,7 @@ impl Database {
     /// # Errors
     /// A message that does not repeat the URL, which may contain a password.
     pub fn read(url: &str, password: Option<&str>) -> Result<Database, String> {
-        let (url, authorities) = without_authorities(url);
+        let (url, authorities) = split_authorities(url);
         let mut config: Config = url.parse().map_err(|_| EXPECTED.to_owned())?;
         let user = config.get_user().filter(|user| !user.is_empty());
         let user = user.ok_or_else(|| format!("no user; {EXPECTED}"))?.to_owned();
@@ -67,35 +68,35 @@ impl Database {
         {
             config.password(password);
         }
-        let far = is_far(&config);
+        let is_remote = is_remote(&config);
         let mode = match config.get_ssl_mode() {
-            SslMode::Prefer if far || authorities.is_some() => SslMode::Require,
+            SslMode::Prefer if is_remote || authorities.is_some() => SslMode::Require,
             SslMode::Prefer => SslMode::Disable,
             mode => mode,
         };
         if mode == SslMode::Require && config.get_hosts().is_empty() {
             return Err(
-                "`hostaddr` without `host`: a certificate is of a name; give the server's in `host`, or speak in the \
-                 clear with sslmode=disable"
+                "`hostaddr` without `host`: TLS verifies the server's name; give the name in `host`, or turn \
+                 TLS off with sslmode=disable"
                     .to_owned(),
             );
         }
         let roots = match mode {
             SslMode::Disable => RootCertStore::empty(),
-            _ => trusted(authorities.as_deref())?,
+            _ => root_certificates(authorities.as_deref())?,
         };
         config.ssl_mode(mode);
         if config.get_application_name().is_none() {
             config.application_name("leeward");
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(PATIENCE);
+            config.connect_timeout(CONNECT_TIMEOUT);
         }
-        let (silence, times) = SILENCE;
-        config.keepalives_idle(silence).keepalives_interval(silence).keepalives_retries(times);
-        config.tcp_user_timeout(silence * (times + 1));
+        let (idle, probes) = KEEP_ALIVE;
+        config.keepalives_idle(idle).keepalives_interval(idle).keepalives_retries(probes);
+        config.tcp_user_timeout(idle * (probes + 1));
         let shown = shown(&user, &config);
-        Ok(Database { config, tls: spoken(roots)?, shown })
+        Ok(Database { config, tls: tls_connector(roots)?, shown })
     }
 
     /// URL without the password.
@@ -107,19 +108,19 @@ impl Database {
     pub(super) async fn connect(&self) -> Result<(Client, JoinHandle<()>), StoreError> {
         // The client tries the servers of a URL in order. A server may accept a connection but not respond.
         let servers = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
-        let patience = PATIENCE * u32::try_from(servers).unwrap_or(u32::MAX);
+        let patience = CONNECT_TIMEOUT * u32::try_from(servers).unwrap_or(u32::MAX);
         let connected = tokio::time::timeout(patience, self.config.connect(self.tls.clone())).await;
         let (client, connection) = connected.map_err(|_| StoreError::Silent(patience))??;
-        let carrier = tokio::spawn(async move {
+        let driver = tokio::spawn(async move {
             // Users of the client get the error.
             let _ = connection.await;
         });
-        Ok((client, carrier))
+        Ok((client, driver))
     }
 }
 
 /// True if any server may be on another machine. Addresses take precedence over names.
-fn is_far(config: &Config) -> bool {
+fn is_remote(config: &Config) -> bool {
     if !config.get_hostaddrs().is_empty() {
         return config.get_hostaddrs().iter().any(|address| !address.is_loopback());
     }
@@ -130,17 +131,18 @@ fn is_far(config: &Config) -> bool {
 }
 
 /// A URL without its `sslrootcert`, and the decoded value of this parameter.
-fn without_authorities(url: &str) -> (String, Option<String>) {
+fn split_authorities(url: &str) -> (String, Option<String>) {
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), None) };
-    let (ours, rest): (Vec<&str>, Vec<&str>) =
+    let (authorities, rest): (Vec<&str>, Vec<&str>) =
         query.split('&').partition(|field| field.starts_with("sslrootcert="));
-    let file = ours.last().and_then(|field| field.split_once('=')).map(|(_, file)| decoded(file));
+    let file =
+        authorities.last().and_then(|field| field.split_once('=')).map(|(_, file)| percent_decode(file));
     let joint = if rest.is_empty() { "" } else { "?" };
     (format!("{base}{joint}{}", rest.join("&")), file)
 }
 
 /// Decodes percent-encoded URL text, such as `%2F`.
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
@@ -169,14 +171,14 @@ fn shown(user: &str, config: &Config) -> String {
 }
 
 /// Root certificates of a file, or of the system.
-fn trusted(file: Option<&str>) -> Result<RootCertStore, String> {
+fn root_certificates(file: Option<&str>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let Some(file) = file else {
-        let found = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(found.certs);
+        let native = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(native.certs);
         if roots.is_empty() {
-            return Err("this machine trusts no authority of certificates; name a file of them with sslrootcert=FILE, \
-                        or speak in the clear with sslmode=disable"
+            return Err("this machine has no trusted root certificates; name a file of them with \
+                        sslrootcert=FILE, or turn TLS off with sslmode=disable"
                 .to_owned());
         }
         return Ok(roots);
@@ -190,7 +192,7 @@ fn trusted(file: Option<&str>) -> Result<RootCertStore, String> {
     if roots.is_empty() { Err(expected()) } else { Ok(roots) }
 }
 
-fn spoken(roots: RootCertStore) -> Result<MakeRustlsConnect, String> {
+fn tls_connector(roots: RootCertStore) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| error.to_string())?;
@@ -220,7 +222,7 @@ mod tests {
             ("postgres://lee@/leeward?hostaddr=::1", "postgres://lee@[::1]:5432/leeward"),
         ];
         for (url, shown) in cases {
-            let database = Database::read(url, Some("secret")).expect("a right URL");
+            let database = Database::read(url, Some("secret")).expect("a valid URL");
             assert_eq!(database.to_string(), shown);
             assert!(!format!("{database:?} {:?}", database.config).contains("secret"), "{database:?}");
         }
@@ -244,7 +246,7 @@ mod tests {
         ] {
             let trusted = if mode == SslMode::Require { &*trusted } else { "" };
             let url = format!("postgres://lee@/leeward?{server}&{trusted}");
-            let database = Database::read(url.trim_end_matches('&'), None).expect("a right URL");
+            let database = Database::read(url.trim_end_matches('&'), None).expect("a valid URL");
             assert_eq!(database.config.get_ssl_mode(), mode, "{server}");
         }
     }

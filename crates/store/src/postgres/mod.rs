@@ -30,8 +30,8 @@ use super::{Change, Durability, Kind, Leadership, SWEEP, State, Store, StoreErro
 const IDLE: &str = "3s";
 /// First key of all advisory locks; the second key is a hash of the schema name.
 const LOCK: i32 = 0x6c65_6577;
-/// First key of the lock while the schema is created.
-const MAKING: i32 = LOCK + 1;
+/// First key of the lock while the schema is upgraded.
+const SCHEMA_LOCK: i32 = LOCK + 1;
 
 /// A store in a PostgreSQL database.
 pub struct Postgres {
@@ -61,14 +61,14 @@ impl Drop for Postgres {
 
 /// Error message of the server or the client, without the request.
 fn error_text(error: &tokio_postgres::Error) -> String {
-    if let Some(said) = error.as_db_error() {
-        return format!("PostgreSQL: {}", said.message());
+    if let Some(server) = error.as_db_error() {
+        return format!("PostgreSQL: {}", server.message());
     }
     let (mut text, mut cause) = (format!("PostgreSQL: {error}"), error.source());
     while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
+        let reason = error.to_string();
+        if !text.ends_with(&reason) {
+            text = format!("{text}: {reason}");
         }
         cause = error.source();
     }
@@ -94,7 +94,7 @@ impl Postgres {
         let (session, term, changes, failed) = (None, 0, SWEEP, false);
         let runtime = Some(runtime);
         let mut store = Postgres { database, durability, keep, runtime, session, term, changes, failed };
-        store.within(async |store| {
+        store.run(async |store| {
             store.session = Some(Session::begin(&store.database, durability, true).await?);
             Ok(())
         })?;
@@ -103,28 +103,28 @@ impl Postgres {
 
     /// Runs an operation and waits for its result. Closes a connection that does not respond, or whose last
     /// result is unknown.
-    fn within<T>(
+    fn run<T>(
         &mut self,
-        say: impl AsyncFnOnce(&mut Postgres) -> Result<T, StoreError>,
+        operation: impl AsyncFnOnce(&mut Postgres) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let Some(runtime) = self.runtime.take() else { return Err(StoreError::Deposed) };
-        let said = runtime.block_on(async {
+        let result = runtime.block_on(async {
             // Processes pending input of the connection first, such as its end.
             tokio::task::yield_now().await;
-            say(self).await
+            operation(self).await
         });
         self.runtime = Some(runtime);
         let is_lost =
-            matches!(said, Err(StoreError::Silent(_) | StoreError::Unknown(_) | StoreError::Deposed));
-        if is_lost || self.session.as_ref().is_some_and(Session::is_over) {
+            matches!(result, Err(StoreError::Silent(_) | StoreError::Unknown(_) | StoreError::Deposed));
+        if is_lost || self.session.as_ref().is_some_and(Session::is_closed) {
             self.session = None;
         }
-        said
+        result
     }
 
     /// The connection, or a new one.
     async fn session(&mut self) -> Result<&mut Session, StoreError> {
-        let session = match self.session.take().filter(|session| !session.is_over()) {
+        let session = match self.session.take().filter(|session| !session.is_closed()) {
             Some(session) => session,
             None => Session::begin(&self.database, self.durability, false).await?,
         };
@@ -134,7 +134,7 @@ impl Postgres {
     /// Becomes the leader if there is none. After a failed write, it also tests by a write if there is free space
     /// again.
     async fn lead(&mut self, address: &str) -> Result<Option<u64>, StoreError> {
-        let (failed, knew) = (self.failed, self.term);
+        let (failed, last_term) = (self.failed, self.term);
         let session = self.session().await?;
         let mut term = None;
         if session.leads() {
@@ -145,7 +145,7 @@ impl Postgres {
             }
         }
         if term.is_none() {
-            term = self.session().await?.take_the_lead(address, knew).await?;
+            term = self.session().await?.take_leadership(address, last_term).await?;
         }
         self.term = term.unwrap_or(self.term);
         self.failed = false;
@@ -159,7 +159,7 @@ impl Store for Postgres {
     }
 
     fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError> {
-        self.within(async |store| {
+        self.run(async |store| {
             if let Some(term) = store.lead(address).await? {
                 return Ok(Leadership::Leader { term });
             }
@@ -169,17 +169,17 @@ impl Store for Postgres {
     }
 
     fn load(&mut self, decisions: usize, keys: usize) -> Result<State, StoreError> {
-        self.within(async |store| store.session().await?.load(decisions, keys).await)
+        self.run(async |store| store.session().await?.load(decisions, keys).await)
     }
 
     fn decisions(&mut self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
-        self.within(async |store| store.session().await?.decisions(ids).await)
+        self.run(async |store| store.session().await?.decisions(ids).await)
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let forget = (self.changes >= SWEEP).then_some(self.keep);
-        let written = self.within(async |store| {
-            let session = store.session.as_ref().filter(|session| !session.is_over());
+        let written = self.run(async |store| {
+            let session = store.session.as_ref().filter(|session| !session.is_closed());
             session.ok_or(StoreError::Deposed)?.write(changes, forget).await
         });
         self.changes = if forget.is_some() { 0 } else { self.changes } + changes.len();

@@ -6,19 +6,19 @@ use leeward_records::{DecisionId, DecisionRecord};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Error, IsolationLevel, Statement, Transaction};
 
-use super::super::row::{self, Found, signed, unsigned};
+use super::super::row::{self, ResultRow, signed, unsigned};
 use super::super::{Change, Durability, State, StoreError, Updates, schema};
 use super::batch::{Batch, Statements};
 use super::database::Database;
 use super::touched::Touched;
-use super::{IDLE, LOCK, MAKING, text};
+use super::{IDLE, LOCK, SCHEMA_LOCK, text};
 
 /// Response timeout. The server itself gives up waiting for locks after [`IDLE`].
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Response timeout of queries over all stored data.
 const LONG_PATIENCE: Duration = Duration::from_secs(60);
-/// Rows per fetch: between two fetches, the session counts as active.
-const PIECE: i32 = 1_000;
+/// Rows per fetch. Each fetch counts as activity of the session.
+const FETCH_SIZE: i32 = 1_000;
 
 /// The last $1 decisions, and all older ones that hold resources. The array makes the planner use the index, regardless
 /// of its row estimates.
@@ -40,45 +40,45 @@ const TOUCHED_JOBS: &str =
 pub struct Session {
     client: Client,
     /// Task that drives the connection; it ends with this session.
-    carrier: JoinHandle<()>,
+    driver: JoinHandle<()>,
     statements: Statements,
     /// Prepared [`TOUCHED_DECISIONS`].
-    some: Statement,
+    decisions_by_id: Statement,
     /// Term in which it leads.
     term: Option<i64>,
-    /// Last commit that was loaded or reported.
+    /// Number of the last commit that was loaded or reported.
     seen: Option<i64>,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.carrier.abort();
+        self.driver.abort();
     }
 }
 
 /// Waits for a response, with a timeout.
-async fn reply<T>(said: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
-    reply_within(PATIENCE, said).await
+async fn reply<T>(response: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+    reply_within(PATIENCE, response).await
 }
 
 async fn reply_within<T>(
     patience: Duration,
-    said: impl Future<Output = Result<T, Error>>,
+    response: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, StoreError> {
-    Ok(tokio::time::timeout(patience, said).await.map_err(|_| StoreError::Silent(patience))??)
+    Ok(tokio::time::timeout(patience, response).await.map_err(|_| StoreError::Silent(patience))??)
 }
 
 /// Upgrades the schema of a database.
-async fn make(client: &mut Client) -> Result<(), StoreError> {
-    let making = reply(client.transaction()).await?;
+async fn upgrade_schema(client: &mut Client) -> Result<(), StoreError> {
+    let upgrade = reply(client.transaction()).await?;
     // If several services start together, they upgrade one after another.
     let begin = format!(
-        "SELECT pg_advisory_xact_lock({MAKING}, hashtext(current_schema()));
+        "SELECT pg_advisory_xact_lock({SCHEMA_LOCK}, hashtext(current_schema()));
          SET LOCAL client_min_messages = warning;
          CREATE TABLE IF NOT EXISTS made (steps BIGINT NOT NULL)"
     );
-    reply(making.batch_execute(&begin)).await?;
-    let found = reply(making.query_opt("SELECT steps FROM made", &[])).await?;
+    reply(upgrade.batch_execute(&begin)).await?;
+    let found = reply(upgrade.query_opt("SELECT steps FROM made", &[])).await?;
     let found = found.map_or(Ok(0), |row| row.try_get(0))?;
     let known = schema::STEPS.len() as i64;
     if found > known {
@@ -86,12 +86,12 @@ async fn make(client: &mut Client) -> Result<(), StoreError> {
     }
     for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
         // No timeout: an upgrade of many rows may take long.
-        making.batch_execute(step).await?;
+        upgrade.batch_execute(step).await?;
     }
     if found < known {
-        reply(making.batch_execute(&format!("DELETE FROM made; INSERT INTO made VALUES ({known})"))).await?;
+        reply(upgrade.batch_execute(&format!("DELETE FROM made; INSERT INTO made VALUES ({known})"))).await?;
     }
-    reply(making.commit()).await
+    reply(upgrade.commit()).await
 }
 
 impl Session {
@@ -104,9 +104,9 @@ impl Session {
         durability: Durability,
         is_first: bool,
     ) -> Result<Session, StoreError> {
-        let (mut client, carrier) = database.connect().await?;
+        let (mut client, driver) = database.connect().await?;
         if is_first {
-            make(&mut client).await?;
+            upgrade_schema(&mut client).await?;
         }
         let power = if durability == Durability::Power { "SET synchronous_commit = on" } else { "" };
         let set = format!(
@@ -115,16 +115,16 @@ impl Session {
         );
         reply(client.batch_execute(&set)).await?;
         let statements = reply(Statements::prepare(&client)).await?;
-        let some = reply(client.prepare(TOUCHED_DECISIONS)).await?;
-        Ok(Session { client, carrier, statements, some, term: None, seen: None })
+        let decisions_by_id = reply(client.prepare(TOUCHED_DECISIONS)).await?;
+        Ok(Session { client, driver, statements, decisions_by_id, term: None, seen: None })
     }
 
     /// True if the connection is closed.
-    pub fn is_over(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 
-    /// True if the session took the leadership and has not detected that it was deposed.
+    /// True if the session took the leadership. A new leader may have deposed it meanwhile.
     pub fn leads(&self) -> bool {
         self.term.is_some()
     }
@@ -135,27 +135,31 @@ impl Session {
     /// [`StoreError`] if the server is unavailable, or the write fails.
     pub async fn still_leads(&self, by_writing: bool) -> Result<Option<u64>, StoreError> {
         let Some(term) = self.term else { return Ok(None) };
-        let ask = match by_writing {
+        let query = match by_writing {
             false => "SELECT term FROM leadership WHERE term = $1",
             true => "UPDATE leadership SET commits = commits WHERE term = $1 RETURNING term",
         };
-        Ok(reply(self.client.query_opt(ask, &[&term])).await?.map(|_| unsigned(term)))
+        Ok(reply(self.client.query_opt(query, &[&term])).await?.map(|_| unsigned(term)))
     }
 
-    /// Takes the leadership if there is no leader. The new term exceeds the last one in the database, and any that this
-    /// service `knew`: a restored database may lack the latest.
+    /// Takes the leadership if there is no leader. The new term exceeds the last one in the database and `last_term`,
+    /// in which this service led last: a restored database may lack it.
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable.
-    pub async fn take_the_lead(&mut self, address: &str, knew: u64) -> Result<Option<u64>, StoreError> {
+    pub async fn take_leadership(
+        &mut self,
+        address: &str,
+        last_term: u64,
+    ) -> Result<Option<u64>, StoreError> {
         let lock = format!("SELECT pg_try_advisory_lock({LOCK}, hashtext(current_schema()))");
         if !reply(self.client.query_one(&lock, &[])).await?.try_get::<_, bool>(0)? {
             return Ok(None);
         }
         // The statement waits for a pending commit of the previous leader.
         let take = "UPDATE leadership SET term = greatest(term, $2) + 1, address = $1 RETURNING term";
-        let address = text::plain(address.into());
-        let taken = reply(self.client.query_one(take, &[&address, &signed(knew)])).await?;
+        let address = text::escape(address.into());
+        let taken = reply(self.client.query_one(take, &[&address, &signed(last_term)])).await?;
         self.term = Some(taken.try_get(0)?);
         Ok(self.term.map(unsigned))
     }
@@ -168,8 +172,8 @@ impl Session {
         let term = self.term.ok_or(StoreError::Deposed)?;
         let batch = Batch::of(&self.statements, term, changes, forget)?;
         let patience = if forget.is_some() { LONG_PATIENCE } else { PATIENCE };
-        match tokio::time::timeout(patience, batch.say(&self.client)).await {
-            Ok(said) => said,
+        match tokio::time::timeout(patience, batch.send(&self.client)).await {
+            Ok(result) => result,
             Err(_) => Err(StoreError::Unknown(StoreError::Silent(patience).to_string())),
         }
     }
@@ -204,7 +208,7 @@ impl Session {
         let reading = self.reading().await?;
         let commits = reply(reading.query_one("SELECT commits FROM leadership", &[])).await?.try_get(0)?;
         let last: Option<i64> = reply(reading.query_one(schema::MAX_DECISION, &[])).await?.try_get(0)?;
-        let mut found = State {
+        let mut state = State {
             cluster: rows(&reading, schema::CLUSTER, None, row::read_version).await?.pop(),
             file: rows(&reading, schema::FILE, None, row::read_version).await?.pop(),
             next: DecisionId(last.map_or(0, |last| unsigned(last) + 1)),
@@ -219,8 +223,8 @@ impl Session {
         };
         reply(reading.commit()).await?;
         self.seen = Some(commits);
-        found.decisions.sort_by_key(|(record, _)| (record.at, record.id));
-        Ok(found)
+        state.decisions.sort_by_key(|(record, _)| (record.at, record.id));
+        Ok(state)
     }
 
     /// Decisions by id.
@@ -229,8 +233,8 @@ impl Session {
     /// [`StoreError`] if the server is unavailable or a row is invalid.
     pub async fn decisions(&self, ids: &[DecisionId]) -> Result<Vec<DecisionRecord>, StoreError> {
         let ids: Vec<i64> = ids.iter().map(|id| signed(id.0)).collect();
-        let found = reply(self.client.query(&self.some, &[&ids])).await?;
-        found.iter().map(|row| Ok(row::read_decision(row)?.0)).collect()
+        let rows = reply(self.client.query(&self.decisions_by_id, &[&ids])).await?;
+        rows.iter().map(|row| Ok(row::read_decision(row)?.0)).collect()
     }
 
     /// A read transaction with a consistent snapshot.
@@ -243,20 +247,20 @@ impl Session {
 /// All rows of a query, fetched in parts.
 async fn rows<T>(
     reading: &Transaction<'_>,
-    question: &str,
+    query: &str,
     parameter: Option<i64>,
-    read: impl Fn(&dyn Found) -> Result<T, StoreError>,
+    read: impl Fn(&dyn ResultRow) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let question = reply(reading.prepare(question)).await?;
-    let portal = reply(reading.bind_raw(&question, parameter)).await?;
-    let mut found = Vec::new();
+    let statement = reply(reading.prepare(query)).await?;
+    let portal = reply(reading.bind_raw(&statement, parameter)).await?;
+    let mut values = Vec::new();
     loop {
-        let piece = reply_within(LONG_PATIENCE, reading.query_portal(&portal, PIECE)).await?;
-        for row in &piece {
-            found.push(read(row)?);
+        let batch = reply_within(LONG_PATIENCE, reading.query_portal(&portal, FETCH_SIZE)).await?;
+        for row in &batch {
+            values.push(read(row)?);
         }
-        if piece.len() < PIECE as usize {
-            return Ok(found);
+        if batch.len() < FETCH_SIZE as usize {
+            return Ok(values);
         }
     }
 }
@@ -281,7 +285,7 @@ async fn updates(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<Upda
 /// Current state of touched rows, as changes.
 async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Change>, StoreError> {
     let Touched { decided, moved, ended, migrations, jobs, cluster: _ } = touched;
-    let (mut changes, mut over) = (Vec::new(), Vec::new());
+    let (mut changes, mut ends) = (Vec::new(), Vec::new());
     let ids: Vec<i64> = decided.iter().chain(&moved).chain(&ended).copied().collect();
     for row in if ids.is_empty() { vec![] } else { reply(reading.query(TOUCHED_DECISIONS, &[&ids])).await? } {
         let (record, held) = row::read_decision(&row)?;
@@ -292,25 +296,25 @@ async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Chan
             changes.push(Change::Moved(record.into(), held));
         }
         if ended.contains(&number) {
-            over.push(Change::Ended { id, released });
+            ends.push(Change::Ended { id, released });
         }
     }
-    changes.append(&mut over);
+    changes.append(&mut ends);
     let ids: Vec<i64> = migrations.into_iter().collect();
     if !ids.is_empty() {
         for row in reply(reading.query(TOUCHED_MIGRATIONS, &[&ids])).await? {
             changes.push(Change::Migration(row::read_migration(&row)?));
         }
     }
-    let mut gone = jobs.clone();
-    let names: Vec<_> = jobs.iter().map(|name| text::plain(name.into())).collect();
+    let mut deleted = jobs.clone();
+    let names: Vec<_> = jobs.iter().map(|name| text::escape(name.into())).collect();
     if !names.is_empty() {
         for row in reply(reading.query(TOUCHED_JOBS, &[&names])).await? {
             let (name, availability) = row::read_job(&row)?;
-            gone.remove(&name);
+            deleted.remove(&name);
             changes.push(Change::Job(name, availability));
         }
     }
-    changes.extend(gone.into_iter().map(Change::JobOver));
+    changes.extend(deleted.into_iter().map(Change::JobOver));
     Ok(changes)
 }

@@ -6,18 +6,18 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::super::StoreError;
-use super::super::row::{Cell, Found};
+use super::super::row::{Cell, ResultRow};
 
 /// A value of a statement.
 pub type Value<'a> = Box<dyn ToSql + Sync + 'a>;
 
-impl Found for Row {
+impl ResultRow for Row {
     fn number(&self, at: usize) -> Result<Option<i64>, StoreError> {
         Ok(self.try_get(at)?)
     }
 
     fn text(&self, at: usize) -> Result<Option<String>, StoreError> {
-        Ok(self.try_get::<_, Option<String>>(at)?.map(back))
+        Ok(self.try_get::<_, Option<String>>(at)?.map(unescape))
     }
 
     fn plain(&self, at: usize) -> Result<Option<String>, StoreError> {
@@ -29,7 +29,7 @@ impl Found for Row {
 pub fn value(cell: Cell<'_>) -> Value<'_> {
     match cell {
         Cell::Number(number) => Box::new(number),
-        Cell::Text(text) => Box::new(text.map(plain)),
+        Cell::Text(text) => Box::new(text.map(escape)),
         Cell::Plain(text) => Box::new(text),
     }
 }
@@ -49,7 +49,7 @@ fn column(cells: Vec<Cell<'_>>) -> Value<'_> {
     for cell in cells {
         match cell {
             Cell::Number(number) => numbers.push(number),
-            Cell::Text(text) => texts.push(text.map(plain)),
+            Cell::Text(text) => texts.push(text.map(escape)),
             Cell::Plain(text) => texts.push(Some(text)),
         }
     }
@@ -57,16 +57,16 @@ fn column(cells: Vec<Cell<'_>>) -> Value<'_> {
 }
 
 /// Escapes a text for PostgreSQL.
-pub fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
+pub fn escape(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.contains(['\0', '\\']) { text.replace('\\', "\\\\").replace('\0', "\\0").into() } else { text }
 }
 
 /// Restores an escaped text.
-pub fn back(plain: String) -> String {
-    if !plain.contains('\\') {
-        return plain;
+pub fn unescape(escaped: String) -> String {
+    if !escaped.contains('\\') {
+        return escaped;
     }
-    let (mut text, mut characters) = (String::with_capacity(plain.len()), plain.chars());
+    let (mut text, mut characters) = (String::with_capacity(escaped.len()), escaped.chars());
     while let Some(character) = characters.next() {
         text.push(match character {
             '\\' if characters.next() == Some('0') => '\0',
@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn any_text_round_trips_without_nul() {
         for text in ["", "a", "\0", "\\", "\\0", "\0\\", "a\\\0\\0b", "\u{fffd}0"] {
-            assert!(!plain(text.into()).contains('\0'));
-            assert_eq!(back(plain(text.into()).into_owned()), text);
+            assert!(!escape(text.into()).contains('\0'));
+            assert_eq!(unescape(escape(text.into()).into_owned()), text);
         }
     }
 }

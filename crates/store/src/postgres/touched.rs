@@ -27,6 +27,7 @@ pub struct Touched {
 }
 
 impl Touched {
+    /// Rows that changes touch.
     pub fn of(changes: &[Change]) -> Touched {
         let mut touched = Touched::default();
         for change in changes {
@@ -42,6 +43,10 @@ impl Touched {
         touched
     }
 
+    /// JSON for the table `commits`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the ids cannot be serialized.
     pub fn text(&self) -> Result<String, StoreError> {
         serde_json::to_string(self).map_err(|error| StoreError::Database(error.to_string()))
     }

@@ -47,7 +47,7 @@ mod tests {
             .map(|one| format!("| `{} {}` | {} ", one.method, one.path, one.role.map_or("none", Role::name)));
         assert_eq!(rows.collect::<Vec<_>>(), known.collect::<Vec<_>>());
         let subjects: Vec<String> = SUBJECTS.iter().map(|subject| format!("`{}`", subject.name)).collect();
-        let [first @ .., last] = subjects.as_slice() else { panic!("there are some") };
+        let [first @ .., last] = subjects.as_slice() else { panic!("there is no subject") };
         let tags = format!("Its tags are {} and {last}.", first.join(", "));
         assert!(page.contains(&tags), "{tags}");
     }

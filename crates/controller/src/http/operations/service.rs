@@ -38,7 +38,7 @@ pub(super) const SUBJECT: Subject = Subject {
             body: None,
             answers: &[(
                 200,
-                "Events. The `data` of each is the field with its name.",
+                "Events. The schema has a field for each event name, which describes the `data` of that event.",
                 Stream(of::<events::Described>),
             )],
             handler: || get(events::events),
@@ -57,7 +57,7 @@ pub(super) const SUBJECT: Subject = Subject {
             method: Method::POST,
             path: "/v1/reload",
             role: Some(Role::Admin),
-            summary: "Reload tokens, certificate, rate limits and log level.",
+            summary: "Reload tokens, certificate, rate limits, Prometheus polling and log level.",
             parameters: &[],
             body: None,
             answers: &[(

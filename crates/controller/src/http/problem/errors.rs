@@ -35,12 +35,13 @@ impl<E: IntoProblem> IntoProblem for CallError<E> {
 impl IntoProblem for Unavailable {
     fn problem(self, _: &Clock) -> Problem {
         match self {
-            Unavailable::ClusterChanged => Problem::new(BUSY, "the cluster has just changed; ask again"),
+            Unavailable::ClusterChanged => Problem::new(BUSY, "the cluster has just changed; retry"),
             Unavailable::Follower { leader } => {
                 let leader = leader.map(|leader| leader.to_string());
-                let ask =
-                    leader.as_deref().unwrap_or("the service that leads, which has not said where it is");
-                let detail = format!("this service follows another one, which decides; ask {ask}");
+                let target = leader.as_deref().unwrap_or("the leader, whose address is unknown");
+                let detail = format!(
+                    "this service is a follower and makes no decisions; send the request to {target}"
+                );
                 Problem { leader, ..Problem::new(FOLLOWER, detail) }
             }
             Unavailable::StoreFailed(problem) => Problem::new(
@@ -65,39 +66,42 @@ impl IntoProblem for PlaceError {
             PlaceError::Rejected(refusal) => Problem::new(REFUSED, refusal_text(&refusal, clock)),
             PlaceError::SloRejected(why) => Problem::new(
                 REFUSED,
-                format!("{why}; ask for a longer latency or for less, or again when others have ended"),
+                format!(
+                    "{why}; request a longer latency or less load, or retry when other workloads have ended"
+                ),
             ),
             PlaceError::NameTaken(name, by) => Problem::new(
                 REFUSED,
                 format!(
-                    "a workload `{name}` is promised its SLO by decision {by}; release that first, or take another name"
+                    "decision {by} already guarantees the SLO of a workload `{name}`; release that decision first, \
+                     or use another name"
                 ),
             ),
             PlaceError::Superseded { last } => Problem::new(
                 SEQUENCE,
                 format!(
-                    "the client has asked with sequence {last} already; number each new request higher than the last"
+                    "the last sequence of the client is {last}; use a higher number for each new request"
                 ),
             ),
             PlaceError::KeyReused(caller, kind) => Problem::reused(
                 Some(&caller),
-                &format!("a request of kind {kind}, which waits to be decided"),
+                &format!("a request of kind {kind} that waits for its decision"),
             ),
             PlaceError::Forgotten(_) => Problem::new(
                 SEQUENCE,
-                "it was placed, and the decision is not kept any more; \
-                 ask with a new sequence or key to place it again",
+                "the request was placed, and its decision is no longer stored; use a new sequence or key to \
+                 place it again",
             ),
             PlaceError::Busy => busy(),
             PlaceError::HostsTaken(tries) => Problem::new(
                 BUSY,
                 format!(
-                    "hosts that it was to be on were taken or closed {tries} times while it was decided, and nothing was done; \
-                     ask again"
+                    "the chosen hosts were taken or closed {tries} times before the commit, and nothing was \
+                     placed; retry"
                 ),
             ),
             PlaceError::Invalid(field, detail) => invalid(field, detail),
-            PlaceError::StoreReadFailed(problem) => unread(&problem),
+            PlaceError::StoreReadFailed(problem) => store_unreadable(&problem),
             PlaceError::Panicked => panicked(),
         }
     }
@@ -107,7 +111,7 @@ impl IntoProblem for DecisionError {
     fn problem(self, _: &Clock) -> Problem {
         match self {
             DecisionError::NotFound(id) => Problem::no_decision(&id.to_string()),
-            DecisionError::StoreReadFailed(problem) => unread(&problem),
+            DecisionError::StoreReadFailed(problem) => store_unreadable(&problem),
         }
     }
 }
@@ -119,7 +123,8 @@ impl IntoProblem for ReleaseError {
             ReleaseError::StoreReadFailed(problem) => Problem::new(
                 STORE,
                 format!(
-                    "its end is kept; the decision has left memory, and the store cannot be read: {problem}"
+                    "the end is stored, but the decision is no longer in memory, and the store cannot be read: \
+                     {problem}"
                 ),
             ),
         }
@@ -133,8 +138,8 @@ impl IntoProblem for WhatIfError {
             WhatIfError::NotInMemory(id) => Problem::new(
                 NOT_FOUND,
                 format!(
-                    "decision {id} is no longer in memory; a what-if needs one of the last decisions, or a running task or \
-                     workload"
+                    "decision {id} is no longer in memory; a what-if needs one of the last decisions, or one of \
+                     a running task or workload"
                 ),
             ),
             WhatIfError::Invalid(field, detail) => invalid(field, detail),
@@ -150,7 +155,8 @@ impl IntoProblem for ScoreError {
             ScoreError::Unsupported(policy) => Problem::new(
                 REFUSED,
                 format!(
-                    "`{policy}` does not rank single hosts; serve with a policy for tasks that does (`leeward`, `utp`, `borg`)"
+                    "`{policy}` does not score single hosts; run the service with a policy for tasks that does \
+                     (`leeward`, `utp`, `borg`)"
                 ),
             ),
             ScoreError::Busy => busy(),
@@ -164,7 +170,7 @@ impl IntoProblem for AnswerError {
         match self {
             AnswerError::NotFound(id) => Problem::none_kept("move", &id.to_string()),
             AnswerError::Answered(state) => {
-                let detail = format!("the move is {} already, and stays so", state.word());
+                let detail = format!("the move is already {}", state.word());
                 Problem::new(ANSWERED, detail)
             }
         }
@@ -175,7 +181,8 @@ impl IntoProblem for TooManyJobs {
     fn problem(self, _: &Clock) -> Problem {
         let most = self.0;
         let detail = format!(
-            "{most} jobs have bounds, and more are not kept; take away those of jobs that are over: DELETE /v1/jobs/{{job}}"
+            "{most} jobs have limits, and no more can be stored; remove the limits of finished jobs with \
+             DELETE /v1/jobs/{{job}}"
         );
         Problem::new(REFUSED, detail)
     }
@@ -194,16 +201,15 @@ impl IntoProblem for VersionConflict {
 }
 
 fn busy() -> Problem {
-    let detail =
-        "too many requests wait to be decided, or too many ask for this one; ask again a little later";
+    let detail = "too many requests wait for a decision, or too many wait for this one; retry later";
     Problem::new(BUSY, detail)
 }
 
 fn panicked() -> Problem {
     Problem::new(
         BROKEN,
-        "the analysis failed, which is a mistake of this program, and nothing was done; \
-         report what was asked and what the service wrote to its log",
+        "the analysis panicked because of a bug, and nothing was done; report the request and the log of the \
+         service",
     )
 }
 
@@ -214,35 +220,35 @@ fn invalid(field: Option<String>, detail: String) -> Problem {
     }
 }
 
-fn unread(problem: &str) -> Problem {
+fn store_unreadable(problem: &str) -> Problem {
     Problem::new(
         STORE,
         format!(
-            "the decision has left memory, and the store cannot be read: {problem}; \
-             ask again when the store is well"
+            "the decision is no longer in memory, and the store cannot be read: {problem}; retry when the store is \
+             available"
         ),
     )
 }
 
 /// Text of a policy's refusal, with readable times and a remedy.
 pub fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
-    let placed_blindly = "or serve with a policy that places without it (`sinbad:without_telemetry=default`)";
+    let remedy = "or use a policy that places without telemetry (`sinbad:without_telemetry=default`)";
     match refusal {
         Refusal::NoTelemetry { newest: Some(at) } => format!(
-            "no recent telemetry: the newest report of any candidate ends at {}; report what links carry, {placed_blindly}",
+            "no recent telemetry: the newest report of any candidate ends at {}; report the loads of links, {remedy}",
             clock.text(*at)
         ),
         Refusal::NoTelemetry { newest: None } => {
-            format!("{refusal}; report what links carry, {placed_blindly}")
+            format!("{refusal}; report the loads of links, {remedy}")
         }
-        refusal => format!("{refusal}; ask for less, or again when more hosts may take it"),
+        refusal => format!("{refusal}; request less, or retry when more hosts are eligible"),
     }
 }
 
 impl IntoProblem for InvalidReport {
     fn problem(self, clock: &Clock) -> Problem {
-        let InvalidReport { part, reason: wrong } = self;
-        let field = match (part, wrong) {
+        let InvalidReport { part, reason } = self;
+        let field = match (part, reason) {
             (Part::Window, _) => "until".to_owned(),
             (Part::Load(at), Wrong::Negative) => format!("links[{at}].load_bps"),
             (Part::Load(at), _) => format!("links[{at}].link"),
@@ -250,17 +256,16 @@ impl IntoProblem for InvalidReport {
             (Part::Host(at), _) => format!("hosts[{at}].host"),
             (Part::Workload(at), _) => format!("workloads[{at}].workload"),
         };
-        let detail = match wrong {
+        let detail = match reason {
             Wrong::Empty => "the window ends before it begins; `until` must be later than `from`".to_owned(),
             Wrong::Ahead => format!(
-                "the window ends more than an interval ahead of now, {}; check the clock of who reports",
+                "the window ends more than an interval ahead of now, {}; check the clock of the reporter",
                 clock.text(clock.now())
             ),
             Wrong::Negative => "must not be negative".to_owned(),
             Wrong::Twice => "it is a duplicate; a report has one entry for each".to_owned(),
             Wrong::Mixed => {
-                "whether a host is up changes what loads mean; send `links` in a report of their own"
-                    .to_owned()
+                "`up` changes the meaning of loads; send `links` in a report of their own".to_owned()
             }
         };
         Problem::field(field, detail)

@@ -26,15 +26,18 @@ pub struct Problem {
     #[serde(rename = "type", serialize_with = "urn")]
     #[schemars(with = "String", extend("enum" = ALL.map(|(word, ..)| format!("urn:leeward:problem:{word}"))))]
     word: &'static str,
+    /// Title of the kind of problem.
     title: &'static str,
+    /// HTTP status.
     #[serde(serialize_with = "number")]
     #[schemars(with = "u16")]
     status: StatusCode,
+    /// Description, with the remedy.
     detail: String,
     /// Invalid field of the request, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
-    /// Address of the leader, if another service decides.
+    /// Address of the leader, if another service leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
 }
@@ -100,13 +103,13 @@ const ALL: [Kind; 20] = [
     BROKEN,
 ];
 
-/// Statuses of problems, with the meanings of each.
+/// Statuses of problems, each with the titles of its problems.
 pub fn statuses() -> BTreeMap<u16, String> {
     let mut statuses = BTreeMap::<u16, String>::new();
     for (word, status, title) in ALL {
         let text = statuses.entry(status.as_u16()).or_default();
-        let joint = if text.is_empty() { "" } else { "; " };
-        *text += &format!("{joint}{title} (`{word}`)");
+        let separator = if text.is_empty() { "" } else { "; " };
+        *text += &format!("{separator}{title} (`{word}`)");
     }
     statuses
 }
@@ -162,19 +165,23 @@ impl Problem {
 
     /// Unknown path.
     pub fn no_path(path: &str) -> Problem {
-        let detail =
-            format!("nothing is at {path}; the paths are listed in the reference of the HTTP interface");
+        let detail = format!("nothing is at {path}; the reference of the HTTP interface lists the paths");
         Problem::new(NOT_FOUND, detail)
     }
 
     /// Unknown method at this path.
     pub fn method(method: &str, path: &str) -> Problem {
-        Problem::new(METHOD, format!("{path} does not take {method}; the header `allow` says what it takes"))
+        Problem::new(
+            METHOD,
+            format!(
+                "{path} does not support {method}; the header `allow` lists the methods that it supports"
+            ),
+        )
     }
 
     /// Version conflict of the cluster.
-    pub fn version(found: ClusterVersion) -> Problem {
-        let detail = format!("the cluster is of version {found}; read it again and repeat the change");
+    pub fn version(current: ClusterVersion) -> Problem {
+        let detail = format!("the cluster has version {current}; read it again and repeat the change");
         Problem::new(VERSION, detail)
     }
 
@@ -185,12 +192,12 @@ impl Problem {
 
     /// Unknown id of a stored object.
     pub fn none_kept(what: &str, id: &str) -> Problem {
-        Problem::new(NOT_FOUND, format!("no {what} `{}` is kept", excerpt(id)))
+        Problem::new(NOT_FOUND, format!("no {what} `{}` is stored", excerpt(id)))
     }
 
     /// Unknown id of a decision.
     pub fn no_decision(id: &str) -> Problem {
-        let detail = format!("no decision {id}: none was made under this number, or it is not kept any more");
+        let detail = format!("no decision {id}: the id is unknown, or the decision is no longer stored");
         Problem::new(NOT_FOUND, detail)
     }
 
@@ -215,7 +222,7 @@ impl Problem {
             Denied::Unknown => Problem::new(UNAUTHORIZED, "unknown token; ask the operator for one"),
             Denied::Role { name, role } => {
                 let role = role.name();
-                let detail = format!("the token `{name}` is of role {role}, and this needs {needed}");
+                let detail = format!("the token `{name}` has role {role}, and this request needs {needed}");
                 Problem::new(FORBIDDEN, detail)
             }
             Denied::TooMany(seconds) => {
@@ -228,8 +235,7 @@ impl Problem {
     /// A report covers hosts outside its token.
     pub fn foreign(field: impl Into<String>, name: &str, token: &Client, hosts: &Hosts) -> Problem {
         let (name, hosts) = (excerpt(name), excerpt(&hosts.to_string()));
-        let detail =
-            format!("`{name}`: the token `{token}` may report of these hosts and of nothing else: {hosts}");
+        let detail = format!("`{name}`: the token `{token}` may report only these hosts: {hosts}");
         Problem { field: Some(field.into()), ..Problem::new(FORBIDDEN, detail) }
     }
 
@@ -245,12 +251,12 @@ impl Problem {
 
     /// Reload of a service without settings.
     pub fn no_settings() -> Problem {
-        Problem::new(NOT_FOUND, "the service was started without settings that could be read again")
+        Problem::new(NOT_FOUND, "the service has no settings to reload")
     }
 
     /// Demo operation on a service outside demo mode.
     pub fn no_demo() -> Problem {
-        Problem::new(NOT_FOUND, "this service shows no demo; `leeward serve --demo` starts one that does")
+        Problem::new(NOT_FOUND, "this service has no demo; start one with `leeward serve --demo`")
     }
 
     /// Description, including the remedy.
@@ -265,13 +271,14 @@ impl Problem {
 
     /// The limit of event streams is reached.
     pub fn too_many_streams() -> Problem {
-        Problem::new(BUSY, "as many streams of events are open as may be; ask again when one is closed")
+        Problem::new(BUSY, "the number of event streams is at its limit; retry when one is closed")
     }
 
     /// Another survey runs.
     pub fn surveying(id: u64) -> Problem {
         let detail = format!(
-            "survey {id} is under way, and two would measure each other; ask again when it is over, or cancel it"
+            "survey {id} is running, and two surveys would measure each other's traffic; retry when it has \
+             ended, or cancel it"
         );
         Problem::new(BUSY, detail)
     }
@@ -281,21 +288,18 @@ impl Problem {
         Problem::new(BROKEN, format!("`probes.secret` of the settings: {error}"))
     }
 
-    /// The core has published no snapshot for this time.
+    /// The coordinator has published no snapshot for this time.
     pub fn stuck(age: Duration) -> Problem {
         let detail = format!(
-            "nothing was heard of the engine for {:.0} s; if it stays so, start it again",
+            "the engine has not responded for {:.0} s; restart the service if this persists",
             age.as_secs_f64()
         );
         Problem::new(BUSY, detail)
     }
 
-    /// The core's task has ended.
+    /// The task of the coordinator has ended.
     pub fn broken() -> Problem {
-        Problem::new(
-            BROKEN,
-            "the engine has stopped; start the service again and report what it wrote on stderr",
-        )
+        Problem::new(BROKEN, "the engine has stopped; restart the service and report its log")
     }
 }
 
