@@ -71,7 +71,7 @@ pub struct Ccp {
 pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "ccp",
     aliases: &[],
-    summary: "racks whose uplink is large for what they store, before others",
+    summary: "racks whose uplink is large for their storage, before others",
     source: "Hotspots (Google) sections 4.3 and 5.2: capacity-aware chunk placement",
     schema: schema::<CcpSettings>,
     make: |text| {

@@ -78,7 +78,7 @@ pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Regist
     name: "leeward",
     aliases: &[],
     summary: "the best rate along the whole chain; among equals the emptier, then the larger uplink",
-    source: "this project; unites Sinbad, CCP and what the ledger knows of placed work",
+    source: "this project; combines Sinbad, CCP and the ledger's record of placed work",
     schema: schema::<LeewardSettings>,
     make: |text| {
         let read: LeewardSettings = settings("leeward", text)?;

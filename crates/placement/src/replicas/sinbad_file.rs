@@ -22,7 +22,7 @@ pub struct SinbadFile {
 pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "sinbad-file",
     aliases: &[],
-    summary: "as sinbad, but blocks wait and those of the file with the least left are served first",
+    summary: "as sinbad, but blocks wait, and files with the fewest remaining blocks are served first",
     source: "Sinbad (SIGCOMM 2013), section 6.3: OPT'",
     schema: schema::<SinbadSettings>,
     make: |text| Ok(Box::new(SinbadFile::new(settings("sinbad-file", text)?))),

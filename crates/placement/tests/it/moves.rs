@@ -144,7 +144,7 @@ fn a_task_above_its_stated_rate_moves_only_where_its_real_rate_fits() {
     assert_eq!(decided.choice.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [0]);
     let measured = Demand::Stream { mean_bps: 600 * MBPS, peak_bps: 600 * MBPS };
     assert_eq!(decided.change.add.iter().map(|entry| entry.demand.clone()).collect::<Vec<_>>(), [measured]);
-    assert_eq!(request.running[0].bears().entry_count(), 1);
+    assert_eq!(request.running[0].assumed_demand().entry_count(), 1);
     assert_eq!(decided.basis.oldest, Some(Nanos::SECOND));
 }
 
