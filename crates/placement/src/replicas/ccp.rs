@@ -12,7 +12,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first_replica::{at_random, by_rule, filter, first, place_groups};
+use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
 use super::uplink::{Guideline, UplinkClass};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
@@ -95,7 +95,7 @@ impl Ccp {
     ) -> Result<Chain, Refusal> {
         let mut draws = Draws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
-        first(request, &mut filter, &mut draws)?;
+        place_first(request, &mut filter, &mut draws)?;
         place_groups(request, self.settings.remote_racks, &mut filter, |filter, copies| {
             let rack = self.rack(copies, guideline, filter, &mut draws, context)?;
             for _ in 0..copies {

@@ -55,10 +55,10 @@ impl Policy<ReplicaRequest> for SinbadFile {
         context: &mut Context<'_, '_>,
     ) -> Vec<Result<Decision<Chain>, Refusal>> {
         let mut order: Vec<usize> = (0..batch.len()).collect();
-        order.sort_by_key(|&at| (batch[at].blocks_left, batch[at].id));
-        let served: Vec<ReplicaRequest> = order.iter().map(|&at| batch[at].clone()).collect();
+        order.sort_by_key(|&index| (batch[index].blocks_left, batch[index].id));
+        let served: Vec<ReplicaRequest> = order.iter().map(|&index| batch[index].clone()).collect();
         let mut answers: Vec<_> = order.into_iter().zip(self.sinbad.place(&served, context)).collect();
-        answers.sort_by_key(|(at, _)| *at);
+        answers.sort_by_key(|(index, _)| *index);
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
