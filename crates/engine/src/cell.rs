@@ -108,7 +108,7 @@ pub(crate) struct Cell {
     /// Tasks by rack, in adjacent memory: each report scans the tasks of hot racks.
     racks: Vec<Vec<RunningTask>>,
     /// Number of tasks on each host.
-    on: Vec<u32>,
+    task_counts: Vec<u32>,
     /// Jobs with tasks, and jobs with a stated availability.
     jobs: HashMap<JobId, Job>,
     /// Number of rounds of moves so far.
@@ -119,8 +119,8 @@ impl Cell {
     /// Creates a cell without tasks.
     pub fn new(fabric: &Fabric) -> Cell {
         let racks = (0..fabric.rack_count()).map(|_| Vec::new()).collect();
-        let on = vec![0; fabric.host_count()];
-        Cell { places: HashMap::new(), racks, on, jobs: HashMap::new(), rounds: 0 }
+        let task_counts = vec![0; fabric.host_count()];
+        Cell { places: HashMap::new(), racks, task_counts, jobs: HashMap::new(), rounds: 0 }
     }
 
     /// Adds a running task. No running task may have this id.
@@ -146,7 +146,7 @@ impl Cell {
         let rack = fabric.rack_of(placed.host);
         let tasks = &mut self.racks[rack.index()];
         self.places.insert(placed.id, Place { rack, at: tasks.len() as u32 });
-        self.on[placed.host.index()] += 1;
+        self.task_counts[placed.host.index()] += 1;
         tasks.push(placed);
     }
 
@@ -154,7 +154,7 @@ impl Cell {
         let Place { rack, at } = self.places.remove(&id)?;
         let tasks = &mut self.racks[rack.index()];
         let placed = tasks.swap_remove(at as usize);
-        self.on[placed.host.index()] -= 1;
+        self.task_counts[placed.host.index()] -= 1;
         if let Some(other) = tasks.get(at as usize) {
             self.places.insert(other.id, Place { rack, at });
         }
@@ -167,8 +167,8 @@ impl Cell {
     }
 
     /// Number of tasks on a host.
-    pub fn on(&self, host: HostId) -> u32 {
-        self.on.get(host.index()).copied().unwrap_or(0)
+    pub fn task_count(&self, host: HostId) -> u32 {
+        self.task_counts.get(host.index()).copied().unwrap_or(0)
     }
 
     /// Ledger entries of a task.
@@ -189,9 +189,9 @@ impl Cell {
     }
 
     pub fn set_availability(&mut self, job: JobId, availability: Availability) {
-        let known = self.jobs.entry(job).or_default();
-        known.availability = availability;
-        if known.is_over() {
+        let state = self.jobs.entry(job).or_default();
+        state.availability = availability;
+        if state.is_over() {
             self.jobs.remove(&job);
         }
     }
@@ -208,7 +208,7 @@ impl Cell {
         })
     }
 
-    /// A moved task runs again.
+    /// Records that a moved task runs again.
     pub fn mark_up(&mut self, id: TaskId) {
         let job = self.get(id).map(|placed| placed.job);
         let job = job.and_then(|job| self.jobs.get_mut(&job));
@@ -231,9 +231,9 @@ impl Cell {
         let job = self.jobs.entry(placed.job).or_default();
         job.down.insert(id);
         job.evictions.push_back(now);
-        let left = std::mem::replace(&mut placed.entries, entries);
+        let former = std::mem::replace(&mut placed.entries, entries);
         self.put(fabric, placed);
-        left
+        former
     }
 
     /// Reverts the last move of a task: it is on `host`, with these entries, and the eviction does not count.
@@ -250,13 +250,13 @@ impl Cell {
         if let Some(job) = self.jobs.get_mut(&placed.job) {
             job.down.remove(&id);
             let moved = placed.moved;
-            if let Some(at) = job.evictions.iter().rposition(|&at| Some(at) == moved) {
-                job.evictions.remove(at);
+            if let Some(index) = job.evictions.iter().rposition(|&time| Some(time) == moved) {
+                job.evictions.remove(index);
             }
         }
-        let left = std::mem::replace(&mut placed.entries, entries);
+        let former = std::mem::replace(&mut placed.entries, entries);
         self.put(fabric, placed);
-        left
+        former
     }
 
     /// Builds the request for a move policy, with the tasks in these racks that may be moved now. Filtering matters:
@@ -264,13 +264,13 @@ impl Cell {
     pub fn request(&mut self, racks: &[DomainId], cooldown: Nanos, now: Nanos) -> MoveRequest {
         let mut request = MoveRequest { id: self.rounds, ..MoveRequest::default() };
         self.rounds += 1;
-        let cool = |moved: Option<Nanos>| moved.is_none_or(|at| now >= at.plus(cooldown));
+        let is_cool = |moved: Option<Nanos>| moved.is_none_or(|at| now >= at.plus(cooldown));
         let tasks = racks.iter().flat_map(|rack| &self.racks[rack.index()]);
-        for placed in tasks.filter(|placed| placed.movable && cool(placed.moved)) {
+        for placed in tasks.filter(|placed| placed.movable && is_cool(placed.moved)) {
             let job = self.jobs.get_mut(&placed.job).expect("every task's job is known");
             if job.round < self.rounds {
                 job.round = self.rounds;
-                let moves = job.left(now);
+                let moves = job.moves_left(now);
                 job.position = (moves > 0).then_some(request.budgets.len() as u32);
                 request.budgets.extend(job.position.map(|_| Budget { job: placed.job, moves }));
             }
@@ -281,13 +281,13 @@ impl Cell {
 }
 
 impl Job {
-    /// Returns true if the cell can drop the job: it has no tasks, and no limit on evictions.
+    /// Returns true if the cell can drop the job: it has no tasks, and no stated limits.
     fn is_over(&self) -> bool {
         self.tasks == 0 && self.availability == Availability::default()
     }
 
     /// Number of its tasks that may be moved now.
-    fn left(&mut self, now: Nanos) -> u32 {
+    fn moves_left(&mut self, now: Nanos) -> u32 {
         while self.evictions.front().is_some_and(|at| at.plus(HOUR) <= now) {
             self.evictions.pop_front();
         }

@@ -71,12 +71,12 @@ impl Engine {
         Engine { ledger, pool, policies, tasks, cell, history, queue, scratch, seed, explain, now }
     }
 
-    /// The ledger, with all knowledge of loads.
+    /// The ledger, with all known loads.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// The hosts that may take work.
+    /// Eligibility and free capacity of the hosts.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
@@ -101,7 +101,7 @@ impl Engine {
         self.explain
     }
 
-    /// Takes in a telemetry report, and returns the number of samples that were rejected. Appends advice to move tasks,
+    /// Takes in a telemetry report. Returns the rejected samples, counted by reason. Appends advice to move tasks,
     /// and the outputs of batches that are due.
     pub fn report(&mut self, now: Nanos, samples: &[Sample], out: &mut Vec<Output>) -> DiscardedSamples {
         let now = self.advance(now);
@@ -115,13 +115,14 @@ impl Engine {
     pub fn handle(&mut self, now: Nanos, input: Input<'_>, out: &mut Vec<Output>) {
         let now = self.advance(now);
         match input {
-            Input::CrossTraffic(seen) => {
-                seen.iter()
+            Input::CrossTraffic(measured) => {
+                measured
+                    .iter()
                     .for_each(|&(resource, flows)| self.ledger.set_cross_traffic(resource, flows, now));
             }
-            Input::Ended(app) => self.end(app),
+            Input::Ended(app) => self.end_app(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
-            Input::Rates(rates) => self.note(rates),
+            Input::Rates(rates) => self.record_rates(rates),
             Input::TaskRestarted(task) => self.cell.mark_up(task),
             Input::MoveCancelled(task, host) => self.cancel_move(task, host),
             Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.mark_started(entry, now)),
@@ -154,8 +155,8 @@ impl Engine {
             let answers = self.decide(batch).into_iter();
             out.extend(answers.map(|(number, answer)| Output::ReplicasPlaced(number, answer)));
         }
-        let queue = self.queue.first_key_value().map(|(&at, _)| at);
-        let next = [queue, self.ledger.next_deadline()].into_iter().flatten().min();
+        let batch = self.queue.first_key_value().map(|(&at, _)| at);
+        let next = [batch, self.ledger.next_deadline()].into_iter().flatten().min();
         out.extend(next.map(|at| Output::WakeAt(at.max(now))));
     }
 
@@ -177,7 +178,7 @@ impl Engine {
     fn place(&mut self, batch: &[ReplicaRequest]) -> Vec<Result<Decision<Chain>, Refusal>> {
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
-        let policy = self.policies.replicas.as_ref().expect("only what a policy decides is asked");
+        let policy = self.policies.replicas.as_ref().expect("requests without a policy are refused before");
         policy.place(batch, &mut Context { view, pool, seed, explain })
     }
 
@@ -204,7 +205,7 @@ impl Engine {
     }
 
     /// Records the current rates of tasks.
-    fn note(&mut self, rates: &[(TaskId, Rates)]) {
+    fn record_rates(&mut self, rates: &[(TaskId, Rates)]) {
         for &(task, rates) in rates {
             let counts = self.cell.set_rates(task, rates, self.now);
             if let Some((history, job)) = self.history.as_mut().zip(counts) {
@@ -218,7 +219,7 @@ impl Engine {
         self.tasks.as_ref().map_or(0, |policy| policy.cost_estimate(request, self.ledger.fabric()))
     }
 
-    fn end(&mut self, app: u64) {
+    fn end_app(&mut self, app: u64) {
         let mut entries = Vec::new();
         for task in self.cell.of_app(app) {
             let placed = self.cell.remove(task).expect("the task was found above");
@@ -228,15 +229,16 @@ impl Engine {
         self.ledger.release(&entries, self.now);
     }
 
-    /// Lets tasks leave hot racks.
+    /// Moves tasks out of hot racks, if there is a policy for moves.
     fn relieve(&mut self, out: &mut Vec<Output>) {
         let Some(policy) = &self.policies.moves else { return };
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let fabric = self.pool.fabric().clone();
         let is_hot = |rack: &DomainId| {
             let links = [fabric.out_of_domain(*rack), fabric.into_domain(*rack)];
-            let still = |link| view.utilization_with(link, Load(0)).is_some_and(|now| now > view.hot_above());
-            links.into_iter().flatten().any(|link| view.hot_since(link).is_some() && still(link))
+            let stays_hot =
+                |link| view.utilization_with(link, Load(0)).is_some_and(|now| now > view.hot_above());
+            links.into_iter().flatten().any(|link| view.hot_since(link).is_some() && stays_hot(link))
         };
         let racks: Vec<DomainId> = fabric.all_racks().filter(is_hot).collect();
         if racks.is_empty() {
@@ -244,31 +246,31 @@ impl Engine {
         }
         let mut request = self.cell.request(&racks, self.policies.cooldown, self.now);
         if let Some(history) = &self.history {
-            let seen = request.budgets.iter().map(|budget| history.estimate(budget.job, self.now));
-            let seen: Vec<[Traffic; 2]> = seen.collect();
+            let estimates = request.budgets.iter().map(|budget| history.estimate(budget.job, self.now));
+            let estimates: Vec<[Traffic; 2]> = estimates.collect();
             for running in &mut request.running {
-                running.demand = running.demand.with_measured(seen[running.job as usize]);
+                running.demand = running.demand.with_measured(estimates[running.job as usize]);
             }
         }
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
-        let decided = policy.place_one(&request, &mut context);
-        let Ok(mut decision) = decided else { return };
+        let answer = policy.place_one(&request, &mut context);
+        let Ok(mut decision) = answer else { return };
         let entries = self.ledger.commit(std::mem::take(&mut decision.change), self.now).expect(BEST_EFFORT);
         let mut entries = entries.into_iter();
         let mut advice = Vec::with_capacity(decision.choice.moves.len());
-        for one in &decision.choice.moves {
-            let running = &request.running[one.at as usize];
+        for planned in &decision.choice.moves {
+            let running = &request.running[planned.at as usize];
             let (from, demand) = (running.host, running.demand);
             let job = request.budgets[running.job as usize].job;
-            let own = entries.by_ref().take(running.bears().entry_count()).collect();
-            let had = self.cell.entries(running.task).iter();
-            let before = had.filter_map(|&entry| self.ledger.entry(entry).cloned()).collect();
-            let left = self.cell.move_to(&fabric, running.task, one.to, (own, before), self.now);
-            self.ledger.release(&left, self.now);
+            let new = entries.by_ref().take(running.assumed_demand().entry_count()).collect();
+            let current = self.cell.entries(running.task).iter();
+            let before = current.filter_map(|&entry| self.ledger.entry(entry).cloned()).collect();
+            let former = self.cell.move_to(&fabric, running.task, planned.to, (new, before), self.now);
+            self.ledger.release(&former, self.now);
             self.pool.vacate(from, job, demand.cpus, demand.memory);
-            self.pool.occupy(one.to, job, demand.cpus, demand.memory);
-            advice.push(Advice { task: running.task, from, to: one.to, link: one.link });
+            self.pool.occupy(planned.to, job, demand.cpus, demand.memory);
+            advice.push(Advice { task: running.task, from, to: planned.to, link: planned.link });
         }
         if !advice.is_empty() {
             out.push(Output::MovesAdvised(advice));
@@ -282,7 +284,7 @@ impl Engine {
 
     /// Number of tasks that run on a host.
     pub fn tasks_on(&self, host: HostId) -> u32 {
-        self.cell.on(host)
+        self.cell.task_count(host)
     }
 
     /// Tasks that run in a rack, with their hosts, demands and last reported rates. The positions of their

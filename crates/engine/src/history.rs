@@ -24,8 +24,8 @@ pub struct HistorySettings {
     pub percentile: f64,
 }
 
-/// Interval at which a task counts.
-const EVERY: Nanos = Nanos(300 * Nanos::SECOND.0);
+/// Minimum time between two counted observations of a task.
+const COUNT_INTERVAL: Nanos = Nanos(300 * Nanos::SECOND.0);
 
 /// Number of parts of a window.
 const PARTS: u64 = 8;
@@ -44,13 +44,13 @@ pub(crate) struct History {
 /// Observations of a job in a part of the window.
 struct Part {
     number: u64,
-    egress: Seen,
-    ingress: Seen,
+    egress: Histogram,
+    ingress: Histogram,
 }
 
 /// Observed rates of one direction.
 #[derive(Default)]
-struct Seen {
+struct Histogram {
     sum: u128,
     /// Number of observations per step.
     steps: BTreeMap<u16, u64>,
@@ -63,7 +63,7 @@ impl History {
 
     /// Returns true if a task counts again; it last counted at `before`.
     pub fn counts(before: Option<Nanos>, now: Nanos) -> bool {
-        before.is_none_or(|before| now >= before.plus(EVERY))
+        before.is_none_or(|before| now >= before.plus(COUNT_INTERVAL))
     }
 
     /// Adds an observation of a job's task.
@@ -78,7 +78,7 @@ impl History {
             parts.pop_front();
         }
         if parts.back().is_none_or(|part| part.number < number) {
-            parts.push_back(Part { number, egress: Seen::default(), ingress: Seen::default() });
+            parts.push_back(Part { number, egress: Histogram::default(), ingress: Histogram::default() });
         }
         if let Some(part) = parts.back_mut() {
             part.egress.note(rates.egress_bps);
@@ -103,7 +103,7 @@ impl History {
     }
 }
 
-impl Seen {
+impl Histogram {
     fn note(&mut self, bps: u64) {
         self.sum += u128::from(bps);
         *self.steps.entry(step(bps)).or_default() += 1;
@@ -111,9 +111,9 @@ impl Seen {
 }
 
 /// Returns the mean of the observations, and their percentile.
-fn traffic<'a>(seen: impl Iterator<Item = &'a Seen>, percentile: f64) -> Traffic {
+fn traffic<'a>(parts: impl Iterator<Item = &'a Histogram>, percentile: f64) -> Traffic {
     let (mut sum, mut steps) = (0_u128, BTreeMap::<u16, u64>::new());
-    for part in seen {
+    for part in parts {
         sum += part.sum;
         part.steps.iter().for_each(|(&step, count)| *steps.entry(step).or_default() += count);
     }
@@ -122,14 +122,14 @@ fn traffic<'a>(seen: impl Iterator<Item = &'a Seen>, percentile: f64) -> Traffic
         return Traffic::default();
     }
     // The nearest rank.
-    let mut left = ((percentile * count as f64).ceil() as u64).clamp(1, count);
-    let found = steps.iter().find(|(_, count)| {
-        let within = left <= **count;
-        left = left.saturating_sub(**count);
+    let mut rank = ((percentile * count as f64).ceil() as u64).clamp(1, count);
+    let step = steps.iter().find(|(_, count)| {
+        let within = rank <= **count;
+        rank = rank.saturating_sub(**count);
         within
     });
     let mean_bps = (sum / u128::from(count)) as u64;
-    let peak_bps = found.map_or(0, |(&step, _)| upper_end(step)).max(mean_bps);
+    let peak_bps = step.map_or(0, |(&step, _)| upper_end(step)).max(mean_bps);
     Traffic { mean_bps, peak_bps }
 }
 
@@ -167,12 +167,12 @@ mod tests {
 
         #[test]
         fn an_estimate_is_the_percentile_of_samples_within_the_window(
-            told in prop::collection::vec((0_u64..3_000, 0_u64..3, 0_u64..1_000_000), 1..200),
+            observations in prop::collection::vec((0_u64..3_000, 0_u64..3, 0_u64..1_000_000), 1..200),
             percentile in 0.01_f64..=1.0, later in 0_u64..9_000,
         ) {
             let mut history = History::new(HistorySettings { window: Nanos(WINDOW), percentile });
             let (mut now, mut seen) = (0, Vec::new());
-            for (after, job, bps) in told {
+            for (after, job, bps) in observations {
                 now += after;
                 history.note(JobId(job), Rates { egress_bps: bps, ingress_bps: 2 * bps }, Nanos(now));
                 seen.push((now, job, bps));
@@ -182,7 +182,7 @@ mod tests {
             let since = (now / 1000).saturating_sub(7) * 1000;
             prop_assert!(now - since < WINDOW);
             for job in 0..3 {
-                let counted = seen.iter().filter(|(at, of, _)| *at >= since && *of == job);
+                let counted = seen.iter().filter(|(at, observed, _)| *at >= since && *observed == job);
                 let mut rates: Vec<u64> = counted.map(|(.., bps)| *bps).collect();
                 rates.sort_unstable();
                 let [egress, ingress] = history.estimate(JobId(job), Nanos(now));

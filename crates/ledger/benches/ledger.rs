@@ -15,7 +15,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Commits timed together: few, so that most batches run without interruption.
 const BATCH: u64 = 50;
 /// Minimum duration of each measurement.
-const LONG: Duration = Duration::from_millis(400);
+const MIN_DURATION: Duration = Duration::from_millis(400);
 
 fn main() {
     println!("{:<58} {:>14} {:>12}", "3,000 hosts, 150 racks", "per second", "each");
@@ -69,13 +69,13 @@ fn samples(second: u64) -> Vec<Sample> {
         .collect()
 }
 
-/// Repeats `work` with an increasing number; prints the time of each of its `parts`. The median, because other programs
-/// interrupt.
+/// Repeats `work` with an increasing number; prints the median time of each of its `parts`, because other programs
+/// interrupt some runs.
 #[allow(clippy::disallowed_methods)] // A benchmark may read a clock.
 fn measure(name: &str, parts: usize, mut work: impl FnMut(u64)) {
     let mut times = Vec::new();
     let begun = Instant::now();
-    while begun.elapsed() < LONG {
+    while begun.elapsed() < MIN_DURATION {
         let started = Instant::now();
         work(times.len() as u64);
         times.push(started.elapsed());
@@ -109,7 +109,7 @@ fn one_by_one(cluster: &Cluster) {
     let mut ledger = ledger(cluster, Missing::Strict);
     let mut times = Vec::new();
     let mut second = 0;
-    while times.iter().sum::<Duration>() < LONG {
+    while times.iter().sum::<Duration>() < MIN_DURATION {
         for rack in samples(second).chunks(2 * (HOSTS / RACKS) as usize) {
             let started = Instant::now();
             for host in rack.chunks(2) {
@@ -142,7 +142,7 @@ fn block(cluster: &Cluster, number: u64) -> Entry {
 /// The same block with only the chosen links counted (Sinbad pseudocode 2): into two racks and two hosts.
 fn selected(cluster: &Cluster, number: u64) -> Entry {
     let block = block(cluster, number);
-    let hops = [2, 3, 7, 8].into_iter().filter_map(|at| block.hops.get(at).copied()).collect();
+    let hops = [2, 3, 7, 8].into_iter().filter_map(|index| block.hops.get(index).copied()).collect();
     Entry { hops, ..block }
 }
 
@@ -165,9 +165,9 @@ fn task(cluster: &Cluster, number: u64) -> Entry {
 fn commits(cluster: &Cluster, name: &str, entry: impl Fn(&Cluster, u64) -> Entry) {
     let mut ledger = ledger(cluster, Missing::Strict);
     ledger.report(&samples(0), Nanos(SECOND));
-    let mut there = std::collections::VecDeque::new();
+    let mut pending = std::collections::VecDeque::new();
     let (mut times, mut count) = (Vec::new(), 0u64);
-    while times.iter().sum::<Duration>() < LONG {
+    while times.iter().sum::<Duration>() < MIN_DURATION {
         let batch: Vec<_> = (0..BATCH).map(|n| entry(cluster, count + n)).collect();
         let started = Instant::now();
         for entry in batch {
@@ -178,9 +178,9 @@ fn commits(cluster: &Cluster, name: &str, entry: impl Fn(&Cluster, u64) -> Entry
             if starts {
                 ledger.mark_started(ids[0], now);
             }
-            there.extend(ids);
-            if there.len() > 4000 {
-                ledger.release(&[there.pop_front().expect("a pending entry")], now);
+            pending.extend(ids);
+            if pending.len() > 4000 {
+                ledger.release(&[pending.pop_front().expect("a pending entry")], now);
             }
             count += 1;
         }

@@ -8,7 +8,7 @@ use leeward_fabric::input::InputError;
 use leeward_fabric::{Fabric, ResourceId};
 
 /// Tolerated difference between clocks, in seconds.
-const AHEAD: f64 = 60.0;
+const MAX_CLOCK_SKEW: f64 = 60.0;
 
 /// A wall-clock reading, and the maximum age of measurements.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,25 +30,25 @@ impl Clock {
         let invalid = |message: String| Err(InputError::new(file, message).in_field("t_s"));
         let order = |a: &(&ResourceId, &f64), b: &(&ResourceId, &f64)| a.1.total_cmp(b.1);
         // Among links measured at the same time, the error names the first.
-        let Some((&oldest, &at)) = measured.iter().min_by(|a, b| order(a, b).then(a.0.cmp(b.0))) else {
+        let Some((&oldest, &time)) = measured.iter().min_by(|a, b| order(a, b).then(a.0.cmp(b.0))) else {
             return Ok(());
         };
-        if self.now - at > self.max_age {
-            let stale = measured.values().filter(|&&at| self.now - at > self.max_age).count();
+        if self.now - time > self.max_age {
+            let stale = measured.values().filter(|&&time| self.now - time > self.max_age).count();
             return invalid(format!(
                 "{stale} of {} links {} stale: {} was measured {} ago; at most {}",
                 measured.len(),
                 if stale == 1 { "is" } else { "are" },
                 fabric.resource_name(oldest),
-                in_words(self.now - at),
+                in_words(self.now - time),
                 in_words(self.max_age),
             ));
         }
-        let Some((&newest, &at)) = measured.iter().max_by(|a, b| order(a, b).then(b.0.cmp(a.0))) else {
+        let Some((&newest, &time)) = measured.iter().max_by(|a, b| order(a, b).then(b.0.cmp(a.0))) else {
             return Ok(());
         };
-        if at - self.now > AHEAD {
-            let (name, ahead) = (fabric.resource_name(newest), in_words(at - self.now));
+        if time - self.now > MAX_CLOCK_SKEW {
+            let (name, ahead) = (fabric.resource_name(newest), in_words(time - self.now));
             return invalid(format!(
                 "{name} was measured {ahead} in the future; expected seconds since 1970"
             ));
@@ -64,7 +64,7 @@ fn in_words(seconds: f64) -> String {
     }
     let whole = if seconds < 600.0 { seconds.round() } else { 60.0 * (seconds / 60.0).round() } as u64;
     let parts = [(whole / 3600, "h"), (whole / 60 % 60, "min"), (whole % 60, "s")];
-    let some = parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count} {unit}"));
-    let words = some.collect::<Vec<_>>().join(" ");
+    let nonzero = parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count} {unit}"));
+    let words = nonzero.collect::<Vec<_>>().join(" ");
     if words.is_empty() { "0 s".into() } else { words }
 }

@@ -8,7 +8,7 @@ pub(crate) struct DomainSums {
     pub sums: [Sum; 2],
     /// Time of the next change without a report.
     pub due: Option<Nanos>,
-    /// End of the first window of accepted samples that are not yet summed up.
+    /// End of the first window of accepted samples that are not yet in the sums.
     pub touched: Option<Nanos>,
 }
 

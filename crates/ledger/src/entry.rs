@@ -17,7 +17,7 @@ pub struct Entry {
     pub hops: Vec<Hop>,
     /// Demand of the work.
     pub demand: Demand,
-    /// The direction: added or removed load.
+    /// Direction of the load: added or removed.
     pub sign: Sign,
     /// Rule by which the entry stops being pending.
     pub fade: Fade,

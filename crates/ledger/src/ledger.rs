@@ -164,8 +164,8 @@ impl Ledger {
         }
     }
 
-    /// Advances the time: applies the scheduled ends of entries and the effects of missing reports. The number of
-    /// steps makes no difference.
+    /// Advances the time: applies the scheduled ends of entries and the effects of missing reports. The result does
+    /// not depend on the number of steps.
     pub fn advance(&mut self, now: Nanos) {
         while let Some((at, due)) = self.pop_due(now) {
             match due {

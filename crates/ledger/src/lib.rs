@@ -6,7 +6,7 @@
 //!                         View (a borrow and a private what-if)  numbers out, one for each question
 //! ```
 //!
-//! The ledger stores facts and no policy's guess. Telemetry moves an estimate of the carried load. An entry for each
+//! The ledger stores facts, not estimates of a policy. Telemetry moves the estimate of the carried load. An entry for each
 //! piece of placed or promised work covers the time until telemetry shows it ([`Fade`]). From the same sums a view
 //! derives the number that each kind of reader needs:
 //!

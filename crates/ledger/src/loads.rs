@@ -34,8 +34,8 @@ pub fn read_loads(
         let load = row.line.number("load_bps", "bits per second", load)?;
         let load = parse_load(load).map_err(|message| row.line.error("load_bps", message))?;
         loads.entry(resource).or_default().push(load);
-        if let Some(at) = row.extra {
-            measured.insert(resource, row.line.number("t_s", "seconds since 1970", at)?);
+        if let Some(time) = row.extra {
+            measured.insert(resource, row.line.number("t_s", "seconds since 1970", time)?);
         }
     }
     clock.map_or(Ok(()), |clock| clock.check(&name, fabric, &measured))?;
@@ -43,8 +43,8 @@ pub fn read_loads(
     let mut samples = Vec::new();
     for (&resource, loads) in &loads {
         let first = windows - loads.len() as u64;
-        for (at, &load) in (first..).zip(loads) {
-            let window = (Nanos(at * interval.0), Nanos((at + 1) * interval.0));
+        for (index, &load) in (first..).zip(loads) {
+            let window = (Nanos(index * interval.0), Nanos((index + 1) * interval.0));
             samples.push(Sample { resource, window, load, guaranteed: None });
         }
     }

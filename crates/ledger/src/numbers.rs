@@ -1,5 +1,5 @@
 //! The numbers that readers derive from the same sums. There is no single "headroom". Best effort, admission and each
-//! paper's estimator ask different questions, and the subtractions for one would be wrong for another.
+//! paper's estimator need different numbers, and the subtractions for one would be wrong for another.
 
 use leeward_fabric::Load;
 

@@ -1,9 +1,9 @@
 //! Rates that are committed to a resource and that its telemetry does not show yet.
 //!
 //! Suppose that work of rate x starts at a resource whose other load is a constant v. A report with weight a covers a
-//! window, and a share phi of the window lies after the start. The report moves the estimate M to (1 - a) M + a (v + phi
-//! x). It also moves the pending rate p to (1 - a) p + a (1 - phi) x, so that M + p = v + x at every step. The end of
-//! work of rate x is a start of work of rate -x.
+//! window, and a share phi of the window lies after the start. The report moves the estimate M to
+//! (1 - a) M + a (v + phi x). It also moves the pending rate p to (1 - a) p + a (1 - phi) x. So M + p = v + x at every
+//! step. The end of work of rate x is a start of work of rate -x.
 //!
 //! No report says which work causes a load, and none needs to: the rates of all work fade as one sum. Only work that a
 //! window may still cover in part (`young`) is also stored with its start.
@@ -58,10 +58,10 @@ impl Pending {
     pub fn start(&mut self, at: Nanos, x: i64) {
         self.fresh += x;
         match self.young.binary_search_by_key(&at, |&(at, _)| at) {
-            Ok(same) if self.young[same].1 + x == 0 => {
-                self.young.remove(same);
+            Ok(index) if self.young[index].1 + x == 0 => {
+                self.young.remove(index);
             }
-            Ok(same) => self.young[same].1 += x,
+            Ok(index) => self.young[index].1 += x,
             Err(index) if x != 0 => self.young.insert(index, (at, x)),
             Err(_) => {}
         }
@@ -75,14 +75,14 @@ impl Pending {
         // Rate times the part of the window before the start, which the window could not show.
         let unseen = |&(at, x): &(Nanos, i64)| i128::from(x) * i128::from(at.min(window.1).since(window.0).0);
         let unseen = self.young.iter().map(unseen).sum::<i128>() as f64 / window.1.since(window.0).0 as f64;
-        let left = (1.0 - weight) * (self.fading + self.fresh as f64) + weight * unseen;
-        self.settle(left, window.0);
+        let remaining = (1.0 - weight) * (self.fading + self.fresh as f64) + weight * unseen;
+        self.settle(remaining, window.0);
     }
 
     /// Applies missed reports.
     pub fn miss(&mut self, missed: &MissedReports) {
-        let left = missed.remainder(self.fading + self.fresh as f64, &self.young);
-        self.settle(left, missed.last_window().0);
+        let remaining = missed.remainder(self.fading + self.fresh as f64, &self.young);
+        self.settle(remaining, missed.last_window().0);
     }
 
     /// Drops all starts and ends up to `now`. The estimate restarts at zero and contains none of that work.
@@ -93,8 +93,8 @@ impl Pending {
 
     /// Sets the fading sum after a window that begins at `from`. Work that started by then leaves `young`: if a later
     /// window reaches farther back, that work still counts as fully covered.
-    fn settle(&mut self, left: f64, from: Nanos) {
-        (self.fading, self.fresh) = (left, 0);
+    fn settle(&mut self, remaining: f64, from: Nanos) {
+        (self.fading, self.fresh) = (remaining, 0);
         let old = self.young.partition_point(|&(at, _)| at <= from);
         self.young.drain(..old);
         if self.young.is_empty() && self.fading.abs() < NEGLIGIBLE {

@@ -7,7 +7,7 @@ use leeward_fabric::{Load, Nanos, ResourceId};
 pub struct Sample {
     /// The link or device.
     pub resource: ResourceId,
-    /// Window of the measurement, not of its arrival.
+    /// Window of the measurement; the sample may arrive later.
     pub window: (Nanos, Nanos),
     /// Load in the resource's native unit of work per second.
     pub load: Load,

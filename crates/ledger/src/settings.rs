@@ -113,7 +113,7 @@ impl LedgerSettings {
         self.grace.unwrap_or(Nanos(self.interval.0 / 2))
     }
 
-    /// The weight of a report `dt` after the last one: gaps do not slow the filter.
+    /// The weight of a report that ends `dt` after the last one: gaps do not slow the filter.
     pub(crate) fn weight(&self, dt: Nanos) -> f64 {
         if dt == self.interval {
             self.alpha

@@ -24,18 +24,18 @@ impl Ledger {
         self.advance(now);
         let mut discarded = DiscardedSamples::default();
         if samples.is_sorted_by_key(|sample| sample.window.1) {
-            samples.iter().for_each(|sample| self.take(sample, now, &mut discarded));
+            samples.iter().for_each(|sample| self.accept(sample, now, &mut discarded));
         } else {
             let mut order: Vec<&Sample> = samples.iter().collect();
             order.sort_by_key(|sample| sample.window.1);
-            order.into_iter().for_each(|sample| self.take(sample, now, &mut discarded));
+            order.into_iter().for_each(|sample| self.accept(sample, now, &mut discarded));
         }
         self.derive_touched(now);
         self.epoch.0 += 1;
         discarded
     }
 
-    fn take(&mut self, sample: &Sample, now: Nanos, discarded: &mut DiscardedSamples) {
+    fn accept(&mut self, sample: &Sample, now: Nanos, discarded: &mut DiscardedSamples) {
         let (from, until) = sample.window;
         let Some(gauge) = self.gauges.get(sample.resource.index()) else {
             discarded.unknown += 1;
@@ -166,8 +166,8 @@ impl Ledger {
             }
             (Source::None | Source::Direct, Missing::Sinbad) => {
                 let full = gauge.capacity as f64;
-                let fed = |missed| after_full_reports(gauge.measured, full, &missed);
-                Some(self.missed(gauge, now).map_or(gauge.measured, fed))
+                let estimate = |missed| after_full_reports(gauge.measured, full, &missed);
+                Some(self.missed(gauge, now).map_or(gauge.measured, estimate))
             }
         }
     }
@@ -185,8 +185,8 @@ impl Ledger {
         match (gauge.source, self.settings.missing) {
             (Source::Down | Source::Derived, _) | (Source::None, Missing::Strict) => None,
             (Source::Direct, Missing::Strict) => {
-                let seen = gauge.until.plus(self.unknown_after);
-                (now <= seen).then(|| seen.plus(Nanos(1)))
+                let known_until = gauge.until.plus(self.unknown_after);
+                (now <= known_until).then(|| known_until.plus(Nanos(1)))
             }
             (_, Missing::Sinbad) => {
                 let count = self.missed(gauge, now).map_or(0, |missed| missed.count as u64);
@@ -205,13 +205,13 @@ impl Ledger {
         }
     }
 
-    /// Every decision reads this for each rack, mostly for one number.
+    /// The sums of a resource. Every decision reads them for each rack, mostly for one number.
     #[inline]
     pub(crate) fn sums(&self, resource: ResourceId, now: Nanos) -> Sums {
         let gauge = &self.gauges[resource.index()];
         let commitments = &self.commitments[resource.index()];
         let missed = self.missed(gauge, now);
-        let unseen = |pending: &Pending| Unmeasured {
+        let unmeasured = |pending: &Pending| Unmeasured {
             held: pending.held as f64,
             settling: match &missed {
                 Some(missed) => pending.settling_after(missed),
@@ -222,8 +222,8 @@ impl Ledger {
             capacity: gauge.capacity as f64,
             measured: self.measured(resource, now),
             measured_guaranteed: commitments.measured_guaranteed,
-            pending: unseen(&commitments.pending),
-            pending_guaranteed: unseen(&commitments.pending_guaranteed),
+            pending: unmeasured(&commitments.pending),
+            pending_guaranteed: unmeasured(&commitments.pending_guaranteed),
             flows: commitments.flows as f64 + commitments.cross_flows,
             inelastic: commitments.inelastic,
             reserved_mean: commitments.reserved_mean,

@@ -80,8 +80,8 @@ impl Ledger {
         self.epoch.0 += 1;
     }
 
-    /// Marks the work of an entry as started: it fades into telemetry from now on. Nothing changes if the work had
-    /// already started, has ended, or does not fade.
+    /// Marks the work of an entry as started at `at`: from then on it fades into telemetry. Nothing changes if the
+    /// work had already started, has ended, starts too late ([`Fade::After`]), or does not fade.
     pub fn mark_started(&mut self, id: EntryId, at: Nanos) {
         let Some(mut stored) = self.entries.remove(&id) else { return };
         let in_time = stored.deadline.is_none_or(|deadline| at < deadline);
@@ -136,10 +136,10 @@ impl Ledger {
             let gauge = &mut self.gauges[hop.resource.index()];
             self.commitments[hop.resource.index()].drop_entry(gauge, id);
         }
-        if let hash_map::Entry::Occupied(mut of_owner) = self.owners.entry(stored.entry.owner) {
-            of_owner.get_mut().retain(|&other| other != id);
-            if of_owner.get().is_empty() {
-                of_owner.remove();
+        if let hash_map::Entry::Occupied(mut owned) = self.owners.entry(stored.entry.owner) {
+            owned.get_mut().retain(|&other| other != id);
+            if owned.get().is_empty() {
+                owned.remove();
             }
         }
     }

@@ -133,7 +133,7 @@ impl<'a> View<'a> {
         for id in ledger.owners.get(owner).into_iter().flatten() {
             let stored = &ledger.entries[id];
             let (hops, promised) = (&stored.entry.hops, stored.entry.is_promised());
-            for (at, hop) in hops.iter().enumerate() {
+            for (index, hop) in hops.iter().enumerate() {
                 let share = Share::of(&stored.entry, &stored.rates, hop.work);
                 let delta = self.delta(hop.resource);
                 delta.count(&share, -1);
@@ -143,7 +143,7 @@ impl<'a> View<'a> {
                     Stage::Started(_) => delta.start(promised, stored.rates.parts(hop.work), -1),
                     Stage::Gone => {}
                 }
-                if hops[..at].iter().any(|before| before.resource == hop.resource) {
+                if hops[..index].iter().any(|before| before.resource == hop.resource) {
                     continue;
                 }
                 let waiting = &ledger.commitments[hop.resource.index()].until_window;
@@ -189,9 +189,10 @@ impl<'a> View<'a> {
     fn sums(&self, resource: ResourceId) -> Sums {
         let mut sums = self.ledger.sums(resource, self.now);
         if let Some(delta) = self.changed(resource) {
-            for (at, pending) in [&mut sums.pending, &mut sums.pending_guaranteed].into_iter().enumerate() {
-                pending.held += delta.held[at] as f64;
-                pending.settling += delta.settling[at] as f64;
+            for (class, pending) in [&mut sums.pending, &mut sums.pending_guaranteed].into_iter().enumerate()
+            {
+                pending.held += delta.held[class] as f64;
+                pending.settling += delta.settling[class] as f64;
             }
             sums.flows += delta.flows as f64;
             sums.inelastic += delta.inelastic;
@@ -258,7 +259,7 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(|_| since)
     }
 
-    /// Utilization above which a resource is hot. It must hold for a whole window.
+    /// Utilization above which a resource is hot, as an average over a whole window.
     pub fn hot_above(&self) -> f64 {
         self.ledger.settings.hot
     }
@@ -319,7 +320,7 @@ impl<'a> View<'a> {
     ///
     /// Fails if the resource's queue is first in, first out: no rate can be promised on it.
     pub fn unreserved(&self, resource: ResourceId) -> Result<Load, FifoError> {
-        self.enforced(resource)?;
+        self.check_reservable(resource)?;
         Ok(whole(self.sums(resource).unreserved(self.ledger.settings.reservable)))
     }
 
@@ -329,11 +330,11 @@ impl<'a> View<'a> {
     ///
     /// Fails if the resource's queue is first in, first out: nothing can be promised on it.
     pub fn envelopes(&self, resource: ResourceId) -> Result<&'a [Promise], FifoError> {
-        self.enforced(resource)?;
+        self.check_reservable(resource)?;
         Ok(&self.ledger.commitments[resource.index()].envelopes)
     }
 
-    fn enforced(&self, resource: ResourceId) -> Result<(), FifoError> {
+    fn check_reservable(&self, resource: ResourceId) -> Result<(), FifoError> {
         match self.ledger.fabric.discipline(resource) {
             leeward_fabric::Discipline::Fifo => Err(FifoError(resource)),
             leeward_fabric::Discipline::StrictPriority { .. } => Ok(()),

@@ -17,7 +17,7 @@ use leeward_registry::splitmix;
 fn main() {
     apps();
     scores();
-    turns();
+    long_requests();
 }
 
 fn mesh(shape: &str, hosts: usize) -> Cluster {
@@ -139,7 +139,7 @@ fn scores() {
 const ENTRIES: u32 = 300_000;
 
 /// One app on 10,000 hosts: a copy of the state, the decision, and its commit.
-fn turns() {
+fn long_requests() {
     let (mut ledger, pool) = informed(500, 16);
     let entry = |number: u32| {
         let hops =
@@ -164,20 +164,20 @@ fn turns() {
     println!("\na copy beside {ENTRIES} entries: {:.2} ms", copied[copied.len() / 2]);
     println!(
         "\n{:>8} {:>6} {:>10} {:>14} {:>12} {:>12} {:>12}",
-        "policy", "tasks", "transfers", "looks at most", "decided", "committed", "completion"
+        "policy", "tasks", "transfers", "est. lookups", "decided", "committed", "completion"
     );
     // Policies whose estimate of look-ups is checked, with the transfers that each of them reads.
     for (name, degree) in [("leeward", 0), ("utp", 0), ("leeward", 4), ("choreo", 4)] {
         let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
         for count in [1, 5, 20, 100, 300, 1000] {
             let mut times = Vec::new();
-            let (mut transfers, mut looks, mut seconds) = (0, 0, 0.0);
+            let (mut transfers, mut lookups, mut seconds) = (0, 0, 0.0);
             for id in 0..5 {
                 let mut request = AppRequest { id, ..app(count, degree) };
                 for task in &mut request.tasks {
                     task.egress[1] = Traffic { mean_bps: 5_000_000, peak_bps: 20_000_000 };
                 }
-                (transfers, looks) =
+                (transfers, lookups) =
                     (request.transfers.len(), policy.cost_estimate(&request, ledger.fabric()));
                 let mut scratch = Scratch::default();
                 let view = &mut ledger.view(Nanos::SECOND, &mut scratch);
@@ -197,7 +197,7 @@ fn turns() {
             times.sort_unstable_by(|a, b| f64::total_cmp(&a.0, &b.0));
             let (decided, committed) = times[times.len() / 2];
             println!(
-                "{name:>8} {count:>6} {transfers:>10} {looks:>14} {decided:>9.2} ms {committed:>9.2} ms {seconds:>10.2} s"
+                "{name:>8} {count:>6} {transfers:>10} {lookups:>14} {decided:>9.2} ms {committed:>9.2} ms {seconds:>10.2} s"
             );
         }
     }

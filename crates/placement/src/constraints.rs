@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::Pool;
 
 /// Longest list to search linearly, in any order.
-const FEW: usize = 64;
+const MAX_LINEAR_SEARCH: usize = 64;
 
 /// Constraints of a request on its hosts. Lists of more than 64 items must be sorted by id, because each host
 /// is looked up by binary search; [`Constraints::sort`] sorts them.
@@ -91,7 +91,7 @@ impl Constraints {
 
 /// True if a list of constraints has `item`.
 fn lists<T: Ord>(list: &[T], item: &T) -> bool {
-    if list.len() <= FEW { list.contains(item) } else { list.binary_search(item).is_ok() }
+    if list.len() <= MAX_LINEAR_SEARCH { list.contains(item) } else { list.binary_search(item).is_ok() }
 }
 
 /// Reason for which a candidate cannot take a request.
@@ -135,14 +135,14 @@ impl Constraint {
             Constraint::Full => "the block does not fit",
             Constraint::Cpus => "too few processors are left",
             Constraint::Memory => "too little memory is left",
-            Constraint::Imbalance => "it is too much fuller than the mean",
+            Constraint::Imbalance => "its fill exceeds the average by more than the request allows",
             Constraint::Collocation => "it holds no related file",
             Constraint::Excluded => "excluded by the request",
-            Constraint::Tags => "a demanded tag is missing",
+            Constraint::Tags => "a required tag is missing",
             Constraint::Used => "it holds a copy already",
             Constraint::FaultDomain => "it fails together with another copy",
             Constraint::TooFew => "too few of its hosts can take a copy",
-            Constraint::Unknown => "its load cannot be seen",
+            Constraint::Unknown => "its load is unknown",
         }
     }
 }
@@ -228,12 +228,12 @@ mod tests {
 
     #[test]
     fn membership_holds_for_short_unsorted_and_long_sorted_lists() {
-        for length in [0, 1, 3, FEW, FEW + 1, 1000] {
+        for length in [0, 1, 3, MAX_LINEAR_SEARCH, MAX_LINEAR_SEARCH + 1, 1000] {
             let mut constraints = Constraints {
                 excluded_hosts: (0..length as u32).rev().map(|id| HostId(3 * id)).collect(),
                 ..Constraints::default()
             };
-            if length > FEW {
+            if length > MAX_LINEAR_SEARCH {
                 constraints.sort();
             }
             for id in 0..3 * length as u32 + 3 {

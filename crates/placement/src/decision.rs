@@ -235,25 +235,28 @@ impl std::fmt::Display for Refusal {
                 write!(f, "no recent telemetry: the newest report of any candidate ends at {at}")
             }
             Refusal::TooFewCopies { replicas, fault_domains } => {
-                write!(f, "{replicas} copies or chunks cannot outlive {fault_domains} fault domains")
+                write!(
+                    f,
+                    "{replicas} copies or chunks cannot survive the loss of {fault_domains} fault domains"
+                )
             }
             Refusal::NoRackLinks => {
                 f.write_str("the policy ranks racks by their uplinks and downlinks, and a mesh has none")
             }
             Refusal::TooLarge { variables, most } => {
-                write!(f, "too large to be solved: {variables} variables, and {most} are the most")
+                write!(f, "too large to solve: {variables} variables, at most {most} are allowed")
             }
             Refusal::SolverFailed { message } => f.write_str(message),
-            Refusal::NoPolicy { kind } => write!(f, "there is no policy for {kind} here"),
-            Refusal::UnknownWriter => f.write_str("the writer is no host of the cluster"),
+            Refusal::NoPolicy { kind } => write!(f, "no policy is configured for {kind}"),
+            Refusal::UnknownWriter => f.write_str("the writer is not a host of the cluster"),
             Refusal::NoStorage => {
-                f.write_str("the cluster file gives no rack a tree's uplink and devices with a `capacity`")
+                f.write_str("no rack of the cluster file has both an uplink and devices with a `capacity`")
             }
             Refusal::NoCandidate { by_constraint } => {
                 f.write_str("no candidate may take it")?;
                 write_counts(f, by_constraint)
             }
-            Refusal::NotTogether => f.write_str("its tasks fit nowhere together"),
+            Refusal::NotTogether => f.write_str("no assignment fits all tasks together"),
             Refusal::NoHost { task, alone, by_constraint } => {
                 match alone {
                     true => write!(f, "task {task} fits nowhere")?,

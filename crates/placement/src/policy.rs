@@ -13,7 +13,7 @@ pub trait Request {
     const KIND: &'static str;
 }
 
-/// A placement algorithm. Holds settings and no state.
+/// A placement algorithm. A policy holds settings and no state.
 pub trait Policy<Q: Request>: Send + Sync {
     /// Name in the registry.
     fn name(&self) -> &'static str;
@@ -29,9 +29,9 @@ pub trait Policy<Q: Request>: Send + Sync {
     /// leave the load of all its decisions in the view.
     fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>> {
         let mut answers = Vec::with_capacity(batch.len());
-        for (at, request) in batch.iter().enumerate() {
+        for (index, request) in batch.iter().enumerate() {
             let answer = self.place_one(request, context);
-            if at + 1 < batch.len() {
+            if index + 1 < batch.len() {
                 let entries = answer.iter().flat_map(|decision| &decision.change.add);
                 entries.for_each(|entry| context.view.add(entry));
             }

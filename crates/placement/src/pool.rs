@@ -17,7 +17,7 @@ pub struct Pool {
     open: Vec<u32>,
     /// Bytes stored on all hosts with limited storage, and their total storage.
     stored: u128,
-    room: u128,
+    total_storage: u128,
     /// Storage of the hosts below each domain; `None` if one of them has no limit.
     storage: Vec<Option<u64>>,
     /// Bytes stored on the hosts below each domain.
@@ -32,7 +32,8 @@ struct Status {
     up: bool,
     draining: bool,
     stored: u64,
-    room: u64,
+    /// Storage in total; `u64::MAX` for no limit.
+    storage: u64,
     /// Processors and memory that tasks take.
     cpus: Cpus,
     memory: Bytes,
@@ -43,19 +44,19 @@ struct Status {
 
 impl Status {
     fn is_open(&self) -> bool {
-        self.up && !self.draining && self.stored < self.room
+        self.up && !self.draining && self.stored < self.storage
     }
 }
 
 impl Pool {
     /// A pool with all hosts up, none draining, nothing stored.
     pub fn new(fabric: Arc<Fabric>) -> Pool {
-        let room = |host| fabric.storage(host).map_or(u64::MAX, |bytes| bytes.0);
+        let storage_of = |host| fabric.storage(host).map_or(u64::MAX, |bytes| bytes.0);
         let status = |host| Status {
             up: true,
             draining: false,
             stored: 0,
-            room: room(host),
+            storage: storage_of(host),
             cpus: Cpus(0),
             memory: Bytes(0),
             all_cpus: fabric.cpus(host),
@@ -63,15 +64,15 @@ impl Pool {
         };
         let hosts: Vec<Status> = fabric.all_hosts().map(status).collect();
         let write_rate = fastest_write(fabric.all_hosts().flat_map(|host| fabric.devices(host)));
-        let limited = hosts.iter().filter(|status| status.room < u64::MAX);
-        let room = limited.map(|status| u128::from(status.room)).sum();
+        let limited = hosts.iter().filter(|status| status.storage < u64::MAX);
+        let total_storage = limited.map(|status| u128::from(status.storage)).sum();
         let open = vec![0; fabric.domain_count()];
         let (storage, stored_in) = (storage(&fabric), vec![0; fabric.domain_count()]);
         let mut pool = Pool {
             open,
             hosts,
             stored: 0,
-            room,
+            total_storage,
             storage,
             stored_in,
             write_rate,
@@ -95,7 +96,7 @@ impl Pool {
             hosts: self.hosts.clone(),
             open: self.open.clone(),
             stored: self.stored,
-            room: self.room,
+            total_storage: self.total_storage,
             storage: self.storage.clone(),
             stored_in: self.stored_in.clone(),
             write_rate: self.write_rate,
@@ -212,7 +213,7 @@ impl Pool {
     /// True if `bytes` more fit on a host.
     pub fn fits(&self, host: HostId, bytes: Bytes) -> bool {
         let status = &self.hosts[host.index()];
-        bytes.0 <= status.room.saturating_sub(status.stored)
+        bytes.0 <= status.storage.saturating_sub(status.stored)
     }
 
     /// Storage of a domain's hosts; `None` for no limit.
@@ -228,26 +229,26 @@ impl Pool {
     /// Free storage of a host.
     pub fn room(&self, host: HostId) -> Bytes {
         let status = &self.hosts[host.index()];
-        Bytes(status.room.saturating_sub(status.stored))
+        Bytes(status.storage.saturating_sub(status.stored))
     }
 
     /// Average fill of the cluster's hosts, as a share of their storage.
     pub fn mean_fill(&self) -> f64 {
-        if self.room == 0 { 0.0 } else { self.stored as f64 / self.room as f64 }
+        if self.total_storage == 0 { 0.0 } else { self.stored as f64 / self.total_storage as f64 }
     }
 
     /// Fill of a host with `bytes` more, as a share of its storage; 0 without limit.
     pub fn fill(&self, host: HostId, bytes: Bytes) -> f64 {
         let status = &self.hosts[host.index()];
-        if status.room == u64::MAX {
+        if status.storage == u64::MAX {
             return 0.0;
         }
-        (status.stored as f64 + bytes.0 as f64) / (status.room as f64).max(1.0)
+        (status.stored as f64 + bytes.0 as f64) / (status.storage as f64).max(1.0)
     }
 
     /// Excess of a host's fill with `bytes` more over the cluster's average; 0 on a host without limit.
     pub fn imbalance(&self, host: HostId, bytes: Bytes) -> f64 {
-        if self.hosts[host.index()].room == u64::MAX {
+        if self.hosts[host.index()].storage == u64::MAX {
             0.0
         } else {
             self.fill(host, bytes) - self.mean_fill()
@@ -270,7 +271,7 @@ impl Pool {
         let before_stored = status.stored;
         change(status);
         let stored = status.stored;
-        if status.room < u64::MAX {
+        if status.storage < u64::MAX {
             self.stored = self.stored - u128::from(before_stored) + u128::from(stored);
         }
         if stored != before_stored {

@@ -1,7 +1,7 @@
 //! Seeded tie-breaking and random draws by Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
 //! number generators", 2014). The mixer is a bijection of sufficient quality to break ties, and cheap enough
-//! to run for every candidate. The code stays hand-written because results must be bit-identical across
-//! versions of any random library.
+//! to run for every candidate. No random library takes part, because results must be bit-identical across library
+//! versions.
 
 use leeward_registry::splitmix;
 
@@ -15,8 +15,8 @@ impl Ties {
     }
 
     /// Rank of an item among equals; a function of seed, request and item.
-    pub fn rank(self, thing: u64) -> u64 {
-        splitmix(self.0 ^ thing)
+    pub fn rank(self, item: u64) -> u64 {
+        splitmix(self.0 ^ item)
     }
 }
 

@@ -11,9 +11,9 @@ use super::{BEST_EFFORT, Engine};
 use crate::message::{CommittedDecision, Output, Reevaluation, ReplicasAnswer};
 
 impl Engine {
-    /// Places the copies of a block and commits the decision. `None` if the policy decides requests jointly: the request
-    /// then waits for the next multiple of the policy's waiting time, and its answer is an [`Output::ReplicasPlaced`]
-    /// with `number`. Appends the outputs of batches that are due.
+    /// Places the copies of a block and commits the decision. `None` if the policy decides requests jointly. The
+    /// request then waits for the next multiple of the policy's batching delay, and its answer is an
+    /// [`Output::ReplicasPlaced`] with `number`. Appends the outputs of batches that are due.
     pub fn place_replicas(
         &mut self,
         now: Nanos,
@@ -36,8 +36,8 @@ impl Engine {
         answer
     }
 
-    /// Places the tasks of an app and commits the decision. A running app of the same number ends first. Appends the outputs
-    /// of batches that are due.
+    /// Places the tasks of an app and commits the decision. A running app of the same number ends first. Appends the
+    /// outputs of batches that are due.
     ///
     /// # Errors
     /// Returns the policy's refusal, or [`Refusal::NoPolicy`] without a policy for tasks.
@@ -64,7 +64,7 @@ impl Engine {
         out: &mut Vec<Output>,
     ) -> Option<CommittedDecision<Assignment>> {
         self.advance(now);
-        let placed = self.settle_found(request, decision);
+        let placed = self.commit_if_fits(request, decision);
         self.finish(out);
         placed
     }
@@ -110,18 +110,18 @@ impl Engine {
         };
         // Observed rates of the job may change before a task is moved, so the cell keeps the stated demand.
         let stated = self.history.as_ref().map(|history| {
-            let seen = history.estimate(request.job, self.now);
-            let demands = request.tasks.iter().map(|task| task.with_measured(seen)).collect();
+            let estimate = history.estimate(request.job, self.now);
+            let demands = request.tasks.iter().map(|task| task.with_measured(estimate)).collect();
             std::mem::replace(&mut request.tasks, demands)
         });
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
         let decision = policy.place_one(&request, &mut context)?;
-        Ok(self.settle(&request, stated.as_deref(), decision))
+        Ok(self.commit_placement(&request, stated.as_deref(), decision))
     }
 
-    fn settle_found(
+    fn commit_if_fits(
         &mut self,
         request: &AppRequest,
         mut decision: Decision<Assignment>,
@@ -130,18 +130,18 @@ impl Engine {
         let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
         starts.for_each(|starts| *starts = starts.map(|_| self.now));
         let fits = tasks::still_fits(&self.pool, request, &decision.choice);
-        fits.then(|| self.settle(request, None, decision))
+        fits.then(|| self.commit_placement(request, None, decision))
     }
 
     /// Commits the placement of an app; its tasks are on their hosts from now on. A running app of the same number ends
     /// first. `stated` has the stated demands of its tasks, if other demands determined the placement.
-    pub(super) fn settle(
+    pub(super) fn commit_placement(
         &mut self,
         request: &AppRequest,
         stated: Option<&[Task]>,
         mut decision: Decision<Assignment>,
     ) -> CommittedDecision<Assignment> {
-        self.end(request.id);
+        self.end_app(request.id);
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
         self.assign(request, stated, &decision.choice, &entries);

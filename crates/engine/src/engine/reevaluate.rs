@@ -10,30 +10,34 @@ use crate::message::Reevaluation;
 impl Engine {
     /// Places the remaining transfers of an app again, and moves it if the gain is worth the cost. An app that does not
     /// run with these tasks stays.
-    pub(super) fn place_again(&mut self, left: &AppRequest, worth: Worth) -> Result<Reevaluation, Refusal> {
+    pub(super) fn place_again(
+        &mut self,
+        remaining: &AppRequest,
+        worth: Worth,
+    ) -> Result<Reevaluation, Refusal> {
         let Some(policy) = &self.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
-        let host = |index| self.cell.get(TaskId { app: left.id, index }).map(|placed| placed.host);
-        let hosts: Option<Vec<HostId>> = (0..left.tasks.len() as u32).map(host).collect();
+        let host = |index| self.cell.get(TaskId { app: remaining.id, index }).map(|placed| placed.host);
+        let hosts: Option<Vec<HostId>> = (0..remaining.tasks.len() as u32).map(host).collect();
         let Some(hosts) = hosts else {
             return Ok(Reevaluation { placed: None, stays: 0.0, moves: 0.0, cost: 0.0 });
         };
         // The app's own tasks do not occupy hosts in this decision, like its own load.
-        for (task, &host) in left.tasks.iter().zip(&hosts) {
-            self.pool.vacate(host, left.job, task.cpus, task.memory);
+        for (task, &host) in remaining.tasks.iter().zip(&hosts) {
+            self.pool.vacate(host, remaining.job, task.cpus, task.memory);
         }
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
-        let alternative = tasks::reevaluate(policy.as_ref(), left, &hosts, worth.pause, &mut context);
-        for (task, &host) in left.tasks.iter().zip(&hosts) {
-            self.pool.occupy(host, left.job, task.cpus, task.memory);
+        let alternative = tasks::reevaluate(policy.as_ref(), remaining, &hosts, worth.pause, &mut context);
+        for (task, &host) in remaining.tasks.iter().zip(&hosts) {
+            self.pool.occupy(host, remaining.job, task.cpus, task.memory);
         }
         let alternative = alternative?;
         let is_worth = alternative.is_worth(worth.margin);
         let (stays, moves, cost) = (alternative.stays, alternative.moves, alternative.cost);
-        let placed = is_worth.then(|| self.settle(left, None, alternative.decision));
+        let placed = is_worth.then(|| self.commit_placement(remaining, None, alternative.decision));
         Ok(Reevaluation { placed, stays, moves, cost })
     }
 }

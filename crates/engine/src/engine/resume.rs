@@ -56,8 +56,8 @@ impl Engine {
         self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now)
     }
 
-    /// Puts the tasks of an app on their hosts. `entries` has the entries of its transfers first, then each
-    /// task's own.
+    /// Puts the tasks of an app on their hosts. `entries` starts with the entries of its transfers; each task's own
+    /// entries follow.
     pub(super) fn assign(
         &mut self,
         request: &AppRequest,

@@ -34,12 +34,12 @@ fn place(engine: &mut Engine, at: u64, request: AppRequest) -> Result<Vec<HostId
     engine.place_app(Nanos(at), request, &mut Vec::new()).map(|placed| placed.decision.choice)
 }
 
-fn again(engine: &mut Engine, at: u64, left: AppRequest) -> Result<Reevaluation, Refusal> {
-    engine.reevaluate(Nanos(at), &left, WORTH, &mut Vec::new())
+fn reevaluate(engine: &mut Engine, at: u64, app: AppRequest) -> Result<Reevaluation, Refusal> {
+    engine.reevaluate(Nanos(at), &app, WORTH, &mut Vec::new())
 }
 
-/// Returns the processors left on each host, and the flows on each link.
-fn books(engine: &Engine, at: u64) -> (Vec<Option<Cpus>>, Vec<f64>) {
+/// Returns the free processors of each host, and the flows on each link.
+fn cpus_and_flows(engine: &Engine, at: u64) -> (Vec<Option<Cpus>>, Vec<f64>) {
     let mut scratch = Scratch::default();
     let view = engine.ledger().view(Nanos(at), &mut scratch);
     let links = (0..engine.ledger().fabric().resource_count() as u32).map(ResourceId);
@@ -50,7 +50,7 @@ fn books(engine: &Engine, at: u64) -> (Vec<Option<Cpus>>, Vec<f64>) {
 #[test]
 fn an_app_that_is_not_running_is_not_moved() {
     let mut engine = engine("choreo");
-    let stays = again(&mut engine, 1, app(9, &[(0, 1, 10)])).expect("a policy is there");
+    let stays = reevaluate(&mut engine, 1, app(9, &[(0, 1, 10)])).expect("a policy is there");
     assert_eq!(stays.placed, None);
 }
 
@@ -64,7 +64,7 @@ proptest! {
         changes in prop::collection::vec((0_u32..6, 0_i64..800), 1..8), other in any::<bool>(),
     ) {
         let mut engine = engine(policy);
-        let empty = books(&engine, 0);
+        let empty = cpus_and_flows(&engine, 0);
         let transfers: Vec<_> = transfers.into_iter().filter(|((f, t), _)| f != t).map(|((f, t), mb)| (f, t, mb)).collect();
         let request = app(1, &transfers);
         if other {
@@ -74,25 +74,27 @@ proptest! {
         for (at, (host, mbps)) in (2..).zip(changes) {
             let link = engine.ledger().fabric().egress(HostId(host)).expect("a hose");
             engine.handle(Nanos(at), Input::SetCapacity(link, Load(mbps * 1_000_000)), &mut Vec::new());
-            let before = books(&engine, at);
-            let made = again(&mut engine, at, request.clone()).expect("there is room where it is");
-            match made.placed {
-                None => prop_assert_eq!(books(&engine, at), before),
+            let before = cpus_and_flows(&engine, at);
+            let reevaluation = reevaluate(&mut engine, at, request.clone()).expect("its own hosts have room");
+            match reevaluation.placed {
+                None => prop_assert_eq!(cpus_and_flows(&engine, at), before),
                 Some(placed) => {
-                    prop_assert!(made.cost + made.moves < (1.0 - WORTH.margin) * made.stays);
+                    let Reevaluation { stays, moves, cost, .. } = reevaluation;
+                    prop_assert!(cost + moves < (1.0 - WORTH.margin) * stays);
                     hosts = placed.decision.choice;
                     for (index, &host) in (0..).zip(&hosts) {
                         let task = leeward_placement::tasks::TaskId { app: 1, index };
                         prop_assert_eq!(engine.host_of(task), Some(host));
                     }
-                    let used: u64 = books(&engine, at).0.iter().flatten().map(|cpus| 2000 - cpus.0).sum();
+                    let (cpus, _) = cpus_and_flows(&engine, at);
+                    let used: u64 = cpus.iter().flatten().map(|cpus| 2000 - cpus.0).sum();
                     prop_assert_eq!(used, 3000 * (1 + u64::from(other)));
                 }
             }
         }
         engine.handle(Nanos(100), Input::Ended(1), &mut Vec::new());
         engine.handle(Nanos(100), Input::Ended(2), &mut Vec::new());
-        prop_assert_eq!(books(&engine, 100), empty);
+        prop_assert_eq!(cpus_and_flows(&engine, 100), empty);
         prop_assert_eq!(hosts.len(), 3);
     }
 }

@@ -15,7 +15,7 @@ fn cluster() -> Cluster {
     clusters::cluster(&racks_of_four(5, "[{read: 50MB/s, write: 50MB/s, capacity: 1TB}]"))
 }
 
-/// An engine with reported loads of links at these shares, and these policies.
+/// An engine with these policies, whose links have reported loads of these shares of their capacities.
 fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine {
     let ledger = clusters::ledger(cluster);
     let policies = Policies {
@@ -26,9 +26,9 @@ fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine 
     let mut engine = Engine::new(ledger, policies, 7, Explain::Top(8));
     let links = cluster.fabric.all_resources();
     let links = links.filter(|&link| cluster.fabric.kind(link) != ResourceKind::Device);
-    let sample = |(at, resource): (usize, ResourceId)| {
+    let sample = |(index, resource): (usize, ResourceId)| {
         let capacity = cluster.capacities.get(resource).0;
-        let load = Load(capacity / 100 * i64::from(shares[at % shares.len()]));
+        let load = Load(capacity / 100 * i64::from(shares[index % shares.len()]));
         Sample { resource, window: (Nanos(NOW.0 - Nanos::SECOND.0), NOW), load, guaranteed: None }
     };
     let samples: Vec<Sample> = links.enumerate().map(sample).collect();
@@ -45,7 +45,7 @@ fn place_app(engine: &mut Engine, request: AppRequest) -> Result<CommittedDecisi
 }
 
 /// A snapshot without the load of one owner.
-fn of(kind: OwnerKind, id: u64) -> SnapshotScope {
+fn without(kind: OwnerKind, id: u64) -> SnapshotScope {
     SnapshotScope { job: Some(JobId(9)), without: Some(Owner { kind, id }) }
 }
 
@@ -82,21 +82,23 @@ proptest! {
         if let Ok(placed) = place_block(&mut engine, request.clone()) {
             let (epoch, hosts) = (engine.ledger().epoch(), placed.decision.choice);
             let policy = replicas::REGISTRY.make(blocks, "").expect("a policy");
-            let would = engine.snapshot(of(OwnerKind::File, 1)).replicas(policy.as_ref(), &request, &hosts);
-            prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
+            let snapshot = engine.snapshot(without(OwnerKind::File, 1));
+            let decision = snapshot.replicas(policy.as_ref(), &request, &hosts);
+            prop_assert_eq!(decision.map(|decision| decision.choice), Ok(hosts));
             prop_assert_eq!(engine.ledger().epoch(), epoch);
         }
         let request = AppRequest { id: 2, job: JobId(9), tasks: vec![task(50_000_000, 20_000_000); tasks], ..AppRequest::default() };
         if let Ok(placed) = place_app(&mut engine, request.clone()) {
             let hosts = placed.decision.choice;
             let policy = tasks::REGISTRY.make(apps, "").expect("a policy");
-            let would = engine.snapshot(of(OwnerKind::App, 2)).tasks(policy.as_ref(), &request, &hosts);
-            prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
+            let snapshot = engine.snapshot(without(OwnerKind::App, 2));
+            let decision = snapshot.tasks(policy.as_ref(), &request, &hosts);
+            prop_assert_eq!(decision.map(|decision| decision.choice), Ok(hosts));
         }
     }
 
-    /// The rating of a host equals the rating of the fullest link that the task would cross. The choice of a policy has
-    /// the best rating within its step. Peers add their traffic, and never improve a host.
+    /// The rating of a host is the load of the fullest link that the task would cross. The choice of a policy has the
+    /// best rating within its step. Peers add their traffic, and never improve a host.
     #[test]
     fn ratings_match_the_choice_of_the_policy(
         shares in prop::collection::vec(0_u8..95, 7..40),
@@ -109,12 +111,12 @@ proptest! {
         let hosts: Vec<HostId> = cluster.fabric.all_hosts().collect();
         let ratings = engine.score_hosts(&request, &[], &hosts).expect("utp rates hosts");
         let peers = [Peer { host: HostId(peer), egress_bps: to_peer, ingress_bps: from_peer }];
-        let beside = engine.score_hosts(&request, &peers, &hosts).expect("utp rates hosts");
+        let with_peers = engine.score_hosts(&request, &peers, &hosts).expect("utp rates hosts");
         let snapshot = engine.snapshot(SnapshotScope::default()).score_hosts(&request, &peers, &hosts);
-        prop_assert_eq!(snapshot.as_ref(), Some(&beside));
+        prop_assert_eq!(snapshot.as_ref(), Some(&with_peers));
         let mut scratch = Scratch::default();
         let view = engine.ledger().view(NOW, &mut scratch);
-        for (host, (rating, beside)) in hosts.iter().zip(ratings.iter().zip(&beside)) {
+        for (host, (rating, with_peers)) in hosts.iter().zip(ratings.iter().zip(&with_peers)) {
             let rack = cluster.fabric.rack_of(*host);
             let loaded = |link: Option<ResourceId>, bps: u64| {
                 view.utilization_with(link.expect("a tree"), Load(bps as i64)).expect("a known load")
@@ -123,9 +125,9 @@ proptest! {
             let down = loaded(cluster.fabric.into_domain(rack), ingress);
             prop_assert_eq!(rating.loaded, up.max(down));
             prop_assert!(rating.refused.is_none() && rating.limit.is_some());
-            prop_assert!(beside.loaded >= rating.loaded);
+            prop_assert!(with_peers.loaded >= rating.loaded);
             if *host == HostId(peer) {
-                prop_assert_eq!(beside.loaded, rating.loaded, "on the same host nothing is sent");
+                prop_assert_eq!(with_peers.loaded, rating.loaded, "on the same host nothing is sent");
             }
         }
         let best = ratings.iter().map(|rating| rating.loaded).fold(f64::INFINITY, f64::min);
@@ -152,23 +154,24 @@ proptest! {
             transfers: (1..tasks as u32).map(transfer).collect(), ..AppRequest::default()
         };
         let mut at_once = engine(&cluster, &shares, "uniform", apps);
-        let mut elsewhere = engine(&cluster, &shares, "uniform", apps);
-        let found = elsewhere.snapshot(SnapshotScope { job: Some(JobId(9)), without: None }).place(&request);
+        let mut by_snapshot = engine(&cluster, &shares, "uniform", apps);
+        let scope = SnapshotScope { job: Some(JobId(9)), without: None };
+        let on_snapshot = by_snapshot.snapshot(scope).place(&request);
         let placed = place_app(&mut at_once, request.clone());
-        let Ok(decision) = found else {
+        let Ok(decision) = on_snapshot else {
             prop_assert!(placed.is_err());
             return Ok(());
         };
         if closed {
-            elsewhere.handle(NOW, Input::Drain(decision.choice[tasks - 1], true), &mut Vec::new());
+            by_snapshot.handle(NOW, Input::Drain(decision.choice[tasks - 1], true), &mut Vec::new());
         }
-        let epoch = elsewhere.ledger().epoch();
-        let there = elsewhere.commit_decision(NOW, &request, decision, &mut Vec::new());
+        let epoch = by_snapshot.ledger().epoch();
+        let committed = by_snapshot.commit_decision(NOW, &request, decision, &mut Vec::new());
         if closed {
-            prop_assert!(there.is_none() && elsewhere.ledger().epoch() == epoch);
+            prop_assert!(committed.is_none() && by_snapshot.ledger().epoch() == epoch);
         } else {
-            prop_assert_eq!(there, placed.ok());
-            prop_assert_eq!(elsewhere.ledger().sums_bytes(), at_once.ledger().sums_bytes());
+            prop_assert_eq!(committed, placed.ok());
+            prop_assert_eq!(by_snapshot.ledger().sums_bytes(), at_once.ledger().sums_bytes());
         }
     }
 }
@@ -192,9 +195,9 @@ fn a_snapshot_is_immutable() {
     let mut engine = engine(&cluster(), &[10], "uniform", "leeward");
     let snapshot = engine.snapshot(SnapshotScope::default());
     engine.handle(NOW, Input::Drain(HostId(3), true), &mut Vec::new());
-    let open = |published: &EngineSnapshot| {
+    let open = |snapshot: &EngineSnapshot| {
         let request = AppRequest { tasks: vec![task(1, 1)], ..AppRequest::default() };
-        let ratings = published.score_hosts(&request, &[], &[HostId(3)]).expect("leeward rates hosts");
+        let ratings = snapshot.score_hosts(&request, &[], &[HostId(3)]).expect("leeward rates hosts");
         ratings[0].refused.is_none()
     };
     assert!(open(&snapshot) && !open(&engine.snapshot(SnapshotScope::default())));

@@ -196,9 +196,9 @@ fn a_task_counts_at_least_the_recent_measured_rate_of_its_job() {
 }
 
 #[test]
-fn refused_moves_leave_the_engine_as_one_that_advises_none() {
-    let mut asked = engine(3, "utp", Nanos(INTERVAL.0 * 10));
-    let mut alone = engine_with(3, "borg", Nanos(0), None);
+fn cancelled_moves_leave_the_engine_as_one_that_advises_none() {
+    let mut advising = engine(3, "utp", Nanos(INTERVAL.0 * 10));
+    let mut reference = engine_with(3, "borg", Nanos(0), None);
     let loaded = |engine: &Engine, now: Nanos| -> Vec<i64> {
         let (mut scratch, fabric) = (Scratch::default(), engine.ledger().fabric().clone());
         let view = engine.ledger().view(now, &mut scratch);
@@ -206,11 +206,11 @@ fn refused_moves_leave_the_engine_as_one_that_advises_none() {
         let shares = links.filter_map(|link| view.utilization_with(link, Load(0)));
         shares.map(|share| (share * 1e6).round() as i64).collect()
     };
-    let room = |engine: &Engine| -> Vec<Option<Cpus>> {
+    let free_cpus = |engine: &Engine| -> Vec<Option<Cpus>> {
         let fabric = engine.ledger().fabric();
         fabric.all_hosts().map(|host| engine.pool().cpus_left(host)).collect()
     };
-    for engine in [&mut asked, &mut alone] {
+    for engine in [&mut advising, &mut reference] {
         interval(engine, &BTreeMap::new(), at(1));
         for id in 0..6 {
             // The task must run in the first rack; the policy may prefer another.
@@ -233,18 +233,18 @@ fn refused_moves_leave_the_engine_as_one_that_advises_none() {
         }
     }
     let sent: BTreeMap<u64, u64> = (0..6).map(|id| (id, 150)).collect();
-    let mut refused = 0;
+    let mut cancelled = 0;
     for round in 2..30 {
-        assert_eq!(interval(&mut alone, &sent, at(round)), Vec::new());
-        for Advice { task, from, .. } in interval(&mut asked, &sent, at(round)) {
-            asked.handle(at(round), Input::MoveCancelled(task, from), &mut Vec::new());
-            assert_eq!(asked.host_of(task), Some(from));
-            refused += 1;
+        assert_eq!(interval(&mut reference, &sent, at(round)), Vec::new());
+        for Advice { task, from, .. } in interval(&mut advising, &sent, at(round)) {
+            advising.handle(at(round), Input::MoveCancelled(task, from), &mut Vec::new());
+            assert_eq!(advising.host_of(task), Some(from));
+            cancelled += 1;
         }
-        assert_eq!(room(&asked), room(&alone), "round {round}");
-        assert_eq!(loaded(&asked, at(round)), loaded(&alone, at(round)), "round {round}");
+        assert_eq!(free_cpus(&advising), free_cpus(&reference), "round {round}");
+        assert_eq!(loaded(&advising, at(round)), loaded(&reference, at(round)), "round {round}");
     }
-    assert!(refused > 0, "some moves were refused");
+    assert!(cancelled > 0, "no move was advised");
 }
 
 #[test]

@@ -10,28 +10,31 @@ use crate::vectors::format::{File, Numbers, Step, Vector};
 use crate::vectors::replay::{Replayed, replay};
 use crate::vectors::scripts::all;
 
-const HOW: &str = "LEEWARD_UPDATE=1 cargo test --release -p leeward-ledger --test it conformance";
+const UPDATE_COMMAND: &str = "LEEWARD_UPDATE=1 cargo test --release -p leeward-ledger --test it conformance";
 
 fn path() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../docs/reference/ledger-vectors.json"].iter().collect()
 }
 
 /// The expected file: one line per step.
-fn built() -> String {
+fn expected_text() -> String {
     let line = |value: &dyn Fn() -> serde_json::Result<String>| value().expect("vectors are plain data");
     let mut text = String::from(
         "{\"about\": \"Conformance vectors of the ledger; see ledger-vectors.md\",\n\"vectors\": [",
     );
-    for (at, vector) in all().iter().enumerate() {
+    for (index, vector) in all().iter().enumerate() {
         let expect = replay(vector).expect;
         let bare = Vector { steps: Vec::new(), ..vector.clone() };
         let head = line(&|| serde_json::to_string(&bare)).replace("\"steps\":[]}", "\"steps\": [");
         let head = head.replace(",\"settings\"", ",\n\"settings\"").replace(",\"cluster\"", ",\n\"cluster\"");
-        text += &format!("{}\n{head}", if at > 0 { "," } else { "" });
-        for (at, (step, expect)) in vector.steps.iter().zip(expect).enumerate() {
+        text += &format!("{}\n{head}", if index > 0 { "," } else { "" });
+        for (index, (step, expect)) in vector.steps.iter().zip(expect).enumerate() {
             let step = Step { expect, ..step.clone() };
-            text +=
-                &format!("{}\n  {}", if at > 0 { "," } else { "" }, line(&|| serde_json::to_string(&step)));
+            text += &format!(
+                "{}\n  {}",
+                if index > 0 { "," } else { "" },
+                line(&|| serde_json::to_string(&step))
+            );
         }
         text += "]}";
     }
@@ -43,16 +46,17 @@ fn committed() -> &'static str {
     static FILE: OnceLock<String> = OnceLock::new();
     FILE.get_or_init(|| {
         if std::env::var_os("LEEWARD_UPDATE").is_some() {
-            std::fs::write(path(), built()).expect("the file can be written");
+            std::fs::write(path(), expected_text()).expect("the file can be written");
         }
-        std::fs::read_to_string(path()).unwrap_or_else(|error| panic!("{error}; to write it: {HOW}"))
+        std::fs::read_to_string(path())
+            .unwrap_or_else(|error| panic!("{error}; to write it: {UPDATE_COMMAND}"))
     })
 }
 
 #[test]
 fn the_committed_file_matches_the_ledger() {
-    let same = committed() == built();
-    assert!(same, "{} differs from what the ledger says now; if it is to: {HOW}", path().display());
+    let same = committed() == expected_text();
+    assert!(same, "{} differs from the ledger; if that is intended: {UPDATE_COMMAND}", path().display());
 }
 
 /// Reads only the file, as a client in another language does.
@@ -62,18 +66,18 @@ fn a_replay_of_the_committed_file_gives_its_numbers() {
     for vector in &file.vectors {
         let found = replay(vector).expect;
         assert_eq!(vector.steps.len(), found.len());
-        for ((step, found), at) in vector.steps.iter().zip(&found).zip(0..) {
+        for ((step, found), index) in vector.steps.iter().zip(&found).zip(0..) {
             assert_eq!(step.expect.len(), vector.read.len());
             for (expected, found) in step.expect.iter().zip(found) {
-                let same = alike(expected, found, vector.tolerance_bps);
-                assert!(same, "{} step {at}: expected {expected:?}, found {found:?}", vector.name);
+                let same = is_close(expected, found, vector.tolerance_bps);
+                assert!(same, "{} step {index}: expected {expected:?}, found {found:?}", vector.name);
             }
         }
     }
 }
 
-/// Compares a client's numbers with the file's numbers, by the rule on the file's own page.
-fn alike(a: &Numbers, b: &Numbers, tolerance_bps: f64) -> bool {
+/// Compares a client's numbers with the file's numbers, with the tolerance from `docs/reference/ledger-vectors.md`.
+fn is_close(a: &Numbers, b: &Numbers, tolerance_bps: f64) -> bool {
     let rate = |a: Option<i64>, b: Option<i64>| match (a, b) {
         (Some(a), Some(b)) => a.abs_diff(b) as f64 <= tolerance_bps,
         (a, b) => a == b,
@@ -146,7 +150,7 @@ fn a_move_counts_at_once_and_stays_counted() {
 }
 
 #[test]
-fn any_order_of_commits_and_releases_ends_in_the_same_bytes() {
+fn two_orders_of_commits_and_releases_end_in_the_same_bytes() {
     let [one, another] = ["one_order", "another_order"].map(vector);
     assert_eq!(one.1.ledger.sums_bytes(), another.1.ledger.sums_bytes());
     assert_eq!(one.1.expect.last(), another.1.expect.last());
@@ -199,7 +203,7 @@ fn sinbads_estimate_starts_at_zero() {
 }
 
 #[test]
-fn gaps_and_overlaps_keep_measured_and_pending_together() {
+fn gaps_and_overlaps_keep_the_sum_of_measured_and_pending_load() {
     numbers("gaps_in_time")[1..].iter().for_each(|step| assert_near(load(step), 500e6, 1e-12));
     numbers("windows_that_overlap")[1..].iter().for_each(|step| assert_near(load(step), 400e6, 1e-12));
     numbers("several_in_one_window")[5..].iter().for_each(|step| assert_near(load(step), 360e6, 1e-12));

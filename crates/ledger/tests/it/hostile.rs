@@ -79,19 +79,19 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 #[derive(Clone, Debug)]
-enum Move {
+enum Call {
     Report(Vec<Sample>),
     Commit(Transaction),
     Started(u64, u64),
     Release(Vec<u64>),
-    Believe(u64, i64),
+    SetCapacity(u64, i64),
     Health(u64, bool),
-    Cross(u64, f64),
+    CrossTraffic(u64, f64),
     Advance,
     Deadline,
 }
 
-fn moves() -> impl Strategy<Value = Vec<(u64, Move)>> {
+fn calls() -> impl Strategy<Value = Vec<(u64, Call)>> {
     let resource = || prop_oneof![9 => 0u64..36, 1 => number()];
     let sample = (resource(), number(), number(), number(), prop::option::of(number()));
     let sample = sample.prop_map(|(resource, from, until, load, guaranteed)| Sample {
@@ -111,36 +111,36 @@ fn moves() -> impl Strategy<Value = Vec<(u64, Move)>> {
         client,
     });
     let each = prop_oneof![
-        4 => prop::collection::vec(sample, 0..8).prop_map(Move::Report),
-        4 => transaction.prop_map(Move::Commit),
-        2 => (0u64..12, number()).prop_map(|(id, at)| Move::Started(id, at)),
-        1 => ids().prop_map(Move::Release),
-        1 => (resource(), number()).prop_map(|(at, capacity)| Move::Believe(at, capacity as i64)),
-        1 => (prop_oneof![0u64..8, number()], any::<bool>()).prop_map(|(host, up)| Move::Health(host, up)),
-        1 => (resource(), fraction()).prop_map(|(at, flows)| Move::Cross(at, flows)),
-        1 => Just(Move::Advance),
-        2 => Just(Move::Deadline),
+        4 => prop::collection::vec(sample, 0..8).prop_map(Call::Report),
+        4 => transaction.prop_map(Call::Commit),
+        2 => (0u64..12, number()).prop_map(|(id, at)| Call::Started(id, at)),
+        1 => ids().prop_map(Call::Release),
+        1 => (resource(), number()).prop_map(|(at, capacity)| Call::SetCapacity(at, capacity as i64)),
+        1 => (prop_oneof![0u64..8, number()], any::<bool>()).prop_map(|(host, up)| Call::Health(host, up)),
+        1 => (resource(), fraction()).prop_map(|(at, flows)| Call::CrossTraffic(at, flows)),
+        1 => Just(Call::Advance),
+        2 => Just(Call::Deadline),
     ];
     prop::collection::vec((number(), each), 1..30)
 }
 
-fn make(ledger: &mut Ledger, now: Nanos, what: Move) {
-    match what {
-        Move::Report(samples) => {
+fn apply(ledger: &mut Ledger, now: Nanos, call: Call) {
+    match call {
+        Call::Report(samples) => {
             let count = samples.len() as u64;
             let discarded = ledger.report(&samples, now);
             assert!(discarded.stale + discarded.invalid + discarded.unknown + discarded.down <= count);
         }
-        Move::Commit(transaction) => {
+        Call::Commit(transaction) => {
             let _ = ledger.commit(transaction, now);
         }
-        Move::Started(id, at) => ledger.mark_started(EntryId(id), Nanos(at)),
-        Move::Release(ids) => ledger.release(&ids.into_iter().map(EntryId).collect::<Vec<_>>(), now),
-        Move::Believe(at, capacity) => ledger.set_capacity(ResourceId(at as u32), Load(capacity), now),
-        Move::Health(host, up) => ledger.set_health(HostId(host as u32), up, now),
-        Move::Cross(at, flows) => ledger.set_cross_traffic(ResourceId(at as u32), flows, now),
-        Move::Advance => ledger.advance(now),
-        Move::Deadline => ledger.next_deadline().into_iter().for_each(|at| ledger.advance(at)),
+        Call::Started(id, at) => ledger.mark_started(EntryId(id), Nanos(at)),
+        Call::Release(ids) => ledger.release(&ids.into_iter().map(EntryId).collect::<Vec<_>>(), now),
+        Call::SetCapacity(at, capacity) => ledger.set_capacity(ResourceId(at as u32), Load(capacity), now),
+        Call::Health(host, up) => ledger.set_health(HostId(host as u32), up, now),
+        Call::CrossTraffic(at, flows) => ledger.set_cross_traffic(ResourceId(at as u32), flows, now),
+        Call::Advance => ledger.advance(now),
+        Call::Deadline => ledger.next_deadline().into_iter().for_each(|at| ledger.advance(at)),
     }
 }
 
@@ -156,7 +156,7 @@ fn check(ledger: &Ledger, now: Nanos, what_if: &Entry) {
     for resource in ledger.fabric().all_resources() {
         // Beyond 2^53 bit/s a double is not exact.
         let capacity = Load((view.capacity(resource).0 as f64 * (1.0 + 1e-12)) as i64);
-        let within = |left: Load| assert!(left.0 >= 0 && left <= capacity, "{left:?} of {capacity:?}");
+        let within = |rate: Load| assert!(rate.0 >= 0 && rate <= capacity, "{rate:?} of {capacity:?}");
         within(view.residual(resource));
         within(view.share(resource, 0));
         within(view.share(resource, u32::MAX));
@@ -173,16 +173,16 @@ proptest! {
     #[test]
     fn no_sequence_of_calls_panics_or_leaves_invalid_numbers(
         settings in settings(),
-        moves in moves(),
+        calls in calls(),
         what_if in entry(),
         in_order in any::<bool>(),
     ) {
         let cluster = cluster(TREE);
         let mut ledger = Ledger::new(cluster.fabric, &cluster.capacities, settings).expect("settings in range");
         let mut latest = 0;
-        for (at, what) in moves {
+        for (at, call) in calls {
             latest = if in_order { latest + (at % 5_000_000_000) } else { at };
-            make(&mut ledger, Nanos(latest), what);
+            apply(&mut ledger, Nanos(latest), call);
             check(&ledger, Nanos(latest), &what_if);
         }
         let snapshot = ledger.publish(Nanos(latest), None);

@@ -63,10 +63,10 @@ impl History {
         History { ledger: ledger(&cluster, settings), model, ids: Vec::new(), now: 0, until, classes }
     }
 
-    fn make(&mut self, (what, wait, chosen): Move) {
+    fn apply(&mut self, (kind, wait, chosen): Move) {
         self.now += wait * STEP;
         let now = Nanos(self.now);
-        let event = match what {
+        let event = match kind {
             0..=5 => self.report(chosen),
             6..=9 => {
                 let entry = self.entry(chosen);
@@ -96,7 +96,7 @@ impl History {
                 let resource = ResourceId(chosen[0] % self.until.len() as u32);
                 let capacity = i64::from(chosen[1] % 2000) * MBPS as i64;
                 self.ledger.set_capacity(resource, Load(capacity), now);
-                Event::Believe(resource, capacity)
+                Event::SetCapacity(resource, capacity)
             }
             14 => {
                 let (host, up) = (HostId(chosen[0] % 8), chosen[1] % 2 == 0);
@@ -264,9 +264,9 @@ proptest! {
     ) {
         let mut history = History::new(&settings, classes);
         let last = moves.len() - 1;
-        for (at, &step) in moves.iter().enumerate() {
-            history.make(step);
-            if at % 8 == 7 || at == last {
+        for (index, &step) in moves.iter().enumerate() {
+            history.apply(step);
+            if index % 8 == 7 || index == last {
                 history.compare();
             }
         }

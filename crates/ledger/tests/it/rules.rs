@@ -73,7 +73,7 @@ fn a_rejected_transaction_changes_nothing() {
             Transaction { add: vec![good, hop(link, f64::NAN)], ..Transaction::default() },
             CommitError::InvalidWork(link),
         ),
-        // The request was already counted, so the client does not decide again in any case.
+        // The request was already counted, so the client need not decide again, whatever it expected.
         (
             Transaction { client, expect: vec![(link, 5)], ..Transaction::default() },
             CommitError::Repeated { client: 7, sequence: 3 },
@@ -182,13 +182,13 @@ fn promises_are_listed_by_entry_and_once_for_each_crossing() {
 #[test]
 fn admission_on_an_outdated_capacity_conflicts() {
     let (mut ledger, link) = new();
-    let decided = Transaction {
+    let transaction = Transaction {
         add: vec![reservation(&[link], MBPS, 1400 * MBPS)],
         expect: vec![(link, 0)],
         ..Transaction::default()
     };
     ledger.set_capacity(link, Load(700 * MBPS as i64), Nanos(0));
-    assert!(matches!(ledger.commit(decided, Nanos(0)), Err(CommitError::Conflict { found: 1, .. })));
+    assert!(matches!(ledger.commit(transaction, Nanos(0)), Err(CommitError::Conflict { found: 1, .. })));
     // Setting the same capacity again changes nothing.
     ledger.set_capacity(link, Load(700 * MBPS as i64), Nanos(0));
     let mut scratch = Scratch::default();
@@ -399,14 +399,14 @@ fn a_snapshot_never_changes_and_names_the_requests_it_counts() {
 #[test]
 fn settings_out_of_range_are_rejected_by_name() {
     let default = LedgerSettings::default;
-    let wrong = [
+    let invalid = [
         LedgerSettings { alpha: 0.0, ..default() },
         LedgerSettings { alpha: f64::NAN, ..default() },
         LedgerSettings { limit: 1.5, ..default() },
         LedgerSettings { interval: Nanos(0), ..default() },
         LedgerSettings { unknown_after: f64::INFINITY, ..default() },
     ];
-    let messages = wrong.map(|settings| settings.check().expect_err("out of range").to_string());
+    let messages = invalid.map(|settings| settings.check().expect_err("out of range").to_string());
     assert_eq!(
         messages,
         [

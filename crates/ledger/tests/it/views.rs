@@ -1,4 +1,4 @@
-//! Effects and limits of a view, and the passing of time, on random ledgers after random moves.
+//! Effects and limits of a view, and the passing of time, on random ledgers after random events.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, Nanos, ResourceId};
@@ -8,7 +8,7 @@ use leeward_ledger::{
 };
 use proptest::prelude::*;
 
-use crate::support::{MBPS, SECOND, TREE, assert_alike, cluster, ledger, reading, readings, sample, stream};
+use crate::support::{MBPS, SECOND, TREE, assert_close, cluster, ledger, reading, readings, sample, stream};
 
 const MS: u64 = 1_000_000;
 
@@ -57,37 +57,37 @@ fn entry() -> impl Strategy<Value = Entry> {
     )
 }
 
-/// An event in a ledger's life, with the time since the last one.
+/// A call that changes a ledger.
 #[derive(Clone, Debug)]
-enum Move {
+enum Event {
     Report { hosts: u32, length: u64, load: i64, guaranteed: bool },
     Commit(Entry),
     Started(usize),
     Release(usize),
     Health(u32, bool),
-    Believe(u32, i64),
-    Cross(u32, f64),
+    SetCapacity(u32, i64),
+    CrossTraffic(u32, f64),
 }
 
-fn moves() -> impl Strategy<Value = Vec<(u64, Move)>> {
+fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     let each = prop_oneof![
         4 => (any::<u32>(), 100u64..2000, 0i64..1000, any::<bool>())
-            .prop_map(|(hosts, length, load, guaranteed)| Move::Report { hosts, length, load, guaranteed }),
-        4 => entry().prop_map(Move::Commit),
-        2 => (0usize..20).prop_map(Move::Started),
-        1 => (0usize..20).prop_map(Move::Release),
-        1 => (0u32..8, any::<bool>()).prop_map(|(host, up)| Move::Health(host, up)),
-        1 => (0u32..36, 0i64..2000).prop_map(|(resource, capacity)| Move::Believe(resource, capacity)),
-        1 => (0u32..36, 0f64..3.0).prop_map(|(resource, flows)| Move::Cross(resource, flows)),
+            .prop_map(|(hosts, length, load, guaranteed)| Event::Report { hosts, length, load, guaranteed }),
+        4 => entry().prop_map(Event::Commit),
+        2 => (0usize..20).prop_map(Event::Started),
+        1 => (0usize..20).prop_map(Event::Release),
+        1 => (0u32..8, any::<bool>()).prop_map(|(host, up)| Event::Health(host, up)),
+        1 => (0u32..36, 0i64..2000).prop_map(|(resource, capacity)| Event::SetCapacity(resource, capacity)),
+        1 => (0u32..36, 0f64..3.0).prop_map(|(resource, flows)| Event::CrossTraffic(resource, flows)),
     ];
     prop::collection::vec((0u64..900, each), 1..25)
 }
 
-/// Makes a move; the entries committed so far are in `ids`.
-fn make(ledger: &mut Ledger, ids: &mut Vec<EntryId>, now: u64, what: &Move) {
+/// Applies an event; the entries committed so far are in `ids`.
+fn apply(ledger: &mut Ledger, ids: &mut Vec<EntryId>, now: u64, event: &Event) {
     let at = Nanos(now);
-    match what {
-        Move::Report { hosts, length, load, guaranteed } => {
+    match event {
+        Event::Report { hosts, length, load, guaranteed } => {
             let fabric = ledger.fabric().clone();
             let links =
                 fabric.all_resources().filter(|r| fabric.host_of(*r).is_some_and(|h| hosts >> h.0 & 1 == 0));
@@ -100,58 +100,58 @@ fn make(ledger: &mut Ledger, ids: &mut Vec<EntryId>, now: u64, what: &Move) {
             });
             ledger.report(&samples.collect::<Vec<_>>(), at);
         }
-        Move::Commit(entry) => {
+        Event::Commit(entry) => {
             let transaction = Transaction { add: vec![entry.clone()], ..Transaction::default() };
             ids.extend(ledger.commit(transaction, at).expect("hops of the fabric"));
         }
-        Move::Started(which) => ids.get(*which).into_iter().for_each(|&id| ledger.mark_started(id, at)),
-        Move::Release(which) => ids.get(*which).into_iter().for_each(|&id| ledger.release(&[id], at)),
-        Move::Health(host, up) => ledger.set_health(HostId(*host), *up, at),
-        Move::Believe(resource, capacity) => {
+        Event::Started(index) => ids.get(*index).into_iter().for_each(|&id| ledger.mark_started(id, at)),
+        Event::Release(index) => ids.get(*index).into_iter().for_each(|&id| ledger.release(&[id], at)),
+        Event::Health(host, up) => ledger.set_health(HostId(*host), *up, at),
+        Event::SetCapacity(resource, capacity) => {
             ledger.set_capacity(ResourceId(*resource), Load(capacity * MBPS as i64), at);
         }
-        Move::Cross(resource, flows) => ledger.set_cross_traffic(ResourceId(*resource), *flows, at),
+        Event::CrossTraffic(resource, flows) => ledger.set_cross_traffic(ResourceId(*resource), *flows, at),
     }
 }
 
-/// Makes all moves, and then lets some time pass.
-fn told_with(
+/// Applies all events, and then lets some time pass.
+fn replay_with(
     settings: &LedgerSettings,
-    moves: &[(u64, Move)],
+    events: &[(u64, Event)],
     mut between: impl FnMut(&mut Ledger, u64),
 ) -> (Ledger, u64, Vec<EntryId>) {
     let mut ledger = ledger(&cluster(TREE), settings);
     let (mut ids, mut now) = (Vec::new(), 0);
-    for (wait, what) in moves {
+    for (wait, event) in events {
         now += wait * MS;
         between(&mut ledger, now);
-        make(&mut ledger, &mut ids, now, what);
+        apply(&mut ledger, &mut ids, now, event);
     }
     now += 3 * SECOND / 2;
     between(&mut ledger, now);
     (ledger, now, ids)
 }
 
-fn told(settings: &LedgerSettings, moves: &[(u64, Move)]) -> (Ledger, u64, Vec<EntryId>) {
-    told_with(settings, moves, |ledger, now| ledger.advance(Nanos(now)))
+fn replay(settings: &LedgerSettings, events: &[(u64, Event)]) -> (Ledger, u64, Vec<EntryId>) {
+    replay_with(settings, events, |ledger, now| ledger.advance(Nanos(now)))
 }
 
 proptest! {
     #[test]
     fn the_number_of_time_steps_makes_no_difference(
         settings in settings(),
-        moves in moves(),
+        events in events(),
         steps in prop::collection::vec(1u64..400, 1..20),
     ) {
-        let (at_once, now, _) = told(&settings, &moves);
-        let (by_deadlines, ..) = told_with(&settings, &moves, |ledger, now| {
+        let (at_once, now, _) = replay(&settings, &events);
+        let (by_deadlines, ..) = replay_with(&settings, &events, |ledger, now| {
             while let Some(at) = ledger.next_deadline().filter(|at| at.0 <= now) {
                 ledger.advance(at);
                 assert!(ledger.next_deadline().is_none_or(|next| next > at), "{at:?} is done");
             }
         });
         let (mut at, mut step) = (0, steps.iter().cycle());
-        let (in_small_steps, ..) = told_with(&settings, &moves, |ledger, now| {
+        let (in_small_steps, ..) = replay_with(&settings, &events, |ledger, now| {
             while at < now {
                 at = now.min(at + step.next().expect("endless") * MS);
                 ledger.advance(Nanos(at));
@@ -167,11 +167,11 @@ proptest! {
     #[test]
     fn a_what_if_shows_the_effect_of_a_commit_and_changes_nothing(
         settings in settings(),
-        moves in moves(),
+        events in events(),
         entries in prop::collection::vec(entry(), 1..5),
         reused in prop::collection::vec(entry(), 0..5),
     ) {
-        let (mut ledger, now, _) = told(&settings, &moves);
+        let (mut ledger, now, _) = replay(&settings, &events);
         let (before, bytes) = (readings(&ledger, now), ledger.sums_bytes());
         let mut scratch = Scratch::default();
         let mut view = ledger.view(Nanos(now), &mut scratch);
@@ -197,46 +197,46 @@ proptest! {
         prop_assert_eq!(readings(&ledger, now), before);
         prop_assert!(ledger.sums_bytes() == bytes);
         ledger.commit(Transaction { add: entries, ..Transaction::default() }, Nanos(now)).expect("as above");
-        shown.iter().zip(&readings(&ledger, now)).for_each(|(shown, done)| assert_alike(shown, done));
+        shown.iter().zip(&readings(&ledger, now)).for_each(|(shown, done)| assert_close(shown, done));
     }
 
     #[test]
     fn without_an_owner_its_unstarted_work_was_never_committed(
         settings in settings(),
-        moves in moves(),
+        events in events(),
     ) {
         // No work of the owner starts. No entry is elastic, because an elastic rate depends on the other entries.
-        let all = moves.iter().map(|(wait, what)| (*wait, match what {
-            Move::Commit(entry) => {
+        let all = events.iter().map(|(wait, event)| (*wait, match event {
+            Event::Commit(entry) => {
                 let demand = match &entry.demand {
                     Demand::Elastic { .. } => stream(&[], 50 * MBPS).demand,
                     other => other.clone(),
                 };
                 let starts = entry.starts.filter(|_| entry.owner != owner(0));
-                Move::Commit(Entry { demand, starts, ..entry.clone() })
+                Event::Commit(Entry { demand, starts, ..entry.clone() })
             }
-            Move::Started(_) => Move::Believe(0, 500),
+            Event::Started(_) => Event::SetCapacity(0, 500),
             other => other.clone(),
         }));
         let all: Vec<_> = all.collect();
         // An entry without hops adds nothing, but the other entries keep their numbers.
-        let others = all.iter().map(|(wait, what)| (*wait, match what {
-            Move::Commit(entry) if entry.owner == owner(0) => Move::Commit(Entry { hops: Vec::new(), ..entry.clone() }),
+        let others = all.iter().map(|(wait, event)| (*wait, match event {
+            Event::Commit(entry) if entry.owner == owner(0) => Event::Commit(Entry { hops: Vec::new(), ..entry.clone() }),
             other => other.clone(),
         }));
-        let (with, now, _) = told(&settings, &all);
-        let (never, ..) = told(&settings, &others.collect::<Vec<_>>());
+        let (with, now, _) = replay(&settings, &all);
+        let (never, ..) = replay(&settings, &others.collect::<Vec<_>>());
         let mut scratch = Scratch::default();
         let mut view = with.view(Nanos(now), &mut scratch);
         view.without(&owner(0));
         for (resource, never) in with.fabric().all_resources().zip(readings(&never, now)) {
-            assert_alike(&reading(&view, resource), &never);
+            assert_close(&reading(&view, resource), &never);
         }
     }
 
     #[test]
-    fn without_an_owner_equals_a_release_of_all_its_entries(settings in settings(), moves in moves(), id in 0u64..3) {
-        let (mut ledger, now, ids) = told(&settings, &moves);
+    fn without_an_owner_equals_a_release_of_all_its_entries(settings in settings(), events in events(), id in 0u64..3) {
+        let (mut ledger, now, ids) = replay(&settings, &events);
         let mut scratch = Scratch::default();
         let mut view = ledger.view(Nanos(now), &mut scratch);
         view.without(&owner(id));
@@ -246,14 +246,14 @@ proptest! {
         let mut copy = snapshot.view(&mut scratch);
         copy.without(&owner(id));
         let copied = resources.iter().map(|&resource| reading(&copy, resource));
-        shown.iter().zip(copied).for_each(|(shown, copied)| assert_alike(shown, &copied));
-        let owners = moves.iter().filter_map(|(_, what)| match what {
-            Move::Commit(entry) => Some(entry.owner),
+        shown.iter().zip(copied).for_each(|(shown, copied)| assert_close(shown, &copied));
+        let owners = events.iter().filter_map(|(_, event)| match event {
+            Event::Commit(entry) => Some(entry.owner),
             _ => None,
         });
-        let owned: Vec<_> = owners.zip(ids).filter(|(of, _)| *of == owner(id)).map(|(_, id)| id).collect();
+        let owned: Vec<_> = owners.zip(ids).filter(|(entry_owner, _)| *entry_owner == owner(id)).map(|(_, id)| id).collect();
         ledger.release(&owned, Nanos(now));
-        shown.iter().zip(&readings(&ledger, now)).for_each(|(shown, done)| assert_alike(shown, done));
+        shown.iter().zip(&readings(&ledger, now)).for_each(|(shown, done)| assert_close(shown, done));
     }
 }
 

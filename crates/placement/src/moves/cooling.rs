@@ -47,14 +47,14 @@ impl CoolRacks {
     }
 
     /// Subtracts the capacity of a task placed on a host.
-    pub fn took(&mut self, task: &Task, host: HostId) {
+    pub fn occupy(&mut self, task: &Task, host: HostId) {
         let (cpus, memory) = &mut self.hosts[host.index()];
         *cpus = Cpus(cpus.0.saturating_sub(task.cpus.0));
         *memory = Bytes(memory.0.saturating_sub(task.memory.0));
     }
 
     /// Updates a rack whose load changed.
-    pub fn changed(&mut self, context: &Context<'_, '_>, rack: DomainId) {
+    pub fn update(&mut self, context: &Context<'_, '_>, rack: DomainId) {
         let at = self.racks.binary_search_by_key(&rack, |cool| cool.rack);
         match (at, headroom(context, rack, self.most)) {
             (Ok(at), Some(links)) => self.racks[at].links = links,
@@ -68,14 +68,14 @@ impl CoolRacks {
 
     /// Racks other than `from` that would stay cool with a task, in order. Racks that had no room for it at the start
     /// are left out. Empty if none of their hosts has room now.
-    pub fn with(&self, fabric: &Fabric, task: &Task, from: DomainId) -> Vec<DomainId> {
+    pub fn racks_for(&self, fabric: &Fabric, task: &Task, from: DomainId) -> Vec<DomainId> {
         let adds = [task.total_egress().peak_bps, task.total_ingress().peak_bps].map(|bps| bps as f64);
-        let may = |cool: &&Rack| {
+        let stays_cool = |cool: &&Rack| {
             let (cpus, memory) = cool.left;
             let room = cpus >= task.cpus && memory >= task.memory;
             cool.rack != from && room && adds[0] <= cool.links[0] && adds[1] <= cool.links[1]
         };
-        let racks: Vec<DomainId> = self.racks.iter().filter(may).map(|cool| cool.rack).collect();
+        let racks: Vec<DomainId> = self.racks.iter().filter(stays_cool).map(|cool| cool.rack).collect();
         let room = |&(cpus, memory): &(Cpus, Bytes)| cpus >= task.cpus && memory >= task.memory;
         let has_host = |&rack: &DomainId| self.hosts[of_rack(fabric, rack)].iter().any(room);
         if racks.iter().any(has_host) { racks } else { Vec::new() }

@@ -98,9 +98,9 @@ impl Fleet {
         let mut jobs = BTreeMap::<String, u32>::new();
         for (at, item) in file.jobs.iter().enumerate() {
             let JobFile { name, budget, down, evictions } = &item.value;
-            let left =
+            let remaining =
                 |most: Option<u32>, spent: u32| most.map_or(u32::MAX, |most| most.saturating_sub(spent));
-            let moves = left(budget.down, *down).min(left(budget.evictions_per_hour, *evictions));
+            let moves = remaining(budget.down, *down).min(remaining(budget.evictions_per_hour, *evictions));
             if jobs.insert(name.clone(), fleet.job(moves)).is_some() {
                 let message = format!("`{}`: two jobs have this name", excerpt(name));
                 return Err(InputError::new(path, message).in_field(format!("jobs[{at}].name")).at(item));
@@ -116,7 +116,10 @@ impl Fleet {
                 || invalid("host", format!("`{}`: the cluster has no such host", excerpt(&running.host)));
             let host = fabric.host(&running.host).ok_or_else(unknown)?;
             if running.task.count.is_some() {
-                return Err(invalid("task.count", "a task that runs is on one host: write each out".into()));
+                return Err(invalid(
+                    "task.count",
+                    "a running task is on one host: list each task by itself".into(),
+                ));
             }
             let demand = running
                 .task
@@ -141,7 +144,7 @@ impl Fleet {
                 },
                 None => fleet.job(u32::MAX),
             };
-            let now = |told: Option<Bandwidth>, mean: u64| told.map_or(mean, |rate| rate.0);
+            let rate = |measured: Option<Bandwidth>, mean: u64| measured.map_or(mean, |rate| rate.0);
             fleet.names.push(running.task.name.clone());
             fleet.request.running.push(Running {
                 tags: 0,
@@ -149,8 +152,8 @@ impl Fleet {
                 host,
                 job,
                 demand,
-                egress_bps: now(running.egress_now, demand.total_egress().mean_bps),
-                ingress_bps: now(running.ingress_now, demand.total_ingress().mean_bps),
+                egress_bps: rate(running.egress_now, demand.total_egress().mean_bps),
+                ingress_bps: rate(running.ingress_now, demand.total_ingress().mean_bps),
                 cooling: running.cooling,
             });
         }

@@ -57,7 +57,7 @@ impl Running {
 
     /// Demand assumed at its destination: in each direction the larger of stated and measured. A decision has one entry
     /// for the task per direction with traffic in this demand.
-    pub fn bears(&self) -> Task {
+    pub fn assumed_demand(&self) -> Task {
         self.demand.with_measured(self.measured())
     }
 }

@@ -100,7 +100,7 @@ impl Reactive {
         let tie = |side: &Side| ties.rank(u64::from(side.link.0));
         hot.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| tie(&a.1).cmp(&tie(&b.1))));
         let budgets = request.budgets.iter().map(|budget| budget.moves).collect();
-        let gone = vec![false; request.running.len()];
+        let moved = vec![false; request.running.len()];
         let (taken, stuck, answer) = (Taken::default(), Vec::new(), Moves::default());
         let mut by_rack = vec![Vec::new(); context.pool.fabric().rack_count()];
         for (at, task) in (0..).zip(&request.running) {
@@ -109,13 +109,13 @@ impl Reactive {
         let ranks = BorgSettings { sample: self.settings.sample, ..BorgSettings::default() };
         let most = context.view.hot_above() - self.settings.margin;
         let (destination, cool) = (Borg::proactive(ranks), CoolRacks::new(context, most));
-        let mut turn =
-            Turn { destination, cool, request, context, by_rack, budgets, gone, taken, stuck, answer };
-        hot.iter().for_each(|(_, side)| turn.cool(*side));
+        let mut round =
+            Round { destination, cool, request, context, by_rack, budgets, moved, taken, stuck, answer };
+        hot.iter().for_each(|(_, side)| round.cool(*side));
         // A move from one link of a rack may have cooled the rack's other link.
-        let mut kept = std::mem::take(&mut turn.answer.kept);
-        kept.retain(|kept| turn.is_hot(kept.link));
-        Moves { kept, ..turn.answer }
+        let mut kept = std::mem::take(&mut round.answer.kept);
+        kept.retain(|kept| round.is_hot(kept.link));
+        Moves { kept, ..round.answer }
     }
 }
 
@@ -132,14 +132,15 @@ impl Policy<MoveRequest> for Reactive {
         let before = context.view.checkpoint();
         let choice = self.choose(request, context);
         let (fabric, now) = (context.pool.fabric(), context.view.now());
-        let arrivals = choice.moves.iter().flat_map(|one| {
-            let task = &request.running[one.at as usize];
-            let bears = task.bears();
-            let (egress, ingress) = (bears.total_egress(), bears.total_ingress());
-            streams(fabric, owner(task), egress, ingress, one.to, Sign::Adds, now)
+        let arrivals = choice.moves.iter().flat_map(|planned| {
+            let task = &request.running[planned.at as usize];
+            let assumed_demand = task.assumed_demand();
+            let (egress, ingress) = (assumed_demand.total_egress(), assumed_demand.total_ingress());
+            streams(fabric, owner(task), egress, ingress, planned.to, Sign::Adds, now)
         });
         let change = Transaction { add: arrivals.collect(), ..Transaction::default() };
-        let links = choice.moves.iter().flat_map(|one| rack_links(fabric, one.to).chain([one.link]));
+        let links =
+            choice.moves.iter().flat_map(|planned| rack_links(fabric, planned.to).chain([planned.link]));
         let oldest = oldest_of(context.view, links);
         let (epoch, policy) = (context.view.epoch(), self.name);
         let basis = Basis { epoch, oldest, policy, note: None, gap: None, estimate: None };
@@ -164,19 +165,19 @@ impl Policy<MoveRequest> for Reactive {
 /// Adds the effects of moves to the view: each task's measured traffic leaves its host, and its demand arrives at the
 /// destination.
 fn apply(request: &MoveRequest, moves: &Moves, context: &mut Context<'_, '_>) {
-    for one in &moves.moves {
-        move_traffic(&request.running[one.at as usize], one.to, context);
+    for planned in &moves.moves {
+        move_traffic(&request.running[planned.at as usize], planned.to, context);
     }
 }
 
 fn move_traffic(task: &Running, to: HostId, context: &mut Context<'_, '_>) {
     let (fabric, now) = (context.pool.fabric(), context.view.now());
     let [egress, ingress] = task.measured();
-    let leaves = streams(fabric, owner(task), egress, ingress, task.host, Sign::Relieves, now);
-    let bears = task.bears();
-    let (egress, ingress) = (bears.total_egress(), bears.total_ingress());
-    let comes = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
-    leaves.chain(comes).for_each(|entry| context.view.add(&entry));
+    let departures = streams(fabric, owner(task), egress, ingress, task.host, Sign::Relieves, now);
+    let assumed_demand = task.assumed_demand();
+    let (egress, ingress) = (assumed_demand.total_egress(), assumed_demand.total_ingress());
+    let arrivals = streams(fabric, owner(task), egress, ingress, to, Sign::Adds, now);
+    departures.chain(arrivals).for_each(|entry| context.view.add(&entry));
 }
 
 /// One direction of a rack's link.
@@ -200,8 +201,8 @@ impl Side {
     }
 }
 
-/// State while one request is decided.
-struct Turn<'t, 'a, 'l> {
+/// State of one round: the decision of a request.
+struct Round<'t, 'a, 'l> {
     /// The proactive rule.
     destination: Borg,
     /// Possible destinations.
@@ -212,8 +213,8 @@ struct Turn<'t, 'a, 'l> {
     by_rack: Vec<Vec<u32>>,
     /// Remaining moves of each job.
     budgets: Vec<u32>,
-    /// Tasks that were moved.
-    gone: Vec<bool>,
+    /// True for each task that was moved.
+    moved: Vec<bool>,
     /// Capacity that moved tasks take on their new hosts.
     taken: Taken,
     /// Demands that found no host outside the current rack: peak egress and ingress, processors, memory; then
@@ -222,13 +223,13 @@ struct Turn<'t, 'a, 'l> {
     answer: Moves,
 }
 
-impl Turn<'_, '_, '_> {
+impl Round<'_, '_, '_> {
     /// Moves tasks away from one link until it is no longer hot.
     fn cool(&mut self, side: Side) {
         let request = self.request;
         // A task without a host outside one rack may find a host outside another rack.
         self.stuck.clear();
-        let here = self.by_rack[side.rack.index()].iter().filter(|at| !self.gone[**at as usize]);
+        let here = self.by_rack[side.rack.index()].iter().filter(|at| !self.moved[**at as usize]);
         let ranked = here.map(|&at| {
             let task = &request.running[at as usize];
             (side.rate(task), Reverse(task.task), at)
@@ -240,7 +241,7 @@ impl Turn<'_, '_, '_> {
         while hot && let Some((_, _, at)) = tasks.pop() {
             match self.leave(&request.running[at as usize], side) {
                 Ok(to) => {
-                    self.gone[at as usize] = true;
+                    self.moved[at as usize] = true;
                     self.answer.moves.push(Move { at, to, link: side.link });
                     hot = self.is_hot(side.link);
                 }
@@ -266,48 +267,52 @@ impl Turn<'_, '_, '_> {
             return Err(Stays::Cooling);
         }
         let budget = self.budgets[task.job as usize];
-        let left = budget.checked_sub(1).ok_or(Stays::Budget)?;
-        let bears = task.bears();
-        let to = self.elsewhere(task, bears, side.rack)?;
-        self.budgets[task.job as usize] = left;
+        let remaining = budget.checked_sub(1).ok_or(Stays::Budget)?;
+        let assumed_demand = task.assumed_demand();
+        let to = self.find_destination(task, assumed_demand, side.rack)?;
+        self.budgets[task.job as usize] = remaining;
         move_traffic(task, to, self.context);
-        self.cool.took(&bears, to);
+        self.cool.occupy(&assumed_demand, to);
         for host in [task.host, to] {
-            self.cool.changed(self.context, self.context.pool.fabric().rack_of(host));
+            self.cool.update(self.context, self.context.pool.fabric().rack_of(host));
         }
         Ok(to)
     }
 
-    /// Destination of a task with demand `bears` outside its rack by the proactive rule, if the destination
-    /// stays cool.
-    fn elsewhere(&mut self, task: &Running, bears: Task, rack: DomainId) -> Result<HostId, Stays> {
-        let (egress, ingress) = (bears.total_egress(), bears.total_ingress());
-        let demand = [egress.peak_bps, ingress.peak_bps, bears.cpus.0, bears.memory.0];
+    /// Destination of a task outside its rack by the proactive rule, if the destination stays cool.
+    fn find_destination(
+        &mut self,
+        task: &Running,
+        assumed_demand: Task,
+        rack: DomainId,
+    ) -> Result<HostId, Stays> {
+        let (egress, ingress) = (assumed_demand.total_egress(), assumed_demand.total_ingress());
+        let demand = [egress.peak_bps, ingress.peak_bps, assumed_demand.cpus.0, assumed_demand.memory.0];
         let no_less = |(other, tags, _): &&([u64; 4], u64, Stays)| {
             *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours >= theirs)
         };
         if let Some((.., why)) = self.stuck.iter().find(no_less) {
             return Err(*why);
         }
-        let racks = self.cool.with(self.context.pool.fabric(), &bears, rack);
+        let racks = self.cool.racks_for(self.context.pool.fabric(), &assumed_demand, rack);
         if racks.is_empty() {
             let unseen = all_unseen(self.context, rack);
-            return Err(self.stays(task, demand, if unseen { Stays::Unseen } else { Stays::NoHost }));
+            return Err(self.record_stay(task, demand, if unseen { Stays::Unseen } else { Stays::NoHost }));
         }
         let app = AppRequest {
             id: self.request.id ^ task.task.app.rotate_left(32) ^ u64::from(task.task.index),
             job: self.request.budgets[task.job as usize].job,
-            tasks: vec![bears],
+            tasks: vec![assumed_demand],
             transfers: Vec::new(),
             constraints: Constraints { tags: task.tags, ..Constraints::default() },
         };
         let (destination, taken) = (&self.destination, &mut self.taken);
         let hosts = destination.assign_beside(&app, Some(&racks), self.context, taken, &mut Vec::new());
-        hosts.map(|hosts| hosts[0]).map_err(|_| self.stays(task, demand, Stays::NoHost))
+        hosts.map(|hosts| hosts[0]).map_err(|_| self.record_stay(task, demand, Stays::NoHost))
     }
 
-    /// Records the reason for which a task of this demand stays.
-    fn stays(&mut self, task: &Running, demand: [u64; 4], why: Stays) -> Stays {
+    /// Records and returns the reason for which a task of this demand stays.
+    fn record_stay(&mut self, task: &Running, demand: [u64; 4], why: Stays) -> Stays {
         // An entry for this demand already covers larger ones.
         let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
             *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)

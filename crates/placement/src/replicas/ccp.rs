@@ -12,7 +12,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first_replica::{at_random, by_rule, filter, first, place_groups};
+use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
 use super::uplink::{Guideline, UplinkClass};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
@@ -71,7 +71,7 @@ pub struct Ccp {
 pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "ccp",
     aliases: &[],
-    summary: "racks whose uplink is large for what they store, before others",
+    summary: "racks whose uplink is large for their storage, before others",
     source: "Hotspots (Google) sections 4.3 and 5.2: capacity-aware chunk placement",
     schema: schema::<CcpSettings>,
     make: |text| {
@@ -95,7 +95,7 @@ impl Ccp {
     ) -> Result<Chain, Refusal> {
         let mut draws = Draws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
-        first(request, &mut filter, &mut draws)?;
+        place_first(request, &mut filter, &mut draws)?;
         place_groups(request, self.settings.remote_racks, &mut filter, |filter, copies| {
             let rack = self.rack(copies, guideline, filter, &mut draws, context)?;
             for _ in 0..copies {

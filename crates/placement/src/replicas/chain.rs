@@ -8,7 +8,7 @@ use super::circuit::Turns;
 use super::fault_domains::spreads;
 use super::first_replica::{explain_chosen, no_known_candidate};
 use super::level::{Failure, Level, Ranked};
-use super::path_estimates::{Blind, PathEstimates, Rate, lower};
+use super::path_estimates::{MissingCounters, PathEstimates, Rate, lower};
 use super::uplink::{Guideline, UplinkClass, tour};
 use super::{Layout, ReplicaRequest};
 use crate::constraints::{Constraint, Filter};
@@ -112,8 +112,8 @@ impl ChainSearch<'_, '_, '_, '_> {
         })
     }
 
-    /// Places a group of copies in the best rack of a sample. If no rack of the sample takes all of them, places them in
-    /// the best of the other racks. On a mesh, hosts replace racks.
+    /// Places a group of copies in the best rack of a sample. If no rack of the sample takes all of them, places them
+    /// in the best of the other racks. On a mesh, hosts replace racks.
     fn place_group(&mut self, copies: usize) -> Result<(), Failure> {
         let view = &*self.context.view;
         let fabric = view.fabric();
@@ -132,18 +132,20 @@ impl ChainSearch<'_, '_, '_, '_> {
             let partner = self.partner;
             let ahead = partner.filter(|_| part.start == 0);
             let part = part.map(|step| nth(step) as u32);
-            let found = if tree {
+            let group = if tree {
                 let others = part.map(DomainId).filter(|&rack| Some(rack) != partner);
                 ahead.into_iter().chain(others).for_each(|rack| self.rank_rack(rack, &mut level));
                 self.best_rack(&mut level, copies, &mut listed)
             } else {
                 let hosts = part.map(HostId);
-                // On a mesh, a link without a counter has unknown load. In a tree, the load of the rack's link is known.
-                let blind = Blind { links: false, ..self.estimates.blind(hosts.clone()) };
-                self.rank_hosts(hosts, blind, &mut level);
-                self.best_hosts(&mut level, blind, copies, &mut listed)
+                // On a mesh, a link without a counter has unknown load. In a tree, the load of the rack's link is
+                // known.
+                let missing =
+                    MissingCounters { links: false, ..self.estimates.missing_counters(hosts.clone()) };
+                self.rank_hosts(hosts, missing, &mut level);
+                self.best_hosts(&mut level, missing, copies, &mut listed)
             };
-            match found {
+            match group {
                 Ok(group) => {
                     self.filter.used.extend(group.hosts);
                     self.explain(listed);
@@ -165,8 +167,8 @@ impl ChainSearch<'_, '_, '_, '_> {
         self.estimates.reaches(rack).then_some(rack)
     }
 
-    /// Returns hosts for all copies in the best rack that has them. A rack with idle links may have busy disks. The search
-    /// therefore examines hosts in the best few racks, as long as the links of another rack may still win.
+    /// Returns hosts for all copies in the best rack that has them. A rack with idle links may have busy disks. The
+    /// search therefore examines hosts in the best few racks, as long as the links of another rack may still win.
     fn best_rack(
         &mut self,
         level: &mut Level,
@@ -175,12 +177,12 @@ impl ChainSearch<'_, '_, '_, '_> {
     ) -> Result<Group, Option<Failure>> {
         let limit = self.context.explain.limit();
         let mut best: Option<(Ranked, Rate, Group)> = None;
-        let (mut examined, mut failed, mut next) = (0, None, level.best());
+        let (mut examined, mut failed, mut next) = (0, None, level.pop_best());
         while let Some(ranked) = next {
             if best.as_ref().is_some_and(|(best, ..)| *best >= ranked || examined == RACKS_EXAMINED) {
                 break;
             }
-            next = level.best();
+            next = level.pop_best();
             let Reverse(candidate) = ranked.2;
             let Candidate::Domain(rack) = candidate else { continue };
             let links = self.estimates.rack(rack);
@@ -222,9 +224,9 @@ impl ChainSearch<'_, '_, '_, '_> {
     fn examine_rack(&mut self, rack: DomainId, copies: usize) -> Result<Group, Failure> {
         let hosts = self.context.view.fabric().hosts(rack).map(HostId);
         let (mut level, mut listed) = (Level::default(), Vec::new());
-        let blind = self.estimates.blind(hosts.clone());
-        self.rank_hosts(hosts, blind, &mut level);
-        let group = self.best_hosts(&mut level, blind, copies, &mut listed);
+        let missing = self.estimates.missing_counters(hosts.clone());
+        self.rank_hosts(hosts, missing, &mut level);
+        let group = self.best_hosts(&mut level, missing, copies, &mut listed);
         let group = group.map_err(|_| Failure::of(&level))?;
         Ok(Group { listed, ..group })
     }
@@ -233,7 +235,7 @@ impl ChainSearch<'_, '_, '_, '_> {
     fn best_hosts(
         &mut self,
         level: &mut Level,
-        blind: Blind,
+        missing: MissingCounters,
         copies: usize,
         listed: &mut Vec<ExplanationEntry>,
     ) -> Result<Group, Option<Failure>> {
@@ -241,10 +243,10 @@ impl ChainSearch<'_, '_, '_, '_> {
         let mut hosts = Vec::with_capacity(copies);
         let (mut ranking_rate, mut rate) = (f64::INFINITY, (f64::INFINITY, None));
         while hosts.len() < copies {
-            let Some(ranked) = level.best() else { return Err(None) };
+            let Some(ranked) = level.pop_best() else { return Err(None) };
             let Reverse(candidate) = ranked.2;
             let Candidate::Host(host) = candidate else { continue };
-            let Ok(room) = self.estimates.host(host, blind) else { continue };
+            let Ok(room) = self.estimates.host(host, missing) else { continue };
             let own = lower(room.link, room.disk);
             let refused = self.filter.refuses(host);
             if refused.is_none() {
@@ -274,11 +276,16 @@ impl ChainSearch<'_, '_, '_, '_> {
     }
 
     /// Ranks hosts by the link into each and by the block's disk there.
-    fn rank_hosts(&mut self, hosts: impl Iterator<Item = HostId>, blind: Blind, level: &mut Level) {
+    fn rank_hosts(
+        &mut self,
+        hosts: impl Iterator<Item = HostId>,
+        missing: MissingCounters,
+        level: &mut Level,
+    ) {
         for host in hosts {
             let candidate = Candidate::Host(host);
             let Some(link) = self.estimates.link(candidate) else { continue };
-            match self.estimates.host(host, blind) {
+            match self.estimates.host(host, missing) {
                 Err(until) => level.add_unseen(candidate, until),
                 Ok(room) => {
                     let ranked = self.rank(candidate, room.link.0.min(self.headroom * room.disk.0));
@@ -287,7 +294,7 @@ impl ChainSearch<'_, '_, '_, '_> {
                         self.record_use(link);
                         level.add(ranked);
                     } else {
-                        level.add_blind(ranked);
+                        level.add_without_load(ranked);
                     }
                 }
             }
@@ -338,7 +345,7 @@ impl ChainSearch<'_, '_, '_, '_> {
     fn list_rest(&self, mut next: Option<Ranked>, level: &mut Level, listed: &mut Vec<ExplanationEntry>) {
         let limit = self.context.explain.limit();
         while listed.len() < limit {
-            let Some(ranked) = next.take().or_else(|| level.best()) else { break };
+            let Some(ranked) = next.take().or_else(|| level.pop_best()) else { break };
             let rate = self.rate(ranked.2.0);
             listed.push(ExplanationEntry {
                 ranked: Some(ranked),
@@ -362,7 +369,7 @@ impl ChainSearch<'_, '_, '_, '_> {
         match candidate {
             Candidate::Domain(rack) => Some(self.estimates.rack(rack)),
             Candidate::Host(host) => {
-                let room = self.estimates.host(host, self.blind_beside(host)).ok()?;
+                let room = self.estimates.host(host, self.missing_counters(host)).ok()?;
                 Some(lower(room.link, room.disk))
             }
         }
@@ -371,23 +378,23 @@ impl ChainSearch<'_, '_, '_, '_> {
     /// True if the load of a host or of its rack is unknown.
     fn is_unseen(&self, host: HostId) -> bool {
         let view = &*self.context.view;
-        let into = self.estimates.link(Candidate::Domain(view.fabric().rack_of(host)));
-        into.is_some_and(|link| view.measured(link).is_none())
-            || self.estimates.host(host, self.blind_beside(host)).is_err()
+        let link = self.estimates.link(Candidate::Domain(view.fabric().rack_of(host)));
+        link.is_some_and(|link| view.measured(link).is_none())
+            || self.estimates.host(host, self.missing_counters(host)).is_err()
     }
 
     /// Returns the missing counters in the rack of a host. On a mesh, a link needs a counter.
-    fn blind_beside(&self, host: HostId) -> Blind {
+    fn missing_counters(&self, host: HostId) -> MissingCounters {
         let fabric = self.context.view.fabric();
-        let blind = self.estimates.blind(fabric.hosts(fabric.rack_of(host)).map(HostId));
-        Blind { links: blind.links && fabric.shape() == Shape::Tree, ..blind }
+        let missing = self.estimates.missing_counters(fabric.hosts(fabric.rack_of(host)).map(HostId));
+        MissingCounters { links: missing.links && fabric.shape() == Shape::Tree, ..missing }
     }
 
     /// Adds the best candidates of a level, and the chosen ones, to the explanation.
     fn explain(&mut self, listed: Vec<ExplanationEntry>) {
         let limit = self.context.explain.limit();
-        for (at, ExplanationEntry { candidate, rate, verdict, .. }) in listed.into_iter().enumerate() {
-            if at < limit || verdict == Verdict::Chosen {
+        for (index, ExplanationEntry { candidate, rate, verdict, .. }) in listed.into_iter().enumerate() {
+            if index < limit || verdict == Verdict::Chosen {
                 let link = self.estimates.link(candidate);
                 self.why.push(Considered {
                     candidate,

@@ -23,7 +23,7 @@ pub(super) fn filter<'a>(pool: &'a Pool, request: &'a ReplicaRequest) -> Filter<
 ///
 /// # Errors
 /// [`Refusal`] for an unknown writer, or if no host is eligible.
-pub(super) fn first(
+pub(super) fn place_first(
     request: &ReplicaRequest,
     filter: &mut Filter<'_>,
     draws: &mut Draws,
@@ -127,10 +127,10 @@ pub(super) fn no_candidate(filter: &Filter<'_>) -> Refusal {
 
 /// Refusal with the reasons counted over all hosts; hosts with unknown load count as `Unknown`.
 pub(super) fn no_known_candidate(filter: &Filter<'_>, unseen: impl Fn(HostId) -> bool) -> Refusal {
-    let why = |host| {
-        let blind = || if unseen(host) { Constraint::Unknown } else { Constraint::TooFew };
-        filter.refuses(host).unwrap_or_else(blind)
+    let reason = |host| {
+        let fallback = || if unseen(host) { Constraint::Unknown } else { Constraint::TooFew };
+        filter.refuses(host).unwrap_or_else(fallback)
     };
     let hosts = filter.pool.fabric().all_hosts();
-    Refusal::NoCandidate { by_constraint: count_refusals(hosts.map(why)) }
+    Refusal::NoCandidate { by_constraint: count_refusals(hosts.map(reason)) }
 }

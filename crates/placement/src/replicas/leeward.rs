@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::ChainSearch;
 use super::circuit::Turns;
-use super::first_replica::{explain_chosen, filter, first};
+use super::first_replica::{explain_chosen, filter, place_first};
 use super::path_estimates::PathEstimates;
 use super::sinbad_settings::WithoutTelemetry;
 use super::uplink::Guideline;
@@ -78,7 +78,7 @@ pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Regist
     name: "leeward",
     aliases: &[],
     summary: "the best rate along the whole chain; among equals the emptier, then the larger uplink",
-    source: "this project; unites Sinbad, CCP and what the ledger knows of placed work",
+    source: "this project; combines Sinbad, CCP and the ledger's record of placed work",
     schema: schema::<LeewardSettings>,
     make: |text| {
         let read: LeewardSettings = settings("leeward", text)?;
@@ -110,9 +110,9 @@ impl Leeward {
     ) -> Result<Decision<Chain>, Refusal> {
         let fabric = context.pool.fabric();
         let mut filter = filter(context.pool, request);
-        let writer = first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
-        let host = request.writer.unwrap_or(writer);
-        let estimates = PathEstimates::new(context.view, host, request.id);
+        let first = place_first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
+        let source = request.writer.unwrap_or(first);
+        let estimates = PathEstimates::new(context.view, source, request.id);
         let disk = context.pool.write_rate().map(|rate| rate.as_load().0 as f64);
         let top_rate =
             disk.into_iter().chain(estimates.widest()).fold(f64::INFINITY, f64::min).clamp(1.0, 1e18);
@@ -173,7 +173,7 @@ impl Policy<ReplicaRequest> for Leeward {
         request: &ReplicaRequest,
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Chain>, Refusal> {
-        let guideline = Guideline::sampled(self.settings.sample as usize, context.pool, context.view);
+        let guideline = Guideline::of_sample(self.settings.sample as usize, context.pool, context.view);
         self.place_within(request, guideline, context)
     }
 }

@@ -20,6 +20,7 @@ pub struct Level {
     ranked: Vec<Ranked>,
     taken: u32,
     heap: BinaryHeap<Ranked>,
+    /// Number of links with known load.
     seen: u32,
     /// Links with unknown load, and the end of their newest window.
     unseen: Vec<Candidate>,
@@ -40,7 +41,7 @@ impl Level {
     }
 
     /// Adds a link that takes part despite unknown load.
-    pub fn add_blind(&mut self, ranked: Ranked) {
+    pub fn add_without_load(&mut self, ranked: Ranked) {
         self.ranked.push(ranked);
     }
 
@@ -59,9 +60,9 @@ impl Level {
         self.taken = 0;
     }
 
-    /// Removes and returns the best remaining link. The first link nearly always wins, so sorting in advance does not
+    /// Removes and returns the best remaining link. The best link nearly always wins, so sorting in advance does not
     /// pay.
-    pub fn best(&mut self) -> Option<Ranked> {
+    pub fn pop_best(&mut self) -> Option<Ranked> {
         if self.taken == SCANS {
             self.heap = BinaryHeap::from(std::mem::take(&mut self.ranked));
         }
@@ -70,10 +71,10 @@ impl Level {
             return self.heap.pop();
         }
         let mut best = 0;
-        for (at, ranked) in self.ranked.iter().enumerate() {
+        for (index, ranked) in self.ranked.iter().enumerate() {
             // The value alone outranks most links.
             if ranked.0 >= self.ranked[best].0 && *ranked > self.ranked[best] {
-                best = at;
+                best = index;
             }
         }
         (!self.ranked.is_empty()).then(|| self.ranked.swap_remove(best))
@@ -86,7 +87,7 @@ pub enum Failure {
     /// No load is known; holds the end of the newest window.
     Unseen(Nanos),
     /// No candidate with known load is eligible.
-    Nobody,
+    NoneEligible,
 }
 
 impl Failure {
@@ -94,7 +95,7 @@ impl Failure {
     pub fn of(level: &Level) -> Failure {
         match level.seen == 0 && !level.unseen.is_empty() {
             true => Failure::Unseen(level.newest),
-            false => Failure::Nobody,
+            false => Failure::NoneEligible,
         }
     }
 }

@@ -99,8 +99,8 @@ pub const REGISTRY: Registry<dyn Policy<ReplicaRequest>> = Registry {
 /// Reads the number of racks for the copies besides the first.
 fn remote_racks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     let racks = u8::deserialize(deserializer)?;
-    let none = || serde::de::Error::custom("expected a number of racks from 1");
-    (racks > 0).then_some(racks).ok_or_else(none)
+    let invalid = || serde::de::Error::custom("expected a number of racks from 1");
+    (racks > 0).then_some(racks).ok_or_else(invalid)
 }
 
 /// Index of the host's device for a block. A hash distributes blocks over a host's devices.

@@ -37,7 +37,7 @@ pub struct PathEstimates<'c, 'l> {
 
 /// Missing counters among hosts of one ranking.
 #[derive(Clone, Copy)]
-pub struct Blind {
+pub struct MissingCounters {
     /// None of the links into them was ever reported.
     pub links: bool,
     /// None of their disks was ever reported.
@@ -60,11 +60,11 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
     pub fn new(view: &'c View<'l>, from: HostId, block: u64) -> Self {
         let (above, out) = (Vec::with_capacity(2), Vec::with_capacity(3));
         let fabric = view.fabric();
-        let mut survey = PathEstimates { view, from, block, above, out, pods: false };
+        let mut estimates = PathEstimates { view, from, block, above, out, pods: false };
         let topmost = fabric.children(None).filter_map(|domain| fabric.into_domain(domain));
-        survey.pods = fabric.parent(fabric.rack_of(from)).is_some() && survey.any_counted(topmost);
-        survey.look_out();
-        survey
+        estimates.pods = fabric.parent(fabric.rack_of(from)).is_some() && estimates.any_counted(topmost);
+        estimates.estimate_outbound();
+        estimates
     }
 
     /// Sets another source host.
@@ -100,7 +100,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
     }
 
     /// Computes the capacity left on the links out of the host.
-    fn look_out(&mut self) {
+    fn estimate_outbound(&mut self) {
         let fabric = self.view.fabric();
         let rack = fabric.rack_of(self.from);
         let mut least = (f64::INFINITY, None);
@@ -142,25 +142,25 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
     }
 
     /// Missing counters among these hosts.
-    pub fn blind(&self, hosts: impl Iterator<Item = HostId> + Clone) -> Blind {
+    pub fn missing_counters(&self, hosts: impl Iterator<Item = HostId> + Clone) -> MissingCounters {
         let fabric = self.view.fabric();
         let links = hosts.clone().filter_map(|host| self.link(Candidate::Host(host)));
         let disks = hosts.flat_map(|host| {
             (0..fabric.devices(host).len() as u16).filter_map(move |device| fabric.device(host, device))
         });
         let counted = |resource| self.is_counted(resource);
-        Blind { links: !{ links }.any(counted), disks: !{ disks }.any(counted) }
+        MissingCounters { links: !{ links }.any(counted), disks: !{ disks }.any(counted) }
     }
 
     /// Capacity left at a host. On a pipe mesh, the source host has no link into itself, and so no limit.
     ///
     /// # Errors
     /// The time at which the load became unknown, 0 if it was never known.
-    pub fn host(&self, host: HostId, blind: Blind) -> Result<Room, Nanos> {
+    pub fn host(&self, host: HostId, missing: MissingCounters) -> Result<Room, Nanos> {
         let fabric = self.view.fabric();
         let (seen, link) = match self.link(Candidate::Host(host)) {
             Some(link) => {
-                let (seen, left) = self.left_here(link, blind.links)?;
+                let (seen, left) = self.candidate_left(link, missing.links)?;
                 (seen, (left, Some(link)))
             }
             None => (false, (f64::INFINITY, None)),
@@ -168,7 +168,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
         let device = device_of(fabric, host, self.block);
         let disk = match device.and_then(|device| fabric.device_hop(host, device, true)) {
             Some(hop) => {
-                let (_, left) = self.left_here(hop.resource, blind.disks)?;
+                let (_, left) = self.candidate_left(hop.resource, missing.disks)?;
                 (left / hop.work * BITS_PER_BYTE, Some(hop.resource))
             }
             None => (f64::INFINITY, None),
@@ -176,15 +176,15 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
         Ok(Room { seen, link, disk })
     }
 
-    /// Capacity left on a candidate's resource in its native unit, and true if its load is known. `blind` states that
+    /// Capacity left on a candidate's resource in its native unit, and true if its load is known. `missing` states that
     /// counters are missing.
     ///
     /// # Errors
     /// The time at which the load became unknown, 0 if it was never known.
-    fn left_here(&self, resource: ResourceId, blind: bool) -> Result<(bool, f64), Nanos> {
+    fn candidate_left(&self, resource: ResourceId, missing: bool) -> Result<(bool, f64), Nanos> {
         match self.view.measured(resource) {
             Some(_) => Ok((true, self.view.residual(resource).0 as f64)),
-            None if blind => Ok((false, self.view.share(resource, 1).0 as f64)),
+            None if missing => Ok((false, self.view.share(resource, 1).0 as f64)),
             None => Err(self.view.measured_until(resource)),
         }
     }

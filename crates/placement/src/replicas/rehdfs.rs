@@ -8,7 +8,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first_replica::{at_random, by_rule, filter, first, place_groups};
+use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
 use crate::ties::Draws;
@@ -66,7 +66,7 @@ impl ReHdfs {
         let fabric = context.pool.fabric();
         let mut draws = Draws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
-        let first = first(request, &mut filter, &mut draws)?;
+        let first = place_first(request, &mut filter, &mut draws)?;
         let from = fabric.rack_of(request.writer.unwrap_or(first));
         let offset = u64::from(from.0) + self.offset(context.view.now());
         place_groups(request, 1, &mut filter, |filter, copies| {

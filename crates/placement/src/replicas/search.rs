@@ -1,4 +1,5 @@
-//! Pseudocode 2 of Sinbad: descends the tree from the core, along the link with the most expected capacity at each level.
+//! Pseudocode 2 of Sinbad: descends the tree from the core, at each level along the link with the most expected
+//! capacity.
 
 use std::cmp::Reverse;
 
@@ -6,7 +7,7 @@ use leeward_fabric::{BITS_PER_BYTE, Bandwidth, DomainId, Hop, HostId, Load, Nano
 use leeward_ledger::Fade;
 
 use super::fault_domains::spreads;
-use super::first_replica::{explain_chosen, filter, first, no_known_candidate};
+use super::first_replica::{explain_chosen, filter, no_known_candidate, place_first};
 use super::level::{Failure, Level};
 use super::sinbad_settings::{Hysteresis, SinbadSettings};
 use super::{Chain, ReplicaRequest, transfer};
@@ -54,7 +55,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         'a: 's,
     {
         let mut filter = filter(context.pool, request);
-        first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
+        place_first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
         let ties = Ties::new(context.seed, request.id);
         let domain_write_cap = write_cap(settings, context.pool.write_rate());
         let (selected, why) = (Vec::with_capacity(4), Vec::new());
@@ -73,7 +74,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
     pub fn select_all(&mut self) -> Result<(), Refusal> {
         let shape = self.context.view.fabric().shape();
         let first = explain_chosen(&self.filter.used, self.context);
-        let mark = self.context.view.checkpoint();
+        let checkpoint = self.context.view.checkpoint();
         let mut failure = None;
         for spread in spreads(self.request, self.settings.remote_racks, shape)? {
             self.filter.used.truncate(1);
@@ -83,15 +84,15 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
             let mut failed = None;
             for &copies in &spread.groups {
                 spread.close(&mut self.filter);
-                let charged = self.selected.len();
+                let from = self.selected.len();
                 failed = self.select(None, copies).err();
                 if failed.is_some() {
                     break;
                 }
-                self.charge(charged);
+                self.charge(from);
             }
             if failed.is_some() || self.settings.hysteresis == Hysteresis::All {
-                self.context.view.rollback(mark);
+                self.context.view.rollback(checkpoint);
             }
             match failed {
                 None => return Ok(()),
@@ -117,14 +118,14 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
             self.rank_unseen(domain, &mut level);
         }
         let (explained, limit) = (self.why.len(), self.context.explain.limit());
-        let (mut left, mut failed) = (copies, None);
-        while left > 0 {
-            let Some((value, _, Reverse(candidate))) = level.best() else {
+        let (mut remaining, mut failed) = (copies, None);
+        while remaining > 0 {
+            let Some((value, _, Reverse(candidate))) = level.pop_best() else {
                 return Err(failed.unwrap_or_else(|| Failure::of(&level)));
             };
             let refused = match candidate {
                 Candidate::Host(host) => self.filter.refuses(host),
-                Candidate::Domain(domain) => self.filter.refuses_domain(domain, left),
+                Candidate::Domain(domain) => self.filter.refuses_domain(domain, remaining),
             };
             let verdict = refused.map_or(Verdict::Chosen, Verdict::Refused);
             if limit > 0 && (verdict == Verdict::Chosen || self.why.len() - explained < limit) {
@@ -136,14 +137,14 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
                 Candidate::Host(host) => {
                     self.filter.used.push(host);
                     self.selected.extend(self.link(candidate).map(link_hop));
-                    left -= 1;
+                    remaining -= 1;
                 }
                 Candidate::Domain(domain) => {
                     self.selected.extend(self.link(candidate).map(link_hop));
-                    match self.select(Some(domain), left) {
+                    match self.select(Some(domain), remaining) {
                         Ok(()) => {
                             let below = self.why.split_off(before.2);
-                            self.outranked(&mut level, explained, limit);
+                            self.list_outranked(&mut level, explained, limit);
                             self.why.extend(below);
                             return Ok(());
                         }
@@ -160,7 +161,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
                 }
             }
         }
-        self.outranked(&mut level, explained, limit);
+        self.list_outranked(&mut level, explained, limit);
         Ok(())
     }
 
@@ -189,7 +190,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
                 let ranked = (value, self.ties.rank(u64::from(link.0)), Reverse(candidate));
                 match candidate {
                     // A host known to be down is not an observation.
-                    Candidate::Host(host) if !self.context.pool.is_up(host) => level.add_blind(ranked),
+                    Candidate::Host(host) if !self.context.pool.is_up(host) => level.add_without_load(ranked),
                     _ => level.add(ranked),
                 }
             }
@@ -209,7 +210,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
                 continue;
             }
             let value = self.context.view.capacity(link).0.min(self.write_cap(candidate));
-            level.add_blind((value, self.ties.rank(u64::from(link.0)), Reverse(candidate)));
+            level.add_without_load((value, self.ties.rank(u64::from(link.0)), Reverse(candidate)));
         }
     }
 
@@ -270,15 +271,15 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         });
     }
 
-    /// Records the best outranked links, then those with unknown load, up to `limit` candidates of the level
+    /// Lists the best outranked links, then those with unknown load, up to `limit` candidates of the level
     /// in total.
-    fn outranked(&mut self, level: &mut Level, explained: usize, limit: usize) {
+    fn list_outranked(&mut self, level: &mut Level, explained: usize, limit: usize) {
         while self.why.len() - explained < limit {
-            let Some((value, _, Reverse(candidate))) = level.best() else { break };
+            let Some((value, _, Reverse(candidate))) = level.pop_best() else { break };
             self.consider(candidate, Some(value), Verdict::Outranked);
         }
         if level.never_seen() {
-            return; // They took part despite unknown load.
+            return; // The links with unknown load took part.
         }
         let left = limit.saturating_sub(self.why.len() - explained);
         for &candidate in level.unseen().iter().take(left) {

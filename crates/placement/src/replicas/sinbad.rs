@@ -126,7 +126,7 @@ impl Policy<ReplicaRequest> for Sinbad {
         })
     }
 
-    /// Charges the links of earlier blocks of the batch, as the settings say.
+    /// Each block sees the load that the earlier blocks of the batch add to the links that `hysteresis` selects.
     fn place(
         &self,
         batch: &[ReplicaRequest],

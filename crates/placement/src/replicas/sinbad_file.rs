@@ -22,7 +22,7 @@ pub struct SinbadFile {
 pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "sinbad-file",
     aliases: &[],
-    summary: "as sinbad, but blocks wait and those of the file with the least left are served first",
+    summary: "as sinbad, but blocks wait, and files with the fewest remaining blocks are served first",
     source: "Sinbad (SIGCOMM 2013), section 6.3: OPT'",
     schema: schema::<SinbadSettings>,
     make: |text| Ok(Box::new(SinbadFile::new(settings("sinbad-file", text)?))),
@@ -55,10 +55,10 @@ impl Policy<ReplicaRequest> for SinbadFile {
         context: &mut Context<'_, '_>,
     ) -> Vec<Result<Decision<Chain>, Refusal>> {
         let mut order: Vec<usize> = (0..batch.len()).collect();
-        order.sort_by_key(|&at| (batch[at].blocks_left, batch[at].id));
-        let served: Vec<ReplicaRequest> = order.iter().map(|&at| batch[at].clone()).collect();
+        order.sort_by_key(|&index| (batch[index].blocks_left, batch[index].id));
+        let served: Vec<ReplicaRequest> = order.iter().map(|&index| batch[index].clone()).collect();
         let mut answers: Vec<_> = order.into_iter().zip(self.sinbad.place(&served, context)).collect();
-        answers.sort_by_key(|(at, _)| *at);
+        answers.sort_by_key(|(index, _)| *index);
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 

@@ -1,4 +1,4 @@
-//! A request by names, as clients write it and stores keep it.
+//! A request with names instead of ids, as clients send it and the store keeps it.
 
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, Fabric, HostId};
@@ -87,11 +87,11 @@ impl ReplicasSpec {
                 || invalid("collocate", format!("`{}`: no host of the cluster has this name", excerpt(name)));
             constraints.collocated.push(fabric.host(name).ok_or_else(unknown)?);
         }
-        if let Some(most) = self.max_imbalance {
-            if !(0.0..=1.0).contains(&most) {
-                return Err(invalid("max_imbalance", format!("{most}: expected a share from 0 to 1")));
+        if let Some(limit) = self.max_imbalance {
+            if !(0.0..=1.0).contains(&limit) {
+                return Err(invalid("max_imbalance", format!("{limit}: expected a share from 0 to 1")));
             }
-            constraints.max_imbalance = Some(most);
+            constraints.max_imbalance = Some(limit);
         }
         // Removes duplicates, so no list is longer than the cluster's number of names.
         constraints.sort();

@@ -9,7 +9,7 @@ use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first_replica::{at_random, by_rule, filter, first, place_groups};
+use super::first_replica::{at_random, by_rule, filter, place_first, place_groups};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
 use crate::ties::Draws;
@@ -60,7 +60,7 @@ impl Uniform {
     ) -> Result<Chain, Refusal> {
         let mut draws = Draws::new(context.seed, request.id);
         let mut filter = filter(context.pool, request);
-        first(request, &mut filter, &mut draws)?;
+        place_first(request, &mut filter, &mut draws)?;
         place_groups(request, self.settings.remote_racks, &mut filter, |filter, copies| {
             place_group(filter, &mut draws, copies)
         })?;

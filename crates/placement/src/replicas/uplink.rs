@@ -33,7 +33,7 @@ impl Guideline {
     }
 
     /// Average over a fixed sample of `racks` racks of the cluster.
-    pub fn sampled(racks: usize, pool: &Pool, view: &View<'_>) -> Option<Guideline> {
+    pub fn of_sample(racks: usize, pool: &Pool, view: &View<'_>) -> Option<Guideline> {
         let count = pool.fabric().rack_count();
         if count <= racks {
             return Guideline::mean(pool.fabric().all_racks(), pool, view);
@@ -43,12 +43,12 @@ impl Guideline {
     }
 
     fn mean(racks: impl Iterator<Item = DomainId>, pool: &Pool, view: &View<'_>) -> Option<Guideline> {
-        let (mut uplinks, mut stored) = (0.0, 0.0);
+        let (mut total_uplink, mut total_storage) = (0.0, 0.0);
         for (uplink, storage) in racks.filter_map(|rack| of_rack(rack, pool, view)) {
-            uplinks += uplink;
-            stored += storage;
+            total_uplink += uplink;
+            total_storage += storage;
         }
-        (stored > 0.0).then(|| Guideline(uplinks / stored))
+        (total_storage > 0.0).then(|| Guideline(total_uplink / total_storage))
     }
 
     /// Class of a rack by its uplink capacity in the ledger. A rack without storage or uplink is Medium.
@@ -72,7 +72,7 @@ fn of_rack(rack: DomainId, pool: &Pool, view: &View<'_>) -> Option<(f64, f64)> {
     (storage > 0.0).then_some((uplink, storage))
 }
 
-/// A permutation of `count` items in which neighbours seldom follow one another.
+/// A permutation of `count` items, as the item at each step; neighbours seldom follow one another.
 pub(super) fn tour(first: usize, count: usize) -> impl Fn(usize) -> usize {
     let golden = (count as f64 * 0.618) as usize;
     let stride = (golden.max(1)..).find(|&stride| gcd(stride, count) == 1).unwrap_or(1);

@@ -114,7 +114,7 @@ fn make(
 }
 
 impl Borg {
-    /// Creates UTP's proactive part.
+    /// Creates the proactive part of UTP.
     pub(crate) fn proactive(settings: BorgSettings) -> Borg {
         Borg { name: "utp-proactive", settings, proactive: true, move_policy: None }
     }
@@ -144,13 +144,13 @@ impl Borg {
     ) -> Result<Decision<Assignment>, Refusal> {
         let mut notes = transaction::Notes::default();
         let hosts = self.assign(request, context, &mut notes.why)?;
-        notes.oldest = self.rests_on(&hosts, context);
+        notes.oldest = self.oldest_window(&hosts, context);
         Ok(transaction::decision(policy, request, hosts, notes, context))
     }
 
     /// End of the oldest window among the links that ranked the racks of these hosts; `None` if the policy
     /// does not use links.
-    fn rests_on(&self, hosts: &[HostId], context: &Context<'_, '_>) -> Option<Nanos> {
+    fn oldest_window(&self, hosts: &[HostId], context: &Context<'_, '_>) -> Option<Nanos> {
         let hosts = hosts.iter().filter(|_| self.proactive);
         oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
     }
@@ -173,19 +173,19 @@ impl Borg {
             return Err(Refusal::NoRackLinks);
         }
         let before = context.view.checkpoint();
-        let mut seats = CapacityCheck::beside(context.pool, request, std::mem::take(taken));
+        let mut capacity = CapacityCheck::beside(context.pool, request, std::mem::take(taken));
         let mut answer = Ok(());
         for (at, task) in (0..).zip(&request.tasks) {
-            answer = self.place_task(at, request, racks, &mut seats, context, why);
-            let Some(host) = seats.host_of(at) else { break };
+            answer = self.place_task(at, request, racks, &mut capacity, context, why);
+            let Some(host) = capacity.host_of(at) else { break };
             if request.tasks.len() > 1 {
                 let entries = transaction::task_streams(fabric, request, task, host, context.view.now());
                 entries.for_each(|entry| context.view.add(&entry));
             }
         }
         context.view.rollback(before);
-        let answer = answer.map(|()| seats.assignment());
-        *taken = seats.into_taken();
+        let answer = answer.map(|()| capacity.assignment());
+        *taken = capacity.into_taken();
         answer
     }
 
@@ -194,7 +194,7 @@ impl Borg {
         at: u32,
         request: &AppRequest,
         among: Option<&[DomainId]>,
-        seats: &mut CapacityCheck<'_>,
+        capacity: &mut CapacityCheck<'_>,
         context: &Context<'_, '_>,
         why: &mut Vec<Considered>,
     ) -> Result<(), Refusal> {
@@ -206,14 +206,14 @@ impl Borg {
         let explained = context.explain.limit() > 0;
         let (mut best, mut ranked) = (None::<Rank>, Vec::new());
         let mut newest = Nanos(0);
-        let field = Field::new(context.pool.fabric(), among);
-        for host in self.sample(at, &field, seats, &mut Draws::new(context.seed, id)) {
+        let population = Population::new(context.pool.fabric(), among);
+        for host in self.sample(at, &population, capacity, &mut Draws::new(context.seed, id)) {
             // Skip hosts that cannot win, unless the caller wants an explanation.
             let beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
             let beat = beat.map(|((_, spread, steps, ..), _)| (spread, steps));
-            let Some(score) = racks.score(host, seats, beat) else { continue };
-            if let Some(seen) = score.unseen {
-                newest = newest.max(seen);
+            let Some(score) = racks.score(host, capacity, beat) else { continue };
+            if let Some(known_until) = score.unseen {
+                newest = newest.max(known_until);
             }
             let steps = self.balance().steps(score.objectives.balance);
             let tie = ties.rank(u64::from(host.0));
@@ -229,7 +229,7 @@ impl Borg {
         let Some(((unseen, ..), chosen)) = best else {
             // Thousands of tasks may try to leave hot racks, and no caller needs the reason for each.
             let none = Refusal::NoHost { task: at, alone: true, by_constraint: Vec::new() };
-            return Err(if among.is_none() { seats.no_host(at) } else { none });
+            return Err(if among.is_none() { capacity.no_host(at) } else { none });
         };
         if unseen {
             return Err(Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) });
@@ -245,7 +245,7 @@ impl Borg {
             let shown = ranked.iter().take(context.explain.limit());
             why.extend(shown.map(|((_, host), score)| score.considered(*host, *host == chosen, context)));
         }
-        seats.take(at, chosen);
+        capacity.take(at, chosen);
         Ok(())
     }
 
@@ -265,46 +265,47 @@ impl Borg {
     fn sample(
         &self,
         task: u32,
-        field: &Field<'_>,
-        seats: &CapacityCheck<'_>,
+        population: &Population<'_>,
+        capacity: &CapacityCheck<'_>,
         draws: &mut Draws,
     ) -> Vec<HostId> {
-        let size = field.size();
+        let size = population.size();
         let wanted = self.settings.sample.min(size) as usize;
-        let mut found = Vec::with_capacity(wanted);
-        let may = |host: &HostId| seats.refuses(*host, task).is_none();
+        let mut sampled = Vec::with_capacity(wanted);
+        let fits = |host: &HostId| capacity.refuses(*host, task).is_none();
         // In a small cluster a sample would repeat some hosts and miss others.
         if wanted * 2 >= size as usize {
-            return (0..size).filter_map(|at| field.host(at)).filter(may).collect();
+            return (0..size).filter_map(|at| population.host(at)).filter(fits).collect();
         }
         let mut at = 0;
         for _ in 0..self.settings.sample.saturating_mul(DRAWS) {
             at = draws.below(size);
-            found.extend(field.host(at).filter(may));
-            if found.len() == wanted {
-                return found;
+            sampled.extend(population.host(at).filter(fits));
+            if sampled.len() == wanted {
+                return sampled;
             }
         }
-        if found.is_empty() {
-            let turn = |i: u32| field.host(((u64::from(at) + u64::from(i)) % u64::from(size)) as u32);
-            found.extend((0..size).filter_map(turn).filter(may).take(wanted));
+        if sampled.is_empty() {
+            let host_after =
+                |i: u32| population.host(((u64::from(at) + u64::from(i)) % u64::from(size)) as u32);
+            sampled.extend((0..size).filter_map(host_after).filter(fits).take(wanted));
         }
-        found
+        sampled
     }
 }
 
 /// Hosts to sample from, by position.
-struct Field<'a> {
+struct Population<'a> {
     fabric: &'a Fabric,
     /// Racks to sample from, and the number of hosts in the largest one: every rack has this many positions. `None` for
     /// all hosts.
     racks: Option<(&'a [DomainId], u32)>,
 }
 
-impl<'a> Field<'a> {
-    fn new(fabric: &'a Fabric, racks: Option<&'a [DomainId]>) -> Field<'a> {
+impl<'a> Population<'a> {
+    fn new(fabric: &'a Fabric, racks: Option<&'a [DomainId]>) -> Population<'a> {
         let largest = |racks: &[DomainId]| racks.iter().map(|&rack| fabric.hosts(rack).len() as u32).max();
-        Field { fabric, racks: racks.map(|racks| (racks, largest(racks).unwrap_or(0))) }
+        Population { fabric, racks: racks.map(|racks| (racks, largest(racks).unwrap_or(0))) }
     }
 
     /// Number of positions.

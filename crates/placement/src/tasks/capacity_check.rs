@@ -141,12 +141,12 @@ impl<'a> CapacityCheck<'a> {
 /// True if hosts can still take the tasks of an earlier decision: all hosts are up and open, and have enough free
 /// capacity.
 pub fn still_fits(pool: &Pool, request: &AppRequest, hosts: &[HostId]) -> bool {
-    let mut seats = CapacityCheck::new(pool, request);
+    let mut capacity = CapacityCheck::new(pool, request);
     hosts.len() == request.tasks.len()
         && (0..).zip(hosts).all(|(task, &host)| {
-            let fits = seats.refuses(host, task).is_none();
+            let fits = capacity.refuses(host, task).is_none();
             if fits {
-                seats.take(task, host);
+                capacity.take(task, host);
             }
             fits
         })

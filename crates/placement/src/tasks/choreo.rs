@@ -53,7 +53,7 @@ pub struct Choreo {
 pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "choreo",
     aliases: &[],
-    summary: "the largest transfer first, on the fastest path that is left",
+    summary: "the largest transfer first, on the fastest remaining path",
     source: "LaCurts et al., Choreo (IMC 2013), section 5, algorithm 1",
     schema: schema::<ChoreoSettings>,
     make: |text| Ok(Box::new(Choreo::new(settings("choreo", text)?))),
@@ -93,7 +93,7 @@ impl Choreo {
             Ties::Lowest => context.pool.fabric().all_hosts().collect(),
         };
         let mut search = Search {
-            seats: CapacityCheck::new(context.pool, request),
+            capacity: CapacityCheck::new(context.pool, request),
             rates: Rates::new(context.view, self.estimate()),
             order,
         };
@@ -104,11 +104,11 @@ impl Choreo {
             search.serve(transfer.from, transfer.to)?;
         }
         for task in 0..request.tasks.len() as u32 {
-            if search.seats.host_of(task).is_none() {
-                search.seats.take_first(task, search.order.iter().copied())?;
+            if search.capacity.host_of(task).is_none() {
+                search.capacity.take_first(task, search.order.iter().copied())?;
             }
         }
-        Ok(search.seats.assignment())
+        Ok(search.capacity.assignment())
     }
 }
 
@@ -146,7 +146,7 @@ impl TaskPolicy for Choreo {
 
 /// Placement of one app.
 struct Search<'a, 'l> {
-    seats: CapacityCheck<'a>,
+    capacity: CapacityCheck<'a>,
     rates: Rates<'a, 'l>,
     /// All hosts, in the order that breaks ties.
     order: Vec<HostId>,
@@ -155,7 +155,7 @@ struct Search<'a, 'l> {
 impl Search<'_, '_> {
     /// Places the unplaced endpoints of a transfer.
     fn serve(&mut self, from: u32, to: u32) -> Result<(), Refusal> {
-        let (from_host, to_host) = match (self.seats.host_of(from), self.seats.host_of(to)) {
+        let (from_host, to_host) = match (self.capacity.host_of(from), self.capacity.host_of(to)) {
             (Some(from_host), Some(to_host)) => (from_host, to_host),
             (Some(from_host), None) => {
                 let best = self.best(to, |rates, host| rates.between(from_host, host))?;
@@ -165,8 +165,8 @@ impl Search<'_, '_> {
             (None, None) => self.best_pair(from, to)?,
         };
         for (task, host) in [(from, from_host), (to, to_host)] {
-            if self.seats.host_of(task).is_none() {
-                self.seats.take(task, host);
+            if self.capacity.host_of(task).is_none() {
+                self.capacity.take(task, host);
             }
         }
         self.rates.place(from_host, to_host);
@@ -181,7 +181,7 @@ impl Search<'_, '_> {
     ) -> Result<HostId, Refusal> {
         let mut best = None;
         for &host in &self.order {
-            if self.seats.refuses(host, task).is_some() {
+            if self.capacity.refuses(host, task).is_some() {
                 continue;
             }
             let rate = rate(&mut self.rates, host);
@@ -189,17 +189,18 @@ impl Search<'_, '_> {
                 best = Some((rate, host));
             }
         }
-        best.map(|(_, host)| host).ok_or_else(|| self.seats.no_host(task))
+        best.map(|(_, host)| host).ok_or_else(|| self.capacity.no_host(task))
     }
 
     /// Pair of hosts that can take two tasks and have the largest rate between them; a single host if it can take both.
     fn best_pair(&mut self, from: u32, to: u32) -> Result<(HostId, HostId), Refusal> {
-        let both = |host: &&HostId| self.seats.refuses_all(**host, &[from, to]).is_none();
+        let both = |host: &&HostId| self.capacity.refuses_all(**host, &[from, to]).is_none();
         if let Some(&host) = self.order.iter().find(both) {
             return Ok((host, host));
         }
         let takers = |task| {
-            let takers = self.order.iter().copied().filter(|&host| self.seats.refuses(host, task).is_none());
+            let takers =
+                self.order.iter().copied().filter(|&host| self.capacity.refuses(host, task).is_none());
             takers.collect::<Vec<HostId>>()
         };
         let (senders, receivers) = (takers(from), takers(to));
@@ -222,9 +223,9 @@ impl Search<'_, '_> {
         }
         let Some((_, pair)) = best else {
             // The sender may take the last free capacity of the receiver's only host.
-            let sender = senders.first().ok_or_else(|| self.seats.no_host(from))?;
-            self.seats.take(from, *sender);
-            return Err(self.seats.no_host(to));
+            let sender = senders.first().ok_or_else(|| self.capacity.no_host(from))?;
+            self.capacity.take(from, *sender);
+            return Err(self.capacity.no_host(to));
         };
         Ok(pair)
     }

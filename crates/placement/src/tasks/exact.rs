@@ -106,15 +106,15 @@ impl Exact {
             Err(error) => return Err(Refusal::SolverFailed { message: error.to_string() }),
         };
         notes.gap = Some(solution.gap);
-        let found = model.hosts_of(&solution);
+        let hosts = model.hosts_of(&solution);
         // The solver's numbers are rounded; the placement is exact.
-        Ok(if seconds(&found) <= unit { found } else { first })
+        Ok(if seconds(&hosts) <= unit { hosts } else { first })
     }
 
     /// Search without a greedy placement to start from; `refusal` is the refusal of the greedy policy.
     ///
     /// # Errors
-    /// `refusal` if the solver finds no placement in time; [`Refusal::NotTogether`] if none exists.
+    /// `refusal` if the solver finds no placement within the limit of nodes; [`Refusal::NotTogether`] if none exists.
     fn assign_without_start(
         &self,
         request: &AppRequest,
@@ -134,15 +134,15 @@ impl Exact {
             Err(error) => return Err(Refusal::SolverFailed { message: error.to_string() }),
         };
         notes.gap = Some(solution.gap);
-        let (found, mut seats) = (model.hosts_of(&solution), CapacityCheck::new(context.pool, request));
-        for (task, &host) in (0..).zip(&found) {
+        let (hosts, mut capacity) = (model.hosts_of(&solution), CapacityCheck::new(context.pool, request));
+        for (task, &host) in (0..).zip(&hosts) {
             // The solver's numbers are rounded.
-            if seats.refuses(host, task).is_some() {
+            if capacity.refuses(host, task).is_some() {
                 return Err(refusal);
             }
-            seats.take(task, host);
+            capacity.take(task, host);
         }
-        Ok(found)
+        Ok(hosts)
     }
 }
 
@@ -222,15 +222,15 @@ impl Model {
         estimate: Estimate,
         unit: f64,
     ) -> Result<Model, Refusal> {
-        let seats = CapacityCheck::new(context.pool, request);
-        let open = |host: &HostId| seats.refuses_all(*host, &[]).is_none();
+        let capacity = CapacityCheck::new(context.pool, request);
+        let open = |host: &HostId| capacity.refuses_all(*host, &[]).is_none();
         let hosts: Vec<HostId> = context.pool.fabric().all_hosts().filter(open).collect();
         let mut bytes = BTreeMap::<(u32, u32), (u64, u64)>::new();
         for transfer in request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
             let (from, to) = (transfer.from, transfer.to);
             let both = bytes.entry((from.min(to), from.max(to))).or_default();
-            let one = if from < to { &mut both.0 } else { &mut both.1 };
-            *one = one.saturating_add(transfer.bytes.0);
+            let direction = if from < to { &mut both.0 } else { &mut both.1 };
+            *direction = direction.saturating_add(transfer.bytes.0);
         }
         let variables = variables(request.tasks.len(), bytes.len(), hosts.len());
         if variables > MOST_VARIABLES {
@@ -241,18 +241,18 @@ impl Model {
         let place = |_| hosts.iter().map(|_| program.add_integer(0.0, 0.0..=1.0)).collect::<Vec<Variable>>();
         let on: Vec<Vec<Variable>> = request.tasks.iter().map(place).collect();
         let mut model = Model { program, hosts, pairs: bytes.into_iter().collect(), on };
-        model.keep_to_room(request, context);
+        model.constrain_capacity(request, context);
         model.bound_links(context, estimate, slowest, unit);
         Ok(model)
     }
 
     /// Constrains every task to one host, and every host to its free capacity.
-    fn keep_to_room(&mut self, request: &AppRequest, context: &Context<'_, '_>) {
+    fn constrain_capacity(&mut self, request: &AppRequest, context: &Context<'_, '_>) {
         for places in &self.on {
             let once: Vec<_> = places.iter().map(|&place| (place, 1.0)).collect();
             self.program.constrain(1.0..=1.0, &once);
         }
-        for (at, &host) in self.hosts.iter().enumerate() {
+        for (index, &host) in self.hosts.iter().enumerate() {
             let cpus = context.pool.cpus_left(host).map(|left| left.0 as f64);
             let memory = context.pool.memory_left(host).map(|left| left.0 as f64);
             let needs_cpus: Vec<f64> = request.tasks.iter().map(|task| task.cpus.0 as f64).collect();
@@ -263,7 +263,8 @@ impl Model {
                 // In shares of the free capacity. A task that needs more than that stays out.
                 let share = |need: f64| if left > 0.0 { need / left } else { f64::from(need > 0.0) * 2.0 };
                 let terms = self.on.iter().zip(&needs);
-                let terms: Vec<_> = terms.map(|(places, &need)| (places[at], share(need).min(2.0))).collect();
+                let terms: Vec<_> =
+                    terms.map(|(places, &need)| (places[index], share(need).min(2.0))).collect();
                 self.program.constrain(f64::NEG_INFINITY..=1.0, &terms);
             }
         }
@@ -327,7 +328,7 @@ impl Model {
             let most = |a: &usize, b: &usize| {
                 solution.value(places[*a]).total_cmp(&solution.value(places[*b])).then(b.cmp(a))
             };
-            self.hosts[(0..places.len()).max_by(most).expect("a placement was found, so there are hosts")]
+            self.hosts[(0..places.len()).max_by(most).expect("a solution has a host for each task")]
         };
         self.on.iter().map(host).collect()
     }

@@ -22,38 +22,38 @@ pub(super) fn score_hosts(
     hosts: &[HostId],
     context: &Context<'_, '_>,
 ) -> Vec<HostRating> {
-    let seats = CapacityCheck::new(context.pool, request);
+    let capacity = CapacityCheck::new(context.pool, request);
     let in_racks = context.pool.racks_of(request.job);
     let mut racks = Racks::new(rule, (request, 0), context, in_racks, 1);
-    let one = |host: HostId| {
-        let refused = |because| HostRating {
+    let score_host = |host: HostId| {
+        let refused = |constraint| HostRating {
             host,
             loaded: f64::INFINITY,
             limit: None,
             left: None,
-            refused: Some(because),
+            refused: Some(constraint),
         };
-        if let Some(because) = seats.refuses(host, 0) {
-            return refused(because);
+        if let Some(constraint) = capacity.refuses(host, 0) {
+            return refused(constraint);
         }
         if rule.proactive && !peers.is_empty() {
-            return beside(host, request, peers, context).unwrap_or_else(refused);
+            return score_with_peers(host, request, peers, context).unwrap_or_else(refused);
         }
-        match racks.score(host, &seats, None) {
+        match racks.score(host, &capacity, None) {
             Some(score) if score.unseen.is_none() => {
                 let loaded = score.objectives.balance;
-                let left = score.limit().map(|limit| left(context, limit, loaded));
+                let left = score.limit().map(|limit| capacity_left(context, limit, loaded));
                 HostRating { host, loaded, limit: score.limit(), left, refused: None }
             }
             // `score` returns `None` only with `beat`, so the load is unknown here.
             _ => refused(Constraint::Unknown),
         }
     };
-    hosts.iter().copied().map(one).collect()
+    hosts.iter().copied().map(score_host).collect()
 }
 
 /// Score by all links that the traffic of the task and its peers would cross.
-fn beside(
+fn score_with_peers(
     host: HostId,
     request: &AppRequest,
     peers: &[Peer],
@@ -80,7 +80,7 @@ fn beside(
         let bps = Load(i64::try_from(bps).unwrap_or(i64::MAX));
         let loaded = context.view.utilization_with(link, bps).ok_or(Constraint::Unknown)?;
         if fullest.limit.is_none() || loaded > fullest.loaded {
-            let left = Some(left(context, link, loaded));
+            let left = Some(capacity_left(context, link, loaded));
             fullest = HostRating { loaded, limit: Some(link), left, ..fullest };
         }
     }
@@ -88,7 +88,7 @@ fn beside(
 }
 
 /// Capacity left on a link at this load, as a share; 0 for a link without capacity.
-fn left(context: &Context<'_, '_>, link: ResourceId, loaded: f64) -> Load {
+fn capacity_left(context: &Context<'_, '_>, link: ResourceId, loaded: f64) -> Load {
     let capacity = context.view.capacity(link).0 as f64;
     Load(if loaded.is_finite() { ((1.0 - loaded) * capacity).round() as i64 } else { 0 })
 }

@@ -54,7 +54,7 @@ pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "leeward",
     aliases: &[],
     summary: "apps: choreo improved by local search on the slowest link; single tasks: as utp",
-    source: "this project; unites Choreo and UTP",
+    source: "this project; combines Choreo and UTP",
     schema: schema::<LeewardSettings>,
     make: |text| {
         let read: LeewardSettings = settings("leeward", text)?;
@@ -152,13 +152,13 @@ impl TaskPolicy for Leeward {
 
 /// Places tasks by size, each on the first host that can take it.
 fn by_size(request: &AppRequest, context: &Context<'_, '_>) -> Option<Assignment> {
-    let mut seats = CapacityCheck::new(context.pool, request);
+    let mut capacity = CapacityCheck::new(context.pool, request);
     let order = shuffled(context.pool, context.seed, request.id);
     let mut tasks: Vec<u32> = (0..request.tasks.len() as u32).collect();
     let size = |task: &u32| (request.tasks[*task as usize].cpus, request.tasks[*task as usize].memory);
     tasks.sort_by_key(|task| (std::cmp::Reverse(size(task)), *task));
     for task in tasks {
-        seats.take_first(task, order.iter().copied()).ok()?;
+        capacity.take_first(task, order.iter().copied()).ok()?;
     }
-    Some(seats.assignment())
+    Some(capacity.assignment())
 }

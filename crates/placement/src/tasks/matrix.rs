@@ -51,19 +51,20 @@ pub(super) fn read(
 ) -> Result<(usize, Vec<Transfer>), InputError> {
     if name.to_ascii_lowercase().ends_with(".npy") {
         let message =
-            "an array of NumPy: in an app file the matrix is CSV; `leeward place tasks --matrix` reads both";
+            "a NumPy array: in an app file the matrix is CSV; `leeward place tasks --matrix` reads both";
         return Err(InputError::new(name, message));
     }
     let mut lines = files.open(name)?.lines();
     let mut square = Square::default();
     let most = tasks.unwrap_or(MOST_TASKS) as u64;
     let rows = read_matrix(&mut lines, |line, from, to, bytes| {
-        let at = from.max(to) + 1;
-        if at > most {
-            let there = if tasks.is_some() { "there are" } else { "an app has at most" };
-            return Err(
-                line.error("columns", format!("row or column {at} of the matrix, but {there} {most} tasks"))
-            );
+        let number = from.max(to) + 1;
+        if number > most {
+            let limit = if tasks.is_some() { "there are" } else { "an app has at most" };
+            return Err(line.error(
+                "columns",
+                format!("row or column {number} of the matrix, but {limit} {most} tasks"),
+            ));
         }
         let added = square.add(from, to, bytes);
         added.map_err(|message| line.error(&format!("column {}", to + 1), message))
@@ -84,7 +85,7 @@ impl App {
     /// [`InputError`] with file, line and column.
     pub fn from_square(name: &str, files: &Files, task: Task) -> Result<App, InputError> {
         let (rows, transfers) = read(name, files, None)?;
-        let mut app = App::alike(name, rows, task);
+        let mut app = App::identical(name, rows, task);
         app.request.transfers = transfers;
         Ok(app)
     }
@@ -98,13 +99,13 @@ impl App {
             let message = format!("{} rows: expected 1 to {MOST_TASKS}", rows.len());
             return Err(InputError::new("matrix", message));
         }
-        let mut app = App::alike("matrix", rows.len(), task);
+        let mut app = App::identical("matrix", rows.len(), task);
         app.set_matrix(rows)?;
         Ok(app)
     }
 
-    /// Identical tasks without traffic.
-    fn alike(name: &str, tasks: usize, task: Task) -> App {
+    /// An app of identical tasks without traffic.
+    fn identical(name: &str, tasks: usize, task: Task) -> App {
         let file = name.rsplit(['/', ':']).next().unwrap_or(name);
         let stem = file.strip_suffix(".csv").unwrap_or(file);
         App {

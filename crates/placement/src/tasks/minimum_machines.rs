@@ -53,14 +53,14 @@ impl TaskPolicy for MinimumMachines {
 }
 
 fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
-    let mut seats = CapacityCheck::new(context.pool, request);
+    let mut capacity = CapacityCheck::new(context.pool, request);
     let order = shuffled(context.pool, context.seed, request.id);
     let mut used = Vec::<HostId>::new();
     for task in 0..request.tasks.len() as u32 {
-        let host = seats.take_first(task, used.iter().chain(&order).copied())?;
+        let host = capacity.take_first(task, used.iter().chain(&order).copied())?;
         if !used.contains(&host) {
             used.push(host);
         }
     }
-    Ok(seats.assignment())
+    Ok(capacity.assignment())
 }

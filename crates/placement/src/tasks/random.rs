@@ -19,7 +19,7 @@ pub struct Random;
 pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "random",
     aliases: &[],
-    summary: "any host with room, each as likely",
+    summary: "any host with room, with equal probability",
     source: "LaCurts et al., Choreo (IMC 2013), section 6",
     schema: schema::<NoSettings>,
     make: |text| settings("random", text).map(|NoSettings {}| Box::new(Random) as _),
@@ -57,7 +57,7 @@ impl TaskPolicy for Random {
 }
 
 fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
-    let mut seats = CapacityCheck::new(context.pool, request);
+    let mut capacity = CapacityCheck::new(context.pool, request);
     let mut draws = Draws::new(context.seed, request.id);
     let hosts = context.pool.fabric().host_count() as u32;
     for task in 0..request.tasks.len() as u32 {
@@ -66,7 +66,7 @@ fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment,
         // Few hosts may be able to take the task: scan all, starting at the last draw.
         let last = first.last().map_or(0, |host| host.0);
         let turn = (0..hosts).map(|i| HostId(((u64::from(last) + u64::from(i)) % u64::from(hosts)) as u32));
-        seats.take_first(task, first.into_iter().chain(turn))?;
+        capacity.take_first(task, first.into_iter().chain(turn))?;
     }
-    Ok(seats.assignment())
+    Ok(capacity.assignment())
 }

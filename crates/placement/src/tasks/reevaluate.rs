@@ -55,95 +55,102 @@ impl Alternative {
     }
 }
 
-/// Places `left` again: an app that runs on `hosts`, with its remaining transfers. The context's pool
+/// Places an app again that runs on `hosts`; the request has its remaining transfers. The context's pool
 /// excludes the tasks of the app; this function removes the app's load from the view.
 ///
 /// # Errors
 /// [`Refusal`] of the policy; the app then stays on its hosts.
 pub fn reevaluate(
     policy: &dyn Policy<AppRequest>,
-    left: &AppRequest,
+    remaining: &AppRequest,
     hosts: &[HostId],
     pause: Nanos,
     context: &mut Context<'_, '_>,
 ) -> Result<Alternative, Refusal> {
-    context.view.without(&Owner { kind: OwnerKind::App, id: left.id });
-    let mark = context.view.checkpoint();
-    let decision = policy.place_one(left, context)?;
-    context.view.rollback(mark);
+    context.view.without(&Owner { kind: OwnerKind::App, id: remaining.id });
+    let checkpoint = context.view.checkpoint();
+    let decision = policy.place_one(remaining, context)?;
+    context.view.rollback(checkpoint);
     let estimate = decision.basis.estimate.unwrap_or_default();
-    let over = |on: &[HostId]| completion(context.view, &left.transfers, on, estimate).seconds;
-    let next = stay_put(left, hosts, &decision.choice, context.pool);
+    let completion_on = |on: &[HostId]| completion(context.view, &remaining.transfers, on, estimate).seconds;
+    let next = keep_idle_tasks(remaining, hosts, &decision.choice, context.pool);
     let next = next.unwrap_or_else(|| decision.choice.clone());
-    let next = go_back(left, hosts, next, context.pool, over);
+    let next = return_tasks(remaining, hosts, next, context.pool, completion_on);
     // A moving task is one endpoint on its current host, and another on its new host.
-    let tasks = left.tasks.len() as u32;
+    let tasks = remaining.tasks.len() as u32;
     let moving = (0..tasks).filter(|&task| hosts[task as usize] != next[task as usize]);
-    let memory = |task: u32| left.tasks[task as usize].memory;
-    let carried: Vec<Transfer> =
+    let memory = |task: u32| remaining.tasks[task as usize].memory;
+    let memory_transfers: Vec<Transfer> =
         moving.map(|task| Transfer { from: task, to: tasks + task, bytes: memory(task) }).collect();
-    let carrying = completion(context.view, &carried, &[hosts, &next].concat(), estimate).seconds;
-    let (stays, moves) = (over(hosts), over(&next));
+    let memory_seconds =
+        completion(context.view, &memory_transfers, &[hosts, &next].concat(), estimate).seconds;
+    let (stays, moves) = (completion_on(hosts), completion_on(&next));
     let decision = if next == decision.choice {
         decision
     } else {
         let Basis { gap, estimate, oldest, .. } = decision.basis;
         let notes = transaction::Notes { why: decision.why, gap, estimate, oldest };
-        transaction::decision(decision.basis.policy, left, next, notes, context)
+        transaction::decision(decision.basis.policy, remaining, next, notes, context)
     };
     Ok(Alternative {
         stays,
         moves,
-        cost: pause.as_secs_f64() + carrying,
-        moved: carried.len() as u32,
+        cost: pause.as_secs_f64() + memory_seconds,
+        moved: memory_transfers.len() as u32,
         decision,
     })
 }
 
 /// `next`, but tasks with nothing left to send or receive stay on `hosts` if the active tasks leave them room. `None`
 /// if one of them has no room on either host.
-fn stay_put(left: &AppRequest, hosts: &[HostId], next: &[HostId], pool: &Pool) -> Option<Assignment> {
-    let mut talks = vec![false; next.len()];
-    for transfer in left.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
-        talks[transfer.from as usize] = true;
-        talks[transfer.to as usize] = true;
+fn keep_idle_tasks(
+    remaining: &AppRequest,
+    hosts: &[HostId],
+    next: &[HostId],
+    pool: &Pool,
+) -> Option<Assignment> {
+    let mut communicates = vec![false; next.len()];
+    for transfer in remaining.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
+        communicates[transfer.from as usize] = true;
+        communicates[transfer.to as usize] = true;
     }
-    let mut seats = CapacityCheck::new(pool, left);
-    let (busy, idle): (Vec<u32>, Vec<u32>) = (0..next.len() as u32).partition(|&task| talks[task as usize]);
+    let mut capacity = CapacityCheck::new(pool, remaining);
+    let (busy, idle): (Vec<u32>, Vec<u32>) =
+        (0..next.len() as u32).partition(|&task| communicates[task as usize]);
     for task in busy {
-        seats.take(task, next[task as usize]);
+        capacity.take(task, next[task as usize]);
     }
     for task in idle {
-        seats.take_first(task, [hosts[task as usize], next[task as usize]]).ok()?;
+        capacity.take_first(task, [hosts[task as usize], next[task as usize]]).ok()?;
     }
-    Some(seats.assignment())
+    Some(capacity.assignment())
 }
 
-/// Returns tasks of `next` to their current hosts, one after another, if the hosts have room and `over` does
-/// not grow.
-fn go_back(
-    left: &AppRequest,
+/// Returns tasks of `next` to their current hosts, one after another, if the hosts have room and the completion time
+/// does not grow.
+fn return_tasks(
+    remaining: &AppRequest,
     hosts: &[HostId],
     mut next: Assignment,
     pool: &Pool,
-    over: impl Fn(&[HostId]) -> f64,
+    completion_on: impl Fn(&[HostId]) -> f64,
 ) -> Assignment {
-    if next.len() > MOST_TASKS || left.transfers.len() > MOST_TRANSFERS {
+    if next.len() > MOST_TASKS || remaining.transfers.len() > MOST_TRANSFERS {
         return next;
     }
-    let mut best = over(&next);
+    let mut best = completion_on(&next);
     for task in 0..next.len() {
-        let there = std::mem::replace(&mut next[task], hosts[task]);
-        let mut seats = CapacityCheck::new(pool, left);
+        let new_host = std::mem::replace(&mut next[task], hosts[task]);
+        let mut capacity = CapacityCheck::new(pool, remaining);
         for (other, &host) in (0..).zip(&next).filter(|&(other, _)| other != task as u32) {
-            seats.take(other, host);
+            capacity.take(other, host);
         }
-        let has_room = there != hosts[task] && seats.refuses(hosts[task], task as u32).is_none();
-        let seconds = if has_room { over(&next) } else { f64::INFINITY };
+        let has_room = new_host != hosts[task] && capacity.refuses(hosts[task], task as u32).is_none();
+        let seconds = if has_room { completion_on(&next) } else { f64::INFINITY };
         if has_room && seconds <= best {
             best = seconds;
         } else {
-            next[task] = there;
+            next[task] = new_host;
         }
     }
     next

@@ -55,13 +55,13 @@ impl TaskPolicy for RoundRobin {
 }
 
 fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
-    let mut seats = CapacityCheck::new(context.pool, request);
+    let mut capacity = CapacityCheck::new(context.pool, request);
     let hosts = context.pool.fabric().host_count() as u32;
     let mut next = Draws::new(context.seed, request.id).below(hosts);
     for task in 0..request.tasks.len() as u32 {
         let turn = (0..hosts).map(|i| HostId(((u64::from(next) + u64::from(i)) % u64::from(hosts)) as u32));
-        let host = seats.take_first(task, turn)?;
+        let host = capacity.take_first(task, turn)?;
         next = (host.0 + 1) % hosts;
     }
-    Ok(seats.assignment())
+    Ok(capacity.assignment())
 }

@@ -34,8 +34,8 @@ pub(super) struct Racks<'c, 'a, 'l> {
     in_racks: &'c [(DomainId, u32)],
     /// Number of tasks in one step of spread.
     spread_step: u32,
-    seen: Vec<Common>,
-    /// For each rack, 1 + its position in `seen`, or 0.
+    computed: Vec<Common>,
+    /// For each rack, 1 + its position in `computed`, or 0.
     slots: Vec<u32>,
 }
 
@@ -50,16 +50,16 @@ struct Common {
 #[derive(Clone, Copy)]
 enum Busier {
     /// Not computed yet.
-    Open,
+    NotComputed,
     /// Busier than the link of a rack with an otherwise equal rank.
     Beaten,
     /// The busier link; `None` if the policy does not use links.
-    Found(Option<Links>),
+    Found(Option<BusierLink>),
 }
 
 /// The busier link of a rack, with the task.
 #[derive(Clone, Copy)]
-struct Links {
+struct BusierLink {
     limit: ResourceId,
     utilization: f64,
     /// For unknown load: the time until which it was known.
@@ -84,25 +84,25 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
         spread_step: u32,
     ) -> Self {
         let slots = vec![0; context.pool.fabric().rack_count()];
-        Racks { rule, request, at, context, in_racks, spread_step, seen: Vec::new(), slots }
+        Racks { rule, request, at, context, in_racks, spread_step, computed: Vec::new(), slots }
     }
 
     /// Score of a host; `None` if it ranks below `beat`, given as steps of spread and of balance.
     pub fn score(
         &mut self,
         host: HostId,
-        seats: &CapacityCheck<'_>,
+        capacity: &CapacityCheck<'_>,
         beat: Option<(u32, u64)>,
     ) -> Option<Score> {
         let Racks { rule, request, at, context, .. } = *self;
         let (pool, fabric) = (context.pool, context.pool.fabric());
-        let (in_rack, links) = self.common(fabric.rack_of(host), seats, beat)?;
+        let (in_rack, links) = self.common(fabric.rack_of(host), capacity, beat)?;
         let task = &request.tasks[at as usize];
         let used = |all: Option<u64>, left: Option<u64>| match (all, left) {
             (Some(all), Some(left)) if all > 0 => 1.0 - left as f64 / all as f64,
             _ => 0.0,
         };
-        let taken = seats.taken(host);
+        let taken = capacity.taken(host);
         let cpus = pool.cpus_left(host).map(|left| left.0.saturating_sub(taken.0.0 + task.cpus.0));
         let balance = match links {
             Some(links) if rule.proactive => links.utilization,
@@ -123,23 +123,23 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
     fn common(
         &mut self,
         rack: DomainId,
-        seats: &CapacityCheck<'_>,
+        capacity: &CapacityCheck<'_>,
         beat: Option<(u32, u64)>,
-    ) -> Option<(u32, Option<Links>)> {
+    ) -> Option<(u32, Option<BusierLink>)> {
         let slot = &mut self.slots[rack.index()];
         if *slot == 0 {
             let before = self.in_racks.binary_search_by_key(&rack, |&(rack, _)| rack);
-            let in_rack = before.map_or(0, |at| self.in_racks[at].1) + seats.in_rack(rack);
-            let links = if self.rule.proactive { Busier::Open } else { Busier::Found(None) };
-            self.seen.push(Common { in_rack, links });
-            *slot = self.seen.len() as u32;
+            let in_rack = before.map_or(0, |at| self.in_racks[at].1) + capacity.in_rack(rack);
+            let links = if self.rule.proactive { Busier::NotComputed } else { Busier::Found(None) };
+            self.computed.push(Common { in_rack, links });
+            *slot = self.computed.len() as u32;
         }
-        let common = &mut self.seen[*slot as usize - 1];
+        let common = &mut self.computed[*slot as usize - 1];
         let spread = common.in_rack / self.spread_step;
         if beat.is_some_and(|(least, _)| spread > least) {
             return None;
         }
-        if matches!(common.links, Busier::Open) {
+        if matches!(common.links, Busier::NotComputed) {
             let same = beat.filter(|(least, _)| spread == *least);
             let worse = |utilization| same.is_some_and(|(_, steps)| self.rule.steps(utilization) > steps);
             let task = &self.request.tasks[self.at as usize];
@@ -147,7 +147,7 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
         }
         match common.links {
             Busier::Found(links) => Some((common.in_rack, links)),
-            Busier::Open | Busier::Beaten => None,
+            Busier::NotComputed | Busier::Beaten => None,
         }
     }
 }
@@ -161,18 +161,18 @@ fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn
         (fabric.out_of_domain(rack), load(task.total_egress().peak_bps)),
         (fabric.into_domain(rack), load(task.total_ingress().peak_bps)),
     ];
-    let mut busier: Option<Links> = None;
+    let mut busier: Option<BusierLink> = None;
     for (link, extra) in directions {
         let Some(limit) = link else { continue };
         let links = match context.view.utilization_with(limit, extra) {
-            Some(utilization) => Links { limit, utilization, unseen: None },
+            Some(utilization) => BusierLink { limit, utilization, unseen: None },
             None => {
                 let unseen = Some(context.view.measured_until(limit));
                 let utilization = f64::INFINITY;
                 if worse(utilization) {
                     return Busier::Beaten;
                 }
-                return Busier::Found(Some(Links { limit, utilization, unseen }));
+                return Busier::Found(Some(BusierLink { limit, utilization, unseen }));
             }
         };
         if worse(links.utilization) {

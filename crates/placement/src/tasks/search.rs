@@ -15,7 +15,7 @@ use crate::estimate::Estimate;
 use crate::ties::Draws;
 
 /// Number of tasks moved at random at a restart of the search.
-const THROWN: u32 = 3;
+const PERTURBED_TASKS: u32 = 3;
 /// Improvements smaller than this share are rounding errors.
 const ROUNDING: f64 = 1e-9;
 
@@ -65,9 +65,11 @@ struct Search<'a, 'l> {
     /// Bytes on each link, the links with any bytes, and the position of each link in that list.
     bytes: Vec<u64>,
     crossed: Vec<ResourceId>,
-    stands: Vec<u32>,
+    positions: Vec<u32>,
+    /// Sum of the squares of all links' times.
     squares: f64,
-    looked: u64,
+    /// Link lookups so far.
+    lookups: u64,
 }
 
 /// Improves a placement within the request's constraints. The result satisfies them too, and is never worse.
@@ -86,14 +88,14 @@ pub(super) fn improve(
     let mut cost = search.descend(effort.links);
     let (mut best, mut best_cost) = (search.hosts.clone(), cost);
     let mut failed = 0;
-    while failed < effort.tries && search.looked < effort.links && best_cost.slowest > 0.0 {
-        search.throw(&mut draws);
+    while failed < effort.tries && search.lookups < effort.links && best_cost.slowest > 0.0 {
+        search.perturb(&mut draws);
         cost = search.descend(effort.links);
         if cost.beats(best_cost) {
             (best, best_cost, failed) = (search.hosts.clone(), cost, 0);
         } else {
             failed += 1;
-            search.go_to(&best);
+            search.move_to(&best);
         }
     }
     best
@@ -107,9 +109,9 @@ impl<'a, 'l> Search<'a, 'l> {
         hosts: Assignment,
     ) -> Search<'a, 'l> {
         let (pool, fabric) = (context.pool, context.pool.fabric());
-        let seats = CapacityCheck::new(pool, request);
+        let capacity = CapacityCheck::new(pool, request);
         let mut open = shuffled(pool, context.seed, request.id);
-        open.retain(|&host| seats.refuses_all(host, &[]).is_none());
+        open.retain(|&host| capacity.refuses_all(host, &[]).is_none());
         let left = |host| {
             let cpus = pool.cpus_left(host).map_or(u64::MAX, |cpus| cpus.0);
             (cpus, pool.memory_left(host).map_or(u64::MAX, |memory| memory.0))
@@ -125,21 +127,21 @@ impl<'a, 'l> Search<'a, 'l> {
             rates: Rates::new(context.view, estimate),
             room: fabric.all_hosts().map(left).collect(),
             bytes: vec![0; links],
-            stands: vec![0; links],
+            positions: vec![0; links],
             crossed: Vec::new(),
             squares: 0.0,
-            looked: 0,
+            lookups: 0,
             request,
             edges,
             open,
             hosts,
         };
         for task in 0..search.hosts.len() as u32 {
-            search.sit(task, search.hosts[task as usize]);
+            search.assign(task, search.hosts[task as usize]);
         }
         for transfer in &request.transfers {
             let (from, to) = (search.host(transfer.from), search.host(transfer.to));
-            search.carry(from, to, transfer.bytes.0, true);
+            search.change_traffic(from, to, transfer.bytes.0, true);
         }
         search
     }
@@ -151,7 +153,7 @@ impl<'a, 'l> Search<'a, 'l> {
     /// Improves the placement until no change helps.
     fn descend(&mut self, most: u64) -> Cost {
         let (mut cost, mut slowest) = self.cost();
-        while self.looked < most && self.step(&mut cost, slowest, most) {
+        while self.lookups < most && self.step(&mut cost, slowest, most) {
             slowest = self.cost().1;
         }
         cost
@@ -163,23 +165,23 @@ impl<'a, 'l> Search<'a, 'l> {
         let Some(slowest) = slowest else { return false };
         for task in self.crossing(slowest) {
             let from = self.host(task);
-            for at in 0..self.open.len() {
-                let to = self.open[at];
-                if self.looked >= most {
+            for index in 0..self.open.len() {
+                let to = self.open[index];
+                if self.lookups >= most {
                     return false;
                 }
-                if to != from && self.fits(task, to, None) && self.helps(&[(task, to)], cost) {
+                if to != from && self.fits(task, to, None) && self.try_change(&[(task, to)], cost) {
                     return true;
                 }
             }
             for other in 0..self.hosts.len() as u32 {
                 let to = self.host(other);
-                if self.looked >= most {
+                if self.lookups >= most {
                     return false;
                 }
                 let swap =
                     to != from && self.fits(task, to, Some(other)) && self.fits(other, from, Some(task));
-                if swap && self.helps(&[(task, to), (other, from)], cost) {
+                if swap && self.try_change(&[(task, to), (other, from)], cost) {
                     return true;
                 }
             }
@@ -189,19 +191,19 @@ impl<'a, 'l> Search<'a, 'l> {
 
     /// Tasks with a transfer over a link, in descending order of their bytes there.
     fn crossing(&mut self, link: ResourceId) -> Vec<u32> {
-        let mut brought = vec![0_u64; self.hosts.len()];
+        let mut bytes_on_link = vec![0_u64; self.hosts.len()];
         for transfer in &self.request.transfers {
             let (from, to) = (self.hosts[transfer.from as usize], self.hosts[transfer.to as usize]);
             if transfer.bytes.0 > 0 && self.rates.path(from, to).contains(&link) {
                 for end in [transfer.from, transfer.to] {
-                    let sum = &mut brought[end as usize];
+                    let sum = &mut bytes_on_link[end as usize];
                     *sum = sum.saturating_add(transfer.bytes.0);
                 }
             }
         }
         let mut tasks: Vec<u32> =
-            (0..brought.len() as u32).filter(|&task| brought[task as usize] > 0).collect();
-        tasks.sort_by_key(|&task| (std::cmp::Reverse(brought[task as usize]), task));
+            (0..bytes_on_link.len() as u32).filter(|&task| bytes_on_link[task as usize] > 0).collect();
+        tasks.sort_by_key(|&task| (std::cmp::Reverse(bytes_on_link[task as usize]), task));
         tasks
     }
 
@@ -216,62 +218,62 @@ impl<'a, 'l> Search<'a, 'l> {
         task.cpus.0 <= cpus && task.memory.0 <= memory
     }
 
-    /// Applies a change and keeps it if it helps.
-    fn helps(&mut self, change: &[(u32, HostId)], cost: &mut Cost) -> bool {
+    /// Applies a change and keeps it if it lowers the cost. Returns true if so.
+    fn try_change(&mut self, change: &[(u32, HostId)], cost: &mut Cost) -> bool {
         let squares = self.squares;
         let before: Vec<(u32, HostId)> = change.iter().map(|&(task, _)| (task, self.host(task))).collect();
-        self.make(change);
+        self.apply(change);
         let after = self.cost().0;
         if after.beats(*cost) {
             *cost = after;
             return true;
         }
-        self.make(&before);
+        self.apply(&before);
         self.squares = squares;
         false
     }
 
-    /// Moves a few tasks at random, among them one that crosses the slowest link.
-    fn throw(&mut self, draws: &mut Draws) {
+    /// Moves a few tasks at random, among them one whose transfers cross the slowest link.
+    fn perturb(&mut self, draws: &mut Draws) {
         let (_, slowest) = self.cost();
         let crossing = slowest.map(|link| self.crossing(link)).unwrap_or_default();
-        for round in 0..THROWN {
+        for round in 0..PERTURBED_TASKS {
             let task = match round {
                 0 if !crossing.is_empty() => crossing[draws.below(crossing.len() as u32) as usize],
                 _ => draws.below(self.hosts.len() as u32),
             };
             let to = self.open[draws.below(self.open.len() as u32) as usize];
             if to != self.host(task) && self.fits(task, to, None) {
-                self.make(&[(task, to)]);
+                self.apply(&[(task, to)]);
             }
         }
     }
 
     /// Moves every task to its host in another placement.
-    fn go_to(&mut self, hosts: &[HostId]) {
-        let away: Vec<(u32, HostId)> =
+    fn move_to(&mut self, hosts: &[HostId]) {
+        let change: Vec<(u32, HostId)> =
             (0..).zip(hosts.iter().copied()).filter(|&(task, host)| self.host(task) != host).collect();
-        self.make(&away);
+        self.apply(&change);
     }
 
     /// Moves tasks, all at once.
-    fn make(&mut self, change: &[(u32, HostId)]) {
+    fn apply(&mut self, change: &[(u32, HostId)]) {
         for &(task, to) in change {
-            self.carry_all(task, false);
-            self.leave(task);
-            self.sit(task, to);
-            self.carry_all(task, true);
+            self.change_task_traffic(task, false);
+            self.unassign(task);
+            self.assign(task, to);
+            self.change_task_traffic(task, true);
         }
     }
 
-    fn leave(&mut self, task: u32) {
+    fn unassign(&mut self, task: u32) {
         let (host, needs) = (self.host(task), &self.request.tasks[task as usize]);
         let room = &mut self.room[host.index()];
         room.0 = room.0.wrapping_add(needs.cpus.0);
         room.1 = room.1.wrapping_add(needs.memory.0);
     }
 
-    fn sit(&mut self, task: u32, host: HostId) {
+    fn assign(&mut self, task: u32, host: HostId) {
         let needs = &self.request.tasks[task as usize];
         let room = &mut self.room[host.index()];
         // In a swap, the first task may exceed the free capacity until the other task leaves.
@@ -281,62 +283,64 @@ impl<'a, 'l> Search<'a, 'l> {
     }
 
     /// Adds or removes all traffic of a task.
-    fn carry_all(&mut self, task: u32, add: bool) {
-        for at in 0..self.edges[task as usize].len() {
-            let Edge { other, outgoing, bytes } = self.edges[task as usize][at];
+    fn change_task_traffic(&mut self, task: u32, add: bool) {
+        for index in 0..self.edges[task as usize].len() {
+            let Edge { other, outgoing, bytes } = self.edges[task as usize][index];
             let (own, other) = (self.host(task), self.host(other));
             let (from, to) = if outgoing { (own, other) } else { (other, own) };
-            self.carry(from, to, bytes, add);
+            self.change_traffic(from, to, bytes, add);
         }
     }
 
-    fn carry(&mut self, from: HostId, to: HostId, bytes: u64, add: bool) {
+    /// Adds or removes the bytes of a transfer on each link of its path.
+    fn change_traffic(&mut self, from: HostId, to: HostId, bytes: u64, add: bool) {
         if from == to {
             return;
         }
-        let path = self.rates.path(from, to).len();
-        for at in 0..path {
-            let link = self.rates.last_path()[at];
+        let length = self.rates.path(from, to).len();
+        for hop in 0..length {
+            let link = self.rates.last_path()[hop];
             let rate = self.rates.of_link(link).max(SLOWEST);
             let carried = &mut self.bytes[link.index()];
-            let had = *carried;
-            *carried = if add { had.wrapping_add(bytes) } else { had.wrapping_sub(bytes) };
-            let (before, after) = (seconds(had, rate), seconds(*carried, rate));
+            let previous = *carried;
+            *carried = if add { previous.wrapping_add(bytes) } else { previous.wrapping_sub(bytes) };
+            let (before, after) = (seconds(previous, rate), seconds(*carried, rate));
             self.squares += after * after - before * before;
-            match (had, *carried) {
-                (0, 1..) => self.is_crossed(link),
-                (1.., 0) => self.is_left(link),
+            match (previous, *carried) {
+                (0, 1..) => self.add_crossed(link),
+                (1.., 0) => self.remove_crossed(link),
                 _ => {}
             }
         }
-        self.looked += path as u64;
+        self.lookups += length as u64;
     }
 
-    fn is_crossed(&mut self, link: ResourceId) {
-        self.stands[link.index()] = self.crossed.len() as u32;
+    /// Adds a link with traffic to the list of used links.
+    fn add_crossed(&mut self, link: ResourceId) {
+        self.positions[link.index()] = self.crossed.len() as u32;
         self.crossed.push(link);
     }
 
     /// Removes a link that no longer has traffic from the list of used links.
-    fn is_left(&mut self, link: ResourceId) {
-        let at = self.stands[link.index()] as usize;
-        self.crossed.swap_remove(at);
-        if let Some(moved) = self.crossed.get(at) {
-            self.stands[moved.index()] = at as u32;
+    fn remove_crossed(&mut self, link: ResourceId) {
+        let position = self.positions[link.index()] as usize;
+        self.crossed.swap_remove(position);
+        if let Some(moved) = self.crossed.get(position) {
+            self.positions[moved.index()] = position as u32;
         }
     }
 
     /// Cost of the placement, and its slowest link.
     fn cost(&mut self) -> (Cost, Option<ResourceId>) {
         let mut slowest = (0.0, None);
-        for at in 0..self.crossed.len() {
-            let link = self.crossed[at];
+        for index in 0..self.crossed.len() {
+            let link = self.crossed[index];
             let time = seconds(self.bytes[link.index()], self.rates.of_link(link).max(SLOWEST));
             if time > slowest.0 {
                 slowest = (time, Some(link));
             }
         }
-        self.looked += self.crossed.len() as u64 / 8;
+        self.lookups += self.crossed.len() as u64 / 8;
         (Cost { slowest: slowest.0, squares: self.squares }, slowest.1)
     }
 }

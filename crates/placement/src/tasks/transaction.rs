@@ -52,7 +52,7 @@ fn oldest_of_paths(
     // Flow counts do not come from telemetry.
     let transfers = request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0 && !estimate.flows_only);
     let mut pairs: Vec<(HostId, HostId)> =
-        transfers.map(|one| (hosts[one.from as usize], hosts[one.to as usize])).collect();
+        transfers.map(|transfer| (hosts[transfer.from as usize], hosts[transfer.to as usize])).collect();
     pairs.sort_unstable();
     pairs.dedup();
     let mut rates = Rates::new(view, estimate);

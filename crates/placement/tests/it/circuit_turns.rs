@@ -15,7 +15,7 @@ fn cluster(racks: u32, hosts: u32) -> String {
 }
 
 /// Rack of each copy besides the first, for a block written from one rack at time `now`.
-fn ahead(world: &World, settings: &str, now: Nanos, request: &ReplicaRequest) -> Vec<DomainId> {
+fn partner_racks(world: &World, settings: &str, now: Nanos, request: &ReplicaRequest) -> Vec<DomainId> {
     let policy = replicas::REGISTRY.make("leeward", settings).expect("right settings");
     let copies = world.place_with(&*policy, now, request).expect("all is open").choice;
     copies[1..].iter().map(|&host| world.fabric.rack_of(host)).collect()
@@ -37,7 +37,7 @@ proptest! {
             world.report_at(now, (Nanos(now.0 - 1_000_000_000), now), |r| Some(loads[r.index() % loads.len()]));
             let partners: Vec<DomainId> = (0..racks)
                 .map(|rack| {
-                    let copies = ahead(&world, &text, now, &request(id, rack * hosts));
+                    let copies = partner_racks(&world, &text, now, &request(id, rack * hosts));
                     assert!(copies.iter().all(|&other| other == copies[0]), "{copies:?}");
                     copies[0]
                 })
@@ -55,9 +55,9 @@ proptest! {
 fn a_partner_without_room_for_the_copies_is_skipped() {
     let mut world = World::new(&cluster(6, 2));
     world.report(|_| 0.1);
-    let partner = ahead(&world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
+    let partner = partner_racks(&world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
     assert_eq!(partner, DomainId(2), "1.5 s is in the second turn");
-    let others = |world: &World| ahead(world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
+    let others = |world: &World| partner_racks(world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
     world.pool.set_draining(HostId(4), true);
     assert_ne!(others(&world), partner, "the partner has one host for two copies");
     world.pool.set_draining(HostId(4), false);
@@ -75,7 +75,7 @@ fn circuits_need_their_setting_and_sampling_never_hides_the_partner() {
     let mut world = World::new(&cluster(12, 3));
     world.report(|_| 0.1);
     let racks = |settings: &str| -> BTreeSet<DomainId> {
-        (0..50).map(|id| ahead(&world, settings, NOW, &request(id, 0))[0]).collect()
+        (0..50).map(|id| partner_racks(&world, settings, NOW, &request(id, 0))[0]).collect()
     };
     assert!(racks("").len() > 5);
     assert_eq!(racks("{circuit_turn: 1h, sample: 1}"), BTreeSet::from([DomainId(1)]));

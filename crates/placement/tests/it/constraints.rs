@@ -10,7 +10,7 @@ use leeward_placement::replicas::{Layout, REGISTRY, ReplicaRequest};
 use proptest::prelude::*;
 
 /// Reference implementation of a host's eligibility.
-fn may(world: &World, host: HostId, constraints: &Constraints) -> bool {
+fn is_eligible(world: &World, host: HostId, constraints: &Constraints) -> bool {
     let rack = world.fabric.rack_of(host);
     let pool = &world.pool;
     pool.is_up(host)
@@ -25,7 +25,7 @@ fn may(world: &World, host: HostId, constraints: &Constraints) -> bool {
 /// True if any layout satisfies the request.
 fn feasible(world: &World, request: &ReplicaRequest) -> bool {
     let mut domains: BTreeMap<_, usize> = BTreeMap::new();
-    for host in world.fabric.all_hosts().filter(|&host| may(world, host, &request.constraints)) {
+    for host in world.fabric.all_hosts().filter(|&host| is_eligible(world, host, &request.constraints)) {
         *domains.entry(world.fabric.fault_domain(world.fabric.rack_of(host))).or_default() += 1;
     }
     let (copies, faults) = (usize::from(request.replicas), usize::from(request.fault_domains));
@@ -94,7 +94,7 @@ proptest! {
         let circuits = ("leeward", format!("{{remote_racks: {remote_racks}, circuit_turn: {turn}ms}}"));
         for (name, settings) in policies.chain([circuits]) {
             let answers = world.place(name, &settings, &batch);
-            prop_assert_eq!(&answers, &world.place(name, &settings, &batch), "not the same again");
+            prop_assert_eq!(&answers, &world.place(name, &settings, &batch), "{} is not deterministic", name);
             for answer in answers {
                 prop_assert_eq!(answer.is_ok(), possible, "{}: {:?}", name, answer);
                 let Ok(decision) = answer else { continue };
@@ -104,7 +104,7 @@ proptest! {
                 distinct.sort();
                 distinct.dedup();
                 prop_assert_eq!(distinct.len(), copies.len(), "{}: two copies on one host", name);
-                prop_assert!(copies.iter().all(|&host| may(&world, host, &constraints)));
+                prop_assert!(copies.iter().all(|&host| is_eligible(&world, host, &constraints)));
                 let mut domains: BTreeMap<_, usize> = BTreeMap::new();
                 for &host in &copies {
                     *domains.entry(world.fabric.fault_domain(world.fabric.rack_of(host))).or_default() += 1;

@@ -39,7 +39,7 @@ fn running(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveReque
     }
     let budgets = vec![Budget { job: JobId(5), moves }];
     let request = MoveRequest { id: 1, running: tasks.to_vec(), budgets };
-    let carried = after(&world, &request, &Moves::default());
+    let carried = traffic_after(&world, &request, &Moves::default());
     let links: Vec<[ResourceId; 2]> = world.fabric.all_racks().map(|rack| links(&world, rack)).collect();
     world.report(|resource| {
         let both = links.iter().zip(&carried).flat_map(|(links, carried)| links.iter().zip(carried));
@@ -67,11 +67,11 @@ fn links(world: &World, rack: DomainId) -> [ResourceId; 2] {
 }
 
 /// Measured traffic of each rack after the moves, in Mb/s.
-fn after(world: &World, request: &MoveRequest, moves: &Moves) -> Vec<[u64; 2]> {
+fn traffic_after(world: &World, request: &MoveRequest, moves: &Moves) -> Vec<[u64; 2]> {
     let mut carried = vec![[0; 2]; world.fabric.rack_count()];
     for (at, task) in (0..).zip(&request.running) {
-        let moved = moves.moves.iter().find(|one| one.at == at);
-        let host = moved.map_or(task.host, |one| one.to);
+        let moved = moves.moves.iter().find(|planned| planned.at == at);
+        let host = moved.map_or(task.host, |planned| planned.to);
         let [sent, received] = &mut carried[world.fabric.rack_of(host).index()];
         *sent += task.egress_bps / MBPS;
         *received += task.ingress_bps / MBPS;
@@ -99,19 +99,19 @@ proptest! {
         let moves = decide(&world, "", &request);
         prop_assert_eq!(&moves, &decide(&world, "", &request));
         prop_assert!(moves.moves.len() <= budget as usize);
-        let before = after(&world, &request, &Moves::default());
-        let now = after(&world, &request, &moves);
-        for one in &moves.moves {
-            let task = &request.running[one.at as usize];
+        let before = traffic_after(&world, &request, &Moves::default());
+        let now = traffic_after(&world, &request, &moves);
+        for planned in &moves.moves {
+            let task = &request.running[planned.at as usize];
             prop_assert!(task.demand.tolerant && !task.cooling);
             let rack = world.fabric.rack_of(task.host);
-            let side = links(&world, rack).iter().position(|&link| link == one.link);
+            let side = links(&world, rack).iter().position(|&link| link == planned.link);
             prop_assert!(before[rack.index()][side.expect("a link of its rack")] > 750);
-            let to = world.fabric.rack_of(one.to);
+            let to = world.fabric.rack_of(planned.to);
             prop_assert!(to != rack);
             prop_assert!(now[to.index()].iter().all(|&mbps| mbps <= 700), "{:?}", now);
         }
-        let mut moved: Vec<u32> = moves.moves.iter().map(|one| one.at).collect();
+        let mut moved: Vec<u32> = moves.moves.iter().map(|planned| planned.at).collect();
         moved.sort_unstable();
         moved.dedup();
         prop_assert_eq!(moved.len(), moves.moves.len(), "no task twice");
@@ -133,19 +133,19 @@ fn a_task_above_its_stated_rate_moves_only_where_its_real_rate_fits() {
     let (world, request) = running(cell(2), &tasks, 9);
     let moves = decide(&world, "", &request);
     // 600 Mb/s would bring the other rack to 90 %, 300 Mb/s to 60 %.
-    assert_eq!(moves.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [1]);
+    assert_eq!(moves.moves.iter().map(|planned| planned.at).collect::<Vec<_>>(), [1]);
     let policy = moves::REGISTRY.make("utp", "").expect("a policy of the registry");
     let (world, request) = running(cell(3), &tasks, 9);
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
     let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
-    let decided =
+    let decision =
         policy.place(std::slice::from_ref(&request), &mut context).remove(0).expect("never refused");
-    assert_eq!(decided.choice.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [0]);
+    assert_eq!(decision.choice.moves.iter().map(|planned| planned.at).collect::<Vec<_>>(), [0]);
     let measured = Demand::Stream { mean_bps: 600 * MBPS, peak_bps: 600 * MBPS };
-    assert_eq!(decided.change.add.iter().map(|entry| entry.demand.clone()).collect::<Vec<_>>(), [measured]);
-    assert_eq!(request.running[0].bears().entry_count(), 1);
-    assert_eq!(decided.basis.oldest, Some(Nanos::SECOND));
+    assert_eq!(decision.change.add.iter().map(|entry| entry.demand.clone()).collect::<Vec<_>>(), [measured]);
+    assert_eq!(request.running[0].assumed_demand().entry_count(), 1);
+    assert_eq!(decision.basis.oldest, Some(Nanos::SECOND));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_task_without_a_target_does_not_affect_another_rack() {
     let moves = decide(&world, "", &request);
     // The first rack's large task finds no host. After its small tasks have left, the second rack's large task goes to
     // the first rack.
-    let moved: Vec<(u32, u32)> = moves.moves.iter().map(|one| (one.at, one.to.0 / 4)).collect();
+    let moved: Vec<(u32, u32)> = moves.moves.iter().map(|planned| (planned.at, planned.to.0 / 4)).collect();
     assert_eq!(moved, [(1, 2), (2, 2), (4, 0)]);
     assert!(moves.kept.is_empty(), "{:?}", moves.kept);
 }
@@ -193,7 +193,7 @@ fn the_largest_task_moves_first_and_no_more_than_needed() {
     let tasks = [task(0, 0, 200), task(1, 1, 400), task(2, 2, 300)];
     let (world, request) = running(cell(3), &tasks, 9);
     let moves = decide(&world, "", &request);
-    assert_eq!(moves.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [1]);
+    assert_eq!(moves.moves.iter().map(|planned| planned.at).collect::<Vec<_>>(), [1]);
     assert!(moves.kept.is_empty());
 }
 
@@ -204,7 +204,7 @@ fn tasks_that_stay_on_a_hot_link_have_a_reason() {
     tasks[2].cooling = true;
     let (world, request) = running(cell(3), &tasks, 1);
     let moves = decide(&world, "", &request);
-    assert_eq!(moves.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [1]);
+    assert_eq!(moves.moves.iter().map(|planned| planned.at).collect::<Vec<_>>(), [1]);
     let (world, request) = running(cell(3), &tasks, 0);
     let why: Vec<_> = decide(&world, "", &request).kept.iter().map(|kept| (kept.at, kept.why)).collect();
     let expected = [(3, Stays::Sensitive), (2, Stays::Cooling), (1, Stays::Budget), (0, Stays::Budget)];
@@ -258,7 +258,7 @@ fn moves_of_one_round_share_the_free_capacity() {
     let tasks: Vec<Running> = (0..10).map(|i| task(i, i as u32 % 4, 85)).collect();
     let (world, request) = running(world, &tasks, 9);
     let moves = decide(&world, "", &request);
-    assert_eq!(moves.moves.iter().map(|one| one.to).collect::<Vec<_>>(), [HostId(4)]);
+    assert_eq!(moves.moves.iter().map(|planned| planned.to).collect::<Vec<_>>(), [HostId(4)]);
     assert!(moves.kept.iter().all(|kept| kept.why == Stays::NoHost), "{:?}", moves.kept);
 }
 
@@ -270,7 +270,7 @@ fn a_task_moves_only_to_hosts_with_its_tags() {
     let tasks: Vec<Running> = (0..4).map(|i| Running { tags, ..task(i, i as u32, 200) }).collect();
     let (world, request) = running(world, &tasks, 9);
     let moves = decide(&world, "", &request);
-    assert_eq!(moves.moves.iter().map(|one| one.to.0 / 4).collect::<Vec<_>>(), [4]);
+    assert_eq!(moves.moves.iter().map(|planned| planned.to.0 / 4).collect::<Vec<_>>(), [4]);
 }
 
 #[test]

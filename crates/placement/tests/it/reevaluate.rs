@@ -42,7 +42,7 @@ fn hose(cpus: u64) -> World {
 }
 
 /// Sets the capacity of a host's outbound link in the ledger.
-fn believe(world: &mut World, host: u32, mbps: i64) {
+fn set_egress_capacity(world: &mut World, host: u32, mbps: i64) {
     let link = world.fabric.egress(HostId(host)).expect("a hose has it");
     world.ledger.set_capacity(link, Load(mbps * 1_000_000), NOW);
 }
@@ -50,7 +50,7 @@ fn believe(world: &mut World, host: u32, mbps: i64) {
 #[test]
 fn an_app_moves_if_the_gain_exceeds_memory_pause_and_margin() {
     let mut world = hose(1);
-    (0..3).for_each(|host| believe(&mut world, host, 400));
+    (0..3).for_each(|host| set_egress_capacity(&mut world, host, 400));
     let hosts = [HostId(0), HostId(1)];
     // 1 GB at 50 MB/s takes 20 s, and at 100 MB/s 10 s; a memory of 200 MB takes 4 s.
     let left = app(&[(1000, 200), (1000, 200)], &[(0, 1, 1000)]);
@@ -71,8 +71,8 @@ fn reevaluation_uses_the_model_of_the_policy() {
         let mut scratch = Scratch::default();
         let view = &mut world.ledger.view(NOW, &mut scratch);
         let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
-        let again = reevaluate(policy.as_ref(), &left, &[HostId(0), HostId(1)], Nanos(0), &mut context);
-        assert!((again.expect("enough room").stays - seconds).abs() < 1e-6, "{settings}");
+        let alternative = reevaluate(policy.as_ref(), &left, &[HostId(0), HostId(1)], Nanos(0), &mut context);
+        assert!((alternative.expect("enough room").stays - seconds).abs() < 1e-6, "{settings}");
     }
 }
 
@@ -98,7 +98,7 @@ fn the_load_of_an_app_does_not_count_against_itself() {
 #[test]
 fn an_app_on_a_dead_link_moves_if_its_memory_can_leave() {
     let mut world = hose(1);
-    believe(&mut world, 0, 0);
+    set_egress_capacity(&mut world, 0, 0);
     let hosts = [HostId(0), HostId(1)];
     let light = app(&[(1000, 0), (1000, 0)], &[(0, 1, 100)]);
     let moves = decide(&world, "choreo", &light, &hosts, Nanos::SECOND).expect("enough room");
@@ -113,7 +113,7 @@ fn an_app_on_a_dead_link_moves_if_its_memory_can_leave() {
 #[test]
 fn tasks_without_remaining_transfers_stay() {
     let mut world = hose(2);
-    believe(&mut world, 0, 80);
+    set_egress_capacity(&mut world, 0, 80);
     let left = app(&[(2000, 0), (2000, 0), (1000, 0), (1000, 0)], &[(0, 1, 1000)]);
     let hosts = [HostId(0), HostId(1), HostId(2), HostId(2)];
     // One policy without load information, and two with it.
@@ -161,13 +161,14 @@ proptest! {
         let transfers: Vec<_> = transfers.into_iter().filter(|((f, t), _)| f != t).map(|((f, t), mb)| (f, t, mb)).collect();
         let mut left = app(&needs, &transfers);
         left.constraints.excluded_hosts.extend(excluded.map(HostId));
-        let Ok(made) = decide(&world, policy, &left, &now, Nanos(pause * 1_000_000_000)) else { return Ok(()) };
-        prop_assert!(!made.stays.is_nan() && !made.moves.is_nan() && !made.cost.is_nan());
-        prop_assert!(made.cost >= pause as f64);
-        let next = &made.decision.choice;
-        prop_assert_eq!(made.moved as usize, next.iter().zip(&now).filter(|(a, b)| a != b).count());
-        if made.is_worth(margin) {
-            prop_assert!(made.moves + made.cost < made.stays && made.moved > 0);
+        let answer = decide(&world, policy, &left, &now, Nanos(pause * 1_000_000_000));
+        let Ok(alternative) = answer else { return Ok(()) };
+        prop_assert!(!alternative.stays.is_nan() && !alternative.moves.is_nan() && !alternative.cost.is_nan());
+        prop_assert!(alternative.cost >= pause as f64);
+        let next = &alternative.decision.choice;
+        prop_assert_eq!(alternative.moved as usize, next.iter().zip(&now).filter(|(a, b)| a != b).count());
+        if alternative.is_worth(margin) {
+            prop_assert!(alternative.moves + alternative.cost < alternative.stays && alternative.moved > 0);
         }
         let mut taken: BTreeMap<HostId, (u64, u64)> = BTreeMap::new();
         for (task, &host) in left.tasks.iter().zip(next) {
@@ -178,7 +179,7 @@ proptest! {
             prop_assert!(*memory <= world.pool.memory_left(host).map_or(u64::MAX, |memory| memory.0));
         }
         // The ledger entries belong to the app.
-        for entry in &made.decision.change.add {
+        for entry in &alternative.decision.change.add {
             prop_assert_eq!(entry.owner, Owner { kind: OwnerKind::App, id: APP });
         }
     }

@@ -7,7 +7,7 @@ use leeward_placement::{Candidate, Constraints, Limit, Refusal};
 use leeward_testing::clusters::RACKS_WITH_SMALL_DISKS as SMALL;
 
 #[test]
-fn uniform_draws_every_remote_host_as_often() {
+fn uniform_draws_every_remote_host_equally_often() {
     let world = World::new("racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n");
     let mut second = [0u32; 20];
     for id in 0..16_000 {

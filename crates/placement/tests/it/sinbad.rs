@@ -23,30 +23,30 @@ proptest! {
         let settings = format!("{{remote_racks: {remote_racks}}}");
         let answers = world.place("sinbad", &settings, &batch);
         let cap = 5e9 * 8.0;
-        let mut literal = Literal::new(&world, cap);
+        let mut reference = Reference::new(&world, cap);
         for answer in answers {
             let decision = answer.expect("every host is open");
             let groups: &[usize] = if remote_racks == 1 { &[2] } else { &[1, 1] };
-            literal.check(&decision.choice, groups);
+            reference.check(&decision.choice, groups);
         }
     }
 }
 
 /// Reference implementation of pseudocode 2: sorts everything, and adds the increments as the paper prints
 /// them.
-struct Literal<'w> {
+struct Reference<'w> {
     world: &'w World,
     estimate: Vec<f64>,
     cap: f64,
 }
 
-impl<'w> Literal<'w> {
+impl<'w> Reference<'w> {
     fn new(world: &'w World, cap: f64) -> Self {
         let mut scratch = Scratch::default();
         let view = world.ledger.view(NOW, &mut scratch);
         let resources = (0..world.fabric.resource_count() as u32).map(ResourceId);
         let estimate = resources.map(|r| view.measured(r).map_or(0.0, |load| load.0 as f64)).collect();
-        Literal { world, estimate, cap }
+        Reference { world, estimate, cap }
     }
 
     fn capacity(&self, r: ResourceId) -> f64 {
@@ -91,7 +91,7 @@ impl<'w> Literal<'w> {
 }
 
 #[test]
-fn ties_do_not_herd() {
+fn tied_racks_share_the_blocks_evenly() {
     let mut world = World::new("racks: 50\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n");
     world.report(|_| 0.1);
     let mut chosen = [0u32; 50];

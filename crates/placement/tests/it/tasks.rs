@@ -70,7 +70,7 @@ fn figure_9() -> (World, AppRequest) {
 }
 
 /// Reference implementation of algorithm 1: examines every path of every transfer, in a fixed order of hosts.
-fn literal(world: &World, app: &AppRequest, cpus: u64) -> Option<Assignment> {
+fn reference(world: &World, app: &AppRequest, cpus: u64) -> Option<Assignment> {
     let hosts: Vec<HostId> = world.fabric.all_hosts().collect();
     let mut scratch = Scratch::default();
     let view = world.ledger.view(NOW, &mut scratch);
@@ -82,11 +82,11 @@ fn literal(world: &World, app: &AppRequest, cpus: u64) -> Option<Assignment> {
         let mut best: Option<(f64, HostId, HostId)> = None;
         for &m in hosts.iter().filter(|&&m| placed.get(&from).is_none_or(|&at| at == m)) {
             for &n in hosts.iter().filter(|&&n| placed.get(&to).is_none_or(|&at| at == n)) {
-                let mut then = placed.clone();
-                then.insert(from, m);
-                then.insert(to, n);
+                let mut trial = placed.clone();
+                trial.insert(from, m);
+                trial.insert(to, n);
                 let used = |host| {
-                    let on = then.iter().filter(|&(_, &at)| at == host);
+                    let on = trial.iter().filter(|&(_, &at)| at == host);
                     on.map(|(&task, _)| app.tasks[task as usize].cpus.0).sum::<u64>()
                 };
                 if used(m) > cpus || used(n) > cpus {
@@ -143,7 +143,7 @@ proptest! {
         let cpus: Vec<u64> = cpus.iter().map(|halves| halves * 500).collect();
         let app = app(&cpus, &transfers);
         let ours = world.assign("choreo", "ties: lowest", &app);
-        prop_assert_eq!(ours.ok(), literal(&world, &app, 2000));
+        prop_assert_eq!(ours.ok(), reference(&world, &app, 2000));
     }
 
     #[test]
@@ -369,7 +369,7 @@ proptest! {
         for policy in PROACTIVE {
             let decision = world.decide(policy, &settings, &task).expect("enough room");
             let chosen = decision.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("a choice");
-            let least = decision.why.iter().map(in_rack).min().expect("hosts were looked at") / step;
+            let least = decision.why.iter().map(in_rack).min().expect("hosts were considered") / step;
             prop_assert_eq!(in_rack(chosen) / step, least);
             let settings = format!("spread: {spread}");
             let borg = world.decide("borg", &settings, &task).expect("enough room");
@@ -417,21 +417,21 @@ fn an_unseen_rack_is_not_chosen() {
     let mut world = cell(2);
     let hidden = world.fabric.out_of_domain(leeward_fabric::DomainId(0)).expect("a tree");
     world.report_some(|resource| {
-        let below = world_rack(resource, hidden);
-        (!below).then_some(0.9)
+        let silent = is_silent(resource, hidden);
+        (!silent).then_some(0.9)
     });
-    let decision = world.decide("utp", "", &sender(1)).expect("the other can be seen");
+    let decision = world.decide("utp", "", &sender(1)).expect("the load of the other rack is known");
     assert_eq!(world.fabric.rack_of(decision.choice[0]).0, 1);
     assert!(decision.why.iter().any(|one| one.verdict == Verdict::Refused(Constraint::Unknown)));
 }
 
 /// True for the hidden link, and for a host's link that its load could be derived from.
-fn world_rack(resource: leeward_fabric::ResourceId, hidden: leeward_fabric::ResourceId) -> bool {
+fn is_silent(resource: leeward_fabric::ResourceId, hidden: leeward_fabric::ResourceId) -> bool {
     resource == hidden || resource.0 < 8
 }
 
 /// Best result by exhaustive search.
-fn best(world: &World, app: &AppRequest, cpus: u64) -> Option<f64> {
+fn best_seconds(world: &World, app: &AppRequest, cpus: u64) -> Option<f64> {
     let (hosts, tasks) = (world.fabric.host_count() as u32, app.tasks.len() as u32);
     let placements = (0..hosts.pow(tasks)).map(|number| {
         let host = |task| HostId(number / hosts.pow(task) % hosts);
@@ -465,7 +465,7 @@ proptest! {
         let transfers: Vec<_> = transfers.into_iter().filter(|&(f, t, _)| f < tasks && t < tasks).collect();
         let cpus: Vec<u64> = cpus.iter().map(|halves| halves * 500).collect();
         let app = app(&cpus, &transfers);
-        match (world.decide("choreo-exact", "", &app), best(&world, &app, 2000)) {
+        match (world.decide("choreo-exact", "", &app), best_seconds(&world, &app, 2000)) {
             (Ok(decision), Some(best)) => {
                 let ours = world.seconds(&app, &decision.choice);
                 prop_assert!(ours <= best * (1.0 + 1e-6), "{ours} instead of {best}");

@@ -28,7 +28,7 @@ struct Course {
 }
 
 impl Model {
-    // ---- what is pending ------------------------------------------------------------------------------
+    // ---- pending --------------------------------------------------------------------------------------
 
     /// Time up to which a resource's reports were accounted at an entry's commit, and the end of its next window.
     fn awaited(&self, resource: ResourceId, commit: Place) -> u64 {
@@ -103,7 +103,7 @@ impl Model {
                 _ => {}
             }
         }
-        let by_itself = match (course.started, &entry.demand) {
+        let own_end = match (course.started, &entry.demand) {
             (None, _) => ttl,
             (Some((_, at)), Demand::Elastic { bytes, .. })
                 if self.faces[number] > 0.0 && entry.sign == Sign::Adds =>
@@ -112,11 +112,11 @@ impl Model {
             }
             _ => None,
         };
-        if let Some(time) = by_itself.filter(|&time| time <= place.time) {
+        if let Some(time) = own_end.filter(|&time| time <= place.time) {
             // The place lies after the last event before it. It precedes all events at its own time.
-            let told = course.started.map_or(commit, |(told, _)| told);
+            let message = course.started.map_or(commit, |(message, _)| message);
             let events = self.log[..place.events].iter().take_while(|(at, _)| *at < time).count();
-            let end = Place { events: events.max(told.events), time: time.max(told.time) };
+            let end = Place { events: events.max(message.events), time: time.max(message.time) };
             if course.released.is_none_or(|released| end.events < released.events) {
                 course.over = Some((end, time));
             }
@@ -147,8 +147,8 @@ impl Model {
                     None if entry.fade == Fade::AtNextWindow && !waits => {}
                     None if adds => held[class] += x,
                     None => settling[class] += x,
-                    Some((told, at)) => {
-                        settling[class] += self.fading(&history, told, at, x);
+                    Some((message, at)) => {
+                        settling[class] += self.fading(&history, message, at, x);
                         let ended = course.over.or(course.released.map(|end| (end, end.time)));
                         if let Some((end, time)) = ended {
                             settling[class] += self.fading(&history, end, time.max(at), -x);

@@ -19,7 +19,7 @@ pub enum Event {
     /// The entry of the event with this number starts.
     Started(usize, u64),
     Release(usize),
-    Believe(ResourceId, i64),
+    SetCapacity(ResourceId, i64),
     Health(HostId, bool),
 }
 
@@ -70,11 +70,11 @@ struct History {
 
 impl Model {
     fn capacity(&self, resource: ResourceId, events: usize) -> f64 {
-        let believed = self.log[..events].iter().rev().find_map(|(_, event)| match event {
-            Event::Believe(r, capacity) if *r == resource => Some(*capacity),
+        let assumed = self.log[..events].iter().rev().find_map(|(_, event)| match event {
+            Event::SetCapacity(r, capacity) if *r == resource => Some(*capacity),
             _ => None,
         });
-        believed.unwrap_or(self.capacities.get(resource).0) as f64
+        assumed.unwrap_or(self.capacities.get(resource).0) as f64
     }
 
     /// Assumed load of a silent resource: at least the rate of the cluster file.
@@ -109,7 +109,7 @@ impl Model {
             match event {
                 Event::Report(samples) => {
                     let own = samples.iter().find(|sample| sample.resource == resource);
-                    own.into_iter().for_each(|sample| self.hear(&mut history, sample, here));
+                    own.into_iter().for_each(|sample| self.accept(&mut history, sample, here));
                 }
                 Event::Health(host, up) if self.fabric.host_of(resource) == Some(*host) => {
                     if !up {
@@ -132,7 +132,7 @@ impl Model {
     }
 
     /// A sample of a resource itself.
-    fn hear(&self, history: &mut History, sample: &Sample, place: Place) {
+    fn accept(&self, history: &mut History, sample: &Sample, place: Place) {
         let (from, until) = (sample.window.0.0, sample.window.1.0);
         if history.down || (until <= history.until && !history.derived) {
             return;

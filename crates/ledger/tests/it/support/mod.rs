@@ -95,7 +95,7 @@ pub fn readings(ledger: &Ledger, now: u64) -> Vec<Reading> {
 
 /// Fails unless two readings are the same except for the order in which fractions were added up. A what-if does not
 /// change promises and their version.
-pub fn assert_alike(a: &Reading, b: &Reading) {
+pub fn assert_close(a: &Reading, b: &Reading) {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0) || a == b;
     let loads = |r: &Reading| {
         [Some(r.residual), Some(r.share), r.measured, r.guaranteed, r.expected_capacity, r.unreserved]

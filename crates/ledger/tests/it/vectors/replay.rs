@@ -27,11 +27,11 @@ pub fn replay(vector: &Vector) -> Replayed {
     let mut ledger = Ledger::new(cluster.fabric, &cluster.capacities, settings).expect("settings in range");
     let mut entries = BTreeMap::new();
     let expect =
-        vector.steps.iter().map(|step| take(&mut ledger, &mut entries, step, &vector.read)).collect();
+        vector.steps.iter().map(|step| apply(&mut ledger, &mut entries, step, &vector.read)).collect();
     Replayed { expect, ledger }
 }
 
-fn take(
+fn apply(
     ledger: &mut Ledger,
     entries: &mut BTreeMap<String, EntryId>,
     step: &Step,
@@ -110,9 +110,13 @@ fn build(cluster: &Cluster) -> leeward_fabric::Cluster {
     let fabric = &built.fabric;
     let links =
         |host| [fabric.egress(host), fabric.ingress(host)].map(|link| link.map(|r| r.0).unwrap_or_default());
-    let theirs: Vec<_> = fabric.all_hosts().map(links).collect();
+    let links_of_hosts: Vec<_> = fabric.all_hosts().map(links).collect();
     let rates: Vec<_> = built.capacities.as_slice().iter().map(|capacity| capacity.0).collect();
-    assert_eq!((&theirs, &rates), (&cluster.hosts, capacities), "resources are numbered as in a fabric");
+    assert_eq!(
+        (&links_of_hosts, &rates),
+        (&cluster.hosts, capacities),
+        "resources are numbered as in a fabric"
+    );
     built
 }
 
