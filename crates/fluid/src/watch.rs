@@ -52,7 +52,8 @@ impl MaxMin {
         lowest
     }
 
-    /// Recounts the members of a watched resource; then shares out its free capacity, or saturates it if it is overloaded.
+    /// Recounts the members of a watched resource; then shares out its free capacity, or saturates it if it is
+    /// overloaded.
     pub(super) fn review(&mut self, r: u32) {
         self.effort.reviews += 1;
         let mut running = std::mem::take(&mut self.running);

@@ -61,11 +61,11 @@ pub enum Event<P> {
         /// Capacity in packets.
         packets: u32,
     },
-    /// Schedule to follow after the current week; the first schedule starts at once. A schedule repeats until the next one
-    /// replaces it.
+    /// Schedule to follow after the current week; the first schedule starts at once. A schedule repeats until the next
+    /// one replaces it.
     NewWeek(Schedule),
-    /// Routes over the circuits of the current week, valid until a schedule replaces it. Without routes, packets take direct
-    /// circuits.
+    /// Routes over the circuits of the current week, valid until a schedule replaces it. Without routes, packets take
+    /// direct circuits.
     Routes(Arc<Routes>),
 }
 
@@ -133,7 +133,7 @@ pub enum SwitchError {
         racks: usize,
     },
     /// A time before the last one.
-    #[error("time {} ns after {} ns: must not go back", now.0, before.0)]
+    #[error("time {} ns: must not be before the last one, {} ns", now.0, before.0)]
     Backwards {
         /// Time given.
         now: Nanos,
