@@ -246,9 +246,9 @@ impl Scoreboard {
             let enough = enough && (single || division.held >= u64::from(LATER) * division.window.mss);
             let sure = enough || division.state != State::Open;
             let window = division.rack.window(&division.trips, sure);
-            let Some(waits) = division.rack.waits(sent.at, window) else { continue };
-            if waits > now {
-                next = Some(next.map_or(waits, |next| next.min(waits)));
+            let Some(deadline) = division.rack.deadline(sent.at, window) else { continue };
+            if deadline > now {
+                next = Some(next.map_or(deadline, |next| next.min(deadline)));
                 continue;
             }
             self.again -= u32::from(sent.fate == Fate::Again);
