@@ -43,7 +43,7 @@ impl MaxMin {
                 let resource = &mut self.resources[step.resource as usize];
                 let gain = self.members.hold(resource, step.position).gain;
                 step.allowance = resource.grant(gain, step.allowance, level, ceiling);
-                if resource.left < 0.0 || resource.worn() {
+                if resource.left < 0.0 || resource.needs_recount() {
                     self.queue.push(resource, step.resource);
                 }
             }
