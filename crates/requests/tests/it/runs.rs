@@ -141,23 +141,23 @@ impl Observer for Log {
         self.passed.entry((workload, stage as usize)).or_default().push((at.0, work));
     }
 
-    fn arrived(&mut self, at: Nanos, server: usize, of: RequestEvent) {
+    fn arrived(&mut self, at: Nanos, server: usize, event: RequestEvent) {
         if self.waiting(server) == 0.0 && !self.serves.get(&server).is_some_and(|serves| *serves) {
             self.since.insert(server, at.0);
         }
-        *self.waits.entry((server, of.rank)).or_default() += of.work;
+        *self.waits.entry((server, event.rank)).or_default() += event.work;
     }
 
-    fn started(&mut self, at: Nanos, server: usize, of: RequestEvent) {
-        for (&(_, rank), &work) in self.waits.range((server, 0)..(server, of.rank)) {
+    fn started(&mut self, at: Nanos, server: usize, event: RequestEvent) {
+        for (&(_, rank), &work) in self.waits.range((server, 0)..(server, event.rank)) {
             if work > 0.0 {
                 self.faults.push(format!(
                     "{at}: server {server} starts rank {}, and {work} of rank {rank} waits",
-                    of.rank
+                    event.rank
                 ));
             }
         }
-        *self.waits.get_mut(&(server, of.rank)).unwrap() -= of.work;
+        *self.waits.get_mut(&(server, event.rank)).unwrap() -= event.work;
         if self.since[&server] != at.0 {
             self.faults.push(format!("{at}: server {server} was idle since {}", self.since[&server]));
         }
@@ -185,15 +185,15 @@ proptest! {
         let mut literal = Literal::new(&setup, sends);
         let servers = literal.run(report.end.0 + 1);
         let rows = report.rows.unwrap();
-        let mut found: Vec<Row> = (0..rows.len()).map(|at| (
+        let mut simulated: Vec<Row> = (0..rows.len()).map(|at| (
             rows.workload[at], rows.arrival[at], rows.latency[at],
             [0, 1, 2].map(|stage| rows.stages[stage][at]), rows.demoted[at],
         )).collect();
-        found.sort_unstable();
+        simulated.sort_unstable();
         literal.rows.sort_unstable();
-        prop_assert_eq!(found, literal.rows);
-        let found: Vec<_> = report.servers.iter().map(|server| (server.busy.0, server.starved.0)).collect();
-        prop_assert_eq!(found, servers);
+        prop_assert_eq!(simulated, literal.rows);
+        let simulated: Vec<_> = report.servers.iter().map(|server| (server.busy.0, server.starved.0)).collect();
+        prop_assert_eq!(simulated, servers);
     }
 
     #[test]
@@ -244,7 +244,7 @@ proptest! {
                     for last in &passed[from..] {
                         work += last.1;
                         let may = burst + bucket.rate() * (last.0 - first.0) as f64 / 1e9;
-                        prop_assert!(work <= may * (1.0 + 1e-8), "{} passed, and {} may", work, may);
+                        prop_assert!(work <= may * (1.0 + 1e-8), "{} passed, at most {} may pass", work, may);
                     }
                 }
             }
@@ -352,9 +352,11 @@ fn a_workload_without_stages_completes_at_once_and_delays_no_other() {
     let sends = |times: [u64; 3]| Source::open(times.map(|at| read(at, 5e-9)));
     let report = run(&setup, vec![sends([0, 2, 30]), sends([0, 2, 20])]).unwrap();
     let rows = report.rows.unwrap();
-    let latencies = |of: u32| -> Vec<(u64, u64)> {
+    let latencies = |index: u32| -> Vec<(u64, u64)> {
         let all = rows.workload.iter().zip(&rows.arrival).zip(&rows.latency);
-        all.filter(|((workload, _), _)| **workload == of).map(|((_, &at), &latency)| (at, latency)).collect()
+        all.filter(|((workload, _), _)| **workload == index)
+            .map(|((_, &at), &latency)| (at, latency))
+            .collect()
     };
     assert_eq!(latencies(0), [(0, 0), (2, 0), (30, 0)]);
     assert_eq!(latencies(1), [(0, 5), (2, 8), (20, 5)]);
@@ -428,15 +430,16 @@ fn demotion_slows_an_excessive_sender_only_at_a_busy_device() {
     let alone = run(&setup(Vec::new()), vec![all()]).unwrap();
     assert!(alone.workloads[0].latency.count() >= 10_000);
     // Another workload of the same priority without limits is always busy; the greedy workload keeps its rate.
-    let beside = run(&setup(vec![at_storage("w", Vec::new(), OverLimit::Held)]), vec![all(), all()]).unwrap();
-    let share = beside.workloads[0].latency.count() as f64 * 100e-6;
+    let contended =
+        run(&setup(vec![at_storage("w", Vec::new(), OverLimit::Held)]), vec![all(), all()]).unwrap();
+    let share = contended.workloads[0].latency.count() as f64 * 100e-6;
     assert!((0.19..0.22).contains(&share), "{share}");
 }
 
 #[test]
-fn feedback_raises_the_share_of_a_late_workload() {
+fn feedback_lowers_the_tail_of_a_late_workload() {
     use leeward_requests::Cake;
-    let of = |order: Scheduling| {
+    let last_tail = |order: Scheduling| {
         let slo = Some(Slo { percentile: 90.0, latency: 2e-3 });
         let workloads = vec![
             Enforced { slo, ..at_storage("w", Vec::new(), OverLimit::Held) },
@@ -452,8 +455,8 @@ fn feedback_raises_the_share_of_a_late_workload() {
         let last = report.workloads[0].windows.last().unwrap().tail;
         last.0
     };
-    let (equal, moved) = (of(Scheduling::Shares), of(Scheduling::Cake(Cake::default())));
-    assert!(moved < equal * 7 / 10, "{moved} ns with feedback, {equal} with equal shares");
+    let (equal, feedback) = (last_tail(Scheduling::Shares), last_tail(Scheduling::Cake(Cake::default())));
+    assert!(feedback < equal * 7 / 10, "{feedback} ns with feedback, {equal} ns with equal shares");
 }
 
 #[test]
@@ -526,7 +529,7 @@ mod of_system {
             error(short),
             "workload w: 2 routes, 1 priorities and 2 limits: expected one of each for its 2 demands"
         );
-        assert_eq!(error(twice), "workload w: two demands at storage: expected one at most");
+        assert_eq!(error(twice), "workload w: two demands at storage: expected at most one");
         assert_eq!(
             error(both),
             "server ssd: on the routes of both a storage and a network stage: expected one of them"
