@@ -42,9 +42,9 @@ pub fn of_flows(
 }
 
 fn check(racks: usize, source: usize, destination: usize) -> Result<(), EstimateError> {
-    for (what, rack) in [("source", source), ("destination", destination)] {
+    for (end, rack) in [("source", source), ("destination", destination)] {
         if rack >= racks {
-            return Err(EstimateError::NoRack { what, rack, racks });
+            return Err(EstimateError::NoRack { end, rack, racks });
         }
     }
     Ok(())
@@ -54,10 +54,10 @@ fn check(racks: usize, source: usize, destination: usize) -> Result<(), Estimate
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EstimateError {
     /// A rack that does not exist.
-    #[error("{what} rack {rack}: there are {racks} racks, numbered from 0")]
+    #[error("{end} rack {rack}: there are {racks} racks, numbered from 0")]
     NoRack {
         /// `source` or `destination`.
-        what: &'static str,
+        end: &'static str,
         /// Rack, from 0.
         rack: usize,
         /// Number of racks.

@@ -46,17 +46,17 @@ impl MaxMin {
 
     /// Returns the component that is connected to some resources by paths.
     fn component(&self, seeds: Vec<u32>) -> Component {
-        let mut known = vec![false; self.capacities.len()];
-        let mut seen = vec![false; self.entries.len()];
+        let mut visited_resources = vec![false; self.capacities.len()];
+        let mut visited_entries = vec![false; self.entries.len()];
         let mut component = Component { resources: Vec::new(), entries: Vec::new() };
         let mut open = seeds;
         while let Some(r) = open.pop() {
-            if std::mem::replace(&mut known[r as usize], true) {
+            if std::mem::replace(&mut visited_resources[r as usize], true) {
                 continue;
             }
             component.resources.push(r);
             for tie in self.members.ties(&self.resources[r as usize]) {
-                if !std::mem::replace(&mut seen[tie.entry as usize], true) {
+                if !std::mem::replace(&mut visited_entries[tie.entry as usize], true) {
                     component.entries.push(tie.entry);
                     open.extend(self.path(tie.entry).map(|(r, _)| r));
                 }

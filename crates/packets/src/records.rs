@@ -21,7 +21,7 @@ pub struct FlowRecord {
     pub delivered: u64,
     /// Segments sent.
     pub segments: u64,
-    /// Number of them that were retransmissions.
+    /// Retransmitted segments.
     pub again: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,

@@ -50,8 +50,8 @@ impl Sources {
             let key = (trace.clone(), volume.clone(), device_name);
             if !cache.contains_key(&key) {
                 let device = device.map(Arc::as_ref);
-                let read = read(trace, volume.as_deref(), workloads.network, device, open)?;
-                cache.insert(key.clone(), read);
+                let requests = read(trace, volume.as_deref(), workloads.network, device, open)?;
+                cache.insert(key.clone(), requests);
             }
             arrivals.push(cache.get(&key).cloned());
             profiles.push(device.cloned());

@@ -81,14 +81,14 @@ impl Assignment {
             let (mut least, mut at) = (i64::MAX, 0);
             for (position, &column) in self.outside.iter().enumerate() {
                 let slack = worth + self.column_potential[column as usize] - weights[column as usize];
-                let known = &mut self.slack[column as usize];
-                if slack < *known {
-                    *known = slack;
+                let column_slack = &mut self.slack[column as usize];
+                if slack < *column_slack {
+                    *column_slack = slack;
                     self.from[column as usize] = row as u32;
                 }
-                let better = *known < least || (*known == least && column < self.outside[at]);
+                let better = *column_slack < least || (*column_slack == least && column < self.outside[at]);
                 if better {
-                    (least, at) = (*known, position);
+                    (least, at) = (*column_slack, position);
                 }
             }
             sunk = least;

@@ -40,9 +40,9 @@ pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: BvnSettings = settings(NAME, text)?;
-    check_unit(NAME, read.unit)?;
-    Ok(Box::new(Bvn(read)))
+    let parsed: BvnSettings = settings(NAME, text)?;
+    check_unit(NAME, parsed.unit)?;
+    Ok(Box::new(Bvn(parsed)))
 }
 
 impl Scheduler for Bvn {

@@ -44,9 +44,9 @@ pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: EclipseSettings = settings(NAME, text)?;
-    check_unit(NAME, read.unit)?;
-    Ok(Box::new(Eclipse(read)))
+    let parsed: EclipseSettings = settings(NAME, text)?;
+    check_unit(NAME, parsed.unit)?;
+    Ok(Box::new(Eclipse(parsed)))
 }
 
 impl Scheduler for Eclipse {

@@ -57,14 +57,14 @@ pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: OperaSettings = settings(NAME, text)?;
-    check_day(NAME, read.day)?;
-    for (field, value, most) in [("uplinks", read.uplinks, 64), ("draws", read.draws, 1000)] {
+    let parsed: OperaSettings = settings(NAME, text)?;
+    check_day(NAME, parsed.day)?;
+    for (field, value, most) in [("uplinks", parsed.uplinks, 64), ("draws", parsed.draws, 1000)] {
         if !(1..=most).contains(&value) {
             return Err(setting_error(NAME, field, format!("{value}: expected 1 to {most}")));
         }
     }
-    Ok(Box::new(Opera(read)))
+    Ok(Box::new(Opera(parsed)))
 }
 
 impl Scheduler for Opera {

@@ -35,9 +35,9 @@ pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: RotorSettings = settings(NAME, text)?;
-    check_day(NAME, read.day)?;
-    Ok(Box::new(Rotor(read)))
+    let parsed: RotorSettings = settings(NAME, text)?;
+    check_day(NAME, parsed.day)?;
+    Ok(Box::new(Rotor(parsed)))
 }
 
 /// Ratio of day to night: circuits should be up for nine tenths of the time (Etalon, section 2).

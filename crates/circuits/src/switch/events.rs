@@ -123,10 +123,10 @@ pub enum Full {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SwitchError {
     /// A rack that does not exist.
-    #[error("{what} rack {rack}: there are {racks} racks, numbered from 0")]
+    #[error("{end} rack {rack}: there are {racks} racks, numbered from 0")]
     NoRack {
         /// `source` or `destination`.
-        what: &'static str,
+        end: &'static str,
         /// Rack, from 0.
         rack: usize,
         /// Number of racks.

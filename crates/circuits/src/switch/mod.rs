@@ -337,9 +337,9 @@ impl<P: Copy> Switch<P> {
 
     fn check_pair(&self, source: usize, destination: usize) -> Result<(), SwitchError> {
         let racks = self.racks.len();
-        for (what, rack) in [("source", source), ("destination", destination)] {
+        for (end, rack) in [("source", source), ("destination", destination)] {
             if rack >= racks {
-                return Err(SwitchError::NoRack { what, rack, racks });
+                return Err(SwitchError::NoRack { end, rack, racks });
             }
         }
         Ok(())

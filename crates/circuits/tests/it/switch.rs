@@ -350,7 +350,7 @@ proptest! {
         let mut switch = Switch::new(settings.clone()).expect("valid settings");
         // Largest permitted queue length: the capacity, or the length when the capacity shrank.
         let mut most = [[settings.voq_capacity; 5]; 5];
-        let (mut now, mut sent, mut came, mut lost, mut entered) = (0, 0, 0_u64, 0_u64, 0_u64);
+        let (mut now, mut sent, mut delivered, mut dropped, mut entered) = (0, 0, 0_u64, 0_u64, 0_u64);
         let mut last_at = 0;
         let mut circuits = [[false; 5]; 5];
         let mut out = Vec::new();
@@ -373,12 +373,12 @@ proptest! {
             for output in &out {
                 let at = match *output {
                     Output::Deliver { packet, at, .. } => {
-                        came += u64::from(packet.bytes);
+                        delivered += u64::from(packet.bytes);
                         prop_assert!(packet.entered < at);
                         at.0
                     }
                     Output::Drop { packet, at, .. } => {
-                        lost += u64::from(packet.bytes);
+                        dropped += u64::from(packet.bytes);
                         at.0
                     }
                     Output::Circuit { source, destination, up, at } => {
@@ -391,9 +391,9 @@ proptest! {
             }
             let balance = switch.balance();
             prop_assert_eq!(balance.entered, entered);
-            prop_assert_eq!(balance.by_packet + balance.by_circuit, came);
-            prop_assert_eq!(balance.dropped, lost);
-            prop_assert_eq!(entered, came + lost + switch.buffered_bytes());
+            prop_assert_eq!(balance.by_packet + balance.by_circuit, delivered);
+            prop_assert_eq!(balance.dropped, dropped);
+            prop_assert_eq!(entered, delivered + dropped + switch.buffered_bytes());
             prop_assert!(switch.wake_at().is_none_or(|at| at.0 > now), "no event is due");
             for (source, circuits) in circuits.iter().enumerate() {
                 for (destination, &up) in circuits.iter().enumerate() {

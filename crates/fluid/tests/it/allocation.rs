@@ -162,10 +162,10 @@ proptest! {
             other.apply(&Change::Solve);
         }
         one.maxmin.solve();
-        let mut there = other.rates();
-        there.reverse();
-        there.rotate_right(turn);
-        for (one, other) in one.rates().into_iter().zip(there) {
+        let mut other_rates = other.rates();
+        other_rates.reverse();
+        other_rates.rotate_right(turn);
+        for (one, other) in one.rates().into_iter().zip(other_rates) {
             prop_assert!(same(one, other), "{one} and {other}");
         }
     }

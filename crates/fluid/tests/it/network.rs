@@ -184,12 +184,12 @@ proptest! {
         // A stable sort of the reversed list reverses exactly the groups of equal times.
         let mut order: Vec<usize> = (0..case.arrivals.len()).rev().collect();
         order.sort_by(|&one, &other| case.arrivals[one].at.total_cmp(&case.arrivals[other].at));
-        let there = simulate(&reversed, false, |_, _| ());
-        let mut back = vec![0.0; there.len()];
+        let reversed_finish = simulate(&reversed, false, |_, _| ());
+        let mut reordered = vec![0.0; reversed_finish.len()];
         for (place, &index) in order.iter().enumerate() {
-            back[index] = there[place];
+            reordered[index] = reversed_finish[place];
         }
-        close(&simulate(&case, false, |_, _| ()), &back)?;
+        close(&simulate(&case, false, |_, _| ()), &reordered)?;
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub struct Piece {
     pub wait: Nanos,
 }
 
-/// A block of a file on its way along a chain of hosts. Its flows have consecutive numbers: for each hop one
+/// A block of a file, which is sent along a chain of hosts. Its flows have consecutive numbers: for each hop one
 /// with data and one with answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
@@ -150,10 +150,10 @@ pub enum WorkloadError {
         after: u32,
     },
     /// The workload has too many flows or pieces to number.
-    #[error("{what}: expected at most {most}")]
+    #[error("{kind}: expected at most {most}")]
     Many {
-        /// Kind of the numbered things.
-        what: &'static str,
+        /// `flows` or `pieces`.
+        kind: &'static str,
         /// Largest allowed count.
         most: u32,
     },
@@ -324,9 +324,9 @@ impl Workload {
 }
 
 /// Converts an index to a number below the largest `u32`.
-fn to_number(number: usize, what: &'static str) -> Result<u32, WorkloadError> {
+fn to_number(number: usize, kind: &'static str) -> Result<u32, WorkloadError> {
     match u32::try_from(number) {
         Ok(number) if number < u32::MAX => Ok(number),
-        _ => Err(WorkloadError::Many { what, most: u32::MAX }),
+        _ => Err(WorkloadError::Many { kind, most: u32::MAX }),
     }
 }

@@ -303,31 +303,34 @@ fn read(at: u64, work: f64) -> Arrival {
 #[test]
 fn invalid_setups_are_rejected_by_name() {
     let ssd = || vec![Server::device("d", Device::ssd(4))];
-    let one = |servers, workload| Setup::new(servers, vec![workload]);
+    let with_workload = |servers, workload| Setup::new(servers, vec![workload]);
     let plain = || at_storage("w", Vec::new(), OverLimit::Held);
     let slo = |percentile, latency| Enforced { slo: Some(Slo { percentile, latency }), ..plain() };
     let link = Server { order: Scheduling::Shares, ..Server::link("l", 1.0) };
     let slow = at_storage("w", vec![TokenBucket::new(0.0, 1.0).unwrap()], OverLimit::Held);
     let arrivals = |rows: &[(u64, f64)]| rows.iter().map(|&(at, work)| read(at, work)).collect::<Vec<_>>();
     let setups = [
-        (one(vec![Server { capacity: 0.0, ..ssd().remove(0) }], plain()), arrivals(&[])),
-        (one(vec![Server { capacity: f64::NAN, ..ssd().remove(0) }], plain()), arrivals(&[])),
-        (one(vec![Server::device("d", Device::ssd(0))], plain()), arrivals(&[])),
-        (one(vec![link], plain()), arrivals(&[])),
-        (one(ssd(), slo(100.0, 1.0)), arrivals(&[])),
-        (one(ssd(), slo(99.0, f64::NAN)), arrivals(&[])),
-        (one(ssd(), Enforced { weight: 0.0, ..plain() }), arrivals(&[])),
-        (one(Vec::new(), plain()), arrivals(&[])),
-        (one(ssd(), slow), arrivals(&[])),
-        (Setup { packet: Some(0.5), ..one(ssd(), plain()) }, arrivals(&[])),
-        (Setup { window: Nanos(0), ..one(ssd(), plain()) }, arrivals(&[])),
-        (one(ssd(), plain()), arrivals(&[(0, -1.0)])),
-        (one(ssd(), plain()), arrivals(&[(0, 1e-6), (9, f64::NAN)])),
-        (one(ssd(), plain()), arrivals(&[(9, 0.0), (8, 0.0)])),
-        (one(ssd(), plain()), arrivals(&[(u64::MAX, 0.0)])),
-        (one(ssd(), plain()), arrivals(&[(0, 1e15)])),
+        (with_workload(vec![Server { capacity: 0.0, ..ssd().remove(0) }], plain()), arrivals(&[])),
+        (with_workload(vec![Server { capacity: f64::NAN, ..ssd().remove(0) }], plain()), arrivals(&[])),
+        (with_workload(vec![Server::device("d", Device::ssd(0))], plain()), arrivals(&[])),
+        (with_workload(vec![link], plain()), arrivals(&[])),
+        (with_workload(ssd(), slo(100.0, 1.0)), arrivals(&[])),
+        (with_workload(ssd(), slo(99.0, f64::NAN)), arrivals(&[])),
+        (with_workload(ssd(), Enforced { weight: 0.0, ..plain() }), arrivals(&[])),
+        (with_workload(Vec::new(), plain()), arrivals(&[])),
+        (with_workload(ssd(), slow), arrivals(&[])),
+        (Setup { packet: Some(0.5), ..with_workload(ssd(), plain()) }, arrivals(&[])),
+        (Setup { window: Nanos(0), ..with_workload(ssd(), plain()) }, arrivals(&[])),
+        (with_workload(ssd(), plain()), arrivals(&[(0, -1.0)])),
+        (with_workload(ssd(), plain()), arrivals(&[(0, 1e-6), (9, f64::NAN)])),
+        (with_workload(ssd(), plain()), arrivals(&[(9, 0.0), (8, 0.0)])),
+        (with_workload(ssd(), plain()), arrivals(&[(u64::MAX, 0.0)])),
+        (with_workload(ssd(), plain()), arrivals(&[(0, 1e15)])),
         (
-            one(ssd(), at_storage("w", vec![TokenBucket::new(1e-300, 1.0).unwrap()], OverLimit::Held)),
+            with_workload(
+                ssd(),
+                at_storage("w", vec![TokenBucket::new(1e-300, 1.0).unwrap()], OverLimit::Held),
+            ),
             arrivals(&[(0, 1.0), (0, 1.0)]),
         ),
     ];
@@ -335,7 +338,7 @@ fn invalid_setups_are_rejected_by_name() {
         .into_iter()
         .map(|(setup, arrivals)| run(&setup, vec![Source::open(arrivals)]).unwrap_err().to_string())
         .collect();
-    let fine = one(ssd(), plain());
+    let fine = with_workload(ssd(), plain());
     errors.push(run(&fine, Vec::new()).unwrap_err().to_string());
     errors.push(run(&fine, vec![Source::closed(0, arrivals(&[(0, 1.0)]))]).unwrap_err().to_string());
     errors.push(run(&fine, vec![Source::closed(1, arrivals(&[(0, 0.0)]))]).unwrap_err().to_string());

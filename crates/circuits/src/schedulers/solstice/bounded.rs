@@ -56,9 +56,9 @@ pub(in super::super) const REGISTRATION: Registration<dyn Scheduler> = Registrat
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: SolsticeSettings = settings(NAME, text)?;
-    check_unit(NAME, read.unit)?;
-    Ok(Box::new(Solstice(read)))
+    let parsed: SolsticeSettings = settings(NAME, text)?;
+    check_unit(NAME, parsed.unit)?;
+    Ok(Box::new(Solstice(parsed)))
 }
 
 impl Scheduler for Solstice {

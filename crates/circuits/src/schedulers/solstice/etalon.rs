@@ -67,9 +67,9 @@ pub(in super::super) const REGISTRATION: Registration<dyn Scheduler> = Registrat
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: EtalonSettings = settings(NAME, text)?;
-    check_unit(NAME, read.unit)?;
-    Ok(Box::new(Etalon(read)))
+    let parsed: EtalonSettings = settings(NAME, text)?;
+    check_unit(NAME, parsed.unit)?;
+    Ok(Box::new(Etalon(parsed)))
 }
 
 impl Scheduler for Etalon {
