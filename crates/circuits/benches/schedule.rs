@@ -29,20 +29,23 @@ fn main() {
             let mut calls = 0;
             while calls < 5 || (calls < 2000 && began.elapsed().as_secs_f64() < 0.2) {
                 let start = Instant::now();
-                black_box(scheduler.schedule(black_box(&demand), &network).expect("the network is fit"));
+                black_box(
+                    scheduler.schedule(black_box(&demand), &network).expect("the network is supported"),
+                );
                 least = least.min(start.elapsed().as_secs_f64() * 1e6);
                 calls += 1;
             }
-            let schedule = scheduler.schedule(&demand, &network).expect("the network is fit");
-            let result = evaluate(&schedule, &demand, &network).expect("the clusters have the same racks");
+            let schedule = scheduler.schedule(&demand, &network).expect("the network is supported");
+            let result = evaluate(&schedule, &demand, &network)
+                .expect("the schedule and the demand have the same racks");
             let share = result.served as f64 / demand.total() as f64 * 100.0;
-            let (beside, ratio) = match name.starts_with("solstice") {
+            let (reference, ratio) = match name.starts_with("solstice") {
                 true => (format!("{released:.0} us"), format!("{:.1}x", released / least)),
                 false => ("-".to_owned(), "-".to_owned()),
             };
             let days = schedule.days().len();
             println!(
-                "{racks:>5} {name:<16} {least:>8.1} us {beside:>11} {ratio:>9} {days:>6} {share:>5.1} %"
+                "{racks:>5} {name:<16} {least:>8.1} us {reference:>11} {ratio:>9} {days:>6} {share:>5.1} %"
             );
         }
     }
@@ -66,5 +69,5 @@ fn skewed(racks: usize) -> DemandMatrix {
             bytes[from * racks + to] += (size * (0.9 + 0.3 * draw())) as u64;
         }
     }
-    DemandMatrix::new(racks, bytes).expect("racks have nothing for themselves")
+    DemandMatrix::new(racks, bytes).expect("racks have no demand for themselves")
 }

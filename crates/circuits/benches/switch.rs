@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use leeward_circuits::switch::{Ecn, Event, Output, Packet, Settings, Switch};
+use leeward_circuits::switch::{Ecn, Event, Output, Packet, Settings, Switch, Via};
 use leeward_circuits::{Day, Matching, Schedule};
 use leeward_fabric::Nanos;
 
@@ -38,14 +38,14 @@ fn strobe(racks: usize) -> Schedule {
 
 /// Each rack sends packets of 9000 bytes to the other racks, one rack after another, one packet every `every` ns.
 fn run(racks: usize, name: &str, week: bool, every: u64) {
-    let mut switch = Switch::new(Settings::etalon(racks)).expect("right settings");
+    let mut switch = Switch::new(Settings::etalon(racks)).expect("valid settings");
     let mut out = Vec::with_capacity(1024);
     if week {
-        switch.step(Nanos(0), Event::NewWeek(strobe(racks)), &mut out).expect("a right schedule");
+        switch.step(Nanos(0), Event::NewWeek(strobe(racks)), &mut out).expect("a valid schedule");
     }
     let (mut by_packet, mut by_circuit, mut lost) = (0_u64, 0_u64, 0_u64);
     let (mut arrived, mut now, mut turn) = (0_u64, 0, 0);
-    let began = (Instant::now(), on_core());
+    let began = (Instant::now(), cpu_seconds());
     while arrived < PACKETS {
         turn = if turn + 1 == racks { 1 } else { turn + 1 };
         for source in 0..racks {
@@ -54,12 +54,12 @@ fn run(racks: usize, name: &str, week: bool, every: u64) {
             let (ecn, entered) = (Ecn::Incapable, Nanos(0));
             let packet =
                 Packet { payload: arrived, source: source as u32, destination, bytes: 9000, ecn, entered };
-            switch.step(Nanos(now + source as u64), Event::Arrive(packet), &mut out).expect("a right packet");
+            switch.step(Nanos(now + source as u64), Event::Arrive(packet), &mut out).expect("a valid packet");
             arrived += 1;
         }
         for output in out.drain(..) {
             match output {
-                Output::Deliver { via: leeward_circuits::switch::Via::Packet, .. } => by_packet += 1,
+                Output::Deliver { via: Via::Packet, .. } => by_packet += 1,
                 Output::Deliver { .. } => by_circuit += 1,
                 Output::Drop { .. } => lost += 1,
                 Output::Circuit { .. } => {}
@@ -67,7 +67,8 @@ fn run(racks: usize, name: &str, week: bool, every: u64) {
         }
         now += every;
     }
-    let seconds = on_core().zip(began.1).map_or(began.0.elapsed().as_secs_f64(), |(now, then)| now - then);
+    let seconds =
+        cpu_seconds().zip(began.1).map_or(began.0.elapsed().as_secs_f64(), |(now, then)| now - then);
     println!(
         "{racks:>5}  {name:<24} {arrived:>8} {by_packet:>8} {by_circuit:>8} {lost:>8}   {:>10.2} {:>10.1}",
         arrived as f64 / seconds / 1e6,
@@ -76,7 +77,7 @@ fn run(racks: usize, name: &str, week: bool, every: u64) {
 }
 
 /// CPU time of this thread in seconds.
-fn on_core() -> Option<f64> {
+fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse::<f64>().ok().map(|nanos| nanos / 1e9)
 }

@@ -71,7 +71,8 @@ pub enum DemandError {
 }
 
 impl DemandMatrix {
-    /// Creates a demand of `racks` racks; entry `source * racks + destination` of `bytes` goes from `source` to `destination`.
+    /// Creates a demand of `racks` racks; entry `source * racks + destination` of `bytes` goes from `source` to
+    /// `destination`.
     ///
     /// # Errors
     /// Returns the first invalid entry in row-major order, or an invalid number of racks or of entries.
@@ -182,17 +183,17 @@ mod tests {
 
     #[test]
     fn invalid_demands_are_rejected_by_row_and_column() {
-        let says = |rows: &[&[f64]]| DemandMatrix::from_rows(rows).unwrap_err().to_string();
-        assert_eq!(says(&[&[0.0]]), "a demand of 1 racks: must be 2 to 2048");
-        assert_eq!(says(&[&[0.0, 1.0], &[1.0]]), "row 1: 1 columns: must be 2, as many as there are rows");
+        let message = |rows: &[&[f64]]| DemandMatrix::from_rows(rows).unwrap_err().to_string();
+        assert_eq!(message(&[&[0.0]]), "a demand of 1 racks: must be 2 to 2048");
+        assert_eq!(message(&[&[0.0, 1.0], &[1.0]]), "row 1: 1 columns: must be 2, as many as there are rows");
         let below = "row 0, column 1: -5 bytes: must be 0 or more and finite";
-        assert_eq!(says(&[&[0.0, -5.0], &[1.0, 0.0]]), below);
-        let none = "row 1, column 0: NaN bytes: must be 0 or more and finite";
-        assert_eq!(says(&[&[0.0, 5.0], &[f64::NAN, 0.0]]), none);
-        assert!(says(&[&[0.0, f64::INFINITY], &[0.0, 0.0]]).starts_with("row 0, column 1: inf bytes"));
+        assert_eq!(message(&[&[0.0, -5.0], &[1.0, 0.0]]), below);
+        let nan = "row 1, column 0: NaN bytes: must be 0 or more and finite";
+        assert_eq!(message(&[&[0.0, 5.0], &[f64::NAN, 0.0]]), nan);
+        assert!(message(&[&[0.0, f64::INFINITY], &[0.0, 0.0]]).starts_with("row 0, column 1: inf bytes"));
         let own = "row 1, column 1: 7 bytes of a rack for itself, which cross no switch: must be 0";
-        assert_eq!(says(&[&[0.0, 5.0], &[1.0, 7.0]]), own);
-        let sum = says(&[&[0.0, 9e18], &[9e18, 0.0]]);
+        assert_eq!(message(&[&[0.0, 5.0], &[1.0, 7.0]]), own);
+        let sum = message(&[&[0.0, 9e18], &[9e18, 0.0]]);
         assert_eq!(sum, "row 1, column 0: the sum exceeds 9223372036854775807 bytes");
         let entries = DemandMatrix::new(2, vec![0; 3]).unwrap_err().to_string();
         assert_eq!(entries, "3 entries: must be 4, for 2 racks");

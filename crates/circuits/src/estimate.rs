@@ -1,6 +1,6 @@
-//! Demand estimates: bytes that racks still have to send to each other, from four kinds of knowledge.
+//! Demand estimates: bytes that racks still have to send to each other, from four sources of information.
 //!
-//! The sources are the switch's queues, application data units ([`Adus`]), socket buffers, and complete knowledge of
+//! These are the switch's queues, application data units ([`Adus`]), socket buffers, and complete knowledge of
 //! all flows. Each estimate lists bytes by source rack, then destination. A rack has no demand for itself, because such
 //! bytes cross no circuit.
 
@@ -34,17 +34,17 @@ pub fn of_flows(
     for (source, destination, left) in flows {
         check(racks, source, destination)?;
         if source != destination {
-            let of = &mut bytes[source * racks + destination];
-            *of = of.saturating_add(left);
+            let sum = &mut bytes[source * racks + destination];
+            *sum = sum.saturating_add(left);
         }
     }
     Ok(bytes)
 }
 
 fn check(racks: usize, source: usize, destination: usize) -> Result<(), EstimateError> {
-    for (what, rack) in [("source", source), ("destination", destination)] {
+    for (end, rack) in [("source", source), ("destination", destination)] {
         if rack >= racks {
-            return Err(EstimateError::NoRack { what, rack, racks });
+            return Err(EstimateError::NoRack { end, rack, racks });
         }
     }
     Ok(())
@@ -54,10 +54,10 @@ fn check(racks: usize, source: usize, destination: usize) -> Result<(), Estimate
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EstimateError {
     /// A rack that does not exist.
-    #[error("{what} rack {rack}: there are {racks} racks, numbered from 0")]
+    #[error("{end} rack {rack}: there are {racks} racks, numbered from 0")]
     NoRack {
         /// `source` or `destination`.
-        what: &'static str,
+        end: &'static str,
         /// Rack, from 0.
         rack: usize,
         /// Number of racks.
@@ -135,8 +135,8 @@ impl Adus {
             .ok_or(EstimateError::NotOpen { flow })
     }
 
-    /// Records that a packet of the flow enters the switch; its last byte is the `end`th byte written. Packets of a closed flow
-    /// are ignored.
+    /// Records that a packet of the flow enters the switch; its last byte is the `end`th byte written. Packets of a
+    /// closed flow are ignored.
     pub fn seen(&mut self, flow: usize, end: u64) {
         self.change(flow, |flow| flow.seen = flow.seen.max(end));
     }

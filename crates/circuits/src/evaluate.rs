@@ -54,7 +54,7 @@ pub fn evaluate(
     network: &Network,
 ) -> Result<Evaluation, Violation> {
     let racks = demand.racks();
-    of_racks(schedule, racks)?;
+    check_racks(schedule, racks)?;
     let mut left = demand.bytes().to_vec();
     let (mut clock, mut served) = (Nanos(0), 0);
     let mut days = Vec::with_capacity(schedule.days().len());
@@ -128,8 +128,8 @@ pub enum Violation {
     },
 }
 
-/// Checks that a schedule fits the racks and the network and keeps its scheduler's guarantees. [`Schedule::new`] already checks
-/// that each day is a matching of positive length.
+/// Checks that a schedule fits the racks and the network and keeps its scheduler's guarantees. [`Schedule::new`]
+/// already checks that each day is a matching of positive length.
 ///
 /// # Errors
 /// Returns the first violation.
@@ -139,18 +139,18 @@ pub fn check(
     network: &Network,
     guarantees: Guarantees,
 ) -> Result<(), Violation> {
-    of_racks(schedule, racks)?;
+    check_racks(schedule, racks)?;
     if schedule.night() != network.night() {
         return Err(Violation::Night { found: schedule.night(), expected: network.night() });
     }
     let mut end = Nanos(0);
-    for (day, of) in schedule.days().iter().enumerate() {
-        end = end.plus(schedule.night()).plus(of.length);
+    for (index, day) in schedule.days().iter().enumerate() {
+        end = end.plus(schedule.night()).plus(day.length);
         if guarantees.within_week && end > network.week() {
-            return Err(Violation::Week { day, end, week: network.week() });
+            return Err(Violation::Week { day: index, end, week: network.week() });
         }
-        if guarantees.min_day && of.length < network.min_day() {
-            return Err(Violation::MinDay { day, length: of.length, min_day: network.min_day() });
+        if guarantees.min_day && day.length < network.min_day() {
+            return Err(Violation::MinDay { day: index, length: day.length, min_day: network.min_day() });
         }
     }
     match if guarantees.all_pairs { schedule.unlinked() } else { None } {
@@ -159,7 +159,7 @@ pub fn check(
     }
 }
 
-fn of_racks(schedule: &Schedule, expected: usize) -> Result<(), Violation> {
+fn check_racks(schedule: &Schedule, expected: usize) -> Result<(), Violation> {
     let found = schedule.racks();
     if found == expected { Ok(()) } else { Err(Violation::Racks { found, expected }) }
 }
@@ -168,8 +168,8 @@ impl Schedule {
     /// First pair of different racks without a circuit on any day, as (source, destination).
     pub fn unlinked(&self) -> Option<(usize, usize)> {
         let (racks, linked) = (self.racks(), linked(self));
-        let alone = (0..linked.len()).find(|&pair| pair / racks != pair % racks && !linked[pair]);
-        alone.map(|pair| (pair / racks, pair % racks))
+        let unlinked = (0..linked.len()).find(|&pair| pair / racks != pair % racks && !linked[pair]);
+        unlinked.map(|pair| (pair / racks, pair % racks))
     }
 }
 

@@ -14,8 +14,8 @@
 //! works. A *week* is one computed schedule of nights and days (Etalon, section 2). This crate does no input or output,
 //! and time is an argument.
 //!
-//! The schedulers are in [`schedulers`], each with its source and its deviations from it. Implement [`schedulers::Scheduler`]
-//! to add a scheduler.
+//! The schedulers are in [`schedulers`], each with its source and its deviations from it. Implement
+//! [`schedulers::Scheduler`] to add a scheduler.
 //!
 //! ```
 //! use leeward_circuits::{DemandMatrix, Network, check, evaluate, schedulers};

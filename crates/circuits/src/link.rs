@@ -49,14 +49,14 @@ impl Link {
     pub fn after(&self, now: u64, bytes: u32) -> Link {
         let (whole, part) = if now > self.free_at() { (now, 0) } else { (self.whole, self.part) };
         let total = u128::from(bytes) * u128::from(self.pace.nanos) + u128::from(part);
-        let over = self.pace.bytes;
+        let divisor = self.pace.bytes;
         // 32-bit divisions are several times faster and suffice for round rates.
-        let (taken, part) = if total <= u128::from(u32::MAX) && over <= u64::from(u32::MAX) {
-            let (total, over) = (total as u32, over as u32);
-            (u64::from(total / over), u64::from(total % over))
+        let (taken, part) = if total <= u128::from(u32::MAX) && divisor <= u64::from(u32::MAX) {
+            let (total, divisor) = (total as u32, divisor as u32);
+            (u64::from(total / divisor), u64::from(total % divisor))
         } else {
-            let over = u128::from(over);
-            (u64::try_from(total / over).unwrap_or(u64::MAX), (total % over) as u64)
+            let divisor = u128::from(divisor);
+            (u64::try_from(total / divisor).unwrap_or(u64::MAX), (total % divisor) as u64)
         };
         Link { pace: self.pace, whole: whole.saturating_add(taken), part }
     }

@@ -13,15 +13,15 @@ pub struct Network {
 }
 
 /// Largest rate of a link, so that a week's bytes can be counted.
-const FASTEST: Bandwidth = Bandwidth(100_000_000_000_000);
+const MAX_RATE: Bandwidth = Bandwidth(100_000_000_000_000);
 /// Longest week.
-const LONGEST: Nanos = Nanos(60_000_000_000);
+const MAX_WEEK: Nanos = Nanos(60_000_000_000);
 
 /// Invalid network parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NetworkError {
     /// A rate of 0 or above the limit.
-    #[error("{switch} rate: {rate}: must be above 0 and at most {FASTEST}")]
+    #[error("{switch} rate: {rate}: must be above 0 and at most {MAX_RATE}")]
     Rate {
         /// `circuit` or `packet`.
         switch: &'static str,
@@ -29,7 +29,7 @@ pub enum NetworkError {
         rate: Bandwidth,
     },
     /// A week of 0 or above the limit.
-    #[error("week: {week}: must be above 0 and at most {LONGEST}")]
+    #[error("week: {week}: must be above 0 and at most {MAX_WEEK}")]
     Week {
         /// Invalid week.
         week: Nanos,
@@ -55,8 +55,8 @@ pub enum NetworkError {
 }
 
 impl Network {
-    /// Creates a network from the rates of circuits and of links to the packet switch, and the lengths of night, week and
-    /// minimum day.
+    /// Creates a network from the rates of circuits and of links to the packet switch, and the lengths of night, week
+    /// and minimum day.
     ///
     /// # Errors
     /// Returns the first value out of range.
@@ -68,11 +68,11 @@ impl Network {
         min_day: Nanos,
     ) -> Result<Network, NetworkError> {
         for (switch, rate) in [("circuit", circuit), ("packet", packet)] {
-            if rate.0 == 0 || rate > FASTEST {
+            if rate.0 == 0 || rate > MAX_RATE {
                 return Err(NetworkError::Rate { switch, rate });
             }
         }
-        if week.0 == 0 || week > LONGEST {
+        if week.0 == 0 || week > MAX_WEEK {
             return Err(NetworkError::Week { week });
         }
         if night >= week {
@@ -111,29 +111,29 @@ impl Network {
 
     /// Whole bytes that a circuit carries in `time`.
     pub fn carries(&self, time: Nanos) -> u64 {
-        saturated(u128::from(self.circuit.0) * u128::from(time.0) / BITS_NS)
+        to_u64_saturating(u128::from(self.circuit.0) * u128::from(time.0) / BITS_NS)
     }
 
     /// Time that a circuit needs for `bytes`, rounded up to nanoseconds.
     pub fn takes(&self, bytes: u64) -> Nanos {
-        Nanos(saturated((u128::from(bytes) * BITS_NS).div_ceil(self.circuit.0.into())))
+        Nanos(to_u64_saturating((u128::from(bytes) * BITS_NS).div_ceil(self.circuit.0.into())))
     }
 
     /// Time that a link to the packet switch needs for `bytes`, rounded up to nanoseconds.
     pub fn packets_take(&self, bytes: u64) -> Nanos {
-        Nanos(saturated((u128::from(bytes) * BITS_NS).div_ceil(self.packet.0.into())))
+        Nanos(to_u64_saturating((u128::from(bytes) * BITS_NS).div_ceil(self.packet.0.into())))
     }
 }
 
 /// Bit/s times nanoseconds per byte.
 const BITS_NS: u128 = 8_000_000_000;
 
-fn saturated(value: u128) -> u64 {
+fn to_u64_saturating(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
-/// Etalon's testbed (section 4): circuits of 80 Gb/s, packet links of 10 Gb/s, nights of 20 us, days of at least 180 us, weeks
-/// of 2 ms.
+/// Etalon's testbed (section 4): circuits of 80 Gb/s, packet links of 10 Gb/s, nights of 20 us, days of at least 180
+/// us, weeks of 2 ms.
 impl Default for Network {
     fn default() -> Network {
         Network {
@@ -152,17 +152,17 @@ mod tests {
 
     #[test]
     fn invalid_networks_are_rejected() {
-        let says = |circuit, packet, night, week, min_day| {
+        let message = |circuit, packet, night, week, min_day| {
             let times = [night, week, min_day].map(|us: u64| Nanos(us * 1000));
             let network = Network::new(Bandwidth(circuit), Bandwidth(packet), times[0], times[1], times[2]);
             network.unwrap_err().to_string()
         };
-        assert_eq!(says(0, 1, 20, 2000, 0), "circuit rate: 0bps: must be above 0 and at most 100Tbps");
-        assert_eq!(says(1, 0, 20, 2000, 0), "packet rate: 0bps: must be above 0 and at most 100Tbps");
-        assert_eq!(says(1, 1, 20, 0, 0), "week: 0s: must be above 0 and at most 1min");
-        assert_eq!(says(1, 1, 2000, 2000, 0), "night: 2ms: must be shorter than the week of 2ms");
+        assert_eq!(message(0, 1, 20, 2000, 0), "circuit rate: 0bps: must be above 0 and at most 100Tbps");
+        assert_eq!(message(1, 0, 20, 2000, 0), "packet rate: 0bps: must be above 0 and at most 100Tbps");
+        assert_eq!(message(1, 1, 20, 0, 0), "week: 0s: must be above 0 and at most 1min");
+        assert_eq!(message(1, 1, 2000, 2000, 0), "night: 2ms: must be shorter than the week of 2ms");
         let short = "minimum day: 1.99ms: does not fit after a night of 20us in a week of 2ms";
-        assert_eq!(says(1, 1, 20, 2000, 1990), short);
+        assert_eq!(message(1, 1, 20, 2000, 1990), short);
     }
 
     #[test]

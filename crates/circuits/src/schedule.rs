@@ -147,16 +147,16 @@ impl Schedule {
     /// Returns the first invalid day.
     pub fn new(racks: usize, night: Nanos, days: Vec<Day>) -> Result<Schedule, ScheduleError> {
         let mut length = 0u64;
-        for (day, of) in days.iter().enumerate() {
-            let found = of.matching.racks();
+        for (index, day) in days.iter().enumerate() {
+            let found = day.matching.racks();
             if found != racks {
-                return Err(ScheduleError::Racks { day, found, expected: racks });
+                return Err(ScheduleError::Racks { day: index, found, expected: racks });
             }
-            if of.length == Nanos(0) {
-                return Err(ScheduleError::Empty { day });
+            if day.length == Nanos(0) {
+                return Err(ScheduleError::Empty { day: index });
             }
-            let longer = length.checked_add(night.0).and_then(|length| length.checked_add(of.length.0));
-            length = longer.ok_or(ScheduleError::Endless { day })?;
+            let longer = length.checked_add(night.0).and_then(|length| length.checked_add(day.length.0));
+            length = longer.ok_or(ScheduleError::Endless { day: index })?;
         }
         Ok(Schedule { racks, night, days })
     }

@@ -1,5 +1,5 @@
-//! Alarms with a fast minimum: a tournament tree over a fixed set of alarms. Setting an alarm costs the height of a small tree
-//! and allocates nothing. Among alarms at the same time the lowest number is first.
+//! Alarms with a fast minimum: a tournament tree over a fixed set of alarms. The time to set an alarm is proportional
+//! to the height of the tree, and nothing is allocated. Among alarms at the same time the lowest number is first.
 //!
 //! Hand-written: alarms change all the time, and the binary heap of the standard library cannot change a key in place.
 
@@ -80,7 +80,7 @@ mod tests {
             for (alarm, at) in sets {
                 timers.set(alarm % alarms, at);
                 plain[alarm % alarms] = at;
-                let earliest = *plain.iter().min().expect("there is one");
+                let earliest = *plain.iter().min().expect("at least one alarm");
                 prop_assert_eq!(timers.earliest(), earliest);
                 if earliest != NEVER {
                     prop_assert_eq!(Some(timers.first()), plain.iter().position(|&at| at == earliest));

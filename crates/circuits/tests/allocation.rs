@@ -1,6 +1,6 @@
 //! Allocation test: the switch allocates nothing after its queues have reached their largest size.
 
-#![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait's; it hands on to the system's")]
+#![allow(unsafe_code, reason = "`GlobalAlloc` is an unsafe trait; this allocator forwards to the system's")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use leeward_fabric::Nanos;
 
 thread_local! {
     /// Number of allocations of this thread. Other threads belong to the test harness.
-    static ASKED: Cell<u64> = const { Cell::new(0) };
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -24,7 +24,7 @@ static COUNTING: Counting = Counting;
 impl Counting {
     fn count() {
         // The counter does not allocate and has no destructor, so it lives as long as its thread.
-        ASKED.with(|asked| asked.set(asked.get() + 1));
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
     }
 }
 
@@ -50,10 +50,10 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Number of allocations that `work` makes.
-fn asked(work: impl FnOnce()) -> u64 {
-    let before = ASKED.with(Cell::get);
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.with(Cell::get);
     work();
-    ASKED.with(Cell::get) - before
+    ALLOCATIONS.with(Cell::get) - before
 }
 
 const RACKS: usize = 8;
@@ -69,7 +69,7 @@ fn strobe() -> Schedule {
 }
 
 /// Each rack sends packets to the other racks, one rack after another, one packet every `every` ns, for some weeks.
-/// Returns the number of packets delivered or dropped.
+/// Returns the number of outputs.
 fn drive(
     switch: &mut Switch<u64>,
     out: &mut Vec<Output<u64>>,
@@ -90,9 +90,9 @@ fn drive(
                 ecn: Ecn::Capable,
                 entered: Nanos(0),
             };
-            switch.step(Nanos(turn * every), Event::Arrive(packet), out).expect("a right packet");
+            switch.step(Nanos(turn * every), Event::Arrive(packet), out).expect("a valid packet");
         }
-        switch.step(Nanos(turn * every), Event::Wake, out).expect("a right time");
+        switch.step(Nanos(turn * every), Event::Wake, out).expect("a valid time");
         seen += out.len();
         out.clear();
     }
@@ -101,14 +101,14 @@ fn drive(
 
 #[test]
 fn the_allocation_counter_counts() {
-    assert_eq!(asked(|| drop(std::hint::black_box(Vec::<u64>::with_capacity(7)))), 1);
-    assert_eq!(asked(|| assert_eq!(std::hint::black_box(7), 7)), 0);
+    assert_eq!(allocations(|| drop(std::hint::black_box(Vec::<u64>::with_capacity(7)))), 1);
+    assert_eq!(allocations(|| assert_eq!(std::hint::black_box(7), 7)), 0);
 }
 
 #[test]
 fn in_the_steady_state_a_step_allocates_nothing() {
     let etalon = Settings::etalon(RACKS);
-    let resize = Resize::new(16, 128, Nanos(1_000_000)).expect("in order");
+    let resize = Resize::new(16, 128, Nanos(1_000_000)).expect("small is at most big");
     let grown = Settings {
         resize: Some(resize),
         circuit_marks: Some(Nanos(1_000_000)),
@@ -128,21 +128,21 @@ fn in_the_steady_state_a_step_allocates_nothing() {
     for (name, settings, circuits, routing) in loads {
         // Once below and once above the links' capacity.
         for every in [8_000, 1_000] {
-            let mut switch = Switch::new(settings.clone()).expect("right settings");
+            let mut switch = Switch::new(settings.clone()).expect("valid settings");
             let mut out = Vec::with_capacity(1 << 16);
             if circuits {
-                switch.step(Nanos(0), Event::NewWeek(strobe()), &mut out).expect("a right schedule");
+                switch.step(Nanos(0), Event::NewWeek(strobe()), &mut out).expect("a valid schedule");
             }
             if let Some(routing) = routing {
-                let made = routing::REGISTRY.make(routing, "").expect("a routing");
-                let routes = made.routes(&strobe(), &Network::default()).expect("every pair has its day");
-                switch.step(Nanos(0), Event::Routes(Arc::new(routes)), &mut out).expect("right routes");
+                let routing = routing::REGISTRY.make(routing, "").expect("a routing");
+                let routes = routing.routes(&strobe(), &Network::default()).expect("every pair has its day");
+                switch.step(Nanos(0), Event::Routes(Arc::new(routes)), &mut out).expect("valid routes");
             }
             drive(&mut switch, &mut out, 0..30, every);
             let mut seen = 0;
-            let asked = asked(|| seen = drive(&mut switch, &mut out, 30..60, every));
-            assert!(seen > 10_000, "{name}: {seen} came out");
-            assert_eq!(asked, 0, "{name}, a packet every {every} ns: {seen} came out");
+            let count = allocations(|| seen = drive(&mut switch, &mut out, 30..60, every));
+            assert!(seen > 10_000, "{name}: {seen} outputs");
+            assert_eq!(count, 0, "{name}, a packet every {every} ns: {seen} outputs");
         }
     }
 }

@@ -65,7 +65,7 @@ fn main() {
     }
     match coflows() {
         Some(case) => report(&case),
-        None => println!("coflows: skipped, for LEEWARD_DATA is not set or holds no fb2010-coflow"),
+        None => println!("coflows: skipped: LEEWARD_DATA is not set or has no fb2010-coflow"),
     }
     println!(
         "\nEvents are arrivals and completions; seconds are of computation. The plain simulator solves everything again at each event; it runs on\n\
@@ -77,8 +77,8 @@ fn report(case: &Case) {
     let all = simulate(case, case.flows.len());
     let some = simulate(case, case.prefix);
     let plain = plain(case, case.prefix);
-    let apart = (some.total - plain.total).abs() / plain.total;
-    assert!(apart < 1e-9, "{}: the two simulators disagree by {apart:e}", case.name);
+    let difference = (some.total - plain.total).abs() / plain.total;
+    assert!(difference < 1e-9, "{}: the two simulators disagree by {difference:e}", case.name);
     println!(
         "{:<26} {:>9} {:>11.0} {:>10} {:>8.3} {:>12.0}   {:>11} {:>8.3} {:>7.0}",
         case.name,
@@ -99,8 +99,8 @@ fn report(case: &Case) {
 fn seconds() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     let passed = START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64();
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let computed = told.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let computed = schedstat.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
     computed.map_or(passed, |nanoseconds| nanoseconds / 1e9)
 }
 
@@ -119,11 +119,11 @@ fn simulate(case: &Case, count: usize) -> Outcome {
         }
         area += network.active() as f64 * (next - now);
         now = next;
-        network.advance(now, &mut finished).expect("time goes on");
+        network.advance(now, &mut finished).expect("events are in order of time");
         total += finished.drain(..).map(|done| done.at).sum::<f64>();
         while let Some(flow) = flows.next_if(|flow| flow.at <= now) {
             let Flow { bytes, path, class, .. } = flow;
-            network.start(now, path, *bytes, 1.0, f64::INFINITY, *class).expect("the case makes sense");
+            network.start(now, path, *bytes, 1.0, f64::INFINITY, *class).expect("the case is valid");
             total -= now;
         }
         max_active = max_active.max(network.active());

@@ -51,7 +51,7 @@ impl MaxMin {
             if watched {
                 step.allowance = resource.grant(gain, 0.0, level, entry.ceiling);
                 allowance = least(allowance, step.allowance);
-                if resource.left < 0.0 || resource.worn() {
+                if resource.left < 0.0 || resource.needs_recount() {
                     self.queue.push(resource, r);
                 }
                 step.position = self.members.push(resource, tie, hold);
@@ -62,7 +62,7 @@ impl MaxMin {
                 if r == limit {
                     resource.gain += gain;
                     resource.wake = least(resource.wake, allowance);
-                    self.members.hold_back(resource, position, nowhere, &mut self.paths);
+                    self.members.move_to_limited(resource, position, nowhere, &mut self.paths);
                 } else {
                     resource.left -= gain * level;
                     resource.below = resource.below.max(level);
@@ -89,7 +89,7 @@ impl MaxMin {
             } else {
                 if r == entry.limit {
                     resource.gain -= gain;
-                    position = self.members.let_go(resource, position, &mut self.paths);
+                    position = self.members.move_to_others(resource, position, &mut self.paths);
                 } else {
                     resource.left += gain * level;
                 }

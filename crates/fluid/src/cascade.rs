@@ -30,8 +30,8 @@ enum Stop {
     Special(u32),
     /// The level of a resource changed from the first value to the second, and may have passed a member's level.
     Crossed(u32, f64, f64),
-    /// The cascade took too long.
-    Tired,
+    /// The cascade reached its limit of visits.
+    VisitLimit,
 }
 
 impl MaxMin {
@@ -42,14 +42,14 @@ impl MaxMin {
         }
         self.changed = 0;
         self.effort.solutions += 1;
-        let mut end = self.effort.settled + self.patience;
+        let mut end = self.effort.settled + self.visit_limit;
         let mut filled = false;
         loop {
             match self.run(end) {
                 Stop::Settled => break,
                 Stop::Special(r) => self.special(r),
                 Stop::Crossed(r, old, new) => self.cross(r, old, new),
-                Stop::Tired => {
+                Stop::VisitLimit => {
                     self.effort.fillings += 1;
                     self.fill();
                     if std::mem::replace(&mut filled, true) {
@@ -57,7 +57,7 @@ impl MaxMin {
                         while self.queue.pop(&mut self.resources).is_some() {}
                         break;
                     }
-                    end = self.effort.settled + self.patience;
+                    end = self.effort.settled + self.visit_limit;
                 }
             }
         }
@@ -78,14 +78,14 @@ impl MaxMin {
         let mut settled = self.effort.settled;
         let stop = loop {
             if settled == end && !self.queue.is_empty() {
-                break Stop::Tired;
+                break Stop::VisitLimit;
             }
             let Some(r) = self.queue.pop(resources) else { break Stop::Settled };
             settled += 1;
             let resource = &mut resources[r as usize];
             let old = resource.level;
             let new = resource.left / resource.gain;
-            if !(resource.gain > 0.0 && resource.left > 0.0) || resource.worn() {
+            if !(resource.gain > 0.0 && resource.left > 0.0) || resource.needs_recount() {
                 break Stop::Special(r);
             }
             // Each member may have changed the sums once since the last visit.
@@ -137,7 +137,7 @@ impl MaxMin {
     /// member.
     #[inline(never)]
     fn cross(&mut self, r: u32, old: f64, new: f64) {
-        self.tell_far(r, new - old, new);
+        self.update_far_peers(r, new - old, new);
         if !(if new > old { self.allow(r, new) } else { self.clear(r, new) }) {
             self.refit(r, new);
         }
@@ -157,17 +157,17 @@ impl MaxMin {
     }
 
     /// For members limited by `r` on paths with more than one other saturated resource: updates those other resources.
-    fn tell_far(&mut self, r: u32, more: f64, level: f64) {
+    fn update_far_peers(&mut self, r: u32, more: f64, level: f64) {
         for position in 0..self.resources[r as usize].tied {
             let tie = *self.members.tie(&self.resources[r as usize], position);
             if tie.peer == self.several() {
-                self.tell(r, tie.entry, more, level);
+                self.update_peers(r, tie.entry, more, level);
             }
         }
     }
 
     /// Updates the other saturated resources of an entry, which now runs at `level`, higher by `more`.
-    pub(super) fn tell(&mut self, r: u32, id: u32, more: f64, level: f64) {
+    pub(super) fn update_peers(&mut self, r: u32, id: u32, more: f64, level: f64) {
         let entry = self.entries[id as usize];
         for index in entry.live_steps() {
             let step = self.paths[index];

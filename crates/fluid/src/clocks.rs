@@ -246,13 +246,13 @@ impl Clocks {
     pub fn served(&self, flows: &Flows, entry: u32, now: f64) -> f64 {
         let Service { head, class, .. } = self.services[entry as usize];
         let (left, first) = (self.left(entry, now), flows.at(head));
-        let of_first = first.bytes - left;
+        let head_served = first.bytes - left;
         if class == NONE {
-            return of_first;
+            return head_served;
         }
         // The tags give the differences of served bytes.
         let (count, lead) = self.classes.lead(class);
-        of_first + (lead + count as f64 * (first.tag - left))
+        head_served + (lead + count as f64 * (first.tag - left))
     }
 
     /// Returns the bytes left of the first flow of an entry.
@@ -283,7 +283,7 @@ impl Clocks {
         }
         for &entry in maxmin.moves() {
             // Entries that were removed before the solution do not exist any more.
-            if let Some((limit, rate)) = maxmin.terms(entry) {
+            if let Some((limit, rate)) = maxmin.limit_and_rate(entry) {
                 self.transfer(entry, limit, rate, now);
             }
         }

@@ -27,7 +27,7 @@ impl MaxMin {
             self.note_move(id);
             self.leave(id);
         }
-        for (&r, level) in resources.iter().zip(self.filled(&resources, &entries)) {
+        for (&r, level) in resources.iter().zip(self.compute_levels(&resources, &entries)) {
             if level != self.resources[r as usize].level {
                 self.assign(r, level);
             }
@@ -46,29 +46,29 @@ impl MaxMin {
 
     /// Returns the component that is connected to some resources by paths.
     fn component(&self, seeds: Vec<u32>) -> Component {
-        let mut known = vec![false; self.capacities.len()];
-        let mut seen = vec![false; self.entries.len()];
-        let mut found = Component { resources: Vec::new(), entries: Vec::new() };
+        let mut visited_resources = vec![false; self.capacities.len()];
+        let mut visited_entries = vec![false; self.entries.len()];
+        let mut component = Component { resources: Vec::new(), entries: Vec::new() };
         let mut open = seeds;
         while let Some(r) = open.pop() {
-            if std::mem::replace(&mut known[r as usize], true) {
+            if std::mem::replace(&mut visited_resources[r as usize], true) {
                 continue;
             }
-            found.resources.push(r);
+            component.resources.push(r);
             for tie in self.members.ties(&self.resources[r as usize]) {
-                if !std::mem::replace(&mut seen[tie.entry as usize], true) {
-                    found.entries.push(tie.entry);
+                if !std::mem::replace(&mut visited_entries[tie.entry as usize], true) {
+                    component.entries.push(tie.entry);
                     open.extend(self.path(tie.entry).map(|(r, _)| r));
                 }
             }
         }
-        found.resources.sort_unstable();
-        found.entries.sort_unstable();
-        found
+        component.resources.sort_unstable();
+        component.entries.sort_unstable();
+        component
     }
 
     /// Computes the level of each resource; infinite if it does not fill up.
-    fn filled(&self, resources: &[u32], entries: &[u32]) -> Vec<f64> {
+    fn compute_levels(&self, resources: &[u32], entries: &[u32]) -> Vec<f64> {
         let mut crossing: Vec<Vec<(usize, f64)>> = vec![Vec::new(); resources.len()];
         for (index, &id) in entries.iter().enumerate() {
             let each = self.entries[id as usize].each();
@@ -84,7 +84,7 @@ impl MaxMin {
         let mut rising: Vec<usize> = (0..entries.len()).collect();
         rising.sort_by(|&one, &other| ceiling(other).total_cmp(&ceiling(one)));
         // Level at which a resource would fill if all its rising entries continued to rise together.
-        let fills = |place: usize, fixed: &[Option<f64>]| {
+        let fill_level = |place: usize, fixed: &[Option<f64>]| {
             let (mut left, mut gain) = (self.capacities[resources[place] as usize], 0.0);
             for &(index, each) in &crossing[place] {
                 match fixed[index] {
@@ -95,22 +95,22 @@ impl MaxMin {
             (gain > 0.0).then(|| (left / gain).max(0.0))
         };
         // Positive floats have the same order as their bits.
-        let keyed = |place: usize, level: f64| Reverse((level.to_bits(), place));
+        let key = |place: usize, level: f64| Reverse((level.to_bits(), place));
         let mut next: BinaryHeap<_> = (0..resources.len())
-            .filter_map(|place| fills(place, &fixed).map(|level| keyed(place, level)))
+            .filter_map(|place| fill_level(place, &fixed).map(|level| key(place, level)))
             .collect();
         while let Some(Reverse((bits, place))) = next.pop() {
-            let Some(level) = fills(place, &fixed) else { continue };
+            let Some(level) = fill_level(place, &fixed) else { continue };
             // Entries fixed meanwhile were fixed at lower levels, so this level cannot have fallen.
             if level.to_bits() > bits {
-                next.push(keyed(place, level));
+                next.push(key(place, level));
                 continue;
             }
             let lowest = rising.last().copied().filter(|&index| ceiling(index) <= level);
             if let Some(index) = lowest {
                 rising.pop();
                 fixed[index].get_or_insert(ceiling(index));
-                next.push(keyed(place, level));
+                next.push(key(place, level));
                 continue;
             }
             levels[place] = level;

@@ -91,7 +91,7 @@ impl MaxMin {
             }
             let mut allowance = self.members.hold(resource, position).allowance;
             if tie.peer != self.nowhere() {
-                self.tell(r, tie.entry, level - old, level);
+                self.update_peers(r, tie.entry, level - old, level);
             }
             if allowance < level {
                 allowance = self.raise(tie.entry, level);
@@ -148,7 +148,7 @@ impl MaxMin {
                 allowance = hold.allowance;
                 resource.gain -= hold.gain;
                 resource.left -= hold.gain * level;
-                self.members.let_go(resource, step.position, &mut self.paths);
+                self.members.move_to_others(resource, step.position, &mut self.paths);
             } else {
                 resource.left -= hold.gain * (level - old);
             }
@@ -161,7 +161,7 @@ impl MaxMin {
             let resource = &mut self.resources[limit as usize];
             resource.wake = least(resource.wake, allowance);
             self.members.hold_mut(resource, step.position).allowance = allowance;
-            self.members.hold_back(resource, step.position, nowhere, &mut self.paths);
+            self.members.move_to_limited(resource, step.position, nowhere, &mut self.paths);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Fluid simulator: computes the rate of every flow of a network over time. Rates are weighted max-min fair (Bertsekas and
-//! Gallager, Data Networks, section 6.5.2), and exact in continuous time.
+//! Fluid simulator: computes the rate of every flow of a network over time. Rates are weighted max-min fair (Bertsekas
+//! and Gallager, Data Networks, section 6.5.2), and exact in continuous time.
 //!
 //! ```text
 //! Network      flows over time: start, cancel, advance, carried work
@@ -42,8 +42,8 @@
 //! last one for this event. The cost of an event is about the number of levels that it changes, times the number of
 //! entries that each level limits. A full solution costs the number of all entries, times the number of levels.
 //!
-//! Each saturated resource has a virtual clock (`clocks`). A change of its level therefore costs one new prediction, not
-//! one for each flow. Flows of one class have the same path, and form one entry (`flow_class`). An event costs its
+//! Each saturated resource has a virtual clock (`clocks`). A change of its level therefore costs one new prediction,
+//! not one for each flow. Flows of one class have the same path, and form one entry (`flow_class`). An event costs its
 //! cascade, plus at most the logarithm of the number of flows.
 //!
 //! Finished flows leave no state. Sums that are updated by differences are recomputed periodically, to limit rounding

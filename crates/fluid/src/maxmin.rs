@@ -26,7 +26,7 @@ pub enum Limit {
     Resource(ResourceId),
 }
 
-/// Weighted max-min fair rates, kept up to date as entries come and go.
+/// Weighted max-min fair rates, updated as entries are added, changed and removed.
 ///
 /// An entry can represent several flows over one path. Each of its flows gets `weight * level` bytes per second, or its
 /// cap if that is less. Here `level` is the least level of the saturated resources on the path. On each resource the
@@ -70,7 +70,7 @@ pub struct MaxMin {
     pub(super) effort: Effort,
     scratch: Vec<Step>,
     /// Number of visits after which the solver aborts a cascade.
-    pub(super) patience: u64,
+    pub(super) visit_limit: u64,
 }
 
 impl MaxMin {
@@ -103,15 +103,15 @@ impl MaxMin {
             leaving: Vec::new(),
             effort: Effort::default(),
             scratch: Vec::new(),
-            patience: 64 * capacities.len() as u64 + (1 << 14),
+            visit_limit: 64 * capacities.len() as u64 + (1 << 14),
         })
     }
 
     /// Sets the number of visits after which the solver aborts a cascade and fills resources from zero
     /// instead. The default is 64 visits per resource, and 16,384 more.
     #[must_use]
-    pub fn with_patience(mut self, visits: u64) -> MaxMin {
-        self.patience = visits;
+    pub fn with_visit_limit(mut self, visits: u64) -> MaxMin {
+        self.visit_limit = visits;
         self
     }
 
@@ -171,7 +171,7 @@ impl MaxMin {
     /// # Errors
     /// Returns an error if there is no such entry.
     pub fn remove(&mut self, id: EntryId) -> Result<(), FluidError> {
-        self.known(id)?;
+        self.check_entry(id)?;
         self.leave(id.0);
         let Entry { first, length, .. } = self.entries[id.0 as usize];
         self.paths.release(first, length as usize);
@@ -186,7 +186,7 @@ impl MaxMin {
     /// # Errors
     /// Returns an error if there is no such entry, or for zero flows.
     pub fn set_flows(&mut self, id: EntryId, flows: u32) -> Result<(), FluidError> {
-        self.known(id)?;
+        self.check_entry(id)?;
         if flows == 0 {
             return Err(FluidError::Multiplicity);
         }
@@ -205,7 +205,7 @@ impl MaxMin {
             resource.updates += 1;
             if index >= entry.live_steps().end {
                 resource.left -= more * allowance;
-                if resource.left < 0.0 || resource.worn() {
+                if resource.left < 0.0 || resource.needs_recount() {
                     self.queue.push(resource, r);
                 }
                 continue;
@@ -312,9 +312,9 @@ impl MaxMin {
 
     /// Entries that cross a resource, and their work per byte there.
     pub(super) fn crossing(&self, resource: ResourceId) -> impl Iterator<Item = (u32, f64)> {
-        let of = &self.resources[resource.index()];
-        let steps = self.members.holds(of).iter().map(|hold| self.paths[hold.step as usize].work);
-        self.members.ties(of).iter().map(|tie| tie.entry).zip(steps)
+        let resource = &self.resources[resource.index()];
+        let steps = self.members.holds(resource).iter().map(|hold| self.paths[hold.step as usize].work);
+        self.members.ties(resource).iter().map(|tie| tie.entry).zip(steps)
     }
 
     /// Entries that a resource limits.
@@ -323,7 +323,7 @@ impl MaxMin {
     }
 
     /// Returns the limit of an entry, and its rate; `None` if it was removed.
-    pub(super) fn terms(&self, id: u32) -> Option<(Option<u32>, f64)> {
+    pub(super) fn limit_and_rate(&self, id: u32) -> Option<(Option<u32>, f64)> {
         let entry = &self.entries[id as usize];
         let limit = (entry.limit != self.nowhere()).then_some(entry.limit);
         (entry.flows > 0).then(|| (limit, entry.weight * self.level_of(id)))
@@ -353,7 +353,7 @@ impl MaxMin {
         check_capacity(resource, value)
     }
 
-    fn known(&self, id: EntryId) -> Result<(), FluidError> {
+    fn check_entry(&self, id: EntryId) -> Result<(), FluidError> {
         match self.entries.get(id.0 as usize) {
             Some(entry) if entry.flows > 0 => Ok(()),
             _ => Err(FluidError::UnknownEntry { entry: id.0 }),

@@ -82,7 +82,7 @@ impl Resource {
     }
 
     /// Returns true if rounding errors may have accumulated.
-    pub fn worn(&self) -> bool {
+    pub fn needs_recount(&self) -> bool {
         self.updates > 2048
     }
 
@@ -102,53 +102,53 @@ impl Resource {
 
 impl Members {
     /// Ties of all members.
-    pub fn ties(&self, of: &Resource) -> &[Tie] {
-        &self.ties[of.range(of.crossing)]
+    pub fn ties(&self, resource: &Resource) -> &[Tie] {
+        &self.ties[resource.range(resource.crossing)]
     }
 
     /// Holds of all members, at the same positions.
-    pub fn holds(&self, of: &Resource) -> &[Hold] {
-        &self.holds[of.range(of.crossing)]
+    pub fn holds(&self, resource: &Resource) -> &[Hold] {
+        &self.holds[resource.range(resource.crossing)]
     }
 
     /// Ties of the members limited here.
-    pub fn limited(&self, of: &Resource) -> &[Tie] {
-        &self.ties[of.range(of.limited)]
+    pub fn limited(&self, resource: &Resource) -> &[Tie] {
+        &self.ties[resource.range(resource.limited)]
     }
 
-    pub fn tie(&self, of: &Resource, position: u32) -> &Tie {
-        &self.ties[of.at(position)]
+    pub fn tie(&self, resource: &Resource, position: u32) -> &Tie {
+        &self.ties[resource.at(position)]
     }
 
-    pub fn hold(&self, of: &Resource, position: u32) -> &Hold {
-        &self.holds[of.at(position)]
+    pub fn hold(&self, resource: &Resource, position: u32) -> &Hold {
+        &self.holds[resource.at(position)]
     }
 
-    pub fn tie_mut(&mut self, of: &Resource, position: u32) -> &mut Tie {
-        &mut self.ties[of.at(position)]
+    pub fn tie_mut(&mut self, resource: &Resource, position: u32) -> &mut Tie {
+        &mut self.ties[resource.at(position)]
     }
 
-    pub fn hold_mut(&mut self, of: &Resource, position: u32) -> &mut Hold {
-        &mut self.holds[of.at(position)]
+    pub fn hold_mut(&mut self, resource: &Resource, position: u32) -> &mut Hold {
+        &mut self.holds[resource.at(position)]
     }
 
     /// Appends a member that is limited elsewhere, and returns its position.
-    pub fn push(&mut self, of: &mut Resource, tie: Tie, hold: Hold) -> u32 {
-        if of.crossing == 0 && of.room == 0 {
-            of.room = 1;
-            of.first = self.allocate(1);
-        } else if of.crossing == 1 << of.room {
-            let (old, room) = (of.range(of.crossing), of.room);
+    pub fn push(&mut self, resource: &mut Resource, tie: Tie, hold: Hold) -> u32 {
+        if resource.crossing == 0 && resource.room == 0 {
+            resource.room = 1;
+            resource.first = self.allocate(1);
+        } else if resource.crossing == 1 << resource.room {
+            let (old, room) = (resource.range(resource.crossing), resource.room);
             let first = self.allocate(room + 1);
             self.ties.copy_within(old.clone(), first as usize);
             self.holds.copy_within(old, first as usize);
-            self.free[room as usize].push(of.first);
-            (of.first, of.room) = (first, room + 1);
+            self.free[room as usize].push(resource.first);
+            (resource.first, resource.room) = (first, room + 1);
         }
-        let position = of.crossing;
-        of.crossing += 1;
-        self.ties[of.at(position)] = tie;
-        self.holds[of.at(position)] = hold;
+        let position = resource.crossing;
+        resource.crossing += 1;
+        self.ties[resource.at(position)] = tie;
+        self.holds[resource.at(position)] = hold;
         position
     }
 
@@ -162,56 +162,62 @@ impl Members {
     }
 
     /// Removes a member that is limited elsewhere.
-    pub fn remove(&mut self, of: &mut Resource, position: u32, paths: &mut Paths) {
-        of.crossing -= 1;
-        if position != of.crossing {
-            self.ties[of.at(position)] = self.ties[of.at(of.crossing)];
-            self.holds[of.at(position)] = self.holds[of.at(of.crossing)];
-            paths[self.holds[of.at(position)].step as usize].position = position;
+    pub fn remove(&mut self, resource: &mut Resource, position: u32, paths: &mut Paths) {
+        resource.crossing -= 1;
+        if position != resource.crossing {
+            self.ties[resource.at(position)] = self.ties[resource.at(resource.crossing)];
+            self.holds[resource.at(position)] = self.holds[resource.at(resource.crossing)];
+            paths[self.holds[resource.at(position)].step as usize].position = position;
         }
     }
 
     /// Moves a member to the zones of those limited here.
-    pub fn hold_back(&mut self, of: &mut Resource, position: u32, nowhere: u32, paths: &mut Paths) {
-        self.exchange(of, position, of.limited, paths);
-        of.limited += 1;
-        self.sort(of, of.limited - 1, nowhere, paths);
+    pub fn move_to_limited(
+        &mut self,
+        resource: &mut Resource,
+        position: u32,
+        nowhere: u32,
+        paths: &mut Paths,
+    ) {
+        self.exchange(resource, position, resource.limited, paths);
+        resource.limited += 1;
+        self.sort(resource, resource.limited - 1, nowhere, paths);
     }
 
     /// Moves a member limited here to the zone of those limited elsewhere, and returns its new position.
-    pub fn let_go(&mut self, of: &mut Resource, mut position: u32, paths: &mut Paths) -> u32 {
-        if position < of.tied {
-            of.tied -= 1;
-            self.exchange(of, position, of.tied, paths);
-            position = of.tied;
+    pub fn move_to_others(&mut self, resource: &mut Resource, mut position: u32, paths: &mut Paths) -> u32 {
+        if position < resource.tied {
+            resource.tied -= 1;
+            self.exchange(resource, position, resource.tied, paths);
+            position = resource.tied;
         }
-        of.limited -= 1;
-        if of.limited == 0 {
+        resource.limited -= 1;
+        if resource.limited == 0 {
             // A rounding error left in the sum would count as a member.
-            of.gain = 0.0;
+            resource.gain = 0.0;
         }
-        self.exchange(of, position, of.limited, paths);
-        of.limited
+        self.exchange(resource, position, resource.limited, paths);
+        resource.limited
     }
 
     /// Moves a member limited here to the zone of tied or of untied members.
-    pub fn sort(&mut self, of: &mut Resource, position: u32, nowhere: u32, paths: &mut Paths) {
-        let tied = self.ties[of.at(position)].peer != nowhere;
-        if tied && position >= of.tied {
-            self.exchange(of, position, of.tied, paths);
-            of.tied += 1;
-        } else if !tied && position < of.tied {
-            of.tied -= 1;
-            self.exchange(of, position, of.tied, paths);
+    pub fn sort(&mut self, resource: &mut Resource, position: u32, nowhere: u32, paths: &mut Paths) {
+        let tied = self.ties[resource.at(position)].peer != nowhere;
+        if tied && position >= resource.tied {
+            self.exchange(resource, position, resource.tied, paths);
+            resource.tied += 1;
+        } else if !tied && position < resource.tied {
+            resource.tied -= 1;
+            self.exchange(resource, position, resource.tied, paths);
         }
     }
 
-    fn exchange(&mut self, of: &Resource, one: u32, other: u32, paths: &mut Paths) {
+    fn exchange(&mut self, resource: &Resource, one: u32, other: u32, paths: &mut Paths) {
         if one != other {
-            self.ties.swap(of.at(one), of.at(other));
-            self.holds.swap(of.at(one), of.at(other));
-            paths[self.holds[of.at(one)].step as usize].position = one;
-            paths[self.holds[of.at(other)].step as usize].position = other;
+            self.ties.swap(resource.at(one), resource.at(other));
+            self.holds.swap(resource.at(one), resource.at(other));
+            paths[self.holds[resource.at(one)].step as usize].position = one;
+            paths[self.holds[resource.at(other)].step as usize].position = other;
         }
     }
 }

@@ -243,7 +243,7 @@ impl Network {
         Some(network.left(flow, entry))
     }
 
-    /// Returns the work that flows have brought to a resource until time `at`, in native units. It is the integral of
+    /// Returns the work of flows that a resource has served until time `at`, in native units. It is the integral of
     /// the load over time, without the background. Zero unless the network is [`observed`](Network::observed). Future
     /// and past times are as for [`remaining`](Network::remaining).
     ///

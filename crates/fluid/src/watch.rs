@@ -43,7 +43,7 @@ impl MaxMin {
                 let resource = &mut self.resources[step.resource as usize];
                 let gain = self.members.hold(resource, step.position).gain;
                 step.allowance = resource.grant(gain, step.allowance, level, ceiling);
-                if resource.left < 0.0 || resource.worn() {
+                if resource.left < 0.0 || resource.needs_recount() {
                     self.queue.push(resource, step.resource);
                 }
             }
@@ -52,7 +52,8 @@ impl MaxMin {
         lowest
     }
 
-    /// Recounts the members of a watched resource; then shares out its free capacity, or saturates it if it is overloaded.
+    /// Recounts the members of a watched resource; then shares out its free capacity, or saturates it if it is
+    /// overloaded.
     pub(super) fn review(&mut self, r: u32) {
         self.effort.reviews += 1;
         let mut running = std::mem::take(&mut self.running);

@@ -1,7 +1,7 @@
 //! Speed of the packet simulator on one core, in the setting of the Etalon paper's figure 6: 16 flows from one rack to
 //! another under strobe, by queue size. A packet here is a data packet that reached its host. Each packet also passes
 //! the host's NIC and the switch (uplink, inner queue, downlink; or a circuit). For every second packet, an
-//! acknowledgement takes the same path back. If Linux reports on-core seconds, the results are in these, because other
+//! acknowledgement takes the same path back. If Linux reports CPU time, the results are in CPU seconds, because other
 //! load on the machine affects them less.
 //!
 //! Run by `cargo bench -p leeward-packets --bench packets [-- SECONDS]`. SECONDS is simulated time; the default is 2,
@@ -48,17 +48,18 @@ fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>,
     let mut settings = Settings::etalon(8);
     settings.tcp.control = control;
     settings.switch.voq_capacity = voq;
-    settings.switch.resize = early.map(|us| Resize::new(16, 128, Nanos(us * 1000)).expect("in order"));
+    settings.switch.resize =
+        early.map(|us| Resize::new(16, 128, Nanos(us * 1000)).expect("small is at most big"));
     settings.switch.circuit_marks = marks.map(|us| Nanos(us * 1000));
-    let workload = lists::long(8, 16, [0, 1], 16, 1 << 40).expect("a right workload");
-    let mut plant = Plant::new(settings, Plan::Fixed(strobe(8)), workload).expect("a right plant");
-    let began = (Instant::now(), on_core());
-    plant.run(Nanos::from_secs_f64(seconds)).expect("a right workload");
-    let took = on_core().zip(began.1).map_or(began.0.elapsed().as_secs_f64(), |(now, then)| now - then);
+    let workload = lists::long(8, 16, [0, 1], 16, 1 << 40).expect("a valid workload");
+    let mut plant = Plant::new(settings, Plan::Fixed(strobe(8)), workload).expect("a valid setup");
+    let began = (Instant::now(), cpu_seconds());
+    plant.run(Nanos::from_secs_f64(seconds)).expect("a valid run");
+    let took = cpu_seconds().zip(began.1).map_or(began.0.elapsed().as_secs_f64(), |(now, then)| now - then);
     let records = plant.records();
     let us = |quantile: Option<Nanos>| quantile.map_or(f64::NAN, |at| at.0 as f64 / 1e3);
     let all = records.all_latencies();
-    let packets = records.delivered.iter().map(|of| of.packets).sum::<u64>();
+    let packets = records.delivered.iter().map(|traffic| traffic.packets).sum::<u64>();
     println!(
         "{name:<6} {voq:>3} {:>13} {:>8} {:>8.2} {:>11.2} {:>10.1} {:>16.1} {:>7.1} {:>8.1} {:>6.1} {:>9}",
         early.map_or("-".into(), |us| us.to_string()),
@@ -74,8 +75,8 @@ fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>,
     );
 }
 
-/// On-core time of this thread, in seconds.
-fn on_core() -> Option<f64> {
+/// CPU time of this thread, in seconds.
+fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse::<f64>().ok().map(|nanos| nanos / 1e9)
 }

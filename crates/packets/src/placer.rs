@@ -28,6 +28,7 @@ pub struct Placer {
     entries: BTreeMap<usize, Vec<EntryId>>,
     /// By rack: its outbound and inbound links, with the bytes that each had carried by the last report.
     links: Vec<[(ResourceId, u64); 2]>,
+    /// Time of the last report.
     reported: Nanos,
     out: Vec<Output>,
 }
@@ -47,11 +48,11 @@ impl Placer {
         seed: u64,
     ) -> Result<Placer, InputError> {
         let invalid = |message: String| InputError::new("copies", message);
-        let made = replicas::REGISTRY
+        let replica_policy = replicas::REGISTRY
             .make(&policy.name, &policy.settings)
             .map_err(|error| invalid(error.to_string()))?;
         let hosts_per_rack = network.hosts_per_rack as u32;
-        let of = Block {
+        let block = Block {
             first: 0,
             hops: 0,
             file: 0,
@@ -59,9 +60,9 @@ impl Placer {
             bytes: u64::MAX,
             left: 1,
         };
-        let waits = made.batching_delay(&request(0, &of, replicas, hosts_per_rack));
-        if waits > Nanos(0) {
-            let message = format!("`{}` lets blocks wait for {waits}: expected interval=0s", policy.label);
+        let delay = replica_policy.batching_delay(&request(0, &block, replicas, hosts_per_rack));
+        if delay > Nanos(0) {
+            let message = format!("`{}` delays blocks by {delay}: expected interval=0s", policy.label);
             return Err(invalid(message));
         }
         let circuit = if circuits { network.circuit_rate.0 } else { 0 };
@@ -79,7 +80,7 @@ impl Placer {
         let links = |rack: DomainId| [link(fabric.out_of_domain(rack)), link(fabric.into_domain(rack))];
         let mut placer = Placer {
             links: fabric.all_racks().map(links).collect(),
-            engine: Engine::new(ledger, made, seed, Explain::Off),
+            engine: Engine::new(ledger, replica_policy, seed, Explain::Off),
             hosts_per_rack,
             replicas,
             every,
@@ -87,7 +88,7 @@ impl Placer {
             reported: Nanos(0),
             out: Vec::new(),
         };
-        placer.tell(Nanos(0), every, |_, _| 0);
+        placer.send_report(Nanos(0), every, |_, _| 0);
         Ok(placer)
     }
 
@@ -100,10 +101,11 @@ impl Placer {
     ///
     /// # Errors
     /// Returns the reason if the policy finds no placement.
-    pub fn begins(&mut self, now: Nanos, number: usize, block: &Block) -> Result<Vec<Place>, String> {
+    pub fn place_block(&mut self, now: Nanos, number: usize, block: &Block) -> Result<Vec<Place>, String> {
         let request = request(number, block, self.replicas, self.hosts_per_rack);
         let answer = self.engine.place_replicas(now.plus(self.every), number as u64, request, &mut self.out);
-        let placed = answer.expect("a policy that lets nothing wait answers").map_err(|no| no.to_string())?;
+        let placed =
+            answer.expect("a policy without batching answers at once").map_err(|error| error.to_string())?;
         self.engine.handle(now.plus(self.every), Input::Started(&placed.entries), &mut self.out);
         self.entries.insert(number, placed.entries);
         let hosts = self.hosts_per_rack;
@@ -112,7 +114,7 @@ impl Placer {
     }
 
     /// Releases the entries of a block that has ended.
-    pub fn ended(&mut self, now: Nanos, number: usize) {
+    pub fn release_block(&mut self, now: Nanos, number: usize) {
         if let Some(entries) = self.entries.remove(&number) {
             self.engine.handle(now.plus(self.every), Input::Release(&entries), &mut self.out);
             self.out.clear();
@@ -121,11 +123,11 @@ impl Placer {
 
     /// Reports the total bytes carried so far between each pair of racks.
     pub fn report(&mut self, now: Nanos, carried: impl Fn(usize, usize) -> u64) {
-        self.tell(self.reported.plus(self.every), now.plus(self.every), carried);
+        self.send_report(self.reported.plus(self.every), now.plus(self.every), carried);
         self.reported = now;
     }
 
-    fn tell(&mut self, from: Nanos, until: Nanos, carried: impl Fn(usize, usize) -> u64) {
+    fn send_report(&mut self, from: Nanos, until: Nanos, carried: impl Fn(usize, usize) -> u64) {
         let racks = self.links.len();
         let window = until.since(from).0.max(1);
         let mut samples = Vec::with_capacity(2 * racks);

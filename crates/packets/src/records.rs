@@ -21,7 +21,7 @@ pub struct FlowRecord {
     pub delivered: u64,
     /// Segments sent.
     pub segments: u64,
-    /// Number of them that were retransmissions.
+    /// Retransmitted segments.
     pub again: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -293,8 +293,8 @@ mod tests {
             values.iter().for_each(|&value| histogram.add(Nanos(value)));
             values.sort_unstable();
             let rank = ((share * values.len() as f64).ceil() as usize).clamp(1, values.len());
-            let (exact, ours) = (values[rank - 1], histogram.quantile(share).expect("there are values").0);
-            prop_assert!(exact.abs_diff(ours) * 1024 <= exact, "{} beside {}", ours, exact);
+            let (exact, estimate) = (values[rank - 1], histogram.quantile(share).expect("there are values").0);
+            prop_assert!(exact.abs_diff(estimate) * 1024 <= exact, "{}, exact {}", estimate, exact);
             prop_assert_eq!(histogram.bins().map(|(_, count)| count).sum::<u64>(), values.len() as u64);
         }
     }

@@ -94,7 +94,7 @@ impl Settings {
     /// divided by twenty.
     pub fn etalon(racks: usize) -> Settings {
         const DILATION: u64 = 20;
-        let of_kernel = tcp::Settings::default();
+        let kernel = tcp::Settings::default();
         let dilated = |time: Nanos| Nanos(time.0 / DILATION);
         Settings {
             switch: switch::Settings::etalon(racks),
@@ -105,15 +105,15 @@ impl Settings {
             local_delay: Nanos(0),
             give_up: None,
             tcp: tcp::Settings {
-                initial_timeout: dilated(of_kernel.initial_timeout),
-                min_timeout: dilated(of_kernel.min_timeout),
-                max_timeout: dilated(of_kernel.max_timeout),
-                ack_delay: dilated(of_kernel.ack_delay),
+                initial_timeout: dilated(kernel.initial_timeout),
+                min_timeout: dilated(kernel.min_timeout),
+                max_timeout: dilated(kernel.max_timeout),
+                ack_delay: dilated(kernel.ack_delay),
                 rack: tcp::RackUse::Repairs,
-                rack_window: dilated(of_kernel.rack_window),
+                rack_window: dilated(kernel.rack_window),
                 min_probe: dilated(Nanos(10_000_000)),
                 lone_probe: dilated(Nanos(200_000_000)),
-                ..of_kernel
+                ..kernel
             },
             jitter: Nanos(0),
             seed: 0,
@@ -153,8 +153,8 @@ impl Settings {
         let racks = self.switch.racks;
         let mut limited = BTreeSet::new();
         for &Limit { host, .. } in &self.limits {
-            let there = (host.rack as usize) < racks && (host.host as usize) < self.hosts_per_rack;
-            if !there || !limited.insert(host) {
+            let exists = (host.rack as usize) < racks && (host.host as usize) < self.hosts_per_rack;
+            if !exists || !limited.insert(host) {
                 return Err(SettingsError::Limited { host });
             }
         }

@@ -56,13 +56,13 @@ impl Iterator for Poisson {
 }
 
 fn sources<'a>(workloads: u64) -> Vec<Source<'a>> {
-    let of = |index| Poisson {
+    let poisson = |index| Poisson {
         state: 88_172_645_463_325_252 ^ (index * 0x9e37_79b9_7f4a_7c15),
         clock: 0.0,
         mean: (GAP * workloads) as f64,
         left: REQUESTS / workloads,
     };
-    (0..workloads).map(|index| Source::open(of(index))).collect()
+    (0..workloads).map(|index| Source::open(poisson(index))).collect()
 }
 
 fn setup(workloads: u64, order: Scheduling, limits: bool) -> Setup {
@@ -101,7 +101,7 @@ fn seconds() -> f64 {
 
 fn main() {
     println!(
-        "workloads  what                      requests/s   of the bound   mean us    p99.9 us   busy   demoted"
+        "workloads  what                      requests/s   of the heap    mean us    p99.9 us   busy   demoted"
     );
     for workloads in [10, 40, 300] {
         let bound = heap(workloads);
@@ -115,16 +115,16 @@ fn main() {
     }
 }
 
-fn line(workloads: u64, what: &str, setup: &Setup, bound: f64) {
+fn line(workloads: u64, name: &str, setup: &Setup, bound: f64) {
     let mut best = f64::INFINITY;
     let mut report: Option<Report> = None;
     for _ in 0..3 {
         let sources = sources(workloads);
         let began = seconds();
-        report = Some(black_box(run(setup, sources)).expect("a right setup runs"));
+        report = Some(black_box(run(setup, sources)).expect("a valid setup"));
         best = best.min(seconds() - began);
     }
-    let report = report.expect("a valid setup");
+    let report = report.expect("at least one run");
     let (mut count, mut sum, mut tail, mut demoted) = (0, 0, 0, 0);
     for measured in &report.workloads {
         count += measured.latency.count();
@@ -134,7 +134,7 @@ fn line(workloads: u64, what: &str, setup: &Setup, bound: f64) {
     }
     let speed = count as f64 / best;
     println!(
-        "{workloads:>9}  {what:<24} {speed:>11.0} {:>14.2} {:>9.1} {:>11.1} {:>5.0}% {demoted:>9}",
+        "{workloads:>9}  {name:<24} {speed:>11.0} {:>14.2} {:>9.1} {:>11.1} {:>5.0}% {demoted:>9}",
         speed / bound,
         sum as f64 / count as f64 / 1e3,
         tail as f64 / 1e3,

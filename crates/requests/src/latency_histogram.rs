@@ -107,13 +107,16 @@ mod tests {
             percent in 0.1..100.0f64,
         ) {
             let mut exact: Vec<u64> = latencies.into_iter().map(|(value, shift)| value >> shift).collect();
-            let mut tally = LatencyHistogram::default();
-            exact.iter().for_each(|&latency| tally.add(latency));
+            let mut histogram = LatencyHistogram::default();
+            exact.iter().for_each(|&latency| histogram.add(latency));
             exact.sort_unstable();
-            let of = exact[rank(percent, exact.len() as u64).unwrap() as usize - 1];
-            let found = tally.percentile(percent).unwrap();
-            prop_assert!(found >= of && found - of <= of / 128, "{} for {}", found, of);
-            prop_assert_eq!(tally.largest().0, exact[exact.len() - 1]);
+            let expected = exact[rank(percent, exact.len() as u64).unwrap() as usize - 1];
+            let estimate = histogram.percentile(percent).unwrap();
+            prop_assert!(
+                estimate >= expected && estimate - expected <= expected / 128,
+                "{}, exact {}", estimate, expected
+            );
+            prop_assert_eq!(histogram.largest().0, exact[exact.len() - 1]);
         }
     }
 
@@ -135,9 +138,9 @@ mod tests {
 
     #[test]
     fn a_cleared_histogram_is_empty() {
-        let mut tally = LatencyHistogram::default();
-        tally.add(7);
-        tally.clear();
-        assert_eq!((tally.count(), tally.percentile(50.0), tally.mean()), (0, None, None));
+        let mut histogram = LatencyHistogram::default();
+        histogram.add(7);
+        histogram.clear();
+        assert_eq!((histogram.count(), histogram.percentile(50.0), histogram.mean()), (0, None, None));
     }
 }

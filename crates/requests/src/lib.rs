@@ -11,9 +11,9 @@
 //! work. A device accepts requests up to its caps, keeps them in order and does not preempt. **Limiters** delay
 //! requests over a limit, or demote them behind all others.
 //!
-//! *Reason for the pipe.* A device with m slots, each with the speed 1/m, would do the same work per second. But work
+//! *Reason for a device that serves one request after another.* A device with m slots, each with the speed 1/m, would do the same work per second. But work
 //! left in other slots delays a request even if the slots are never all full. A bound would need the largest requests
-//! of all other workloads. In a pipe, a request waits only for the device time of the requests before it. The calculus
+//! of all other workloads. Here, a request waits only for the device time of the requests before it. The calculus
 //! of a queue of capacity 1 therefore holds, and the latency is added once. Two effects remain. Requests inside a
 //! device go first, regardless of their priority; there are at most [`Device::outstanding`]. The caps must also allow
 //! the device to be busy. The report has the time for which they do not ([`ServerReport::starved`]). Time is whole
@@ -56,14 +56,14 @@ pub fn run(setup: &Setup, sources: Vec<Source<'_>>) -> Result<Report, RequestsEr
     run_observed(setup, sources, &mut ())
 }
 
-/// Runs a setup like [`run`] and reports every event to `watch`.
+/// Runs a setup like [`run`] and reports every event to `observer`.
 ///
 /// # Errors
 /// Returns the errors of [`run`].
 pub fn run_observed<'a, W: Observer>(
     setup: &'a Setup,
     sources: Vec<Source<'a>>,
-    watch: &'a mut W,
+    observer: &'a mut W,
 ) -> Result<Report, RequestsError> {
-    engine::Engine::new(setup, sources, watch)?.run()
+    engine::Engine::new(setup, sources, observer)?.run()
 }

@@ -9,11 +9,11 @@ pub trait Observer {
     /// requests.
     fn passed(&mut self, _at: Nanos, _workload: usize, _stage: Stage, _work: f64) {}
     /// A request arrives at a server; it may wait behind a limiter there.
-    fn arrived(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
+    fn arrived(&mut self, _at: Nanos, _server: usize, _event: RequestEvent) {}
     /// A server takes a request, or a link starts to send one of its packets.
-    fn started(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
+    fn started(&mut self, _at: Nanos, _server: usize, _event: RequestEvent) {}
     /// A server has served a request or packet. A device's latency comes after.
-    fn served(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
+    fn served(&mut self, _at: Nanos, _server: usize, _event: RequestEvent) {}
 }
 
 impl Observer for () {}

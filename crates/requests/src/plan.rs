@@ -32,10 +32,10 @@ pub(super) struct Plan {
     /// Hops of all workloads, one workload after another.
     pub(super) hops: Vec<Hop>,
     /// Range of each workload's hops.
-    pub(super) ways: Vec<(u32, u32)>,
+    pub(super) hop_ranges: Vec<(u32, u32)>,
     pub(super) limiters: Vec<Limiter>,
     /// Owner of each limiter: workload and stage.
-    pub(super) limited: Vec<(u32, Stage)>,
+    pub(super) limiter_owners: Vec<(u32, Stage)>,
 }
 
 impl Plan {
@@ -45,8 +45,8 @@ impl Plan {
         let count = setup.servers.len();
         setup.workloads.iter().try_for_each(|workload| check_workload(workload, count))?;
         let ranks = ranks(setup);
-        let (mut hops, mut ways) = (Vec::new(), Vec::new());
-        let (mut limiters, mut limited) = (Vec::new(), Vec::new());
+        let (mut hops, mut hop_ranges) = (Vec::new(), Vec::new());
+        let (mut limiters, mut limiter_owners) = (Vec::new(), Vec::new());
         for (index, workload) in setup.workloads.iter().enumerate() {
             let start = hops.len() as u32;
             for (stage, limits) in workload.stages.iter().enumerate() {
@@ -58,7 +58,7 @@ impl Plan {
                         limiter = limiters.len() as u32;
                         let demotes = limits.over == OverLimit::Demoted;
                         limiters.push(Limiter::new(&limits.limits, server as u32, demotes));
-                        limited.push((index as u32, Stage::ALL[stage]));
+                        limiter_owners.push((index as u32, Stage::ALL[stage]));
                     }
                     hops.push(Hop {
                         server: server as u32,
@@ -71,7 +71,7 @@ impl Plan {
                     });
                 }
             }
-            ways.push((start, hops.len() as u32));
+            hop_ranges.push((start, hops.len() as u32));
         }
         let weights: Vec<f64> = setup.workloads.iter().map(|workload| workload.weight).collect();
         let objectives: Vec<u64> = setup
@@ -88,7 +88,7 @@ impl Plan {
                 Serving::new(server.capacity, waiting, server.device)
             })
             .collect();
-        Ok(Plan { servers, hops, ways, limiters, limited })
+        Ok(Plan { servers, hops, hop_ranges, limiters, limiter_owners })
     }
 }
 
@@ -100,9 +100,9 @@ fn ranks(setup: &Setup) -> Vec<Vec<u32>> {
             ranks[server].push(limits.priority);
         }
     }
-    for of in &mut ranks {
-        of.sort_unstable();
-        of.dedup();
+    for list in &mut ranks {
+        list.sort_unstable();
+        list.dedup();
     }
     ranks
 }
@@ -117,42 +117,42 @@ fn rank(server: &Server, ranks: &[u32], limits: &StageLimits) -> u32 {
 }
 
 fn check_settings(setup: &Setup) -> Result<(), RequestsError> {
-    let refuse = |setting, problem: String| Err(RequestsError::Setting { setting, problem });
+    let reject = |setting, problem: String| Err(RequestsError::Setting { setting, problem });
     let (tails, workloads) = (setup.tails.len(), setup.workloads.len());
     if tails > 0 && tails != workloads {
-        return refuse("tails", format!("of {tails} workloads: expected all {workloads}, or none"));
+        return reject("tails", format!("of {tails} workloads: expected all {workloads}, or none"));
     }
     if let Some(tail) = setup.tails.iter().flat_map(|tails| tails.iter()).find(|tail| tail.0 > LONGEST) {
-        return refuse("tails", format!("{tail}: expected at most 11 days"));
+        return reject("tails", format!("{tail}: expected at most 11 days"));
     }
     if let Some(packet) = setup.packet.filter(|packet| !(1.0..1e15).contains(packet)) {
-        return refuse("packet", format!("{packet} bytes: expected at least 1, and below 1e15"));
+        return reject("packet", format!("{packet} bytes: expected at least 1, and below 1e15"));
     }
     for (setting, length) in [("window", setup.window), ("interval", setup.interval)] {
         if length.0 == 0 {
-            return refuse(setting, "0 s: expected a time above 0".into());
+            return reject(setting, "0 s: expected a time above 0".into());
         }
     }
     Ok(())
 }
 
 fn check_server(server: &Server) -> Result<(), RequestsError> {
-    let refuse = |problem: String| Err(RequestsError::Server { server: server.name.clone(), problem });
+    let reject = |problem: String| Err(RequestsError::Server { server: server.name.clone(), problem });
     let capacity = server.capacity;
     if !(1e-9..=1e18).contains(&capacity) {
-        return refuse(format!("capacity {capacity}: expected 1e-9 to 1e18 units of work per second"));
+        return reject(format!("capacity {capacity}: expected 1e-9 to 1e18 units of work per second"));
     }
     match (&server.device, server.order) {
         (None, Scheduling::Shares | Scheduling::Cake(_) | Scheduling::Deadline) => {
-            return refuse(format!("order {:?}: expected Priority or Fifo on a link", server.order));
+            return reject(format!("order {:?}: expected Priority or Fifo on a link", server.order));
         }
         (Some(device), _) if device.outstanding == 0 => {
-            return refuse("0 requests outstanding: expected at least 1".into());
+            return reject("0 requests outstanding: expected at least 1".into());
         }
         (Some(device), _) => {
             for latency in [device.read_latency, device.write_latency, device.turn] {
                 if latency.0 > LONGEST {
-                    return refuse(format!("a latency or turn of {latency}: expected at most 11 days"));
+                    return reject(format!("a latency or turn of {latency}: expected at most 11 days"));
                 }
             }
         }
@@ -163,7 +163,7 @@ fn check_server(server: &Server) -> Result<(), RequestsError> {
         let bounds = cake.lower > 0.0 && cake.upper >= cake.lower && cake.upper.is_finite();
         let floor = cake.floor > 0.0 && cake.floor <= 1.0;
         if cake.interval.0 < 1_000_000 || !bounds || !open(cake.step) || !floor {
-            return refuse(format!(
+            return reject(format!(
                 "{cake:?}: expected an interval of 1 ms or more, bounds with 0 < lower <= upper, a step between 0 and 1, and a floor above 0 and at most 1"
             ));
         }
@@ -172,25 +172,25 @@ fn check_server(server: &Server) -> Result<(), RequestsError> {
 }
 
 fn check_workload(workload: &Enforced, servers: usize) -> Result<(), RequestsError> {
-    let refuse = |problem: String| Err(RequestsError::Workload { workload: workload.name.clone(), problem });
+    let reject = |problem: String| Err(RequestsError::Workload { workload: workload.name.clone(), problem });
     if !(1e-9..=1e9).contains(&workload.weight) {
-        return refuse(format!("weight {}: expected from 1e-9 to 1e9", workload.weight));
+        return reject(format!("weight {}: expected from 1e-9 to 1e9", workload.weight));
     }
     if let Some(slo) = workload.slo {
         if !(slo.percentile > 0.0 && slo.percentile < 100.0) {
-            return refuse(format!("SLO at {} %: expected above 0 and below 100", slo.percentile));
+            return reject(format!("SLO at {} %: expected above 0 and below 100", slo.percentile));
         }
         if !(slo.latency > 0.0 && slo.latency.is_finite()) {
-            return refuse(format!("SLO of {} s: expected above 0 and finite", slo.latency));
+            return reject(format!("SLO of {} s: expected above 0 and finite", slo.latency));
         }
     }
     for (limits, stage) in workload.stages.iter().zip(Stage::ALL) {
-        let refuse = |problem| Err(RequestsError::Limits { workload: workload.name.clone(), stage, problem });
+        let reject = |problem| Err(RequestsError::Limits { workload: workload.name.clone(), stage, problem });
         if let Some(server) = limits.route.iter().find(|&&server| server >= servers) {
-            return refuse(format!("server {server}: there are {servers}, numbered from 0"));
+            return reject(format!("server {server}: there are {servers}, numbered from 0"));
         }
         if let Some(bucket) = limits.limits.iter().find(|bucket| bucket.rate() <= 0.0) {
-            return refuse(format!("a limit of rate {}: expected above 0", bucket.rate()));
+            return reject(format!("a limit of rate {}: expected above 0", bucket.rate()));
         }
     }
     Ok(())

@@ -148,7 +148,7 @@ pub enum Assumption {
         starved: Nanos,
     },
     /// No examined assumption is violated.
-    #[error("no checked assumption is violated: the bound or the replay is at fault")]
+    #[error("no checked assumption is violated: the bound or the replay is wrong")]
     None,
 }
 
@@ -162,16 +162,16 @@ impl Replay<'_> {
     /// # Errors
     /// Returns an error if the system or a request is invalid.
     pub fn run(&self) -> Result<ReplayResult, ReplayError> {
-        let mut promised = Bounds::new(self.system, self.bounds)?;
-        let promised: Vec<_> =
-            (0..self.system.promises.len()).map(|at| promised.bound(at, self.method)).collect();
+        let mut analysis = Bounds::new(self.system, self.bounds)?;
+        let results: Vec<_> =
+            (0..self.system.promises.len()).map(|at| analysis.bound(at, self.method)).collect();
         let setup = self.setup()?;
         let sent =
             self.arrivals.iter().map(|sent| Source::open(sent.iter().flat_map(|sent| sent.iter().copied())));
         let report = super::run(&setup, sent.collect())?;
         let measured = self.measure(&report);
-        let mut workloads = Vec::with_capacity(promised.len());
-        for (at, (bound, measured)) in promised.into_iter().zip(measured).enumerate() {
+        let mut workloads = Vec::with_capacity(results.len());
+        for (at, (bound, measured)) in results.into_iter().zip(measured).enumerate() {
             let violated = match (&bound, &measured) {
                 (Ok(bound), Some(measured)) if self.exceeded(at, bound, measured) => {
                     self.violated(at, bound, &report)
@@ -210,20 +210,21 @@ impl Replay<'_> {
             rows.workload
                 .iter()
                 .zip(&rows.latency)
-                .for_each(|(&of, &latency)| latencies[of as usize].push(latency));
+                .for_each(|(&workload, &latency)| latencies[workload as usize].push(latency));
         }
         let all = self.system.promises.iter().zip(&report.workloads).zip(latencies);
         all.map(|((promise, measured), mut latencies)| {
             let slo = promise.workload.slo;
             let at = rank(slo.map_or(99.9, |slo| slo.percentile), latencies.len() as u64)? as usize - 1;
             let tail = Nanos(*latencies.select_nth_unstable(at).1);
-            let asked = slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0);
+            let objective = slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0);
             Some(MeasuredLatency {
                 requests: measured.latency.count(),
                 tail,
                 worst: measured.latency.largest(),
                 windows: measured.windows.len() as u64,
-                windows_met: measured.windows.iter().filter(|window| window.tail.0 <= asked).count() as u64,
+                windows_met: measured.windows.iter().filter(|window| window.tail.0 <= objective).count()
+                    as u64,
                 demoted: measured.demoted,
                 late: measured.late,
             })
@@ -245,7 +246,7 @@ impl Replay<'_> {
     /// Returns the assumptions of a workload's bound that the run violates.
     fn violated(&self, at: usize, bound: &Bound, report: &Report) -> Vec<Assumption> {
         let mut violated = Vec::new();
-        let again = |method, settings| {
+        let recompute = |method, settings| {
             bounds(self.system, method, settings)[at].as_ref().ok().map(|bound| bound.seconds)
         };
         if self.order != Scheduling::Priority {
@@ -257,15 +258,15 @@ impl Replay<'_> {
         }
         if self.bounds.unit == Unit::Fluid {
             let settings = BoundSettings { unit: Unit::Requests, ..self.bounds };
-            violated.push(Assumption::Fluid { whole: again(bound.method, settings) });
-            violated.extend(self.system.promises.iter().filter_map(larger));
+            violated.push(Assumption::Fluid { whole: recompute(bound.method, settings) });
+            violated.extend(self.system.promises.iter().filter_map(burst_violation));
         }
         if let Some(sent) = &self.arrivals[at] {
             let demands = &self.system.promises[at].workload.demands;
-            let over = demands.iter().filter(|demand| !within(&demand.arrivals, sent, demand.stage));
+            let over = demands.iter().filter(|demand| !conforms(&demand.arrivals, sent, demand.stage));
             violated.extend(over.map(|demand| Assumption::Curve { stage: demand.stage }));
         }
-        violated.extend(self.longer(at));
+        violated.extend(self.tail_violation(at));
         let starved = report.servers.iter().filter(|server| server.starved > Nanos(0));
         violated.extend(
             starved
@@ -273,7 +274,7 @@ impl Replay<'_> {
         );
         if bound.method == Method::Snc {
             violated.extend(self.same_trace(at));
-            violated.push(Assumption::Model { curves: again(Method::Dnc, self.bounds) });
+            violated.push(Assumption::Model { curves: recompute(Method::Dnc, self.bounds) });
         }
         if violated.is_empty() {
             violated.push(Assumption::None);
@@ -282,7 +283,7 @@ impl Replay<'_> {
     }
 
     /// Checks for requests with a time without queueing above the bound's allowance.
-    fn longer(&self, at: usize) -> Option<Assumption> {
+    fn tail_violation(&self, at: usize) -> Option<Assumption> {
         let (sent, tails) = (self.arrivals[at].as_ref()?, self.tails.get(at)?);
         let demands = &self.system.promises[at].workload.demands;
         let demand = demands.iter().find(|demand| demand.stage == Stage::Storage)?;
@@ -297,7 +298,7 @@ impl Replay<'_> {
     /// Checks for another workload of the same trace that the bound assumes independent.
     fn same_trace(&self, at: usize) -> Option<Assumption> {
         let own = self.arrivals[at].as_ref()?;
-        let workload = |of: usize| &self.system.promises[of].workload;
+        let workload = |index: usize| &self.system.promises[index].workload;
         let same = |&other: &usize| {
             let dependent = workload(at).dependencies.contains(&workload(other).name)
                 || workload(other).dependencies.contains(&workload(at).name);
@@ -311,14 +312,14 @@ impl Replay<'_> {
 }
 
 /// Checks for requests larger than a burst of their limits.
-fn larger(promise: &Promise) -> Option<Assumption> {
+fn burst_violation(promise: &Promise) -> Option<Assumption> {
     let mut stages = promise.workload.demands.iter().zip(&promise.limits);
     let (demand, _) = stages.find(|(demand, limits)| demand.largest > limits.burst())?;
     Some(Assumption::Larger { workload: promise.workload.name.clone(), stage: demand.stage })
 }
 
 /// Returns true if the requests conform to a curve at a stage.
-fn within(curve: &ArrivalCurve, sent: &[Arrival], stage: Stage) -> bool {
+fn conforms(curve: &ArrivalCurve, sent: &[Arrival], stage: Stage) -> bool {
     let mut levels = vec![0.0f64; curve.buckets().len()];
     let mut last = Nanos(0);
     sent.iter().all(|arrival| {

@@ -76,8 +76,8 @@ pub struct ServerReport {
     pub served: u64,
     /// Time in which the server was busy.
     pub busy: Nanos,
-    /// Time in which requests waited, but the caps of its device kept it idle. The device did not provide its capacity then,
-    /// so bounds that assume the capacity do not hold.
+    /// Time in which requests waited, but the caps of its device kept it idle. The device did not provide its capacity
+    /// then, so bounds that assume the capacity do not hold.
     pub starved: Nanos,
 }
 

@@ -19,15 +19,15 @@ pub(super) struct Serving {
     /// and request. Number and hop identify entries that have passed their limiter meanwhile.
     over: VecDeque<(u64, u32, u32)>,
     /// Request in service; [`NONE`] if there is none.
-    pub(super) serves: u32,
+    pub(super) in_service: u32,
     /// Rounding carry: the fraction of a nanosecond by which the current service starts too late, because earlier ends
     /// were rounded up.
-    late: f64,
+    rounding_carry: f64,
     /// Work that the current service does.
-    pub(super) sends: f64,
+    pub(super) service_work: f64,
     pub(super) slot: u32,
     pub(super) is_dirty: bool,
-    pub(super) device: Option<Inside>,
+    pub(super) device: Option<DeviceState>,
     /// Nanoseconds of service.
     pub(super) busy: u64,
     /// Nanoseconds without service although requests waited, because of a device's caps.
@@ -38,7 +38,7 @@ pub(super) struct Serving {
 
 /// State inside a device.
 #[derive(Clone, Debug)]
-pub(super) struct Inside {
+pub(super) struct DeviceState {
     pub(super) settings: Device,
     /// Requests started and not yet served.
     started: List,
@@ -51,15 +51,15 @@ pub(super) struct Inside {
     /// Workload served last.
     last: u32,
     /// Number of requests and bytes started since the beginning.
-    ever: (u64, u64),
+    started_total: (u64, u64),
     /// With caps behind higher priorities: requests in progress in order of start, each with its level and with the
-    /// value of `ever` after its start.
+    /// value of `started_total` after its start.
     under_way: Vec<(u32, u32, (u64, u64))>,
 }
 
-impl Inside {
-    pub(super) fn new(settings: Device) -> Inside {
-        Inside {
+impl DeviceState {
+    pub(super) fn new(settings: Device) -> DeviceState {
+        DeviceState {
             settings,
             started: List::EMPTY,
             outstanding: 0,
@@ -67,7 +67,7 @@ impl Inside {
             returning: [VecDeque::new(), VecDeque::new()],
             return_slots: [NONE; 2],
             last: NONE,
-            ever: (0, 0),
+            started_total: (0, 0),
             under_way: Vec::new(),
         }
     }
@@ -86,7 +86,7 @@ impl Inside {
         let Some(StartCaps { requests, bytes }) = self.settings.behind else { return true };
         let oldest = self.under_way.iter().find(|&&(_, level, _)| level < live.level);
         oldest.is_none_or(|&(_, _, until)| {
-            self.ever.0 - until.0 < u64::from(requests) && self.ever.1 - until.1 < bytes
+            self.started_total.0 - until.0 < u64::from(requests) && self.started_total.1 - until.1 < bytes
         })
     }
 
@@ -94,9 +94,9 @@ impl Inside {
         let live = pool.get(id);
         let (way, size, level) = (live.kind as usize, live.size, live.level);
         self.bytes[way] += size;
-        self.ever = (self.ever.0 + 1, self.ever.1 + size);
+        self.started_total = (self.started_total.0 + 1, self.started_total.1 + size);
         if self.settings.behind.is_some() {
-            self.under_way.push((id, level, self.ever));
+            self.under_way.push((id, level, self.started_total));
         }
         self.started.push(pool, id);
     }
@@ -107,7 +107,11 @@ impl Inside {
         self.bytes[live.kind as usize] -= live.size;
         self.outstanding -= u32::from(live.frees);
         if self.settings.behind.is_some() {
-            let at = self.under_way.iter().position(|&(of, ..)| of == id).expect("the request is in service");
+            let at = self
+                .under_way
+                .iter()
+                .position(|&(started, ..)| started == id)
+                .expect("the request is in service");
             self.under_way.remove(at);
         }
     }
@@ -120,12 +124,12 @@ impl Serving {
             waiting,
             demoted: List::EMPTY,
             over: VecDeque::new(),
-            serves: NONE,
-            late: 0.0,
-            sends: 0.0,
+            in_service: NONE,
+            rounding_carry: 0.0,
+            service_work: 0.0,
             slot: NONE,
             is_dirty: false,
-            device: device.map(Inside::new),
+            device: device.map(DeviceState::new),
             busy: 0,
             starved: 0,
             starved_since: None,
@@ -198,7 +202,7 @@ impl Serving {
     /// A link starts to send the next request, or a packet of it. Returns the request, and true if it was
     /// over its limits until now.
     pub(super) fn start_link(&mut self, pool: &mut Pool, packet: Option<f64>) -> Option<(u32, bool)> {
-        if self.serves != NONE {
+        if self.in_service != NONE {
             return None;
         }
         let (id, is_over) = self.next(pool);
@@ -207,8 +211,8 @@ impl Serving {
         }
         self.take(pool, id, is_over);
         let left = pool.get(id).left;
-        self.sends = packet.map_or(left, |packet| left.min(packet));
-        self.serves = id;
+        self.service_work = packet.map_or(left, |packet| left.min(packet));
+        self.in_service = id;
         Some((id, is_over))
     }
 
@@ -225,7 +229,7 @@ impl Serving {
     }
 
     /// Passes a taken request to the device: a single request, or the first of a batch.
-    pub(super) fn hand(&mut self, pool: &mut Pool, id: u32) {
+    pub(super) fn pass_to_device(&mut self, pool: &mut Pool, id: u32) {
         let Some(device) = &mut self.device else { return };
         device.outstanding += 1;
         device.start(pool, id);
@@ -233,7 +237,7 @@ impl Serving {
     }
 
     /// Starts the next request as part of the batch of `last` if it fits there, and returns it.
-    pub(super) fn join(&mut self, pool: &mut Pool, last: u32, bytes: &mut u64) -> Option<u32> {
+    pub(super) fn join_batch(&mut self, pool: &mut Pool, last: u32, bytes: &mut u64) -> Option<u32> {
         let device = self.device.as_mut()?;
         let Batch { bytes: most, gap } = device.settings.batch?;
         let next = self.waiting.peek();
@@ -264,28 +268,28 @@ impl Serving {
     /// An idle device starts to serve its first started request. Returns true if there is one.
     pub(super) fn begin(&mut self, pool: &mut Pool) -> bool {
         let Some(device) = &mut self.device else { return false };
-        if self.serves != NONE || device.started.is_empty() {
+        if self.in_service != NONE || device.started.is_empty() {
             return false;
         }
         let id = device.started.pop(pool);
         let live = pool.get(id);
-        self.sends = live.left;
+        self.service_work = live.left;
         // Turn time as work, in seconds of service like the work of requests.
         if device.last != live.workload && device.last != NONE {
-            self.sends += device.settings.turn.0 as f64 / self.nanos;
+            self.service_work += device.settings.turn.0 as f64 / self.nanos;
         }
         device.last = live.workload;
-        self.serves = id;
+        self.in_service = id;
         true
     }
 
     /// Returns the end of the service that starts now, rounded up to a whole nanosecond. If the next service follows
     /// without a pause, it subtracts the rounding, so that rounding does not accumulate.
     #[inline]
-    pub(super) fn ends(&mut self, now: u64) -> u64 {
-        let exact = self.sends * self.nanos - self.late;
+    pub(super) fn service_end(&mut self, now: u64) -> u64 {
+        let exact = self.service_work * self.nanos - self.rounding_carry;
         let whole = exact.ceil().max(0.0);
-        self.late = whole - exact;
+        self.rounding_carry = whole - exact;
         self.busy = self.busy.saturating_add(whole as u64);
         if let Some(since) = self.starved_since.take() {
             self.starved += now - since;
@@ -293,13 +297,14 @@ impl Serving {
         now.saturating_add(whole as u64)
     }
 
-    /// Marks that all starts of this moment are done: no more request can start now.
+    /// Records that no more request can start at this moment. An idle server drops its rounding carry. The starved time
+    /// of an idle device begins if requests wait, and ends if none do.
     #[inline]
-    pub(super) fn rests(&mut self, now: u64, pool: &Pool) {
-        if self.serves != NONE {
+    pub(super) fn note_idle(&mut self, now: u64, pool: &Pool) {
+        if self.in_service != NONE {
             return;
         }
-        self.late = 0.0;
+        self.rounding_carry = 0.0;
         if self.device.is_some() {
             let waits = self.next(pool).0 != NONE;
             match self.starved_since {

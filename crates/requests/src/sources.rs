@@ -33,7 +33,7 @@ impl Sources {
     /// Returns an error that names the file and its problem.
     pub fn read(workloads: &Workloads, open: &Open<'_>) -> Result<Sources, InputError> {
         let mut devices: BTreeMap<String, Arc<Device>> = BTreeMap::new();
-        let mut known: BTreeMap<TraceKey, Arc<[Arrival]>> = BTreeMap::new();
+        let mut cache: BTreeMap<TraceKey, Arc<[Arrival]>> = BTreeMap::new();
         let mut arrivals = Vec::with_capacity(workloads.entries.len());
         let mut profiles = Vec::with_capacity(workloads.entries.len());
         for entry in &workloads.entries {
@@ -42,26 +42,26 @@ impl Sources {
                 profiles.push(None);
                 continue;
             };
-            let named = device.as_ref().map(|(name, _)| name.clone());
+            let device_name = device.as_ref().map(|(name, _)| name.clone());
             let device = device.as_ref().map(|(_, device)| device);
-            if let (Some(name), Some(device)) = (&named, device) {
+            if let (Some(name), Some(device)) = (&device_name, device) {
                 devices.insert(name.clone(), device.clone());
             }
-            let key = (trace.clone(), volume.clone(), named);
-            if !known.contains_key(&key) {
+            let key = (trace.clone(), volume.clone(), device_name);
+            if !cache.contains_key(&key) {
                 let device = device.map(Arc::as_ref);
-                let read = read(trace, volume.as_deref(), workloads.network, device, open)?;
-                known.insert(key.clone(), read);
+                let requests = read(trace, volume.as_deref(), workloads.network, device, open)?;
+                cache.insert(key.clone(), requests);
             }
-            arrivals.push(known.get(&key).cloned());
+            arrivals.push(cache.get(&key).cloned());
             profiles.push(device.cloned());
         }
-        let given = |(name, device): (String, Arc<Device>)| {
-            let given = [device.outstanding.reads, device.outstanding.writes];
-            let any = given.iter().any(Option::is_some);
-            any.then(|| (name, given.into_iter().flatten().fold(0, u64::saturating_add)))
+        let outstanding = |(name, device): (String, Arc<Device>)| {
+            let limits = [device.outstanding.reads, device.outstanding.writes];
+            let any = limits.iter().any(Option::is_some);
+            any.then(|| (name, limits.into_iter().flatten().fold(0, u64::saturating_add)))
         };
-        Ok(Sources { arrivals, profiles, outstanding: devices.into_iter().filter_map(given).collect() })
+        Ok(Sources { arrivals, profiles, outstanding: devices.into_iter().filter_map(outstanding).collect() })
     }
 }
 
@@ -78,14 +78,14 @@ fn read(
     let mut arrivals = Vec::new();
     for request in Requests::open(open(name)?, &settings)? {
         let request = request?;
-        let of = work.of(&request).map_err(|error| InputError::new(name, error))?;
+        let stage_work = work.of(&request).map_err(|error| InputError::new(name, error))?;
         let first = *first.get_or_insert(request.at);
         arrivals.push(Arrival {
             at: request.at.since(first),
             kind: request.kind,
             size: request.size,
             offset: request.offset,
-            work: Stage::ALL.map(|stage| of.at(stage).unwrap_or(0.0)),
+            work: Stage::ALL.map(|stage| stage_work.at(stage).unwrap_or(0.0)),
         });
     }
     Ok(arrivals.into())

@@ -47,22 +47,22 @@ impl Setup {
 
 fn enforced(promise: &Promise) -> Result<Enforced, RequestsError> {
     let workload = &promise.workload;
-    let refuse = |problem: String| RequestsError::Workload { workload: workload.name.clone(), problem };
+    let reject = |problem: String| RequestsError::Workload { workload: workload.name.clone(), problem };
     let count = workload.demands.len();
     let parts = [promise.route.len(), promise.priorities.len(), promise.limits.len()];
     if parts != [count; 3] {
         let [routes, priorities, limits] = parts;
-        return Err(refuse(format!(
+        return Err(reject(format!(
             "{routes} routes, {priorities} priorities and {limits} limits: expected one of each for its {count} demands"
         )));
     }
     let mut stages: [StageLimits; 3] = Default::default();
     for (index, demand) in workload.demands.iter().enumerate() {
-        let at = &mut stages[demand.stage as usize];
-        if !at.route.is_empty() {
-            return Err(refuse(format!("two demands at {}: expected one at most", demand.stage)));
+        let stage_limits = &mut stages[demand.stage as usize];
+        if !stage_limits.route.is_empty() {
+            return Err(reject(format!("two demands at {}: expected at most one", demand.stage)));
         }
-        *at = StageLimits {
+        *stage_limits = StageLimits {
             route: promise.route[index].clone(),
             priority: promise.priorities[index],
             limits: promise.limits[index].buckets().to_vec(),

@@ -26,7 +26,7 @@ pub fn tails(arrivals: &[Arrival], device: &Device, seed: u64, number: u64) -> O
             Err(UnloadedError::Beyond { largest, .. }) => {
                 device.unloaded(arrival.kind, arrival.size, largest).ok().flatten()
             }
-            found => found.ok().flatten(),
+            result => result.ok().flatten(),
         }?;
         Some(Nanos::from_secs_f64((seconds - arrival.work[Stage::Storage as usize]).max(0.0)))
     };

@@ -44,9 +44,10 @@ pub(super) struct Division {
     marks_from: u64,
     /// True after a reduction by a mark, until `marks_from` is acknowledged.
     quiet: bool,
-    /// Bytes outstanding at the start of the recovery, delivered in it, and sent in it (RFC 6937, section 3).
-    began_with: u64,
-    brought: u64,
+    /// Bytes outstanding at the start of the recovery, delivered in it, and sent in it (`RecoverFS`, `prr_delivered`
+    /// and `prr_out` of RFC 6937, section 3).
+    recover_fs: u64,
+    prr_delivered: u64,
     pub(super) sent: u64,
 }
 
@@ -68,8 +69,8 @@ impl Division {
             searched: 0,
             marks_from: 0,
             quiet: false,
-            began_with: 0,
-            brought: 0,
+            recover_fs: 0,
+            prr_delivered: 0,
             sent: 0,
         }
     }
@@ -92,14 +93,14 @@ impl Division {
     }
 
     /// Starts an acknowledgement; its bytes are counted next.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin_ack(&mut self) {
         self.delivered = 0;
         self.before = (self.flying, self.outstanding());
     }
 
-    /// Returns true if the window was fully used; `short` is true if it has held data back.
-    fn is_full(&self, short: bool) -> bool {
-        short || (self.window.is_slow_start() && self.window.size < 2 * self.before.0)
+    /// Returns true if the window was fully used; `window_limited` is true if it has held data back.
+    fn is_full(&self, window_limited: bool) -> bool {
+        window_limited || (self.window.is_slow_start() && self.window.size < 2 * self.before.0)
     }
 
     /// Bytes of the window that were in use before the acknowledgement.
@@ -107,9 +108,9 @@ impl Division {
         self.before.1.min(self.window.size)
     }
 
-    /// Updates the window, after delivered bytes are counted and before the search for losses. `short` is as for
-    /// [`Division::is_full`]. With `marks`, an ECN echo reduces the window. Returns true if it did.
-    pub(super) fn acknowledge(&mut self, acked: &Acked, short: bool, marks: bool) -> bool {
+    /// Updates the window, after delivered bytes are counted and before the search for losses. `window_limited` is as
+    /// for [`Division::is_full`]. With `marks`, an ECN echo reduces the window. Returns true if it did.
+    pub(super) fn acknowledge(&mut self, acked: &Acked, window_limited: bool, marks: bool) -> bool {
         self.control.get().observe(acked);
         if self.state != State::Open && acked.cumulative >= self.recovered_at {
             if self.state == State::Recovery {
@@ -128,7 +129,7 @@ impl Division {
         if self.state == State::Recovery || self.quiet || acked.bytes == 0 {
             return marked;
         }
-        if self.is_full(short) {
+        if self.is_full(window_limited) {
             self.control.get().grow(&mut self.window, acked);
         } else {
             self.control.get().idle(acked.now);
@@ -166,23 +167,23 @@ impl Division {
         self.window.threshold = self.control.get().reduce(&self.window, used, Cause::Loss);
         self.state = State::Recovery;
         self.recovered_at = next;
-        self.began_with = self.outstanding().max(1);
-        self.brought = 0;
+        self.recover_fs = self.outstanding().max(1);
+        self.prr_delivered = 0;
         self.sent = 0;
         self.quiet = false;
     }
 
     /// Sets the window after an acknowledgement in recovery (RFC 6937, section 3).
     pub(super) fn reduce_proportionally(&mut self) {
-        self.brought += self.delivered;
+        self.prr_delivered += self.delivered;
         let threshold = self.window.threshold;
         let more = if self.flying > threshold {
-            let share = u128::from(self.brought) * u128::from(threshold);
-            let share = share.div_ceil(u128::from(self.began_with)) as u64;
+            let share = u128::from(self.prr_delivered) * u128::from(threshold);
+            let share = share.div_ceil(u128::from(self.recover_fs)) as u64;
             share.saturating_sub(self.sent)
         } else {
             // Slow start towards the threshold (PRR-SSRB).
-            let limit = self.brought.saturating_sub(self.sent).max(self.delivered) + self.window.mss;
+            let limit = self.prr_delivered.saturating_sub(self.sent).max(self.delivered) + self.window.mss;
             limit.min(threshold - self.flying)
         };
         self.window.size = self.flying + more;

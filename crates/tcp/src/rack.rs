@@ -47,7 +47,7 @@ impl Rack {
 
     /// Returns the deadline of a segment that was last sent at `sent`; `None` if no later segment has
     /// overtaken it (step 5).
-    pub(super) fn waits(&self, sent: Nanos, window: Nanos) -> Option<Nanos> {
+    pub(super) fn deadline(&self, sent: Nanos, window: Nanos) -> Option<Nanos> {
         let overtaken = self.known && sent < self.sent;
         overtaken.then(|| sent.plus(self.trip).plus(window))
     }

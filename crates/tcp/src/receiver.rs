@@ -20,14 +20,14 @@ pub struct Receiver {
     /// Blocks that have arrived beyond `next`, in order and disjoint.
     beyond: Vec<Block>,
     /// Blocks of the last acknowledgement, the latest first.
-    told: [Block; BLOCKS],
+    reported: [Block; BLOCKS],
     /// Unacknowledged segments, and the deadline of their acknowledgement.
     waiting: u32,
     timer: Option<Nanos>,
     /// Timestamp to echo (RFC 7323, section 4.3) and the division of its segment.
     echo: Nanos,
     sent_in: u8,
-    last_told: u64,
+    last_acked: u64,
     /// True if the last segment was marked. Without `exact`: if any segment was marked after the sender reported its
     /// reduction.
     marked: bool,
@@ -47,12 +47,12 @@ impl Receiver {
             division: 0,
             next: 0,
             beyond: Vec::new(),
-            told: [Block::default(); BLOCKS],
+            reported: [Block::default(); BLOCKS],
             waiting: 0,
             timer: None,
             echo: Nanos(0),
             sent_in: 0,
-            last_told: 0,
+            last_acked: 0,
             marked: false,
         })
     }
@@ -69,7 +69,7 @@ impl Receiver {
 
     /// Takes a segment; returns an immediate acknowledgement, if any.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) -> Option<Ack> {
-        if segment.start <= self.last_told {
+        if segment.start <= self.last_acked {
             (self.echo, self.sent_in) = (segment.sent, segment.division);
         }
         let before = self.note_mark(segment);
@@ -79,7 +79,7 @@ impl Receiver {
             self.waiting += 1;
             let due = before.is_none() && self.waiting >= self.every;
             if due {
-                return Some(self.answer());
+                return Some(self.acknowledge());
             }
             self.timer = self.timer.or(Some(now.plus(self.delay)));
             return before;
@@ -91,7 +91,7 @@ impl Receiver {
             self.timer = Some(now);
             return before;
         }
-        Some(self.answer())
+        Some(self.acknowledge())
     }
 
     /// Takes a segment's mark. With exact echoes, a mark that differs from the mark of the waiting segments
@@ -102,14 +102,14 @@ impl Receiver {
             self.marked = marked || (self.marked && !segment.reduced);
             return None;
         }
-        let before = (self.waiting > 0 && marked != self.marked).then(|| self.answer());
+        let before = (self.waiting > 0 && marked != self.marked).then(|| self.acknowledge());
         self.marked = marked;
         before
     }
 
     /// Handles the deadline; does nothing before it.
     pub fn on_timer(&mut self, now: Nanos) -> Option<Ack> {
-        self.timer.is_some_and(|timer| timer <= now).then(|| self.answer())
+        self.timer.is_some_and(|timer| timer <= now).then(|| self.acknowledge())
     }
 
     /// Deadline for [`Receiver::on_timer`], if any.
@@ -118,13 +118,13 @@ impl Receiver {
         self.timer
     }
 
-    fn answer(&mut self) -> Ack {
+    fn acknowledge(&mut self) -> Ack {
         self.waiting = 0;
         self.timer = None;
-        self.last_told = self.next;
+        self.last_acked = self.next;
         Ack {
             cumulative: self.next,
-            blocks: self.told,
+            blocks: self.reported,
             echo: self.echo,
             ece: self.marked,
             sent_in: self.sent_in,
@@ -141,7 +141,7 @@ impl Receiver {
             self.next = front.end;
             self.beyond.remove(0);
         }
-        self.tell(new);
+        self.choose_blocks(new);
     }
 
     /// Merges a block with the blocks that it touches.
@@ -158,14 +158,14 @@ impl Receiver {
     }
 
     /// Chooses the blocks to report: the changed block first, then the blocks reported last (RFC 2018, section 4).
-    fn tell(&mut self, new: Block) {
-        let before = self.told;
-        self.told = [Block::default(); BLOCKS];
+    fn choose_blocks(&mut self, new: Block) {
+        let before = self.reported;
+        self.reported = [Block::default(); BLOCKS];
         let mut count = 0;
         for block in std::iter::once(new).chain(before) {
             let Some(&whole) = self.holding(block) else { continue };
-            if count < BLOCKS && !self.told[..count].contains(&whole) {
-                self.told[count] = whole;
+            if count < BLOCKS && !self.reported[..count].contains(&whole) {
+                self.reported[count] = whole;
                 count += 1;
             }
         }

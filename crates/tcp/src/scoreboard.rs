@@ -140,12 +140,12 @@ impl Scoreboard {
                 break;
             }
             // A block of the previous acknowledgement is known; only the bytes outside it are examined.
-            let known = seen
-                .iter()
-                .find(|known| !known.is_empty() && known.start < block.end && block.start < known.end);
-            let known = known.copied().unwrap_or(Block { start: block.end, end: block.end });
-            news |= self.hold_block(now, block.start, block.end.min(known.start), divisions);
-            news |= self.hold_block(now, block.start.max(known.end), block.end, divisions);
+            let overlap = seen.iter().find(|overlap| {
+                !overlap.is_empty() && overlap.start < block.end && block.start < overlap.end
+            });
+            let overlap = overlap.copied().unwrap_or(Block { start: block.end, end: block.end });
+            news |= self.hold_block(now, block.start, block.end.min(overlap.start), divisions);
+            news |= self.hold_block(now, block.start.max(overlap.end), block.end, divisions);
         }
         news
     }
@@ -246,9 +246,9 @@ impl Scoreboard {
             let enough = enough && (single || division.held >= u64::from(LATER) * division.window.mss);
             let sure = enough || division.state != State::Open;
             let window = division.rack.window(&division.trips, sure);
-            let Some(waits) = division.rack.waits(sent.at, window) else { continue };
-            if waits > now {
-                next = Some(next.map_or(waits, |next| next.min(waits)));
+            let Some(deadline) = division.rack.deadline(sent.at, window) else { continue };
+            if deadline > now {
+                next = Some(next.map_or(deadline, |next| next.min(deadline)));
                 continue;
             }
             self.again -= u32::from(sent.fate == Fate::Again);

@@ -8,7 +8,7 @@ pub const HEADER: u32 = 52;
 /// The largest payload at an MTU of 9000 bytes.
 pub const MSS: u32 = 9000 - HEADER;
 
-/// Blocks of a selective acknowledgement that fit beside timestamps (RFC 2018, section 3).
+/// Blocks of a selective acknowledgement that fit next to the timestamp option (RFC 2018, section 3).
 pub const BLOCKS: usize = 3;
 
 /// ECN field of a packet (RFC 3168, section 5).

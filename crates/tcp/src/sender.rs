@@ -52,9 +52,9 @@ pub struct Sender {
     /// Send time of the last segment on the scoreboard. The times are distinct, so they define the order.
     last_noted: Nanos,
     /// True if the window has held data back since the application last ran out of data.
-    short: bool,
+    window_limited: bool,
     /// True if the next new segment must report the reduction of the window.
-    tell_reduced: bool,
+    report_reduction: bool,
     /// True if this recovery has retransmitted its last segment.
     rescued: bool,
     counts: Counts,
@@ -82,8 +82,8 @@ impl Sender {
             backoff: 0,
             last_sent: Nanos(0),
             last_noted: Nanos(0),
-            short: false,
-            tell_reduced: false,
+            window_limited: false,
+            report_reduction: false,
             rescued: false,
             counts: Counts::default(),
         })
@@ -104,7 +104,7 @@ impl Sender {
     /// Records that the host accepts no more segments for now. If the window has room, it is not the limit.
     pub fn hold_back(&mut self) {
         let division = &self.divisions[usize::from(self.division)];
-        self.short &= !division.admits(self.settings.mss);
+        self.window_limited &= !division.admits(self.settings.mss);
     }
 
     /// Sets the division of the network; a number too large selects the last.
@@ -119,7 +119,7 @@ impl Sender {
             return;
         }
         for division in &mut self.divisions {
-            division.begin();
+            division.begin_ack();
         }
         let news = ack.cumulative > self.acknowledged;
         if news {
@@ -165,8 +165,8 @@ impl Sender {
         self.divisions.iter().all(|division| division.state == State::Open)
     }
 
-    /// Schedules a probe after two round trips without an answer. The answer to a single segment may come late (RFC
-    /// 8985, section 7.2).
+    /// Schedules a probe after two round trips without an acknowledgement. The acknowledgement of a single segment may
+    /// come late (RFC 8985, section 7.2).
     fn wait_for_tail(&mut self, now: Nanos) {
         if !self.settings.tail_probe {
             return;
@@ -185,11 +185,11 @@ impl Sender {
     /// Takes a round-trip sample. If its two directions were in different divisions, it belongs to neither (TDTCP,
     /// section 3).
     fn sample(&mut self, now: Nanos, ack: &Ack) {
-        let of = usize::from(ack.sent_in).min(self.divisions.len() - 1);
+        let index = usize::from(ack.sent_in).min(self.divisions.len() - 1);
         if self.divisions.len() > 1 && ack.sent_in != ack.division {
             return;
         }
-        let division = &mut self.divisions[of];
+        let division = &mut self.divisions[index];
         let window = division.window.size.min(self.next - self.acknowledged);
         // Assumes a sample for every second segment.
         let expected = window.div_ceil(2 * division.window.mss).max(1);
@@ -208,7 +208,7 @@ impl Sender {
                 next: self.next,
                 trip: division.trips.smoothed(),
             };
-            self.tell_reduced |= division.acknowledge(&acked, self.short, marks);
+            self.report_reduction |= division.acknowledge(&acked, self.window_limited, marks);
         }
     }
 
@@ -240,7 +240,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Nanos) {
         if self.reordering.is_some_and(|deadline| deadline <= now) {
             for division in &mut self.divisions {
-                division.begin();
+                division.begin_ack();
             }
             self.reordering = self.board.find_late(now, &mut self.divisions);
             self.recover();
@@ -284,7 +284,7 @@ impl Sender {
         if self.board.has_lost() {
             let lost = self.board.next_lost()?;
             if !division.admits(lost.length) {
-                self.short = true;
+                self.window_limited = true;
                 return None;
             }
             return Some(self.send_again(lost, now));
@@ -299,7 +299,7 @@ impl Sender {
                 return Some(segment);
             }
             if !division.admits(length) {
-                self.short = true;
+                self.window_limited = true;
                 return None;
             }
             let segment = self.send_new(length, now);
@@ -324,7 +324,7 @@ impl Sender {
         }
         // No segment is left for a probe.
         self.probe.due = false;
-        self.short = false;
+        self.window_limited = false;
         None
     }
 
@@ -348,15 +348,15 @@ impl Sender {
         let noted = self.note_time(now);
         self.board.push(start, length, noted, self.division);
         self.divisions[usize::from(self.division)].note_sent(length);
-        let reduced = std::mem::take(&mut self.tell_reduced);
+        let reduced = std::mem::take(&mut self.report_reduction);
         self.send(start, length, now, false, reduced)
     }
 
-    fn send_again(&mut self, known: SegmentRef, now: Nanos) -> Segment {
+    fn send_again(&mut self, segment: SegmentRef, now: Nanos) -> Segment {
         let noted = self.note_time(now);
-        self.board.send_again(known.number, noted, self.division, &mut self.divisions);
+        self.board.send_again(segment.number, noted, self.division, &mut self.divisions);
         self.counts.again += 1;
-        self.send(known.start, known.length, now, true, false)
+        self.send(segment.start, segment.length, now, true, false)
     }
 
     fn note_time(&mut self, now: Nanos) -> Nanos {

@@ -55,10 +55,10 @@ pub struct Settings {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RackUse {
-    /// Never: by three later arrivals (RFC 6675).
+    /// Never: a segment is lost after three later arrivals (RFC 6675).
     Never,
-    /// During recovery, losses of retransmissions included. Later arrivals find the first loss, and a hole among them
-    /// also counts (FACK). Linux did so from 4.4 until 4.18, which uses time alone.
+    /// During recovery, also for lost retransmissions. The first loss is detected by three later arrivals; gaps between
+    /// them count as arrivals (FACK). Linux did so from 4.4 until 4.18, which uses time alone.
     Repairs,
     /// Always.
     Always,

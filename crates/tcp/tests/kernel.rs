@@ -1,8 +1,7 @@
 //! The sender compared with Linux's sender: the same bottleneck, in network namespaces with a token bucket filter and
 //! in the toy link.
 //!
-//! Without permission for namespaces, or without `ip`, `tc` or `ss`, the test prints a skip and proves
-//! nothing.
+//! Without permission for namespaces, or without `ip`, `tc` or `ss`, the test is skipped, and fails under CI.
 
 // A separate program: it starts itself again by the names of its tests, and compares times.
 #[path = "it/support/mod.rs"]
@@ -98,7 +97,7 @@ fn receives() {
 }
 
 #[test]
-#[ignore = "the other end"]
+#[ignore = "the other end of that connection"]
 fn sends() {
     for _ in 0..100 {
         if let Ok(mut connection) = TcpStream::connect("10.9.2.1:5001") {
@@ -115,7 +114,8 @@ struct Steady([f64; 3]);
 
 impl Steady {
     fn of(samples: &[[f64; 2]]) -> Steady {
-        let mean = |of: usize| samples.iter().map(|sample| sample[of]).sum::<f64>() / samples.len() as f64;
+        let mean =
+            |column: usize| samples.iter().map(|sample| sample[column]).sum::<f64>() / samples.len() as f64;
         Steady([mean(0), samples.iter().map(|sample| sample[0]).fold(0.0, f64::max), mean(1)])
     }
 }
@@ -144,7 +144,7 @@ fn kernel(control: &str) -> Result<Steady, String> {
         let _ = end.wait();
     }
     if samples.len() < 150 {
-        return Err(format!("ss tells of a window of {control} {} times of 200", samples.len()));
+        return Err(format!("`ss` reported a {control} window in {} of 200 samples", samples.len()));
     }
     Ok(Steady::of(&samples))
 }
@@ -173,7 +173,7 @@ fn simulated(control: Control) -> Steady {
 }
 
 #[test]
-fn windows_move_as_those_of_linux_do() {
+fn mean_and_largest_windows_are_within_a_tenth_of_those_of_linux() {
     for (name, control) in [("reno", Control::Reno), ("cubic", Control::Cubic)] {
         let ours = simulated(control);
         // Other load on the machine may delay one run of a kernel, but not each run.
@@ -186,7 +186,7 @@ fn windows_move_as_those_of_linux_do() {
                     continue;
                 }
                 Err(reason) => {
-                    let _: Option<()> = require(&format!("TCP {name} of a kernel"), Err(reason));
+                    let _: Option<()> = require(&format!("TCP {name} in the kernel"), Err(reason));
                     break;
                 }
             };

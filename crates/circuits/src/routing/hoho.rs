@@ -37,7 +37,7 @@ const NAME: &str = "hoho";
 pub(super) const REGISTRATION: Registration<dyn Routing> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "every packet takes the circuits that bring it there first",
+    summary: "each packet takes the circuits that reach its destination earliest",
     source: "Hop-On Hop-Off Routing (APNet 2022)",
     schema: schema::<HohoSettings>,
     make,
@@ -49,7 +49,7 @@ fn make(text: &str) -> Result<Box<dyn Routing>, InputError> {
 
 /// Day of arrival and number of circuits; smaller is better.
 type Arrival = (u32, u8);
-const NO_WAY: Arrival = (u32::MAX, u8::MAX);
+const UNREACHABLE: Arrival = (u32::MAX, u8::MAX);
 
 impl Hoho {
     /// Creates the routing from settings.
@@ -85,11 +85,11 @@ impl Routing for Hoho {
         for destination in 0..racks {
             let arrivals = arrivals(&onward, destination, hops, |day, rack, left| {
                 if day < days {
-                    routes.put(left, day, rack, destination);
+                    routes.admit(left, day, rack, destination);
                 }
             });
-            let lost = (0..racks).find(|&rack| rack != destination && arrivals[rack] == NO_WAY);
-            if let Some(source) = lost {
+            let unreachable = (0..racks).find(|&rack| rack != destination && arrivals[rack] == UNREACHABLE);
+            if let Some(source) = unreachable {
                 let problem = format!(
                     "no path of at most {hops} circuits leads from rack {source} to rack {destination}: every pair must have one"
                 );
@@ -114,22 +114,22 @@ fn arrivals(
 ) -> Vec<Arrival> {
     let racks = onward.first().map_or(0, Vec::len);
     // By number of remaining circuits: arrivals from each rack at the beginning of the day after the current one.
-    let mut next = vec![vec![NO_WAY; racks]; usize::from(hops) + 1];
+    let mut next = vec![vec![UNREACHABLE; racks]; usize::from(hops) + 1];
     for day in (0..onward.len() * (usize::from(hops) + 1)).rev() {
         let circuits = &onward[day % onward.len()];
         // Larger numbers of remaining circuits first, because each level reads the next lower one before its update.
         for left in (1..=hops).rev() {
             for rack in (0..racks).filter(|&rack| rack != destination) {
                 let Some(to) = circuits[rack] else { continue };
-                let by = if to == destination {
+                let arrival = if to == destination {
                     (day as u32, 1)
                 } else {
                     let (arrives, more) = next[usize::from(left) - 1][to];
                     (arrives, more.saturating_add(1))
                 };
-                if by < next[usize::from(left)][rack] {
+                if arrival < next[usize::from(left)][rack] {
                     admit(day, rack, left);
-                    next[usize::from(left)][rack] = by;
+                    next[usize::from(left)][rack] = arrival;
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! Routings: the circuits that packets take under a repeating schedule. One file per routing, and the registry that creates
-//! them by name.
+//! Routings: the circuits that packets take under a repeating schedule. One file per routing, and the registry that
+//! creates them by name.
 //!
-//! A [`Routing`] computes [`Routes`] from a schedule once, and the [`Switch`](crate::switch::Switch) applies them packet by
-//! packet. An intermediate rack puts a packet for another rack into its queue for the packet's destination, and sends it as
-//! soon as the routes permit. Nothing here does input or output or reads a clock.
+//! A [`Routing`] computes [`Routes`] from a schedule once, and the [`Switch`](crate::switch::Switch) applies them
+//! packet by packet. An intermediate rack puts a packet for another rack into its queue for the packet's destination,
+//! and sends it as soon as the routes permit. Nothing here does input or output or reads a clock.
 
 mod direct;
 mod hoho;

@@ -3,7 +3,7 @@
 //! A circuit first carries packets that other racks left at its source for its destination, then the source's own
 //! packets for it. The remaining time goes to the source's packets for other racks, as far as the rack at the circuit's
 //! end offers to take them. The offer for each destination is the number of bytes that the circuit there carries in a
-//! day, minus that rack's own queue and the bytes already promised to others (RotorNet, SIGCOMM 2017, section 4).
+//! day, minus that rack's own queue and the bytes already accepted from others (RotorNet, SIGCOMM 2017, section 4).
 //! Accepted packets therefore drain on the next day, a path has at most two circuits, and new indirect packets never
 //! precede direct ones.
 //!
@@ -24,7 +24,7 @@ const NAME: &str = "rotorlb";
 pub(super) const REGISTRATION: Registration<dyn Routing> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "what direct circuits leave goes by racks that offer room, over two circuits",
+    summary: "direct circuits first; spare capacity carries packets through racks that offer room",
     source: "RotorNet (SIGCOMM 2017), section 4",
     schema: schema::<NoSettings>,
     make,
@@ -47,8 +47,8 @@ impl Routing for RotorLb {
         let mut carries = vec![u64::MAX; racks * racks];
         for day in schedule.days() {
             for (source, destination) in day.matching.circuits() {
-                let of = &mut carries[source * racks + destination];
-                *of = (*of).min(network.carries(day.length));
+                let entry = &mut carries[source * racks + destination];
+                *entry = (*entry).min(network.carries(day.length));
             }
         }
         Ok(Routes::offered(schedule, carries))

@@ -56,7 +56,7 @@ impl Routes {
     }
 
     /// Admits packets at `rack` for `destination` with `left` remaining circuits to the circuit on `day`.
-    pub(super) fn put(&mut self, left: u8, day: usize, rack: usize, destination: usize) {
+    pub(super) fn admit(&mut self, left: u8, day: usize, rack: usize, destination: usize) {
         let (days, racks) = (self.days, self.racks);
         if let Rule::Planned { sets, words } = &mut self.rule {
             let set = ((usize::from(left) - 1) * days + day) * racks + rack;
@@ -96,8 +96,8 @@ impl Routes {
         }
     }
 
-    /// Returns true if the plan admits a packet with `left` remaining circuits to its rack's circuit on `day`. The circuit does
-    /// not lead to `destination`.
+    /// Returns true if the plan admits a packet with `left` remaining circuits to its rack's circuit on `day`. The
+    /// circuit does not lead to `destination`.
     #[inline]
     pub fn admits(&self, left: u8, day: usize, rack: usize, destination: usize) -> bool {
         let Rule::Planned { sets, words } = &self.rule else { return false };
@@ -116,14 +116,14 @@ fn draw_rack(racks: usize, seed: u64, source: usize, number: u64) -> usize {
     let (round, place) = (number / others, number % others);
     let draw = splitmix(splitmix(seed ^ splitmix(source as u64)) ^ round);
     let mut step = (draw >> 32) % others + 1;
-    while divisor(step, others) > 1 {
+    while greatest_common_divisor(step, others) > 1 {
         step += 1;
     }
     let ahead = (u128::from(draw as u32) + u128::from(step) * u128::from(place)) % u128::from(others);
     (source + 1 + ahead as usize) % racks
 }
 
-fn divisor(mut a: u64, mut b: u64) -> u64 {
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

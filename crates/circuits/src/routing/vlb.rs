@@ -32,7 +32,7 @@ const NAME: &str = "vlb";
 pub(super) const REGISTRATION: Registration<dyn Routing> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "every packet goes by a rack that is drawn, over two circuits",
+    summary: "each packet goes through a randomly drawn rack, over two circuits",
     source: "Valiant and Brebner (STOC 1981); RotorNet (SIGCOMM 2017), section 4",
     schema: schema::<VlbSettings>,
     make,

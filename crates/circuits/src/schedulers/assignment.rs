@@ -9,8 +9,8 @@ use super::matcher::NONE;
 pub(super) struct Assignment {
     racks: usize,
     /// Dual potentials of rows and of columns: the sum of a row's and a column's potential is at least their weight.
-    of_row: Vec<i64>,
-    of_column: Vec<i64>,
+    row_potential: Vec<i64>,
+    column_potential: Vec<i64>,
     row_of: Vec<u32>,
     column_of: Vec<u32>,
     /// For each column, the smallest slack to a row in the tree, and that row.
@@ -24,8 +24,8 @@ impl Assignment {
     pub(super) fn new(racks: usize) -> Assignment {
         Assignment {
             racks,
-            of_row: vec![0; racks],
-            of_column: vec![0; racks],
+            row_potential: vec![0; racks],
+            column_potential: vec![0; racks],
             row_of: vec![NONE; racks],
             column_of: vec![NONE; racks],
             slack: vec![0; racks],
@@ -34,15 +34,15 @@ impl Assignment {
         }
     }
 
-    /// Finds a perfect matching of the largest sum of weights and returns the sum; [`Assignment::column_of`] then holds the
-    /// matching. Weights must not be negative. Ties are broken by index.
+    /// Finds a perfect matching of the largest sum of weights and returns the sum; [`Assignment::column_of`] then holds
+    /// the matching. Weights must not be negative. Ties are broken by index.
     pub(super) fn solve(&mut self, weights: &[i64]) -> i64 {
-        self.of_column.fill(0);
+        self.column_potential.fill(0);
         self.row_of.fill(NONE);
         self.column_of.fill(NONE);
         for (row, weights) in weights.chunks_exact(self.racks).enumerate() {
             let best = weights.iter().copied().max().unwrap_or(0);
-            self.of_row[row] = best;
+            self.row_potential[row] = best;
             let free = |&column: &usize| weights[column] == best && self.row_of[column] == NONE;
             if let Some(column) = (0..self.racks).find(free) {
                 self.row_of[column] = row as u32;
@@ -76,19 +76,19 @@ impl Assignment {
         let mut row = root;
         let mut joined: Vec<(u32, i64)> = Vec::with_capacity(16);
         let mut column = loop {
-            let worth = self.of_row[row] + sunk;
+            let worth = self.row_potential[row] + sunk;
             let weights = &weights[row * self.racks..][..self.racks];
             let (mut least, mut at) = (i64::MAX, 0);
             for (position, &column) in self.outside.iter().enumerate() {
-                let slack = worth + self.of_column[column as usize] - weights[column as usize];
-                let known = &mut self.slack[column as usize];
-                if slack < *known {
-                    *known = slack;
+                let slack = worth + self.column_potential[column as usize] - weights[column as usize];
+                let column_slack = &mut self.slack[column as usize];
+                if slack < *column_slack {
+                    *column_slack = slack;
                     self.from[column as usize] = row as u32;
                 }
-                let better = *known < least || (*known == least && column < self.outside[at]);
+                let better = *column_slack < least || (*column_slack == least && column < self.outside[at]);
                 if better {
-                    (least, at) = (*known, position);
+                    (least, at) = (*column_slack, position);
                 }
             }
             sunk = least;
@@ -100,10 +100,10 @@ impl Assignment {
             row = self.row_of[column as usize] as usize;
         };
         // A column that joined at `at` has changed by the difference.
-        self.of_row[root] -= sunk;
+        self.row_potential[root] -= sunk;
         for &(column, at) in &joined {
-            self.of_column[column as usize] += sunk - at;
-            self.of_row[self.row_of[column as usize] as usize] -= sunk - at;
+            self.column_potential[column as usize] += sunk - at;
+            self.row_potential[self.row_of[column as usize] as usize] -= sunk - at;
         }
         loop {
             let row = self.from[column as usize];

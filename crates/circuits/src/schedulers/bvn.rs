@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::solstice::{Slices, align, water_fill};
-use super::times::{Times, unit_of};
+use super::times::{Times, check_unit};
 use super::{CircuitsError, Guarantees, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
@@ -33,16 +33,16 @@ const NAME: &str = "bvn";
 pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "demand as a sum of perfect matchings, as they come, whatever nights cost",
+    summary: "demand as a sum of perfect matchings, without regard to the cost of nights",
     source: "Birkhoff (1946), von Neumann (1953)",
     schema: schema::<BvnSettings>,
     make,
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: BvnSettings = settings(NAME, text)?;
-    unit_of(NAME, read.unit)?;
-    Ok(Box::new(Bvn(read)))
+    let parsed: BvnSettings = settings(NAME, text)?;
+    check_unit(NAME, parsed.unit)?;
+    Ok(Box::new(Bvn(parsed)))
 }
 
 impl Scheduler for Bvn {

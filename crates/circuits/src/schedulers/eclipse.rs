@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::assignment::Assignment;
-use super::times::{Times, unit_of};
+use super::times::{Times, check_unit};
 use super::{CircuitsError, Guarantees, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
@@ -37,16 +37,16 @@ const NAME: &str = "eclipse";
 pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "again and again the day that serves most in the time it takes",
+    summary: "greedy: each day is the one that serves the most demand per time",
     source: "Eclipse (SIGMETRICS 2016)",
     schema: schema::<EclipseSettings>,
     make,
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: EclipseSettings = settings(NAME, text)?;
-    unit_of(NAME, read.unit)?;
-    Ok(Box::new(Eclipse(read)))
+    let parsed: EclipseSettings = settings(NAME, text)?;
+    check_unit(NAME, parsed.unit)?;
+    Ok(Box::new(Eclipse(parsed)))
 }
 
 impl Scheduler for Eclipse {
@@ -114,7 +114,7 @@ impl Choice<'_> {
         let times = self.times;
         self.lengths.clear();
         let wanted = self.left.iter().filter(|&&bytes| bytes > 0);
-        let takes = |&bytes: &i64| times.take(self.network, bytes as u64).clamp(shortest, longest);
+        let takes = |&bytes: &i64| times.units_for(self.network, bytes as u64).clamp(shortest, longest);
         self.lengths.extend(wanted.map(takes));
         self.lengths.sort_unstable();
         self.lengths.dedup();
@@ -142,16 +142,16 @@ impl Choice<'_> {
     /// Returns true if a length between two others may serve more per time than the best one. Such a length serves at
     /// most as much as the longer length. Apart from a fraction of a byte per circuit, it serves at most proportionally
     /// more than the shorter length. The bound is highest where these two limits meet.
-    fn may_be_better(&self, (low, of_low): (usize, i64), (_, of_high): (usize, i64)) -> bool {
-        if of_low == 0 {
-            return of_high > 0;
+    fn may_be_better(&self, (low, low_served): (usize, i64), (_, high_served): (usize, i64)) -> bool {
+        if low_served == 0 {
+            return high_served > 0;
         }
         let night = self.times.night as f64;
         let low = self.lengths[low] as f64;
-        let meet = (low * of_high as f64 / (of_low + self.racks as i64) as f64).max(low);
+        let meet = (low * high_served as f64 / (low_served + self.racks as i64) as f64).max(low);
         let (served, length) = self.best;
         // The factor slightly exceeds the possible rounding error.
-        of_high as f64 / (meet + night) * (1.0 + 1e-12) > served as f64 / (length as f64 + night)
+        high_served as f64 / (meet + night) * (1.0 + 1e-12) > served as f64 / (length as f64 + night)
     }
 
     /// Bytes that a circuit carries in `length`.
@@ -167,8 +167,8 @@ impl Choice<'_> {
             *weight = left.min(carries);
         }
         let served = self.assignment.solve(&self.weights);
-        let of = |length: u64| i128::from(length + self.times.night);
-        if i128::from(served) * of(self.best.1) > i128::from(self.best.0) * of(length) {
+        let with_night = |length: u64| i128::from(length + self.times.night);
+        if i128::from(served) * with_night(self.best.1) > i128::from(self.best.0) * with_night(length) {
             self.best = (served, length);
             self.destinations.clear();
             self.destinations.extend_from_slice(self.assignment.column_of());

@@ -46,7 +46,7 @@ const NAME: &str = "fixed";
 pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "days that are known beforehand, whatever the demand",
+    summary: "days from the settings, independent of demand",
     source: "Etalon, section 5",
     schema: schema::<FixedSettings>,
     make,
@@ -67,10 +67,10 @@ impl Fixed {
             FixedSettings { rings: Some(_), days: Some(_) } => {
                 invalid("days", "given together with `rings`: expected one of them")
             }
-            FixedSettings { rings: Some(of), .. } if of.is_empty() => {
+            FixedSettings { rings: Some(rings), .. } if rings.is_empty() => {
                 invalid("rings", "empty: expected at least one")
             }
-            FixedSettings { days: Some(of), .. } if of.is_empty() => {
+            FixedSettings { days: Some(days), .. } if days.is_empty() => {
                 invalid("days", "empty: expected at least one")
             }
             FixedSettings { days: Some(days), .. } => Ok(Fixed(Plan::Days(days))),
@@ -91,7 +91,7 @@ fn rings(rings: &[u32], racks: usize, network: &Network) -> Result<Vec<Day>, Cir
     if length == Nanos(0) || length < network.min_day() {
         let (count, week, night) = (rings.len(), network.week(), network.night());
         let message = format!(
-            "{count} rings: days of {length}, after nights of {night} in a week of {week}: must be {} at least",
+            "{count} rings: days of {length}, after nights of {night} in a week of {week}: must be at least {}",
             network.min_day().max(Nanos(1))
         );
         return Err(setting_error(NAME, "rings", message).into());
@@ -106,24 +106,25 @@ impl Scheduler for Fixed {
 
     /// Days from the user may have any length.
     fn guarantees(&self) -> Guarantees {
-        let ours = matches!(self.0, Plan::Rings(_));
-        Guarantees { within_week: ours, min_day: ours, all_pairs: false }
+        let is_rings = matches!(self.0, Plan::Rings(_));
+        Guarantees { within_week: is_rings, min_day: is_rings, all_pairs: false }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let racks = demand.racks();
         match &self.0 {
-            Plan::Rings(of) => Ok(Schedule::new(racks, network.night(), rings(of, racks, network)?)?),
+            Plan::Rings(steps) => Ok(Schedule::new(racks, network.night(), rings(steps, racks, network)?)?),
             Plan::Days(days) => fixed_schedule(racks, network.night(), days),
         }
     }
 }
 
-/// Creates a schedule from a user's days for `racks` racks. An empty list gives a schedule without days, which carries nothing.
+/// Creates a schedule from a user's days for `racks` racks. An empty list gives a schedule without days, which carries
+/// nothing.
 ///
 /// # Errors
-/// Returns the first invalid day: a rack that does not exist, a circuit from a rack to itself, two circuits at one port, or a
-/// length of 0.
+/// Returns the first invalid day: a rack that does not exist, a circuit from a rack to itself, two circuits at one
+/// port, or a length of 0.
 pub fn fixed_schedule(racks: usize, night: Nanos, days: &[FixedDay]) -> Result<Schedule, CircuitsError> {
     let day = |(day, given): (usize, &FixedDay)| {
         let matching = matching(racks, &given.circuits);

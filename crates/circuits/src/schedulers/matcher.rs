@@ -10,7 +10,8 @@
 /// Marks a rack without a partner.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Edges between destinations and sources, and a matching along them. Create it once for a number of racks and reuse it.
+/// Edges between destinations and sources, and a matching along them. Create it once for a number of racks and reuse
+/// it.
 pub(super) struct Matcher {
     racks: usize,
     words: usize,

@@ -1,5 +1,5 @@
-//! Schedulers: algorithms that turn a demand matrix into a schedule of circuits. One file per scheduler, and the registry that
-//! creates them by name.
+//! Schedulers: algorithms that turn a demand matrix into a schedule of circuits. One file per scheduler, and the
+//! registry that creates them by name.
 
 mod assignment;
 mod bvn;

@@ -50,21 +50,21 @@ const NAME: &str = "opera";
 pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "every pair of racks has a day in a drawn order, in which days in a row join all racks",
+    summary: "each pair of racks has a day; the drawn order connects all racks over a few consecutive days",
     source: "Opera (NSDI 2020), section 3",
     schema: schema::<OperaSettings>,
     make,
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: OperaSettings = settings(NAME, text)?;
-    check_day(NAME, read.day)?;
-    for (field, value, most) in [("uplinks", read.uplinks, 64), ("draws", read.draws, 1000)] {
+    let parsed: OperaSettings = settings(NAME, text)?;
+    check_day(NAME, parsed.day)?;
+    for (field, value, most) in [("uplinks", parsed.uplinks, 64), ("draws", parsed.draws, 1000)] {
         if !(1..=most).contains(&value) {
             return Err(setting_error(NAME, field, format!("{value}: expected 1 to {most}")));
         }
     }
-    Ok(Box::new(Opera(read)))
+    Ok(Box::new(Opera(parsed)))
 }
 
 impl Scheduler for Opera {
@@ -83,9 +83,9 @@ impl Scheduler for Opera {
         let mut random = ChaCha8Rng::seed_from_u64(self.0.seed);
         let drawn = (0..self.0.draws).map(|_| {
             let round = round(racks, &mut random);
-            (steps(&round, self.0.uplinks as usize), round)
+            (max_hops(&round, self.0.uplinks as usize), round)
         });
-        let (_, round) = drawn.min_by_key(|&(steps, _)| steps).expect("at least one draw");
+        let (_, round) = drawn.min_by_key(|&(max_hops, _)| max_hops).expect("at least one draw");
         let days = round.into_iter().map(|partner| Day { matching: both_ways(&partner), length });
         Ok(Schedule::new(racks, network.night(), days.collect())?)
     }
@@ -102,9 +102,9 @@ fn round(racks: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
     let mut days: Vec<Vec<u32>> = (0..turning)
         .map(|day| {
             let mut partner: Vec<u32> = (0..racks as u32).collect();
-            let mut pair = |one: usize, other: usize| {
-                partner[names[one] as usize] = names[other];
-                partner[names[other] as usize] = names[one];
+            let mut pair = |first: usize, second: usize| {
+                partner[names[first] as usize] = names[second];
+                partner[names[second] as usize] = names[first];
             };
             if turning < racks {
                 pair(day, racks - 1);
@@ -121,13 +121,13 @@ fn round(racks: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
 }
 
 fn both_ways(partner: &[u32]) -> Matching {
-    let source = |(rack, &of): (u32, &u32)| (of != rack).then_some(of);
+    let source = |(rack, &partner): (u32, &u32)| (partner != rack).then_some(partner);
     Matching::new((0..).zip(partner).map(source).collect()).expect("partners have each other")
 }
 
 /// Largest number of hops between two racks over the circuits of any `window` consecutive days. The round is cyclic.
 /// Returns more than the number of racks if some racks are not connected.
-fn steps(round: &[Vec<u32>], window: usize) -> usize {
+fn max_hops(round: &[Vec<u32>], window: usize) -> usize {
     let racks = round[0].len();
     let words = racks.div_ceil(64);
     let mut most = 0;
@@ -137,7 +137,7 @@ fn steps(round: &[Vec<u32>], window: usize) -> usize {
         // Racks that each rack reaches in the hops so far, as bits.
         let mut reached = vec![0u64; racks * words];
         (0..racks).for_each(|rack| reached[rack * words + rack / 64] |= 1 << (rack % 64));
-        let mut taken = 0;
+        let mut hops = 0;
         loop {
             let mut next = reached.clone();
             for day in &days {
@@ -151,10 +151,10 @@ fn steps(round: &[Vec<u32>], window: usize) -> usize {
                 break;
             }
             reached = next;
-            taken += 1;
+            hops += 1;
         }
-        let joined = reached.iter().map(|word| word.count_ones() as usize).sum::<usize>() == racks * racks;
-        most = most.max(if joined { taken } else { racks + 1 });
+        let connected = reached.iter().map(|word| word.count_ones() as usize).sum::<usize>() == racks * racks;
+        most = most.max(if connected { hops } else { racks + 1 });
     }
     most
 }
@@ -164,14 +164,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_in_a_row_join_all_racks_in_few_steps() {
+    fn consecutive_days_connect_all_racks_in_few_hops() {
         for racks in [5, 8, 12, 31, 64] {
             let mut random = ChaCha8Rng::seed_from_u64(1);
-            let best = (0..4).map(|_| steps(&round(racks, &mut random), 6)).min().unwrap();
-            assert!(best <= 6, "{racks} racks: {best} steps");
+            let best = (0..4).map(|_| max_hops(&round(racks, &mut random), 6)).min().unwrap();
+            assert!(best <= 6, "{racks} racks: {best} hops");
         }
         // One matching connects pairs only.
-        assert_eq!(steps(&round(8, &mut ChaCha8Rng::seed_from_u64(1)), 1), 9);
+        assert_eq!(max_hops(&round(8, &mut ChaCha8Rng::seed_from_u64(1)), 1), 9);
     }
 
     #[test]
@@ -184,8 +184,9 @@ mod tests {
                     met[rack * racks + partner as usize] += 1;
                 }
             }
-            let each = |at: usize| met[at] == usize::from(at / racks != at % racks || racks % 2 == 1);
-            assert!((0..racks * racks).all(each), "{racks} racks: {met:?}");
+            let is_once =
+                |pair: usize| met[pair] == usize::from(pair / racks != pair % racks || racks % 2 == 1);
+            assert!((0..racks * racks).all(is_once), "{racks} racks: {met:?}");
         }
     }
 }

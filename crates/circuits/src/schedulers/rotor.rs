@@ -35,9 +35,9 @@ pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: RotorSettings = settings(NAME, text)?;
-    check_day(NAME, read.day)?;
-    Ok(Box::new(Rotor(read)))
+    let parsed: RotorSettings = settings(NAME, text)?;
+    check_day(NAME, parsed.day)?;
+    Ok(Box::new(Rotor(parsed)))
 }
 
 /// Ratio of day to night: circuits should be up for nine tenths of the time (Etalon, section 2).
@@ -50,8 +50,12 @@ pub(super) fn check_day(scheduler: &str, day: Option<Nanos>) -> Result<(), Input
 }
 
 /// Length of a day of a round: the setting, or the longer of nine nights and the network's minimum day.
-pub(super) fn day_of(scheduler: &str, set: Option<Nanos>, network: &Network) -> Result<Nanos, CircuitsError> {
-    let day = set.unwrap_or_else(|| Nanos(network.night().0.saturating_mul(DUTY)).max(network.min_day()));
+pub(super) fn day_of(
+    scheduler: &str,
+    setting: Option<Nanos>,
+    network: &Network,
+) -> Result<Nanos, CircuitsError> {
+    let day = setting.unwrap_or_else(|| Nanos(network.night().0.saturating_mul(DUTY)).max(network.min_day()));
     if day > Nanos(0) {
         return Ok(day);
     }
@@ -80,5 +84,5 @@ impl Scheduler for Rotor {
 /// Circuits from each rack to the one `step` racks further.
 pub(super) fn ring(racks: usize, step: usize) -> Matching {
     let sources = (0..racks).map(|to| Some(((to + racks - step % racks) % racks) as u32)).collect();
-    Matching::new(sources).expect("a shift is a matching")
+    Matching::new(sources).expect("a rotation is a matching")
 }

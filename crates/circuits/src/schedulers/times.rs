@@ -24,7 +24,7 @@ pub(super) struct Times {
 const UNIT: Nanos = Nanos(1000);
 
 /// Checks the setting `unit`.
-pub(super) fn unit_of(scheduler: &str, unit: Option<Nanos>) -> Result<(), InputError> {
+pub(super) fn check_unit(scheduler: &str, unit: Option<Nanos>) -> Result<(), InputError> {
     let zero = || setting_error(scheduler, "unit", "0s: expected a time above 0");
     if unit == Some(Nanos(0)) { Err(zero()) } else { Ok(()) }
 }
@@ -43,9 +43,9 @@ impl Times {
         let tenths = std::iter::successors(Some(UNIT), |unit| Some(Nanos((unit.0 / 10).max(1))));
         let unit = unit.or_else(|| tenths.into_iter().find(|&unit| whole(unit))).unwrap_or(UNIT);
         let unfit = |problem| CircuitsError::Unfit { name: scheduler.to_owned(), problem };
-        if let Some((word, time)) = all.iter().find(|(_, time)| !time.0.is_multiple_of(unit.0)) {
+        if let Some((name, time)) = all.iter().find(|(_, time)| !time.0.is_multiple_of(unit.0)) {
             let problem =
-                format!("{word}: {time}: must be a whole number of units of {unit} (setting `unit`)");
+                format!("{name}: {time}: must be a whole number of units of {unit} (setting `unit`)");
             return Err(unfit(problem));
         }
         let [night, week, min_day] = all.map(|(_, time)| time.0 / unit.0);
@@ -74,7 +74,7 @@ impl Times {
     }
 
     /// Units that a circuit of the network needs for `bytes`.
-    pub(super) fn take(self, network: &Network, bytes: u64) -> u64 {
+    pub(super) fn units_for(self, network: &Network, bytes: u64) -> u64 {
         if self.is_whole {
             bytes.div_ceil(self.unit_bytes)
         } else {

@@ -44,12 +44,12 @@ impl Calendar {
     pub(super) fn of(schedule: &Schedule, settings: &Settings) -> Calendar {
         let mut calendar = Calendar { length: schedule.length().0, ..Calendar::default() };
         let mut at = 0;
-        for (day, of) in schedule.days().iter().enumerate() {
+        for (index, day) in schedule.days().iter().enumerate() {
             let first = calendar.circuits.len();
-            calendar.circuits.extend(of.matching.circuits().map(|(from, to)| (from as u32, to as u32)));
+            calendar.circuits.extend(day.matching.circuits().map(|(from, to)| (from as u32, to as u32)));
             calendar.days.push((first, calendar.circuits.len()));
-            let (start, end) = (at + schedule.night().0, at + schedule.night().0 + of.length.0);
-            let day = day as u32;
+            let (start, end) = (at + schedule.night().0, at + schedule.night().0 + day.length.0);
+            let day = index as u32;
             calendar.events.extend([
                 (at, CalendarEvent::Night { day }),
                 (start, CalendarEvent::Day { day }),

@@ -13,7 +13,7 @@ pub(super) struct Detours {
     sent: Vec<u64>,
     /// For each rack, the next destination to serve, among the destinations that its circuit does not lead to.
     turns: Vec<u32>,
-    /// With offers: traffic on its way to each rack, by rack and then by the packets' destination.
+    /// With offers: traffic in flight to each rack, by rack and then by the packets' destination.
     reserved: Vec<Reservation>,
 }
 

@@ -61,11 +61,11 @@ pub enum Event<P> {
         /// Capacity in packets.
         packets: u32,
     },
-    /// Schedule to follow after the current week; the first schedule starts at once. A schedule repeats until the next one
-    /// replaces it.
+    /// Schedule to follow after the current week; the first schedule starts at once. A schedule repeats until the next
+    /// one replaces it.
     NewWeek(Schedule),
-    /// Routes over the circuits of the current week, valid until a schedule replaces it. Without routes, packets take direct
-    /// circuits.
+    /// Routes over the circuits of the current week, valid until a schedule replaces it. Without routes, packets take
+    /// direct circuits.
     Routes(Arc<Routes>),
 }
 
@@ -123,17 +123,17 @@ pub enum Full {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SwitchError {
     /// A rack that does not exist.
-    #[error("{what} rack {rack}: there are {racks} racks, numbered from 0")]
+    #[error("{end} rack {rack}: there are {racks} racks, numbered from 0")]
     NoRack {
         /// `source` or `destination`.
-        what: &'static str,
+        end: &'static str,
         /// Rack, from 0.
         rack: usize,
         /// Number of racks.
         racks: usize,
     },
     /// A time before the last one.
-    #[error("time {} ns after {} ns: must not go back", now.0, before.0)]
+    #[error("time {} ns: must not be before the last one, {} ns", now.0, before.0)]
     Backwards {
         /// Time given.
         now: Nanos,

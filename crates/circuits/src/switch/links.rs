@@ -38,8 +38,8 @@ impl<P: Copy> Switch<P> {
         self.store.first(self.voqs[pair].part(part)).map(|(packet, _)| packet.bytes)
     }
 
-    /// Sends the first packet in one part of a pair's queue, of `bytes` bytes, on the rack's uplink or on the circuit to a
-    /// rack. The packet leaves that link at `out`.
+    /// Sends the first packet in one part of a pair's queue, of `bytes` bytes, on the rack's uplink or on the circuit
+    /// to a rack. The packet leaves that link at `out`.
     #[inline]
     fn launch(&mut self, (source, queue): (usize, usize), part: Part, on: On, bytes: u32, out: u64) {
         let pair = self.pair(source, queue);
@@ -120,11 +120,11 @@ impl<P: Copy> Switch<P> {
     /// Sets the alarm for the next packet to leave a link.
     #[inline]
     pub(super) fn next_out(&mut self, kind: usize, rack: usize) {
-        let of = &self.racks[rack];
+        let links = &self.racks[rack];
         let queue = match kind {
-            UP_OUT => &of.on_up,
-            DOWN_OUT => &of.on_down,
-            _ => &of.on_circuit,
+            UP_OUT => &links.on_up,
+            DOWN_OUT => &links.on_down,
+            _ => &links.on_circuit,
         };
         let at = self.store.first(queue).map_or(NEVER, |(_, out)| out);
         self.set(kind, rack, at);
@@ -161,7 +161,7 @@ impl<P: Copy> Switch<P> {
     /// The circuit to a rack is free: sends the pair's next packet, or a packet that the rack forwards. The packet must
     /// end before the day does.
     pub(super) fn begin_circuit(&mut self, to: usize, now: u64) {
-        let begun = self.racks[to].circuit_from.and_then(|source| {
+        let next = self.racks[to].circuit_from.and_then(|source| {
             let source = source as usize;
             let (queue, part) = self.next_for_circuit(source, to)?;
             let bytes = self.next_bytes(self.pair(source, queue), part)?;
@@ -169,7 +169,7 @@ impl<P: Copy> Switch<P> {
             let after = rack.circuit.after(now, bytes);
             (after.free_at() <= rack.circuit_until).then_some((source, queue, part, bytes, after))
         });
-        let Some((source, queue, part, bytes, after)) = begun else {
+        let Some((source, queue, part, bytes, after)) = next else {
             self.set(CIRCUIT_FREE, to, NEVER);
             return;
         };

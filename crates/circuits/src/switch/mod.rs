@@ -47,7 +47,7 @@ use ring::Sets;
 use crate::link::{Link, Pace};
 use crate::timers::{NEVER, Timers};
 
-/// Queue of a pair at its source's top-of-rack switch.
+/// Virtual output queue: the queue of a pair at its source's top-of-rack switch.
 #[derive(Clone, Copy, Debug)]
 struct Voq {
     main: Queue,
@@ -138,8 +138,9 @@ pub struct Switch<P> {
     /// Queues of the packet switch by source, then destination.
     inner: Vec<Queue>,
     racks: Vec<Rack>,
-    /// For each source: destinations with packets in their queue, and destinations that must not use the packet switch.
+    /// For each source: destinations with packets in their queue.
     waiting: Sets,
+    /// For each source: destinations that must not use the packet switch.
     off: Sets,
     /// For each destination: sources with packets in the packet switch.
     inside: Sets,
@@ -247,7 +248,8 @@ impl<P: Copy> Switch<P> {
         queues.flat_map(|queue| self.store.iter(queue)).map(|packet| u64::from(packet.bytes)).sum()
     }
 
-    /// Packets and bytes in a pair's queue, including packets that the packet switch sent back and packets forwarded here.
+    /// Packets and bytes in a pair's queue, including packets that the packet switch sent back and packets forwarded
+    /// here.
     ///
     /// # Panics
     /// Panics if either rack does not exist.
@@ -264,7 +266,8 @@ impl<P: Copy> Switch<P> {
         self.voqs[self.pair(source, destination)].capacity
     }
 
-    /// Bytes that have started on uplinks to the packet switch. A packet that the packet switch sends back counts each time.
+    /// Bytes that have started on uplinks to the packet switch. A packet that the packet switch sends back counts each
+    /// time.
     pub fn uplink_bytes(&self) -> u64 {
         self.uplink_bytes
     }
@@ -289,8 +292,8 @@ impl<P: Copy> Switch<P> {
     /// Advances to `now`, then handles `event`. Appends outputs to `out` in order of time.
     ///
     /// # Errors
-    /// Returns an error for a time before the last one, an invalid rack or schedule, a capacity of 0, or routes of another
-    /// schedule.
+    /// Returns an error for a time before the last one, an invalid rack or schedule, a capacity of 0, or routes of
+    /// another schedule.
     #[inline]
     pub fn step(&mut self, now: Nanos, event: Event<P>, out: &mut Vec<Output<P>>) -> Result<(), SwitchError> {
         if now.0 < self.now {
@@ -315,8 +318,8 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Advances to `until` or to the first time with an output, whichever is earlier, and returns that time. Equivalent to
-    /// repeated [`Event::Wake`] steps, at less cost.
+    /// Advances to `until` or to the first time with an output, whichever is earlier, and returns that time. Equivalent
+    /// to repeated [`Event::Wake`] steps, at less cost.
     ///
     /// # Errors
     /// Returns an error for a time before the last one.
@@ -334,9 +337,9 @@ impl<P: Copy> Switch<P> {
 
     fn check_pair(&self, source: usize, destination: usize) -> Result<(), SwitchError> {
         let racks = self.racks.len();
-        for (what, rack) in [("source", source), ("destination", destination)] {
+        for (end, rack) in [("source", source), ("destination", destination)] {
             if rack >= racks {
-                return Err(SwitchError::NoRack { what, rack, racks });
+                return Err(SwitchError::NoRack { end, rack, racks });
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Packet queues in one shared store. A queue holds only its two ends and its length. So thousands of queues work
-//! without allocation, when the store has once held the largest number of packets.
+//! Packet queues in one shared store. A queue holds only its two ends and its length. The store allocates only when it
+//! holds more packets than ever before, for any number of queues.
 
 use super::Packet;
 use super::packet_trace::PacketTrace;

@@ -178,7 +178,7 @@ mod tests {
             early in 0_u64..200,
         ) {
             let schedule = week(&lengths, night);
-            let resize = Resize::new(16, 128, Nanos(early)).expect("in order");
+            let resize = Resize::new(16, 128, Nanos(early)).expect("small is at most big");
             let changes = resize.changes(&schedule);
             let length = schedule.length().0;
             let (mut at, mut days) = (0, Vec::new());
@@ -192,15 +192,15 @@ mod tests {
                 let big = (0..=1 + early / length).any(|ahead| {
                     days.iter().any(|&(start, end)| now < end + ahead * length && now + early >= start + ahead * length)
                 });
-                let ours = changes.iter().rfind(|change| change.at.0 <= now).is_some_and(|change| change.packets == 128);
-                prop_assert_eq!(ours, big, "at {} of {}: {:?}", now, length, changes);
+                let is_big = changes.iter().rfind(|change| change.at.0 <= now).is_some_and(|change| change.packets == 128);
+                prop_assert_eq!(is_big, big, "at {} of {}: {:?}", now, length, changes);
             }
         }
     }
 
     #[test]
     fn small_above_big_is_rejected() {
-        let error = Resize::new(129, 128, Nanos(0)).expect_err("the wrong way round");
+        let error = Resize::new(129, 128, Nanos(0)).expect_err("small is above big");
         assert_eq!(error.to_string(), "resize: small 129 packets, big 128: small must not be above big");
         assert_eq!(Resize::new(0, 128, Nanos(0)), Err(ResizeError::Nothing));
     }

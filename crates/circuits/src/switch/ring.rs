@@ -16,10 +16,10 @@ impl Sets {
 
     /// Adds or removes a rack.
     #[inline]
-    pub(super) fn put(&mut self, owner: usize, rack: usize, in_it: bool) {
+    pub(super) fn put(&mut self, owner: usize, rack: usize, is_member: bool) {
         let word = &mut self.words[owner * self.each + rack / 64];
         let bit = 1 << (rack % 64);
-        if in_it { *word |= bit } else { *word &= !bit }
+        if is_member { *word |= bit } else { *word &= !bit }
     }
 
     /// Clears all sets.
@@ -33,23 +33,24 @@ impl Sets {
         self.words[owner * self.each + rack / 64] >> (rack % 64) & 1 == 1
     }
 
-    /// First rack at or after `from` (wrapping around) that is in the owner's set, and not in the owner's set of `but`.
+    /// First rack at or after `from` (wrapping around) that is in the owner's set, and not in the owner's set of
+    /// `except`.
     #[inline]
-    pub(super) fn next(&self, owner: usize, from: usize, but: Option<&Sets>) -> Option<usize> {
+    pub(super) fn next(&self, owner: usize, from: usize, except: Option<&Sets>) -> Option<usize> {
         let base = owner * self.each;
-        let word = |at: usize| self.words[base + at] & !but.map_or(0, |but| but.words[base + at]);
+        let word = |at: usize| self.words[base + at] & !except.map_or(0, |except| except.words[base + at]);
         let (home, above) = (from / 64, u64::MAX << (from % 64));
-        let found = |at: usize, word: u64| (word != 0).then(|| at * 64 + word.trailing_zeros() as usize);
-        if let Some(rack) = found(home, word(home) & above) {
+        let lowest = |at: usize, word: u64| (word != 0).then(|| at * 64 + word.trailing_zeros() as usize);
+        if let Some(rack) = lowest(home, word(home) & above) {
             return Some(rack);
         }
         for step in 1..self.each {
             let at = (home + step) % self.each;
-            if let Some(rack) = found(at, word(at)) {
+            if let Some(rack) = lowest(at, word(at)) {
                 return Some(rack);
             }
         }
-        found(home, word(home) & !above)
+        lowest(home, word(home) & !above)
     }
 }
 

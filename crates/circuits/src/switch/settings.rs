@@ -22,7 +22,8 @@ pub struct Settings {
     pub downlink_delay: Nanos,
     /// Propagation delay of a circuit.
     pub circuit_delay: Nanos,
-    /// Capacity in packets of a pair's queue at its top-of-rack switch; [`Settings::resize`] changes it by the schedule.
+    /// Capacity in packets of a pair's queue at its top-of-rack switch; [`Settings::resize`] changes it by the
+    /// schedule.
     pub voq_capacity: u32,
     /// Capacity in packets of a pair's queue in the packet switch.
     pub inner_capacity: u32,
@@ -37,7 +38,7 @@ pub struct Settings {
     /// Capacity in packets, for each destination, for packets of other racks that a rack forwards over circuits
     /// ([`crate::routing`]). They precede its own packets.
     pub relay_capacity: u32,
-    /// Queue length in packets from which a packet that supports marks is marked.
+    /// Queue length in packets from which ECN-capable packets are marked.
     pub mark_at: Option<u32>,
     /// Larger queues ahead of circuits. Replaces `voq_capacity` from the first schedule on.
     pub resize: Option<Resize>,

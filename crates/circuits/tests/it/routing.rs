@@ -1,4 +1,5 @@
-//! Routing over changing circuits: no byte is lost or duplicated, paths arrive as early as possible, and rates match theory.
+//! Routing over changing circuits: no byte is lost or duplicated, paths arrive as early as possible, and rates match
+//! theory.
 
 use std::sync::Arc;
 
@@ -135,8 +136,8 @@ proptest! {
         let routes = routes("hoho", &format!("{{most_hops: {most_hops}}}"), &schedule);
         let (begin, source) = (begin % steps.len(), ends.0 % racks);
         let destination = (source + 1 + (ends.1 - 1) % (racks - 1)) % racks;
-        // Exhaustive search over all paths from a rack and a day, with `left` remaining circuits. Returns the day of arrival
-        // and the number of circuits.
+        // Exhaustive search over all paths from a rack and a day, with `left` remaining circuits. Returns the day of
+        // arrival and the number of circuits.
         fn best(steps: &[usize], racks: usize, day: usize, rack: usize, destination: usize, left: u8, last: usize) -> (usize, u8) {
             if day > last || left == 0 {
                 return (usize::MAX, u8::MAX);
@@ -168,8 +169,8 @@ proptest! {
     }
 }
 
-/// Sends packets from each rack at the rate of a circuit for some weeks, to its `destinations` in turn. Returns, for each
-/// rack, the rate of delivery in the second half, as a share of a circuit's rate.
+/// Sends packets from each rack at the rate of a circuit for some weeks, to its `destinations` in turn. Returns, for
+/// each rack, the rate of delivery in the second half, as a share of a circuit's rate.
 fn delivery_rates(
     name: &str,
     racks: usize,
@@ -215,8 +216,8 @@ fn each_routing_has_its_theoretical_rate() {
     for share in delivery_rates("direct", racks, next, 40) {
         assert!((share - 1.0 / 7.0).abs() < 0.002, "direct, one destination: {share}");
     }
-    // With one destination, the direct circuit carries only packets of its own source. Half of the packets on each of the
-    // N - 2 other circuits are forwarded ones. The rate is (1 + (N - 2) / 2) / (N - 1).
+    // With one destination, the direct circuit carries only packets of its own source. Half of the packets on each of
+    // the N - 2 other circuits are forwarded ones. The rate is (1 + (N - 2) / 2) / (N - 1).
     for share in delivery_rates("vlb", racks, next, 80) {
         assert!((share - 4.0 / 7.0).abs() < 0.01, "vlb, one destination: {share}");
     }
@@ -225,8 +226,8 @@ fn each_routing_has_its_theoretical_rate() {
     for share in delivery_rates("vlb", racks, all, 80) {
         assert!((share - half).abs() < 0.01, "vlb, all to all: {share}");
     }
-    // With all-to-all traffic, racks have no spare capacity to offer. With one destination, direct circuits are full, and
-    // the other circuits carry the same as in vlb.
+    // With all-to-all traffic, racks have no spare capacity to offer. With one destination, direct circuits are full,
+    // and the other circuits carry the same as in vlb.
     for share in delivery_rates("rotorlb", racks, all, 40) {
         assert!((0.99..=1.0).contains(&share), "rotorlb, all to all: {share}");
     }

@@ -63,9 +63,8 @@ proptest! {
                 Err(CircuitsError::Unfit { .. }) => continue,
                 Err(error) => return Err(TestCaseError::fail(format!("{}: {error}", registration.name))),
             };
-            let promises = scheduler.guarantees();
-            let checked = check(&schedule, demand.racks(), &network, promises);
-            prop_assert!(checked.is_ok(), "{}: {}", registration.name, checked.unwrap_err());
+            let result = check(&schedule, demand.racks(), &network, scheduler.guarantees());
+            prop_assert!(result.is_ok(), "{}: {}", registration.name, result.unwrap_err());
             let result = evaluate(&schedule, &demand, &network).unwrap();
             prop_assert_eq!(result.served + result.left.total(), demand.total());
             prop_assert_eq!(result.served, result.days.iter().map(|day| day.served).sum::<u64>());
@@ -80,7 +79,9 @@ proptest! {
     }
 
     #[test]
-    fn no_circuit_of_solstice_or_eclipse_is_idle(demand in demands(), network in networks()) {
+    fn circuits_of_solstice_and_eclipse_connect_pairs_with_demand(
+        demand in demands(), network in networks()
+    ) {
         // Solstice in two variants, and Eclipse: the schedulers that stop when no demand is left.
         for name in ["solstice", "eclipse", "solstice-paper"] {
             let Ok(schedule) = REGISTRY.make(name, "").unwrap().schedule(&demand, &network) else { continue };
@@ -89,9 +90,11 @@ proptest! {
             // later circuit.
             let rounded = network.carries(Nanos(result.days.len() as u64)) + result.days.len() as u64;
             let is_short = |day: &DayServed| name == "solstice-paper" && network.carries(day.length) <= rounded;
-            for (day, circuit) in result.days.iter().flat_map(|day| day.circuits.iter().map(move |one| (day, one))) {
-                prop_assert!(demand.get(circuit.source, circuit.destination) > 0, "{name}: {circuit:?}");
-                prop_assert!(name == "solstice" || circuit.bytes > 0 || is_short(day), "{name}: {circuit:?}");
+            for day in &result.days {
+                for circuit in &day.circuits {
+                    prop_assert!(demand.get(circuit.source, circuit.destination) > 0, "{name}: {circuit:?}");
+                    prop_assert!(name == "solstice" || circuit.bytes > 0 || is_short(day), "{name}: {circuit:?}");
+                }
             }
         }
     }
@@ -116,15 +119,19 @@ fn partial_matchings_serve_about_as_much_as_eclipse() {
         evaluate(&schedule, demand, &network).unwrap().served as f64
     };
     let mut runner = TestRunner::deterministic();
-    let (mut ours, mut eclipse, mut etalon) = (0.0, 0.0, 0.0);
+    let (mut solstice, mut eclipse, mut etalon) = (0.0, 0.0, 0.0);
     for _ in 0..400 {
         let demand = demands().new_tree(&mut runner).unwrap().current();
-        ours += served("solstice", "", &demand);
+        solstice += served("solstice", "", &demand);
         eclipse += served("eclipse", "keep_min_day: true", &demand);
         etalon += served("solstice-etalon", "", &demand);
     }
-    println!("served of eclipse's: solstice {:.3}, solstice-etalon {:.3}", ours / eclipse, etalon / eclipse);
-    assert!(ours >= 0.92 * eclipse && ours >= 1.2 * etalon, "{ours} {eclipse} {etalon}");
+    println!(
+        "served of eclipse's: solstice {:.3}, solstice-etalon {:.3}",
+        solstice / eclipse,
+        etalon / eclipse
+    );
+    assert!(solstice >= 0.92 * eclipse && solstice >= 1.2 * etalon, "{solstice} {eclipse} {etalon}");
 }
 
 #[test]
@@ -152,42 +159,42 @@ fn strobe_is_a_round_of_seven_days_among_eight_racks() {
 fn impossible_schedules_are_rejected_with_the_expected_values() {
     let demand = DemandMatrix::new(3, vec![0, 1, 1, 1, 0, 1, 1, 1, 0]).unwrap();
     let network = Network::default();
-    let says = |name: &str, settings: &str| match REGISTRY.make(name, settings) {
+    let message = |name: &str, settings: &str| match REGISTRY.make(name, settings) {
         Ok(scheduler) => scheduler.schedule(&demand, &network).unwrap_err().to_string(),
         Err(error) => error.to_string(),
     };
     let unknown = "unknown scheduler `sunflow`; there are: solstice, solstice-etalon, solstice-paper, eclipse, rotor, \
                    opera, fixed, bvn";
-    assert_eq!(says("sunflow", ""), unknown);
+    assert_eq!(message("sunflow", ""), unknown);
     let twice = "days: [{length: 1ms, circuits: [[0, 1]]}, {length: 1ms, circuits: [[0, 1], [0, 2]]}]";
-    assert_eq!(says("fixed", twice), "day 1: source 0 has circuits to 1 and 2: a port has one");
+    assert_eq!(message("fixed", twice), "day 1: source 0 has circuits to 1 and 2: a port has one");
     let shared = "days: [{length: 1ms, circuits: [[0, 1], [2, 1]]}]";
-    assert_eq!(says("fixed", shared), "day 0: destination 1 has circuits from 0 and 2: a port has one");
-    let nobody = "days: [{length: 1ms, circuits: [[0, 3]]}]";
-    assert_eq!(says("fixed", nobody), "day 0: destination 3 of 3 racks, numbered from 0");
-    let nobody = "days: [{length: 1ms, circuits: [[7, 1]]}]";
-    assert_eq!(says("fixed", nobody), "day 0: destination 1: source 7 of 3 racks, numbered from 0");
+    assert_eq!(message("fixed", shared), "day 0: destination 1 has circuits from 0 and 2: a port has one");
+    let no_rack = "days: [{length: 1ms, circuits: [[0, 3]]}]";
+    assert_eq!(message("fixed", no_rack), "day 0: destination 3 of 3 racks, numbered from 0");
+    let no_rack = "days: [{length: 1ms, circuits: [[7, 1]]}]";
+    assert_eq!(message("fixed", no_rack), "day 0: destination 1: source 7 of 3 racks, numbered from 0");
     let none = "days: [{length: 0s, circuits: [[0, 1]]}]";
-    assert_eq!(says("fixed", none), "day 0: a length of 0: must be above 0");
-    let rings = says("fixed", "rings: [1, 3]");
+    assert_eq!(message("fixed", none), "day 0: a length of 0: must be above 0");
+    let rings = message("fixed", "rings: [1, 3]");
     assert!(
         rings.ends_with("3: a multiple of the 3 racks, so each circuit would lead to its own rack"),
         "{rings}"
     );
-    let rings = says("fixed", "rings: [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]");
+    let rings = message("fixed", "rings: [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]");
     assert!(rings.contains("12 rings: days of 146.666us, after nights of 20us in a week of 2ms"), "{rings}");
     let itself = "days: [{length: 1ms, circuits: [[0, 1], [2, 2]]}]";
-    assert_eq!(says("fixed", itself), "day 0: a circuit from rack 2 to itself: expected another rack");
-    assert!(says("fixed", "days: []").ends_with("days: empty: expected at least one"));
-    assert!(says("fixed", "rings: []").ends_with("rings: empty: expected at least one"));
-    let both = says("fixed", "{rings: [1], days: [{length: 1ms, circuits: []}]}");
+    assert_eq!(message("fixed", itself), "day 0: a circuit from rack 2 to itself: expected another rack");
+    assert!(message("fixed", "days: []").ends_with("days: empty: expected at least one"));
+    assert!(message("fixed", "rings: []").ends_with("rings: empty: expected at least one"));
+    let both = message("fixed", "{rings: [1], days: [{length: 1ms, circuits: []}]}");
     assert!(both.ends_with("given together with `rings`: expected one of them"), "{both}");
-    assert!(says("eclipse", "unit: 0s").contains("unit: 0s: expected a time above 0"));
+    assert!(message("eclipse", "unit: 0s").contains("unit: 0s: expected a time above 0"));
     let unit = "solstice: night: 20us: must be a whole number of units of 15us (setting `unit`)";
-    assert_eq!(says("solstice", "unit: 15us"), unit);
-    assert!(says("rotor", "day: 0s").contains("day: 0s: expected a time above 0"));
-    assert!(says("opera", "uplinks: 0").contains("uplinks: 0: expected 1 to 64"));
-    assert!(says("solstice", "speed: 3").contains("speed"));
+    assert_eq!(message("solstice", "unit: 15us"), unit);
+    assert!(message("rotor", "day: 0s").contains("day: 0s: expected a time above 0"));
+    assert!(message("opera", "uplinks: 0").contains("uplinks: 0: expected 1 to 64"));
+    assert!(message("solstice", "speed: 3").contains("speed"));
 }
 
 #[test]
@@ -196,13 +203,13 @@ fn a_network_too_slow_for_its_units_is_rejected() {
     let us = |time: u64| Nanos(time * 1000);
     let network = Network::new(Bandwidth(1_000_000), Bandwidth(1), us(20), us(2000), us(180)).unwrap();
     for name in ["solstice", "solstice-etalon", "eclipse", "bvn"] {
-        let said = REGISTRY.make(name, "").unwrap().schedule(&demand, &network).unwrap_err().to_string();
-        assert!(said.contains("a circuit of 1Mbps carries 0 bytes in a unit of 1us"), "{said}");
+        let message = REGISTRY.make(name, "").unwrap().schedule(&demand, &network).unwrap_err().to_string();
+        assert!(message.contains("a circuit of 1Mbps carries 0 bytes in a unit of 1us"), "{message}");
     }
     let quiet = Network::new(Bandwidth(1 << 30), Bandwidth(1), us(0), us(20), us(0)).unwrap();
-    let said = REGISTRY.make("rotor", "").unwrap().schedule(&demand, &quiet).unwrap_err().to_string();
+    let message = REGISTRY.make("rotor", "").unwrap().schedule(&demand, &quiet).unwrap_err().to_string();
     let expected = "rotor: without nights and minimum days the setting `day` is required";
-    assert_eq!(said, expected);
+    assert_eq!(message, expected);
 }
 
 #[test]
@@ -213,21 +220,21 @@ fn a_schedule_that_breaks_a_guarantee_is_detected() {
         length: Nanos(us * 1000),
     };
     let all = Guarantees { within_week: true, min_day: true, all_pairs: true };
-    let says = |days: Vec<Day>, racks: usize, promises: Guarantees| {
+    let message = |days: Vec<Day>, racks: usize, guarantees: Guarantees| {
         let schedule = Schedule::new(2, network.night(), days).unwrap();
-        check(&schedule, racks, &network, promises).map_err(|invalid| invalid.to_string())
+        check(&schedule, racks, &network, guarantees).map_err(|invalid| invalid.to_string())
     };
     let both = || day(vec![Some(1), Some(0)], 500);
-    assert_eq!(says(vec![both()], 2, all), Ok(()));
+    assert_eq!(message(vec![both()], 2, all), Ok(()));
     let racks = "a schedule of 2 racks: must be 3, as many as the demand has";
-    assert_eq!(says(vec![both()], 3, all), Err(racks.to_owned()));
+    assert_eq!(message(vec![both()], 3, all), Err(racks.to_owned()));
     let short = "day 1: a length of 179us: must be at least 180us";
-    assert_eq!(says(vec![both(), day(vec![None, None], 179)], 2, all), Err(short.to_owned()));
+    assert_eq!(message(vec![both(), day(vec![None, None], 179)], 2, all), Err(short.to_owned()));
     let late = "day 3 ends at 2.08ms: must be within the week of 2ms";
-    assert_eq!(says(vec![both(), both(), both(), both()], 2, all), Err(late.to_owned()));
-    assert_eq!(says(vec![both(), both(), both(), both()], 2, Guarantees::default()), Ok(()));
+    assert_eq!(message(vec![both(), both(), both(), both()], 2, all), Err(late.to_owned()));
+    assert_eq!(message(vec![both(), both(), both(), both()], 2, Guarantees::default()), Ok(()));
     let alone = "no day has a circuit from rack 1 to rack 0: every pair must have one";
-    assert_eq!(says(vec![day(vec![None, Some(0)], 500)], 2, all), Err(alone.to_owned()));
+    assert_eq!(message(vec![day(vec![None, Some(0)], 500)], 2, all), Err(alone.to_owned()));
     let schedule = Schedule::new(2, Nanos(5), vec![both()]).unwrap();
     let night = Violation::Night { found: Nanos(5), expected: network.night() };
     assert_eq!(check(&schedule, 2, &network, all), Err(night));

@@ -24,7 +24,7 @@ fn packet(payload: u64, source: u32, destination: u32, bytes: u32) -> Packet<u64
 
 fn step(switch: &mut Switch<u64>, now: u64, event: Event<u64>) -> Vec<Output<u64>> {
     let mut out = Vec::new();
-    switch.step(Nanos(now), event, &mut out).expect("a right event");
+    switch.step(Nanos(now), event, &mut out).expect("a valid event");
     out.retain(|output| !matches!(output, Output::Circuit { .. }));
     out
 }
@@ -61,7 +61,7 @@ fn latencies(out: &[Output<u64>], by: Via) -> Vec<u64> {
 
 #[test]
 fn days_weeks_and_rates_are_those_of_table_1_exactly() {
-    let mut switch = Switch::new(Settings::etalon(8)).expect("right settings");
+    let mut switch = Switch::new(Settings::etalon(8)).expect("valid settings");
     assert!(step(&mut switch, 0, Event::NewWeek(strobe(8))).is_empty());
     // The queue is never empty for 20 weeks.
     let weeks = 20;
@@ -73,8 +73,8 @@ fn days_weeks_and_rates_are_those_of_table_1_exactly() {
             _ => None,
         })
         .collect();
-    // 180 us of 80 Gb/s are 200 packets of 9000 bytes: the first is complete 0.9 us into the day and leaves the circuit 30 us
-    // later.
+    // 180 us of 80 Gb/s are 200 packets of 9000 bytes: the first is complete 0.9 us into the day and leaves the circuit
+    // 30 us later.
     assert_eq!(circuit.len() as u64, weeks * 200);
     for (week, day) in circuit.chunks(200).enumerate() {
         let began = week as u64 * 1_400_000 + 20_000;
@@ -111,19 +111,19 @@ fn a_full_queue_drains_in_its_length_over_the_packet_rate() {
     // full at the 99th percentile (figure 9), and one to four packets shorter at the median (figure 7a).
     for (capacity, p99, median) in [(16_u32, 140_800_u64, 128_100_u64), (64, 485_000, 453_100)] {
         let mut switch =
-            Switch::new(Settings { voq_capacity: capacity, ..Settings::etalon(8) }).expect("right settings");
+            Switch::new(Settings { voq_capacity: capacity, ..Settings::etalon(8) }).expect("valid settings");
         let out = saturate(&mut switch, 0, 1, 20_000_000);
         let latencies = latencies(&out, Via::Packet);
-        let ours = latencies[latencies.len() / 2];
-        assert_eq!(ours, (u64::from(capacity) + 2) * 7_200 + 10_000);
-        assert!(ours.abs_diff(p99) * 100 <= p99, "{ours} ns beside {p99}");
-        assert!((1..=5).contains(&((ours - median) / 7_200)), "{ours} ns beside {median}");
+        let latency = latencies[latencies.len() / 2];
+        assert_eq!(latency, (u64::from(capacity) + 2) * 7_200 + 10_000);
+        assert!(latency.abs_diff(p99) * 100 <= p99, "{latency} ns, paper {p99}");
+        assert!((1..=5).contains(&((latency - median) / 7_200)), "{latency} ns, paper {median}");
     }
 }
 
 #[test]
 fn a_circuit_alone_takes_its_delay_and_the_packet() {
-    let mut switch = Switch::new(Settings::etalon(8)).expect("right settings");
+    let mut switch = Switch::new(Settings::etalon(8)).expect("valid settings");
     step(&mut switch, 0, Event::NewWeek(strobe(8)));
     step(&mut switch, 50_000, Event::Arrive(packet(1, 0, 1, MTU)));
     let out = step(&mut switch, 1_000_000, Event::Wake);
@@ -135,7 +135,7 @@ fn a_circuit_alone_takes_its_delay_and_the_packet() {
 
 #[test]
 fn no_packet_starts_on_a_circuit_that_would_end_in_the_night() {
-    let mut switch = Switch::new(Settings::etalon(2)).expect("right settings");
+    let mut switch = Switch::new(Settings::etalon(2)).expect("valid settings");
     step(&mut switch, 0, Event::NewWeek(strobe(2)));
     // The packet of 900 ns is 1 ns too late for the night at 200 us, so it leaves after the night.
     step(&mut switch, 200_000 - 899, Event::Arrive(packet(1, 0, 1, MTU)));
@@ -146,9 +146,10 @@ fn no_packet_starts_on_a_circuit_that_would_end_in_the_night() {
 
 #[test]
 fn packets_sent_back_go_first_and_are_lost_beyond_five() {
-    // Seven racks send to one: its downlink carries a seventh of the arrivals, and each pair has 3 places in the packet switch.
+    // Seven racks send to one: its downlink carries a seventh of the arrivals, and each pair has 3 places in the packet
+    // switch.
     let mut switch =
-        Switch::new(Settings { voq_capacity: 64, ..Settings::etalon(8) }).expect("right settings");
+        Switch::new(Settings { voq_capacity: 64, ..Settings::etalon(8) }).expect("valid settings");
     let mut out = Vec::new();
     for sent in 0..64 {
         for source in 1..8 {
@@ -193,10 +194,10 @@ fn packets_sent_back_go_first_and_are_lost_beyond_five() {
 
 #[test]
 fn queues_grow_ahead_of_a_day_and_circuits_are_announced() {
-    let resize = Resize::new(16, 128, Nanos(600_000)).expect("in order");
+    let resize = Resize::new(16, 128, Nanos(600_000)).expect("small is at most big");
     let settings =
         Settings { resize: Some(resize), circuit_marks: Some(Nanos(100_000)), ..Settings::etalon(8) };
-    let mut switch = Switch::new(settings).expect("right settings");
+    let mut switch = Switch::new(settings).expect("valid settings");
     step(&mut switch, 0, Event::NewWeek(strobe(8)));
     let mut seen = Vec::new();
     let mut marks = Vec::new();
@@ -223,7 +224,7 @@ fn queues_grow_ahead_of_a_day_and_circuits_are_announced() {
 #[test]
 fn packets_are_marked_above_a_queue_length_if_ecn_capable() {
     let mut switch =
-        Switch::new(Settings { mark_at: Some(2), ..Settings::etalon(2) }).expect("right settings");
+        Switch::new(Settings { mark_at: Some(2), ..Settings::etalon(2) }).expect("valid settings");
     for sent in 0..6 {
         let ecn = if sent == 5 { Ecn::Incapable } else { Ecn::Capable };
         step(&mut switch, 0, Event::Arrive(Packet { ecn, ..packet(sent, 0, 1, MTU) }));
@@ -242,7 +243,7 @@ fn packets_are_marked_above_a_queue_length_if_ecn_capable() {
 
 #[test]
 fn a_new_schedule_starts_when_the_week_ends() {
-    let mut switch = Switch::<u64>::new(Settings::etalon(4)).expect("right settings");
+    let mut switch = Switch::<u64>::new(Settings::etalon(4)).expect("valid settings");
     step(&mut switch, 0, Event::NewWeek(strobe(4)));
     let always = Day {
         matching: Matching::new(vec![Some(3), None, None, None]).expect("a matching"),
@@ -263,7 +264,7 @@ fn a_new_schedule_starts_when_the_week_ends() {
 #[test]
 fn invalid_settings_and_events_are_rejected() {
     let good = Settings::etalon(8);
-    let with = |settings| Switch::<u64>::new(settings).expect_err("wrong settings").to_string();
+    let with = |settings| Switch::<u64>::new(settings).expect_err("invalid settings").to_string();
     assert_eq!(with(Settings { racks: 0, ..good.clone() }), "0 racks: must be 1 to 1024");
     assert_eq!(
         with(Settings { packet_rate: Bandwidth(0), ..good.clone() }),
@@ -278,25 +279,25 @@ fn invalid_settings_and_events_are_rejected() {
         "voq_capacity of 0 packets: must be at least 1"
     );
 
-    let mut switch = Switch::new(good).expect("right settings");
+    let mut switch = Switch::new(good).expect("valid settings");
     let mut out = Vec::new();
-    let mut tell =
-        |now, event| switch.step(Nanos(now), event, &mut out).expect_err("wrong event").to_string();
+    let mut error =
+        |now, event| switch.step(Nanos(now), event, &mut out).expect_err("an invalid event").to_string();
     assert_eq!(
-        tell(0, Event::Arrive(packet(0, 8, 1, MTU))),
+        error(0, Event::Arrive(packet(0, 8, 1, MTU))),
         "source rack 8: there are 8 racks, numbered from 0"
     );
     assert_eq!(
-        tell(0, Event::Arrive(packet(0, 1, 9, MTU))),
+        error(0, Event::Arrive(packet(0, 1, 9, MTU))),
         "destination rack 9: there are 8 racks, numbered from 0"
     );
     assert_eq!(
-        tell(0, Event::SetCapacity { source: 0, destination: 1, packets: 0 }),
+        error(0, Event::SetCapacity { source: 0, destination: 1, packets: 0 }),
         "capacity from rack 0 to 1 of 0 packets: must be at least 1"
     );
-    assert_eq!(tell(0, Event::NewWeek(strobe(4))), "schedule of 4 racks: must be of 8");
+    assert_eq!(error(0, Event::NewWeek(strobe(4))), "schedule of 4 racks: must be of 8");
     let empty = Schedule::new(8, Nanos(20_000), Vec::new()).expect("a schedule");
-    assert_eq!(tell(10, Event::NewWeek(empty)), "schedule without days: must have at least one");
+    assert_eq!(error(10, Event::NewWeek(empty)), "schedule without days: must have at least one");
     assert_eq!(
         switch.step(Nanos(9), Event::Wake, &mut out),
         Err(SwitchError::Backwards { now: Nanos(9), before: Nanos(10) })
@@ -343,13 +344,13 @@ proptest! {
     fn bytes_in_are_delivered_queued_or_dropped_at_every_moment(operations in operations(5), seed_rate in 1_u64..3, resizing: bool) {
         let settings = Settings {
             packet_rate: Bandwidth(10_000_000_000 / seed_rate + 7),
-            resize: resizing.then(|| Resize::new(4, 12, Nanos(50_000)).expect("in order")),
+            resize: resizing.then(|| Resize::new(4, 12, Nanos(50_000)).expect("small is at most big")),
             ..Settings::etalon(5)
         };
-        let mut switch = Switch::new(settings.clone()).expect("right settings");
+        let mut switch = Switch::new(settings.clone()).expect("valid settings");
         // Largest permitted queue length: the capacity, or the length when the capacity shrank.
         let mut most = [[settings.voq_capacity; 5]; 5];
-        let (mut now, mut sent, mut came, mut lost, mut entered) = (0, 0, 0_u64, 0_u64, 0_u64);
+        let (mut now, mut sent, mut delivered, mut dropped, mut entered) = (0, 0, 0_u64, 0_u64, 0_u64);
         let mut last_at = 0;
         let mut circuits = [[false; 5]; 5];
         let mut out = Vec::new();
@@ -368,16 +369,16 @@ proptest! {
                 Operation::Week(days) => Event::NewWeek(week(5, &days)),
             };
             out.clear();
-            switch.step(Nanos(now), event, &mut out).expect("a right event");
+            switch.step(Nanos(now), event, &mut out).expect("a valid event");
             for output in &out {
                 let at = match *output {
                     Output::Deliver { packet, at, .. } => {
-                        came += u64::from(packet.bytes);
+                        delivered += u64::from(packet.bytes);
                         prop_assert!(packet.entered < at);
                         at.0
                     }
                     Output::Drop { packet, at, .. } => {
-                        lost += u64::from(packet.bytes);
+                        dropped += u64::from(packet.bytes);
                         at.0
                     }
                     Output::Circuit { source, destination, up, at } => {
@@ -390,9 +391,9 @@ proptest! {
             }
             let balance = switch.balance();
             prop_assert_eq!(balance.entered, entered);
-            prop_assert_eq!(balance.by_packet + balance.by_circuit, came);
-            prop_assert_eq!(balance.dropped, lost);
-            prop_assert_eq!(entered, came + lost + switch.buffered_bytes());
+            prop_assert_eq!(balance.by_packet + balance.by_circuit, delivered);
+            prop_assert_eq!(balance.dropped, dropped);
+            prop_assert_eq!(entered, delivered + dropped + switch.buffered_bytes());
             prop_assert!(switch.wake_at().is_none_or(|at| at.0 > now), "no event is due");
             for (source, circuits) in circuits.iter().enumerate() {
                 for (destination, &up) in circuits.iter().enumerate() {
@@ -420,7 +421,7 @@ proptest! {
     ) {
         let overtaken = |packet_path_off: bool| {
             let settings = Settings { packet_path_off, voq_capacity: 1000, ..Settings::etalon(5) };
-            let mut switch = Switch::new(settings).expect("right settings");
+            let mut switch = Switch::new(settings).expect("valid settings");
             let mut out = step(&mut switch, 0, Event::NewWeek(strobe(5)));
             for (sent, &bytes) in sizes.iter().enumerate() {
                 for source in 0..5 {
@@ -455,7 +456,7 @@ fn with_the_packet_path_on_in_a_day_circuits_overtake() {
         uplink_delay: Nanos(50_000),
         ..Settings::etalon(2)
     };
-    let mut switch = Switch::new(settings).expect("right settings");
+    let mut switch = Switch::new(settings).expect("valid settings");
     step(&mut switch, 0, Event::NewWeek(strobe(2)));
     let mut out = Vec::new();
     for sent in 0..50 {

@@ -4,7 +4,7 @@ use leeward_fabric::ResourceId;
 use leeward_fluid::{EntryId, Limit, MaxMin};
 use proptest::prelude::*;
 
-use crate::support::{Demand, Numbers, hop, optimal, same, water_filling};
+use crate::support::{Demand, Numbers, check_max_min_fair, hop, same, water_filling};
 
 /// A change of an allocation; indices are taken modulo the number of elements.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl Pair {
     fn check(&self) -> Result<(), TestCaseError> {
         let demands: Vec<Demand> = self.demands.iter().map(|(_, demand)| demand.clone()).collect();
         let rates = self.rates();
-        optimal(&self.capacities, &demands, &rates).map_err(TestCaseError::fail)?;
+        check_max_min_fair(&self.capacities, &demands, &rates).map_err(TestCaseError::fail)?;
         for (index, (&rate, expected)) in
             rates.iter().zip(water_filling(&self.capacities, &demands)).enumerate()
         {
@@ -104,9 +104,10 @@ impl Pair {
         }
         for resource in 0..self.capacities.len() {
             let load = self.maxmin.load(ResourceId(resource as u32));
-            let of = |(demand, rate): (&Demand, &f64)| f64::from(demand.flows) * demand.work(resource) * rate;
+            let work =
+                |(demand, rate): (&Demand, &f64)| f64::from(demand.flows) * demand.work(resource) * rate;
             let crossing = demands.iter().zip(&rates).filter(|(demand, _)| demand.work(resource) > 0.0);
-            let expected: f64 = crossing.map(of).sum();
+            let expected: f64 = crossing.map(work).sum();
             prop_assert!(same(load, expected), "resource {resource}: load {load} instead of {expected}");
         }
         Ok(())
@@ -131,9 +132,9 @@ proptest! {
     }
 
     #[test]
-    fn a_solution_without_patience_is_the_same((capacities, changes) in history()) {
+    fn a_solution_by_filling_is_also_max_min_fair((capacities, changes) in history()) {
         let mut pair = Pair::new(&capacities);
-        pair.maxmin = pair.maxmin.with_patience(0);
+        pair.maxmin = pair.maxmin.with_visit_limit(0);
         for change in &changes {
             pair.apply(change);
             if let Change::Solve = change {
@@ -161,10 +162,10 @@ proptest! {
             other.apply(&Change::Solve);
         }
         one.maxmin.solve();
-        let mut there = other.rates();
-        there.reverse();
-        there.rotate_right(turn);
-        for (one, other) in one.rates().into_iter().zip(there) {
+        let mut other_rates = other.rates();
+        other_rates.reverse();
+        other_rates.rotate_right(turn);
+        for (one, other) in one.rates().into_iter().zip(other_rates) {
             prop_assert!(same(one, other), "{one} and {other}");
         }
     }

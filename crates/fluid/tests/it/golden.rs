@@ -1,5 +1,5 @@
-//! Reference results for whole workloads, flow by flow. They are not part of the project: the tests read them
-//! from the folder in `LEEWARD_SHARED`, and report a skip without it.
+//! Reference results for whole workloads, flow by flow. They are not part of the repository: the tests read them from
+//! the folder in `LEEWARD_SHARED`, and are skipped without it.
 
 use leeward_fabric::Hop;
 use leeward_fluid::Network;

@@ -130,7 +130,7 @@ fn simulate(case: &Case, classes: bool, mut probe: impl FnMut(&mut Network, &[Op
         }
         network.advance(next, &mut finished).unwrap();
         for Finished { flow, at } in finished.drain(..) {
-            let index = flows.iter().position(|&known| known == Some(flow)).unwrap();
+            let index = flows.iter().position(|&active| active == Some(flow)).unwrap();
             flows[index] = None;
             finish[index] = at;
         }
@@ -178,18 +178,18 @@ proptest! {
 
     #[test]
     fn the_order_of_arrivals_at_one_time_does_not_matter(case in case()) {
-        let mut turned = case.clone();
-        turned.arrivals.reverse();
-        turned.arrivals.sort_by(|one, other| one.at.total_cmp(&other.at));
+        let mut reversed = case.clone();
+        reversed.arrivals.reverse();
+        reversed.arrivals.sort_by(|one, other| one.at.total_cmp(&other.at));
         // A stable sort of the reversed list reverses exactly the groups of equal times.
         let mut order: Vec<usize> = (0..case.arrivals.len()).rev().collect();
         order.sort_by(|&one, &other| case.arrivals[one].at.total_cmp(&case.arrivals[other].at));
-        let there = simulate(&turned, false, |_, _| ());
-        let mut back = vec![0.0; there.len()];
+        let reversed_finish = simulate(&reversed, false, |_, _| ());
+        let mut reordered = vec![0.0; reversed_finish.len()];
         for (place, &index) in order.iter().enumerate() {
-            back[index] = there[place];
+            reordered[index] = reversed_finish[place];
         }
-        close(&simulate(&case, false, |_, _| ()), &back)?;
+        close(&simulate(&case, false, |_, _| ()), &reordered)?;
     }
 
     #[test]
@@ -338,14 +338,14 @@ fn invalid_calls_are_rejected_and_change_nothing() {
     let path: [Hop; 1] = [hop(0, 1.0)];
     let flow = network.start(5.0, &path, 100.0, 1.0, UNCAPPED, None).unwrap();
     for time in [4.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let refused = |result: Result<(), FluidError>| {
+        let assert_rejected = |result: Result<(), FluidError>| {
             assert!(matches!(result, Err(FluidError::Time { .. })), "{time}")
         };
-        refused(network.start(time, &path, 1.0, 1.0, UNCAPPED, None).map(drop));
-        refused(network.advance(time, &mut Vec::new()));
-        refused(network.cancel(time, flow).map(drop));
-        refused(network.set_capacity(time, ResourceId(0), 1.0));
-        refused(network.set_background(time, ResourceId(0), 1.0));
+        assert_rejected(network.start(time, &path, 1.0, 1.0, UNCAPPED, None).map(drop));
+        assert_rejected(network.advance(time, &mut Vec::new()));
+        assert_rejected(network.cancel(time, flow).map(drop));
+        assert_rejected(network.set_capacity(time, ResourceId(0), 1.0));
+        assert_rejected(network.set_background(time, ResourceId(0), 1.0));
     }
     for bytes in [-1.0, f64::NAN, f64::INFINITY] {
         let result = network.start(6.0, &path, bytes, 1.0, UNCAPPED, None);

@@ -103,27 +103,27 @@ pub struct NetworkFile {
 
 impl Default for NetworkFile {
     fn default() -> NetworkFile {
-        let of = Settings::etalon(8);
+        let etalon = Settings::etalon(8);
         NetworkFile {
-            racks: of.switch.racks,
-            hosts_per_rack: of.hosts_per_rack,
-            nic: of.nic,
-            nic_limit: of.nic_limit.map(Bytes),
+            racks: etalon.switch.racks,
+            hosts_per_rack: etalon.hosts_per_rack,
+            nic: etalon.nic,
+            nic_limit: etalon.nic_limit.map(Bytes),
             limits: Vec::new(),
-            packet_rate: of.switch.packet_rate,
-            circuit_rate: of.switch.circuit_rate,
-            uplink_delay: of.switch.uplink_delay,
-            downlink_delay: of.switch.downlink_delay,
-            circuit_delay: of.switch.circuit_delay,
-            local_delay: of.local_delay,
-            jitter: of.jitter,
-            voq_capacity: of.switch.voq_capacity,
-            inner_capacity: of.switch.inner_capacity,
-            loss_capacity: of.switch.loss_capacity,
-            packet_path_off: of.switch.packet_path_off,
-            packet_switch: of.switch.packet_switch,
-            relay_capacity: of.switch.relay_capacity,
-            mark_at: of.switch.mark_at,
+            packet_rate: etalon.switch.packet_rate,
+            circuit_rate: etalon.switch.circuit_rate,
+            uplink_delay: etalon.switch.uplink_delay,
+            downlink_delay: etalon.switch.downlink_delay,
+            circuit_delay: etalon.switch.circuit_delay,
+            local_delay: etalon.local_delay,
+            jitter: etalon.jitter,
+            voq_capacity: etalon.switch.voq_capacity,
+            inner_capacity: etalon.switch.inner_capacity,
+            loss_capacity: etalon.switch.loss_capacity,
+            packet_path_off: etalon.switch.packet_path_off,
+            packet_switch: etalon.switch.packet_switch,
+            relay_capacity: etalon.switch.relay_capacity,
+            mark_at: etalon.switch.mark_at,
         }
     }
 }
@@ -217,8 +217,8 @@ pub enum DemandFile {
 }
 
 impl From<DemandFile> for Demand {
-    fn from(of: DemandFile) -> Demand {
-        match of {
+    fn from(demand: DemandFile) -> Demand {
+        match demand {
             DemandFile::Voq => Demand::Queues,
             DemandFile::Adu => Demand::Adus,
             DemandFile::Socket => Demand::Sockets,
@@ -298,28 +298,28 @@ pub struct TcpFile {
 
 impl Default for TcpFile {
     fn default() -> TcpFile {
-        let of = Settings::etalon(8).tcp;
+        let etalon = Settings::etalon(8).tcp;
         TcpFile {
             control: ControlFile::Reno,
             alpha: None,
             beta: None,
             ece: None,
-            divisions: of.divisions,
-            mss: of.mss,
-            initial_window: of.initial_window,
+            divisions: etalon.divisions,
+            mss: etalon.mss,
+            initial_window: etalon.initial_window,
             receive_window: None,
-            ecn: of.ecn,
-            rack: of.rack,
-            rack_window: of.rack_window,
-            tail_probe: of.tail_probe,
-            min_probe: of.min_probe,
-            lone_probe: of.lone_probe,
-            restart_after_idle: of.restart_after_idle,
-            initial_timeout: of.initial_timeout,
-            min_timeout: of.min_timeout,
-            max_timeout: of.max_timeout,
-            ack_every: of.ack_every,
-            ack_delay: of.ack_delay,
+            ecn: etalon.ecn,
+            rack: etalon.rack,
+            rack_window: etalon.rack_window,
+            tail_probe: etalon.tail_probe,
+            min_probe: etalon.min_probe,
+            lone_probe: etalon.lone_probe,
+            restart_after_idle: etalon.restart_after_idle,
+            initial_timeout: etalon.initial_timeout,
+            min_timeout: etalon.min_timeout,
+            max_timeout: etalon.max_timeout,
+            ack_every: etalon.ack_every,
+            ack_delay: etalon.ack_delay,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::workload::rings::Rings;
 use crate::workload::{Flow, Place, Workload, WorkloadError};
 
 /// Largest number of pieces of a generated workload, so that a file cannot exhaust memory.
-const MOST: u64 = 20_000_000;
+const MAX_PIECES: u64 = 20_000_000;
 
 /// Workload of hosts: exactly one of these fields.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -45,19 +45,19 @@ struct Listed {
 impl TryFrom<Listed> for WorkloadFile {
     type Error = String;
 
-    fn try_from(of: Listed) -> Result<WorkloadFile, String> {
+    fn try_from(fields: Listed) -> Result<WorkloadFile, String> {
         let listed = [
-            of.long.map(WorkloadFile::Long),
-            of.flows.map(WorkloadFile::Flows),
-            of.rings.map(WorkloadFile::Rings),
-            of.dfsio.map(WorkloadFile::Dfsio),
-            of.collective.map(WorkloadFile::Collective),
+            fields.long.map(WorkloadFile::Long),
+            fields.flows.map(WorkloadFile::Flows),
+            fields.rings.map(WorkloadFile::Rings),
+            fields.dfsio.map(WorkloadFile::Dfsio),
+            fields.collective.map(WorkloadFile::Collective),
         ];
         let mut listed = listed.into_iter().flatten();
         match (listed.next(), listed.next()) {
-            (Some(one), None) => Ok(one),
-            (Some(one), Some(other)) => {
-                Err(format!("`{}` and `{}`: expected one of them", one.word(), other.word()))
+            (Some(first), None) => Ok(first),
+            (Some(first), Some(second)) => {
+                Err(format!("`{}` and `{}`: expected one of them", first.name(), second.name()))
             }
             (None, _) => Err("none: expected one of long, flows, rings, dfsio, collective".to_owned()),
         }
@@ -131,16 +131,16 @@ pub struct RingsFile {
 
 impl Default for RingsFile {
     fn default() -> RingsFile {
-        let of = Rings::paper(1, 0);
+        let paper = Rings::paper(1, 0);
         let ends = |range: &std::ops::RangeInclusive<u64>| [Bytes(*range.start()), Bytes(*range.end())];
         RingsFile {
-            rings: of.rings,
-            big_rate: of.big_rate,
-            small_rate: of.small_rate,
-            big_bytes: ends(&of.big_bytes),
-            small_bytes: ends(&of.small_bytes),
-            own_rack: of.own_rack,
-            answer: Bytes(of.answer),
+            rings: paper.rings,
+            big_rate: paper.big_rate,
+            small_rate: paper.small_rate,
+            big_bytes: ends(&paper.big_bytes),
+            small_bytes: ends(&paper.small_bytes),
+            own_rack: paper.own_rack,
+            answer: Bytes(paper.answer),
             until: None,
         }
     }
@@ -171,16 +171,16 @@ pub struct DfsioFile {
 
 impl Default for DfsioFile {
     fn default() -> DfsioFile {
-        let of = Pipeline::default();
+        let pipeline = Pipeline::default();
         DfsioFile {
             mappers: 64,
             bytes: Bytes(400 << 20),
             replication: 2,
             copies: PolicySpec::named("uniform"),
             report: Nanos(100_000_000),
-            block: Bytes(of.block),
-            packet: Bytes(of.packet),
-            window: of.window,
+            block: Bytes(pipeline.block),
+            packet: Bytes(pipeline.packet),
+            window: pipeline.window,
         }
     }
 }
@@ -229,7 +229,7 @@ pub enum CollectiveKind {
 
 impl WorkloadFile {
     /// Name of the workload in the file.
-    pub fn word(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             WorkloadFile::Long(_) => "long",
             WorkloadFile::Flows(_) => "flows",
@@ -245,35 +245,38 @@ impl WorkloadFile {
     /// Returns the first field that is out of its range.
     pub fn workload(&self, racks: u32, hosts: u32, end: Nanos, seed: u64) -> Result<Workload, WorkloadError> {
         match self {
-            WorkloadFile::Long(of) => {
-                limit("flows", of.flows.into())?;
-                above("flows", of.flows)?;
-                long(racks, hosts, [of.from, of.to], of.flows, of.bytes.0)
+            WorkloadFile::Long(file) => {
+                check_pieces("flows", file.flows.into())?;
+                require_positive("flows", file.flows)?;
+                long(racks, hosts, [file.from, file.to], file.flows, file.bytes.0)
             }
-            WorkloadFile::Flows(of) => {
-                above("flows", of.len())?;
-                let transfers: Vec<Transfer> = of.iter().map(FlowFile::transfer).collect();
+            WorkloadFile::Flows(file) => {
+                require_positive("flows", file.len())?;
+                let transfers: Vec<Transfer> = file.iter().map(FlowFile::transfer).collect();
                 listed(racks, hosts, &transfers)
             }
-            WorkloadFile::Rings(of) => of.workload(racks, hosts, end, seed),
-            WorkloadFile::Dfsio(of) => of.workload(racks, hosts),
-            WorkloadFile::Collective(of) => of.workload(racks, hosts),
+            WorkloadFile::Rings(file) => file.workload(racks, hosts, end, seed),
+            WorkloadFile::Dfsio(file) => file.workload(racks, hosts),
+            WorkloadFile::Collective(file) => file.workload(racks, hosts),
         }
     }
 }
 
 /// Rejects 0.
-fn above<T: PartialEq + From<u8> + ToString>(name: &'static str, of: T) -> Result<(), WorkloadError> {
-    if of == T::from(0) { Err(WorkloadError::setting(name, of, "above 0")) } else { Ok(()) }
+fn require_positive<T: PartialEq + From<u8> + ToString>(
+    name: &'static str,
+    value: T,
+) -> Result<(), WorkloadError> {
+    if value == T::from(0) { Err(WorkloadError::setting(name, value, "above 0")) } else { Ok(()) }
 }
 
 /// Rejects workloads that memory may not hold.
-fn limit(name: &'static str, pieces: u64) -> Result<(), WorkloadError> {
-    if pieces <= MOST {
+fn check_pieces(name: &'static str, pieces: u64) -> Result<(), WorkloadError> {
+    if pieces <= MAX_PIECES {
         return Ok(());
     }
-    let made = format!("{pieces} pieces in all");
-    Err(WorkloadError::setting(name, made, "at most 20 million"))
+    let value = format!("{pieces} pieces in all");
+    Err(WorkloadError::setting(name, value, "at most 20 million"))
 }
 
 impl FlowFile {
@@ -288,13 +291,13 @@ impl RingsFile {
     fn workload(&self, racks: u32, hosts: u32, end: Nanos, seed: u64) -> Result<Workload, WorkloadError> {
         let range = |[least, most]: [Bytes; 2]| least.0..=most.0;
         let end = self.until.unwrap_or(end);
-        above("until", end.0)?;
+        require_positive("until", end.0)?;
         for (name, rate, least) in [
             ("big_rate", self.big_rate, self.big_bytes[0]),
             ("small_rate", self.small_rate, self.small_bytes[0]),
         ] {
             let offered = rate.bytes_per_second() * end.as_secs_f64() * f64::from(racks);
-            limit(name, (offered / least.0.max(1) as f64) as u64)?;
+            check_pieces(name, (offered / least.0.max(1) as f64) as u64)?;
         }
         let rings = Rings {
             racks,
@@ -316,10 +319,10 @@ impl RingsFile {
 impl DfsioFile {
     /// The initial chain is the hosts after the writer; when a block begins, the policy replaces them.
     fn workload(&self, racks: u32, hosts: u32) -> Result<Workload, WorkloadError> {
-        above("mappers", self.mappers)?;
-        above("bytes", self.bytes.0)?;
-        above("packet", self.packet.0)?;
-        above("report", self.report.0)?;
+        require_positive("mappers", self.mappers)?;
+        require_positive("bytes", self.bytes.0)?;
+        require_positive("packet", self.packet.0)?;
+        require_positive("report", self.report.0)?;
         let all = u64::from(racks) * u64::from(hosts);
         if self.replication < 2 || u64::from(self.replication) > all {
             return Err(WorkloadError::setting(
@@ -333,7 +336,7 @@ impl DfsioFile {
         }
         let packets = self.bytes.0.div_ceil(self.packet.0);
         let hops = 2 * u64::from(self.replication - 1);
-        limit("bytes", packets.saturating_mul(hops).saturating_mul(self.mappers.into()))?;
+        check_pieces("bytes", packets.saturating_mul(hops).saturating_mul(self.mappers.into()))?;
         let pipeline = Pipeline {
             block: self.block.0,
             packet: self.packet.0,
@@ -356,7 +359,7 @@ impl DfsioFile {
 
 impl CollectiveFile {
     fn workload(&self, racks: u32, hosts: u32) -> Result<Workload, WorkloadError> {
-        above("rounds", self.rounds)?;
+        require_positive("rounds", self.rounds)?;
         if self.ranks_per_rack == 0 || self.ranks_per_rack > hosts {
             let expected = "above 0, and at most the number of hosts in a rack";
             return Err(WorkloadError::setting("ranks_per_rack", self.ranks_per_rack, expected));
@@ -368,7 +371,7 @@ impl CollectiveFile {
             CollectiveKind::AllToAll => all * all * all,
             CollectiveKind::Ring => 2 * all * all,
         };
-        limit("rounds", each.saturating_mul(self.rounds.into()))?;
+        check_pieces("rounds", each.saturating_mul(self.rounds.into()))?;
         let ranks =
             (0..racks).flat_map(|rack| (0..self.ranks_per_rack).map(move |host| Place { rack, host }));
         let collective = Collective {

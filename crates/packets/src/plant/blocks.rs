@@ -8,7 +8,7 @@ use super::{Placer, Plant, PlantError, Timer};
 impl Plant<'_> {
     /// Places the copies of each block with `placer` when it begins; without a placer, copies go to the hosts
     /// of their layout.
-    pub fn placing(mut self, placer: Placer) -> Self {
+    pub fn with_placer(mut self, placer: Placer) -> Self {
         self.schedule(placer.every().0, Timer::Report);
         self.placer = Some(placer);
         self.set_alarms();
@@ -17,13 +17,13 @@ impl Plant<'_> {
 
     /// Starts a flow; the first flow of a block starts the block.
     pub(super) fn begin_block(&mut self, flow: u32) -> Result<(), PlantError> {
-        let Some(number) = self.driver.workload().block_from(flow) else { return Ok(()) };
+        let Some(number) = self.driver.workload().block_of_first_flow(flow) else { return Ok(()) };
         let block = self.driver.workload().blocks()[number];
         if let Some(placer) = &mut self.placer {
             let at = Nanos(self.now);
-            let chain = placer.begins(at, number, &block);
+            let chain = placer.place_block(at, number, &block);
             let chain = chain.map_err(|problem| PlantError::Copies { block: number, at, problem })?;
-            self.driver.send_along(number, &chain)?;
+            self.driver.set_chain(number, &chain)?;
         }
         let flows = self.driver.workload().flows();
         for hop in 0..2 * block.hops as usize {
@@ -39,12 +39,12 @@ impl Plant<'_> {
 
     /// Ends a flow. The flow that carries answers to a block's writer ends the block.
     pub(super) fn end_block(&mut self, flow: u32) {
-        let first = flow.checked_sub(1).and_then(|data| self.driver.workload().block_from(data));
+        let first = flow.checked_sub(1).and_then(|data| self.driver.workload().block_of_first_flow(data));
         let Some(number) = first else { return };
         let now = Nanos(self.now);
         self.records.blocks[number].finished.get_or_insert(now);
         if let Some(placer) = &mut self.placer {
-            placer.ended(now, number);
+            placer.release_block(now, number);
         }
     }
 

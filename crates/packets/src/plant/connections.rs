@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{HOSTS, Plant, PlantError, Timer};
 use crate::hosts::{Nic, Payload};
 use crate::settings::{Settings, SettingsError};
-use crate::workload::{Flow as Between, Place};
+use crate::workload::{Flow as WorkloadFlow, Place};
 
 /// Both ends of a flow.
 pub(super) struct Connection {
@@ -60,7 +60,7 @@ impl Plant<'_> {
     /// Starts a flow.
     pub(super) fn begin(&mut self, flow: usize) -> Result<(), PlantError> {
         self.begin_block(flow as u32)?;
-        let Between { source, destination, .. } = self.driver.workload().flows()[flow];
+        let WorkloadFlow { source, destination, .. } = self.driver.workload().flows()[flow];
         let host = |place: Place| self.settings.number(place) as u32;
         let mut connection = Box::new(Connection {
             sender: Sender::new(self.settings.tcp).map_err(SettingsError::from)?,
@@ -140,7 +140,7 @@ impl Plant<'_> {
             self.arrived[pair] += after - before;
         }
         if let Some(ack) = ack {
-            self.answer(flow, ack);
+            self.send_ack(flow, ack);
         }
         self.arm(flow);
         if after == before {
@@ -192,7 +192,7 @@ impl Plant<'_> {
                 },
                 entered: Nanos(0),
             };
-            let begin = begin(&mut self.random, &self.settings, &self.nics[host], self.now);
+            let begin = start_time(&mut self.random, &self.settings, &self.nics[host], self.now);
             if let Some(at) = self.nics[host].push(packet, begin) {
                 self.timers.set(HOSTS + host, at);
             }
@@ -201,7 +201,7 @@ impl Plant<'_> {
     }
 
     /// Sends an acknowledgement of a receiver.
-    pub(super) fn answer(&mut self, flow: u32, ack: Ack) {
+    pub(super) fn send_ack(&mut self, flow: u32, ack: Ack) {
         let Flow::Live(connection) = &self.flows[flow as usize] else { return };
         let host = connection.destination as usize;
         let packet = Packet {
@@ -212,7 +212,7 @@ impl Plant<'_> {
             ecn: switch::Ecn::Incapable,
             entered: Nanos(0),
         };
-        let begin = begin(&mut self.random, &self.settings, &self.nics[host], self.now);
+        let begin = start_time(&mut self.random, &self.settings, &self.nics[host], self.now);
         if let Some(at) = self.nics[host].push(packet, begin) {
             self.timers.set(HOSTS + host, at);
         }
@@ -249,7 +249,7 @@ impl Connection {
 
 /// Returns the time at which a host starts to send a packet: with jitter if its NIC is idle.
 #[inline]
-pub(super) fn begin(random: &mut ChaCha8Rng, settings: &Settings, nic: &Nic, now: u64) -> u64 {
+pub(super) fn start_time(random: &mut ChaCha8Rng, settings: &Settings, nic: &Nic, now: u64) -> u64 {
     match settings.jitter {
         Nanos(most) if most > 0 && nic.is_idle() => now + random.random_range(0..=most),
         _ => now,

@@ -94,7 +94,7 @@ pub struct Plant<'a> {
     now: u64,
     timers: Timers,
     later: BinaryHeap<Reverse<(u64, u64, Timer)>>,
-    orders: u64,
+    sequence: u64,
     switch: Switch<Payload>,
     out: Vec<Output<Payload>>,
     nics: Vec<Nic>,
@@ -145,7 +145,7 @@ impl<'a> Plant<'a> {
             nics: vec![Nic::new(settings.nic); settings.hosts()],
             random: ChaCha8Rng::seed_from_u64(settings.seed),
             later: BinaryHeap::new(),
-            orders: 0,
+            sequence: 0,
             now: 0,
             switch,
             out: Vec::new(),
@@ -238,8 +238,8 @@ impl<'a> Plant<'a> {
                 self.set_alarms();
             }
             TIMER => {
-                if let Some(Reverse((_, _, what))) = self.later.pop() {
-                    self.handle_timer(what)?;
+                if let Some(Reverse((_, _, timer))) = self.later.pop() {
+                    self.handle_timer(timer)?;
                 }
                 self.set_alarms();
             }
@@ -286,9 +286,9 @@ impl<'a> Plant<'a> {
         }
     }
 
-    fn schedule(&mut self, at: u64, what: Timer) {
-        self.orders += 1;
-        self.later.push(Reverse((at, self.orders, what)));
+    fn schedule(&mut self, at: u64, timer: Timer) {
+        self.sequence += 1;
+        self.later.push(Reverse((at, self.sequence, timer)));
     }
 
     #[inline]
@@ -298,9 +298,9 @@ impl<'a> Plant<'a> {
         self.timers.set(SWITCH, self.switch.wake_at().map_or(NEVER, |at| at.0));
     }
 
-    fn handle_timer(&mut self, what: Timer) -> Result<(), PlantError> {
+    fn handle_timer(&mut self, timer: Timer) -> Result<(), PlantError> {
         let now = Nanos(self.now);
-        match what {
+        match timer {
             Timer::Piece(piece) => self.write(piece)?,
             Timer::Sender(flow) => {
                 let Flow::Live(connection) = &mut self.flows[flow as usize] else { return Ok(()) };
@@ -318,7 +318,7 @@ impl<'a> Plant<'a> {
                 }
                 connection.receiver_armed = NEVER;
                 if let Some(ack) = connection.receiver.on_timer(now) {
-                    self.answer(flow, ack);
+                    self.send_ack(flow, ack);
                 }
                 self.arm(flow);
             }

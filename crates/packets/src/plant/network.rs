@@ -70,11 +70,11 @@ impl Plant<'_> {
                 Output::Drop { packet, .. } => {
                     self.records.dropped.add(packet.bytes);
                     if let Payload::Train { train, .. } = packet.payload {
-                        self.lose_train(train);
+                        self.count_train_packet(train);
                     }
                 }
                 Output::Circuit { source, destination, up, at } => {
-                    self.turn(source as usize, destination as usize, up, at)?;
+                    self.change_circuit(source as usize, destination as usize, up, at)?;
                 }
             }
         }
@@ -101,14 +101,14 @@ impl Plant<'_> {
             }
             Payload::Train { train, packet } => {
                 self.records.data_packets += 1;
-                self.take_train(train, packet);
+                self.receive_train_packet(train, packet);
                 Ok(())
             }
         }
     }
 
     /// A circuit comes up or goes down.
-    pub(super) fn turn(
+    pub(super) fn change_circuit(
         &mut self,
         source: usize,
         destination: usize,

@@ -3,7 +3,7 @@
 use leeward_circuits::switch::{Ecn, Packet};
 use leeward_fabric::Nanos;
 
-use super::connections::begin;
+use super::connections::start_time;
 use super::{HOSTS, Plant, Timer};
 use crate::hosts::Payload;
 use crate::records::Arrival;
@@ -49,7 +49,7 @@ impl Plant<'_> {
             sending.taken += 1;
             sending.in_nic += u64::from(packet.bytes);
             self.records.trains[at].sent += 1;
-            let begin = begin(&mut self.random, &self.settings, &self.nics[host], self.now);
+            let begin = start_time(&mut self.random, &self.settings, &self.nics[host], self.now);
             if let Some(leaves) = self.nics[host].push(packet, begin) {
                 self.timers.set(HOSTS + host, leaves);
             }
@@ -71,14 +71,14 @@ impl Plant<'_> {
     }
 
     /// A packet of a train arrives at its host.
-    pub(super) fn take_train(&mut self, number: u32, packet: u32) {
+    pub(super) fn receive_train_packet(&mut self, number: u32, packet: u32) {
         let arrival = Arrival { packet, at: Nanos(self.now) };
         self.records.trains[number as usize].arrivals.push(arrival);
-        self.lose_train(number);
+        self.count_train_packet(number);
     }
 
     /// Counts a packet of a train that has arrived or is lost.
-    pub(super) fn lose_train(&mut self, number: u32) {
+    pub(super) fn count_train_packet(&mut self, number: u32) {
         let sending = &mut self.trains[number as usize];
         sending.gone += 1;
         if sending.gone == self.driver.workload().trains()[number as usize].total() {

@@ -20,18 +20,18 @@ impl Plant<'_> {
                 _ => None,
             })
         };
-        let of = |connection: &Connection, left: u64| {
+        let entry = |connection: &Connection, left: u64| {
             (connection.source_rack as usize, connection.destination_rack as usize, left)
         };
         let bytes = match demand {
             Demand::Queues => estimate::of_queues(&self.switch),
             Demand::Adus => self.adus.as_ref().map_or_else(Vec::new, Adus::demand),
             Demand::Sockets => {
-                let left = live().map(|c| of(c, c.sender.written() - c.sender.acknowledged()));
+                let left = live().map(|c| entry(c, c.sender.written() - c.sender.acknowledged()));
                 estimate::of_flows(racks, left)?
             }
             Demand::Oracle => {
-                let left = live().map(|c| of(c, c.sender.written() - c.receiver.delivered()));
+                let left = live().map(|c| entry(c, c.sender.written() - c.receiver.delivered()));
                 estimate::of_flows(racks, left)?
             }
         };

@@ -36,27 +36,29 @@ fn invalid(field: &str, message: impl Into<String>) -> InputError {
 /// Returns the circuits of a file, by `scheduler` if given, else by the scheduler of the file.
 pub(super) fn of(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> Result<Circuits, InputError> {
     match (&file.scheduler, &file.routing) {
-        (None, Some(of)) => {
-            Err(invalid("routing", format!("`{}` routes over circuits: expected `scheduler`", of.name)))
+        (None, Some(routing)) => {
+            Err(invalid("routing", format!("`{}` routes over circuits: expected `scheduler`", routing.name)))
         }
         (None, _) if !file.network.packet_switch => {
             let message = "false: no packet could be delivered without circuits: expected `scheduler`";
             Err(invalid("network.packet_switch", message))
         }
         (None, _) => Ok(Circuits::None),
-        (Some(of), _) => match (&of.name, &of.days) {
-            (Some(_), Some(_)) => Err(invalid("scheduler.days", "beside `name`: expected one of them")),
+        (Some(settings), _) => match (&settings.name, &settings.days) {
+            (Some(_), Some(_)) => {
+                Err(invalid("scheduler.days", "given together with `name`: expected one of them"))
+            }
             (None, None) => Err(invalid("scheduler", "expected `name` or `days`")),
-            (None, Some(_)) => of_days(of, file),
+            (None, Some(_)) => schedule_of_days(settings, file),
             (Some(name), None) => {
-                let scheduler = scheduler.map_or_else(|| named(name), Ok)?;
-                scheduled(of, file, name, scheduler)
+                let scheduler = scheduler.map_or_else(|| make_scheduler(name), Ok)?;
+                schedule_by(settings, file, name, scheduler)
             }
         },
     }
 }
 
-fn named(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
+fn make_scheduler(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
     let spec: PolicySpec = name.parse().map_err(|message: String| invalid("scheduler.name", message))?;
     schedulers::REGISTRY
         .make(&spec.name, &spec.settings)
@@ -64,38 +66,38 @@ fn named(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
 }
 
 /// Returns the schedule of the days in the file, with unchanged lengths.
-fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
-    let days = of.days.as_deref().unwrap_or_default();
-    if of.demand.is_some() {
+fn schedule_of_days(settings: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
+    let days = settings.days.as_deref().unwrap_or_default();
+    if settings.demand.is_some() {
         return Err(invalid("scheduler.demand", "listed days do not depend on demand: expected no `demand`"));
     }
     if days.is_empty() {
         return Err(invalid("scheduler.days", "empty: expected at least one"));
     }
-    let schedule = fixed_schedule(file.network.racks, of.night, days)
+    let schedule = fixed_schedule(file.network.racks, settings.night, days)
         .map_err(|error| invalid("scheduler.days", error.to_string()))?;
-    let network = network(of, file, schedule.length(), Nanos(0))?;
+    let network = network(settings, file, schedule.length(), Nanos(0))?;
     let routes = routes(&schedule, &network, file)?;
     Ok(Circuits::Fixed(schedule, Arc::new(routes)))
 }
 
 /// Returns the schedule of a scheduler: a repeated schedule, or a new one from the demand each week.
-fn scheduled(
-    of: &SchedulerFile,
+fn schedule_by(
+    settings: &SchedulerFile,
     file: &PacketsFile,
     name: &str,
     scheduler: Box<dyn Scheduler>,
 ) -> Result<Circuits, InputError> {
-    let network = network(of, file, of.week, of.min_day)?;
-    if let Some(demand) = of.demand {
-        repeats(file)?;
-        return Ok(Circuits::Weekly { demand: demand.into(), ahead: of.ahead, network, scheduler });
+    let network = network(settings, file, settings.week, settings.min_day)?;
+    if let Some(demand) = settings.demand {
+        check_weekly(file)?;
+        return Ok(Circuits::Weekly { demand: demand.into(), ahead: settings.ahead, network, scheduler });
     }
     let racks = file.network.racks;
     let none = DemandMatrix::new(racks, vec![0; racks * racks])
         .map_err(|error| invalid("network.racks", error.to_string()))?;
-    let refused = |error: CircuitsError| invalid("scheduler.name", error.to_string());
-    let schedule = scheduler.schedule(&none, &network).map_err(refused)?;
+    let invalid_schedule = |error: CircuitsError| invalid("scheduler.name", error.to_string());
+    let schedule = scheduler.schedule(&none, &network).map_err(invalid_schedule)?;
     if schedule.days().is_empty() {
         let message = format!("`{name}` computes schedules from demand: expected voq, adu, socket or oracle");
         return Err(invalid("scheduler.demand", message));
@@ -108,22 +110,22 @@ fn scheduled(
 
 /// Returns the network for which the scheduler computes schedules.
 fn network(
-    of: &SchedulerFile,
+    settings: &SchedulerFile,
     file: &PacketsFile,
     week: Nanos,
     min_day: Nanos,
 ) -> Result<Network, InputError> {
     let (circuit, packet) = (file.network.circuit_rate, file.network.packet_rate);
-    Network::new(circuit, packet, of.night, week, min_day)
+    Network::new(circuit, packet, settings.night, week, min_day)
         .map_err(|error| invalid("scheduler", error.to_string()))
 }
 
 /// Rejects settings that need a repeating schedule, if schedules follow the demand.
-fn repeats(file: &PacketsFile) -> Result<(), InputError> {
+fn check_weekly(file: &PacketsFile) -> Result<(), InputError> {
     let expected = "expected a schedule that repeats, `scheduler` without `demand`";
     match &file.routing {
-        Some(of) if of.name != DIRECT => {
-            Err(invalid("routing.name", format!("`{}` looks ahead to later days: {expected}", of.name)))
+        Some(routing) if routing.name != DIRECT => {
+            Err(invalid("routing.name", format!("`{}` looks ahead to later days: {expected}", routing.name)))
         }
         _ if !file.network.packet_switch => Err(invalid(
             "network.packet_switch",
@@ -136,7 +138,7 @@ fn repeats(file: &PacketsFile) -> Result<(), InputError> {
 /// Returns the routes of packets over a schedule that repeats.
 fn routes(schedule: &Schedule, network: &Network, file: &PacketsFile) -> Result<Routes, InputError> {
     let invalid_name = |message: String| invalid("routing.name", message);
-    let name = file.routing.as_ref().map_or(DIRECT, |of| &of.name);
+    let name = file.routing.as_ref().map_or(DIRECT, |routing| &routing.name);
     let spec: PolicySpec = name.parse().map_err(invalid_name)?;
     let routing = routing::REGISTRY
         .make(&spec.name, &spec.settings)

@@ -96,8 +96,8 @@ impl Scenario {
         text: &str,
         scheduler: Box<dyn Scheduler>,
     ) -> Result<Scenario, InputError> {
-        let made = Scenario::with_scheduler(&read_yaml(name, text)?, Some(scheduler));
-        made.map_err(|error| InputError { file: name.to_owned(), ..error })
+        let scenario = Scenario::with_scheduler(&read_yaml(name, text)?, Some(scheduler));
+        scenario.map_err(|error| InputError { file: name.to_owned(), ..error })
     }
 
     /// Checks the contents of a file.
@@ -127,12 +127,12 @@ impl Scenario {
         }
         let circuits = circuits::of(file, scheduler)?;
         let (racks, hosts) = (file.network.racks as u32, file.network.hosts_per_rack as u32);
-        let refused =
+        let invalid_workload =
             |error: WorkloadError, field: String| InputError::new("scenario", error).in_field(field);
         let mut workload = match &file.workload {
-            Some(of) => of
+            Some(traffic) => traffic
                 .workload(racks, hosts, file.horizon, file.seed)
-                .map_err(|error| refused(error, format!("workload.{}", of.word())))?,
+                .map_err(|error| invalid_workload(error, format!("workload.{}", traffic.name())))?,
             None if file.trains.is_empty() => {
                 return invalid("workload", "none, and no `trains`: expected one of them".to_owned());
             }
@@ -140,11 +140,11 @@ impl Scenario {
         };
         for (number, train) in file.trains.iter().enumerate() {
             let added = workload.add_train(train.train());
-            added.map_err(|error| refused(error, format!("trains[{number}]")))?;
+            added.map_err(|error| invalid_workload(error, format!("trains[{number}]")))?;
         }
         let copies = match &file.workload {
-            Some(WorkloadFile::Dfsio(of)) => Some(Copies {
-                dfsio: of.clone(),
+            Some(WorkloadFile::Dfsio(dfsio)) => Some(Copies {
+                dfsio: dfsio.clone(),
                 network: file.network.clone(),
                 circuits: file.scheduler.is_some(),
                 seed: file.seed,
@@ -168,12 +168,12 @@ impl Scenario {
         self.horizon
     }
 
-    /// Runs the scenario. `goes_on` receives the elapsed share of the horizon and returns false to stop the
+    /// Runs the scenario. `progress` receives the elapsed share of the horizon and returns false to stop the
     /// run.
     ///
     /// # Errors
-    /// Returns an error if a schedule or a placement fails, or if `goes_on` stopped the run.
-    pub fn run(&self, goes_on: &dyn Fn(f64) -> bool) -> Result<Outcome, ScenarioError> {
+    /// Returns an error if a schedule or a placement fails, or if `progress` stopped the run.
+    pub fn run(&self, progress: &dyn Fn(f64) -> bool) -> Result<Outcome, ScenarioError> {
         let plan = match &self.circuits {
             Circuits::None => Plan::Packets,
             Circuits::Fixed(schedule, routes) => Plan::Routed(schedule.clone(), routes.clone()),
@@ -185,12 +185,12 @@ impl Scenario {
         };
         let mut plant = Plant::new(self.settings.clone(), plan, self.workload.clone())?;
         if let Some(copies) = &self.copies {
-            plant = plant.placing(copies.placer()?);
+            plant = plant.with_placer(copies.placer()?);
         }
         for step in 1..=STEPS {
             let until = u128::from(self.horizon.0) * u128::from(step) / u128::from(STEPS);
             let is_over = plant.run_to_end(Nanos(until as u64))?;
-            if !goes_on(step as f64 / STEPS as f64) {
+            if !progress(step as f64 / STEPS as f64) {
                 return Err(ScenarioError::Stopped);
             }
             if is_over {
@@ -204,8 +204,8 @@ impl Scenario {
     /// Computes the week of a demand. Without demand, the week is one day without circuits.
     fn week(&self, bytes: &[u64], network: &Network, scheduler: &dyn Scheduler) -> Result<Schedule, String> {
         let racks = self.settings.switch.racks;
-        let made = DemandMatrix::new(racks, bytes.to_vec()).map_err(|error| error.to_string())?;
-        let schedule = scheduler.schedule(&made, network).map_err(|error| error.to_string())?;
+        let demand = DemandMatrix::new(racks, bytes.to_vec()).map_err(|error| error.to_string())?;
+        let schedule = scheduler.schedule(&demand, network).map_err(|error| error.to_string())?;
         if !schedule.days().is_empty() {
             check(&schedule, racks, network, scheduler.guarantees()).map_err(|error| error.to_string())?;
             return Ok(schedule);

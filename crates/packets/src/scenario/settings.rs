@@ -21,19 +21,19 @@ pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
     let tcp = file.tcp.settings();
     tcp.check().map_err(|error| invalid("tcp", error.to_string()))?;
     let mut switch = file.network.switch();
-    if let Some(of) = &file.resize {
-        let resize = Resize::new(of.small, of.big, of.tau)
-            .map_err(|error| invalid("resize", tail(&error.to_string())))?;
+    if let Some(resize) = &file.resize {
+        let resize = Resize::new(resize.small, resize.big, resize.tau)
+            .map_err(|error| invalid("resize", strip_name(&error.to_string())))?;
         switch.resize = Some(resize);
     }
-    without_effect(file)?;
+    reject_unused(file)?;
     if file.tcp.control == ControlFile::Retcp {
         switch.circuit_marks = Some(match file.tcp.ece.unwrap_or(EceFile::AtCircuit) {
             EceFile::AtCircuit => Nanos(0),
             EceFile::TauEarly => file.resize.map_or(EARLY, |resize| resize.tau),
         });
     }
-    let sampled = file.sample.iter().flat_map(|of| &of.pairs).map(|&[from, to]| (from, to)).collect();
+    let sampled = file.sample.iter().flat_map(|sample| &sample.pairs).map(|&[from, to]| (from, to)).collect();
     let settings = Settings {
         switch,
         hosts_per_rack: file.network.hosts_per_rack,
@@ -45,12 +45,12 @@ pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
         tcp,
         jitter: file.network.jitter,
         seed: file.seed,
-        sample_every: file.sample.as_ref().map(|of| of.every),
+        sample_every: file.sample.as_ref().map(|sample| sample.every),
         sampled,
     };
     settings.check().map_err(|error| of_field(&error))?;
-    if let Some(of) = &file.sample {
-        let count = (file.horizon.0 / of.every.0).saturating_mul(of.pairs.len() as u64);
+    if let Some(sample) = &file.sample {
+        let count = (file.horizon.0 / sample.every.0).saturating_mul(sample.pairs.len() as u64);
         if count > MOST_SAMPLES {
             return Err(invalid("sample.every", format!("{count} samples: must be at most {MOST_SAMPLES}")));
         }
@@ -59,7 +59,7 @@ pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
 }
 
 /// Rejects settings that have no effect without another setting.
-fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
+fn reject_unused(file: &PacketsFile) -> Result<(), InputError> {
     let tcp = &file.tcp;
     let is_retcp = tcp.control == ControlFile::Retcp;
     let of_retcp = [("alpha", tcp.alpha.is_some()), ("beta", tcp.beta.is_some()), ("ece", tcp.ece.is_some())];
@@ -73,8 +73,8 @@ fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
             ("tcp.control", is_retcp, "`retcp` requires circuits"),
             ("tcp.divisions", tcp.divisions > 1, "divisions require circuits"),
         ];
-        if let Some((field, _, what)) = of_circuits.iter().find(|(_, given, _)| *given) {
-            return Err(invalid(field, format!("{what}: {expected}")));
+        if let Some((field, _, reason)) = of_circuits.iter().find(|(_, given, _)| *given) {
+            return Err(invalid(field, format!("{reason}: {expected}")));
         }
     }
     if file.network.mark_at.is_none() {
@@ -83,8 +83,8 @@ fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
             ("tcp.control", tcp.control == ControlFile::Dctcp, "`dctcp` requires marks of queues"),
             ("tcp.ecn", tcp.ecn, "ECN requires marks of queues"),
         ];
-        if let Some((field, _, what)) = of_marks.iter().find(|(_, given, _)| *given) {
-            return Err(invalid(field, format!("{what}: {expected}")));
+        if let Some((field, _, reason)) = of_marks.iter().find(|(_, given, _)| *given) {
+            return Err(invalid(field, format!("{reason}: {expected}")));
         }
     }
     Ok(())
@@ -97,14 +97,14 @@ fn of_field(error: &SettingsError) -> InputError {
         SettingsError::Tcp(error) => invalid("tcp", error.to_string()),
         SettingsError::Zero { name: "give_up" } => invalid("give_up", "0s: must be above 0"),
         SettingsError::Zero { name: "limits" } => invalid("network.limits", "rate: 0bps: must be above 0"),
-        SettingsError::Limited { .. } => invalid("network.limits", tail(&error.to_string())),
+        SettingsError::Limited { .. } => invalid("network.limits", strip_name(&error.to_string())),
         SettingsError::Zero { name: "sample_every" } => invalid("sample.every", "0s: must be above 0"),
         SettingsError::Zero { name } => invalid(&format!("network.{name}"), "0: must be above 0"),
-        SettingsError::Pair { .. } => invalid("sample.pairs", tail(&error.to_string())),
+        SettingsError::Pair { .. } => invalid("sample.pairs", strip_name(&error.to_string())),
     }
 }
 
 /// Strips the name of the setting from an error, because the error already names the file's field.
-fn tail(text: &str) -> String {
-    text.split_once(": ").map_or(text, |(_, tail)| tail).to_owned()
+fn strip_name(text: &str) -> String {
+    text.split_once(": ").map_or(text, |(_, problem)| problem).to_owned()
 }

@@ -8,7 +8,7 @@ use super::{Place, Workload, WorkloadError};
 
 /// A piece to write now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Written {
+pub struct PieceWrite {
     /// Number of its flow.
     pub flow: u32,
     /// Number of bytes.
@@ -19,7 +19,7 @@ pub struct Written {
     pub closes: bool,
 }
 
-/// Carries out a workload: returns due pieces, and is informed of writes and arrivals.
+/// Driver of a workload. It returns due pieces; the caller reports writes and arrivals.
 #[derive(Clone, Debug)]
 pub struct Driver {
     workload: Workload,
@@ -77,9 +77,9 @@ impl Driver {
     /// Changes the chain of hosts of a block that has not begun.
     ///
     /// # Errors
-    /// Returns the errors of [`Workload::send_along`].
-    pub fn send_along(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
-        self.workload.send_along(block, chain)
+    /// Returns the errors of [`Workload::set_chain`].
+    pub fn set_chain(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
+        self.workload.set_chain(block, chain)
     }
 
     /// Returns the pieces that wait for no other piece, with their times: by time, then by number.
@@ -97,14 +97,14 @@ impl Driver {
     ///
     /// # Panics
     /// Panics if there is no such piece.
-    pub fn write(&mut self, piece: u32) -> Written {
-        let of = self.workload.pieces()[piece as usize];
-        let flow = &mut self.flows[of.flow as usize];
+    pub fn write(&mut self, piece: u32) -> PieceWrite {
+        let entry = self.workload.pieces()[piece as usize];
+        let flow = &mut self.flows[entry.flow as usize];
         let opens = flow.written == 0;
-        flow.written += of.bytes;
+        flow.written += entry.bytes;
         flow.left -= 1;
         flow.underway.push_back((flow.written, piece));
-        Written { flow: of.flow, bytes: of.bytes, opens, closes: flow.left == 0 }
+        PieceWrite { flow: entry.flow, bytes: entry.bytes, opens, closes: flow.left == 0 }
     }
 
     /// Handles `delivered` bytes in order at a flow's receiver. Adds to `due` the pieces that waited for
@@ -133,9 +133,9 @@ impl Driver {
     /// # Panics
     /// Panics if there is no such flow.
     pub fn give_up(&mut self, flow: u32) {
-        let of = &mut self.flows[flow as usize];
-        self.left -= of.underway.len() + of.left as usize;
-        of.underway.clear();
+        let progress = &mut self.flows[flow as usize];
+        self.left -= progress.underway.len() + progress.left as usize;
+        progress.underway.clear();
     }
 
     /// Returns true if every piece has arrived, except for those of abandoned flows.

@@ -22,7 +22,7 @@ use std::fmt;
 
 use leeward_fabric::Nanos;
 
-pub use driver::{Driver, Written};
+pub use driver::{Driver, PieceWrite};
 pub use trains::Train;
 
 /// A host of a rack, both numbered from 0.
@@ -63,7 +63,7 @@ pub struct Piece {
     pub wait: Nanos,
 }
 
-/// A block of a file on its way along a chain of hosts. Its flows have consecutive numbers: for each hop one
+/// A block of a file, which is sent along a chain of hosts. Its flows have consecutive numbers: for each hop one
 /// with data and one with answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
@@ -150,10 +150,10 @@ pub enum WorkloadError {
         after: u32,
     },
     /// The workload has too many flows or pieces to number.
-    #[error("{what}: expected at most {most}")]
+    #[error("{kind}: expected at most {most}")]
     Many {
-        /// Kind of the numbered things.
-        what: &'static str,
+        /// `flows` or `pieces`.
+        kind: &'static str,
         /// Largest allowed count.
         most: u32,
     },
@@ -207,7 +207,7 @@ impl Workload {
             return Err(WorkloadError::Itself { flow: number, place: flow.source });
         }
         self.flows.push(flow);
-        numbered(number, "flows")
+        to_number(number, "flows")
     }
 
     /// Adds a piece that is written when all pieces of `after` have arrived; returns its number.
@@ -226,7 +226,7 @@ impl Workload {
         if let Some(&after) = after.iter().find(|&&after| after as usize >= number) {
             return Err(WorkloadError::Later { piece: number, after });
         }
-        let count = numbered(number, "pieces")?;
+        let count = to_number(number, "pieces")?;
         self.pieces.push(piece);
         self.after.extend_from_slice(after);
         self.after_ends.push(self.after.len());
@@ -260,7 +260,7 @@ impl Workload {
     }
 
     /// Returns the number of the block whose first flow is `flow`.
-    pub fn block_from(&self, flow: u32) -> Option<usize> {
+    pub fn block_of_first_flow(&self, flow: u32) -> Option<usize> {
         self.blocks.binary_search_by_key(&flow, |block| block.first).ok()
     }
 
@@ -271,11 +271,11 @@ impl Workload {
     ///
     /// # Panics
     /// Panics if there is no such block.
-    pub fn send_along(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
+    pub fn set_chain(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
         let Block { first, hops, writer, .. } = self.blocks[block];
         let twice = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
-        let away = chain.iter().any(|place| place.rack >= self.racks || place.host >= self.hosts);
-        if twice || away || chain.len() != hops as usize + 1 || chain.first() != Some(&writer) {
+        let is_unknown = chain.iter().any(|place| place.rack >= self.racks || place.host >= self.hosts);
+        if twice || is_unknown || chain.len() != hops as usize + 1 || chain.first() != Some(&writer) {
             let places: Vec<String> = chain.iter().map(Place::to_string).collect();
             let value = format!("block {block} on {}", places.join(", "));
             return Err(WorkloadError::setting(
@@ -324,9 +324,9 @@ impl Workload {
 }
 
 /// Converts an index to a number below the largest `u32`.
-fn numbered(number: usize, what: &'static str) -> Result<u32, WorkloadError> {
+fn to_number(number: usize, kind: &'static str) -> Result<u32, WorkloadError> {
     match u32::try_from(number) {
         Ok(number) if number < u32::MAX => Ok(number),
-        _ => Err(WorkloadError::Many { what, most: u32::MAX }),
+        _ => Err(WorkloadError::Many { kind, most: u32::MAX }),
     }
 }

@@ -85,7 +85,7 @@ impl Pipeline {
             chain.dedup();
             let twice = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
             if twice || chain.len() < 2 {
-                let found = if twice { "two on one host" } else { "none elsewhere" };
+                let found = if twice { "two on one host" } else { "none on another host" };
                 let expected = "on distinct hosts, and at least one of them not the writer's";
                 return Err(WorkloadError::setting("copies", format!("block {block}: {found}"), expected));
             }
@@ -112,8 +112,8 @@ impl Pipeline {
             Ok(Hop { data: workload.add_flow(flow)?, answers: workload.add_flow(back)? })
         });
         let hops: Vec<Hop> = hops.collect::<Result<_, WorkloadError>>()?;
-        // The answers to the last packets at the writer; there are as many as the window has packets. A packet waits
-        // for one of them.
+        // At the writer: the answers to the last packets, as many as the window has packets. A packet waits for one of
+        // them.
         let mut answered: Vec<u32> = Vec::with_capacity(self.window as usize);
         let packets = bytes.div_ceil(self.packet);
         for packet in 0..packets {

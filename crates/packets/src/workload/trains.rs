@@ -42,8 +42,8 @@ impl Train {
         self.payload + HEADER
     }
 
-    /// Checks that hosts of a network can send the train, in addition to trains with `beside` packets.
-    pub(super) fn check(&self, racks: u32, hosts: u32, beside: u64) -> Result<(), WorkloadError> {
+    /// Checks that hosts of a network can send the train, in addition to other trains with `other_packets` packets.
+    pub(super) fn check(&self, racks: u32, hosts: u32, other_packets: u64) -> Result<(), WorkloadError> {
         for (end, place) in [("from", self.source), ("to", self.destination)] {
             if place.rack >= racks || place.host >= hosts {
                 return Err(WorkloadError::setting(
@@ -65,7 +65,7 @@ impl Train {
         if !(1..=MOST_PAYLOAD).contains(&self.payload) {
             return Err(WorkloadError::setting("payload", self.payload, "from 1 to 65507"));
         }
-        let all = self.total().saturating_add(beside);
+        let all = self.total().saturating_add(other_packets);
         if all > MOST_PACKETS {
             return Err(WorkloadError::setting("packets", all, "at most 20 million in all"));
         }

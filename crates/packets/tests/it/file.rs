@@ -15,13 +15,13 @@ fn run(text: &str) -> Outcome {
 
 #[test]
 fn defaults_match_the_testbed() {
-    let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a right file");
+    let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a valid file");
     assert_eq!(scenario.settings(), &Settings { seed: 1, ..Settings::etalon(8) });
     assert_eq!(scenario.horizon(), Nanos(10_000_000));
 }
 
 #[test]
-fn the_example_uses_circuits_as_figure_6b_does() {
+fn the_example_uses_circuits_within_16_points_of_figure_6b() {
     let text = include_str!("../../../../examples/circuits/strobe.yaml");
     let outcome = run(text);
     let used = outcome.records.circuit_utilization(0, 1, 80e9, Nanos(10_000_000)).expect("days");
@@ -33,31 +33,31 @@ fn the_example_uses_circuits_as_figure_6b_does() {
 
 #[test]
 fn circuit_marks_for_retcp_start_at_the_time_in_the_file() {
-    let of = |ece: &str| {
+    let marks = |ece: &str| {
         let text = format!(
             "{LONG}scheduler: {{name: strobe}}\ntcp: {{control: retcp{ece}}}\nresize: {{small: 16, big: 50, tau: 150us}}\n"
         );
-        Scenario::from_text("rdcn.yaml", &text).expect("a right file").settings().switch.circuit_marks
+        Scenario::from_text("rdcn.yaml", &text).expect("a valid file").settings().switch.circuit_marks
     };
-    assert_eq!(of(""), Some(Nanos(0)));
-    assert_eq!(of(", ece: at_circuit"), Some(Nanos(0)));
-    assert_eq!(of(", ece: tau_early"), Some(Nanos(150_000)));
+    assert_eq!(marks(""), Some(Nanos(0)));
+    assert_eq!(marks(", ece: at_circuit"), Some(Nanos(0)));
+    assert_eq!(marks(", ece: tau_early"), Some(Nanos(150_000)));
     let fixed = format!("{LONG}scheduler: {{name: strobe}}\ntcp: {{control: retcp, ece: tau_early}}\n");
-    let fixed = Scenario::from_text("rdcn.yaml", &fixed).expect("a right file");
+    let fixed = Scenario::from_text("rdcn.yaml", &fixed).expect("a valid file");
     assert_eq!(fixed.settings().switch.circuit_marks, Some(Nanos(600_000)));
 }
 
 #[test]
 fn queue_marks_and_circuit_marks_never_share_a_segment() {
     // Queues do not mark segments of reTCP, so its echo signals only circuits. Circuits do not mark DCTCP's segments.
-    let of = |network: &str, tcp: &str| {
+    let run_with = |network: &str, tcp: &str| {
         run(&format!("{LONG}scheduler: {{name: strobe}}\nnetwork: {{{network}}}\ntcp: {{{tcp}}}\n"))
     };
-    assert_eq!(of("mark_at: 1", "control: retcp, ecn: true"), of("", "control: retcp"));
-    assert_ne!(of("mark_at: 1", "control: dctcp"), of("mark_at: 100", "control: dctcp"));
+    assert_eq!(run_with("mark_at: 1", "control: retcp, ecn: true"), run_with("", "control: retcp"));
+    assert_ne!(run_with("mark_at: 1", "control: dctcp"), run_with("mark_at: 100", "control: dctcp"));
     let text =
         format!("{LONG}scheduler: {{name: strobe}}\nnetwork: {{mark_at: 10}}\ntcp: {{control: dctcp}}\n");
-    let dctcp = Scenario::from_text("rdcn.yaml", &text).expect("a right file");
+    let dctcp = Scenario::from_text("rdcn.yaml", &text).expect("a valid file");
     assert_eq!(dctcp.settings().switch.circuit_marks, None);
 }
 
@@ -103,7 +103,7 @@ fn a_train_leaves_at_the_nic_rate_for_the_bucket_and_then_at_the_limit() {
     let outcome = train(100, "rate: 100Mbps, bucket: 15kB");
     let [train] = &outcome.records.trains[..] else { panic!("one train") };
     assert_eq!((train.began, train.sent, train.arrivals.len()), (Some(Nanos(1_000_000)), 200, 200));
-    assert!(train.arrivals.iter().map(|one| one.packet).eq(0..200));
+    assert!(train.arrivals.iter().map(|arrival| arrival.packet).eq(0..200));
     // 1500 bytes take 1.2 us at 10 Gb/s and 120 us at 100 Mb/s. The first ten are in the bucket. All others follow each
     // other without a pause, because the NIC has 128 KiB of the first burst when the second begins.
     let gaps = train.arrivals.windows(2).map(|two| two[1].at.since(two[0].at));
@@ -118,7 +118,7 @@ fn a_train_leaves_at_the_nic_rate_for_the_bucket_and_then_at_the_limit() {
 fn a_pause_refills_the_bucket() {
     // The bucket refills 5 packets in a time that is 60 us shorter than the pause.
     let outcome = train(5, "rate: 100Mbps, bucket: 7500B");
-    let at: Vec<u64> = outcome.records.trains[0].arrivals.iter().map(|one| one.at.0).collect();
+    let at: Vec<u64> = outcome.records.trains[0].arrivals.iter().map(|arrival| arrival.at.0).collect();
     assert!([&at[..5], &at[5..]].iter().all(|burst| burst[4] - burst[0] == 4 * 1_200), "{at:?}");
     assert_eq!(at[5] - at[4], 1_000_000 - 4 * 1_200);
 }
@@ -196,15 +196,15 @@ fn ahead(outcome: &Outcome) -> Vec<(Nanos, u32)> {
 fn the_policy_places_copies_at_the_start_of_each_block() {
     let text = "workload: {dfsio: {mappers: 16, bytes: 4MB, block: 1MB, report: 1ms, copies: COPIES}}\n\
         scheduler: {name: solstice, demand: oracle}\nhorizon: 1s\n";
-    let of = |copies: &str| ahead(&run(&text.replace("COPIES", copies)));
-    assert!(of("rehdfs").iter().all(|&(_, ahead)| ahead == 1));
+    let distances = |copies: &str| ahead(&run(&text.replace("COPIES", copies)));
+    assert!(distances("rehdfs").iter().all(|&(_, ahead)| ahead == 1));
     for copies in ["uniform", "leeward", "sinbad:threshold=1B"] {
-        let ahead = of(copies);
+        let ahead = distances(copies);
         assert!(ahead.iter().all(|&(_, to)| to != 0), "{copies}: {ahead:?}");
         assert!(ahead.iter().any(|&(_, to)| to != ahead[0].1), "{copies}: {ahead:?}");
     }
     // Before the first block, the policy got one idle report, so its time is one report interval ahead.
-    let turned = of("{leeward: {circuit_turn: 2ms}}");
+    let turned = distances("{leeward: {circuit_turn: 2ms}}");
     assert!(
         turned.iter().all(|&(began, to)| u64::from(to) == 1 + (began.0 + 1_000_000) / 2_000_000 % 7),
         "{turned:?}"
@@ -230,18 +230,18 @@ fn blocks_of_one_mapper_are_written_whole_and_one_after_another() {
 
 #[test]
 fn a_run_ends_with_the_last_byte_of_its_workload_whatever_its_horizon() {
-    let of = |horizon: &str| {
+    let run_until = |horizon: &str| {
         run(&format!(
             "network: {{racks: 4, hosts_per_rack: 2}}\nscheduler: {{name: solstice, demand: adu}}\nhorizon: {horizon}\n\
              workload: {{collective: {{kind: all_to_all, bytes: 5MB, ranks_per_rack: 2}}}}\n\
              sample: {{every: 100us, pairs: [[0, 1]]}}\n"
         ))
     };
-    let outcome = of("1s");
+    let outcome = run_until("1s");
     let last = outcome.records.flows.iter().map(|flow| flow.finished).max().flatten();
     assert_eq!(Some(outcome.ended), last, "the run ends with the last byte");
     for horizon in ["777ms", "20s", "10min"] {
-        assert_eq!(of(horizon), outcome, "{horizon}");
+        assert_eq!(run_until(horizon), outcome, "{horizon}");
     }
     // The last sample includes all arrived data.
     let sample = outcome.records.samples.last().expect("samples");
@@ -249,12 +249,12 @@ fn a_run_ends_with_the_last_byte_of_its_workload_whatever_its_horizon() {
     let written: u64 = outcome.records.flows.iter().filter(of_pair).map(|flow| flow.written).sum();
     assert_eq!((sample.at, sample.delivered), (outcome.ended, written));
     // An earlier horizon ends the run.
-    assert_eq!(of("1ms").ended, Nanos(1_000_000));
+    assert_eq!(run_until("1ms").ended, Nanos(1_000_000));
 }
 
 #[test]
 fn listed_days_equal_those_of_the_matching_scheduler() {
-    let of = |scheduler: &str| {
+    let run_by = |scheduler: &str| {
         run(&format!(
             "network: {{racks: 3, hosts_per_rack: 2}}\nscheduler: {{{scheduler}}}\nhorizon: 1s\n\
              workload: {{collective: {{kind: all_to_all, bytes: 5MB, ranks_per_rack: 2}}}}\n"
@@ -262,9 +262,9 @@ fn listed_days_equal_those_of_the_matching_scheduler() {
     };
     let round = "days: [{length: 180us, circuits: [[0, 1], [1, 2], [2, 0]]},\
                  {length: 180us, circuits: [[0, 2], [1, 0], [2, 1]]}]";
-    assert_eq!(of(round), of("name: strobe"));
+    assert_eq!(run_by(round), run_by("name: strobe"));
     // Listed days may be longer than a scheduler's week, and have their own nights.
-    let long = of("night: 3ms, days: [{length: 5ms, circuits: [[2, 0]]}]");
+    let long = run_by("night: 3ms, days: [{length: 5ms, circuits: [[2, 0]]}]");
     let first = long.records.days.first().expect("a day has ended");
     assert_eq!((first.source, first.destination), (2, 0));
     assert_eq!((first.began, first.ended), (Nanos(3_000_000), Nanos(8_000_000)));
@@ -272,7 +272,7 @@ fn listed_days_equal_those_of_the_matching_scheduler() {
 
 #[test]
 fn a_run_stops_on_request() {
-    let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a right file");
+    let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a valid file");
     assert_eq!(scenario.run(&|share| share < 0.1), Err(ScenarioError::Stopped));
 }
 
@@ -377,7 +377,7 @@ fn errors_in_a_file_name_the_field() {
         ("scheduler: {days: []}\n", "scheduler.days: empty: expected at least one"),
         (
             "scheduler: {name: strobe, days: [{length: 1ms, circuits: [[0, 1]]}]}\n",
-            "scheduler.days: beside `name`: expected one of them",
+            "scheduler.days: given together with `name`: expected one of them",
         ),
         (
             "scheduler: {demand: adu, days: [{length: 1ms, circuits: [[0, 1]]}]}\n",
@@ -453,7 +453,7 @@ fn errors_in_a_file_name_the_field() {
             "workload.dfsio.copies: copies: unknown policy `best` for replicas; there are:",
         ),
         ("{dfsio: {copies: 'leeward:circuit_turn=0s'}}", "circuit_turn: 0s: expected more than nothing"),
-        ("{dfsio: {copies: sinbad-file}}", "`sinbad-file` lets blocks wait for 1s: expected interval=0s"),
+        ("{dfsio: {copies: sinbad-file}}", "`sinbad-file` delays blocks by 1s: expected interval=0s"),
         ("{dfsio: {packet: 1B}}", "workload.dfsio: bytes: "),
         ("{collective: {kind: ring, bytes: 1MB, ranks_per_rack: 0}}", "ranks_per_rack: 0: must be above 0"),
         ("{collective: {kind: tree, bytes: 1MB, parts: 0}}", "parts: 0: must be above 0"),
@@ -496,9 +496,13 @@ fn every_routing_delivers_all_tcp_bytes_without_a_packet_switch() {
             let records = &outcome.records;
             assert!(records.flows.iter().all(|flow| flow.finished.is_some()), "{text}");
             assert_eq!(records.delivered[Via::Packet as usize].packets, 0, "{text}");
-            let hops = records.hops.map(|of| of.packets);
+            let hops = records.hops.map(|traffic| traffic.packets);
             let expected = [("direct", 1), ("vlb", 2), ("rotorlb", 2), ("hoho:", 2), ("hoho", 4)];
-            let most = expected.iter().find(|(name, _)| routing.starts_with(name)).expect("is there").1;
+            let most = expected
+                .iter()
+                .find(|(name, _)| routing.starts_with(name))
+                .expect("each routing is listed")
+                .1;
             assert!(hops[most..].iter().all(|&packets| packets == 0), "{text}: {hops:?}");
             assert!(hops[..most.min(3)].iter().all(|&packets| packets > 0), "{text}: {hops:?}");
             assert_eq!(hops.iter().sum::<u64>(), records.delivered[Via::Circuit as usize].packets);
@@ -535,10 +539,10 @@ proptest! {
         prop_assert_eq!(&outcome, &run(&text.replace("horizon: 10s", "horizon: 9s")));
         let cut = outcome.ended.0 * shorter / 10;
         let cut = run(&text.replace("horizon: 10s", &format!("horizon: {}ns", cut.max(1))));
-        for of in [&outcome, &cut] {
-            let [packet, circuit] = of.records.delivered;
-            let arrived = packet.bytes + circuit.bytes + of.records.local.bytes;
-            prop_assert_eq!(of.records.sent.bytes, arrived + of.records.dropped.bytes + of.held);
+        for outcome in [&outcome, &cut] {
+            let [packet, circuit] = outcome.records.delivered;
+            let arrived = packet.bytes + circuit.bytes + outcome.records.local.bytes;
+            prop_assert_eq!(outcome.records.sent.bytes, arrived + outcome.records.dropped.bytes + outcome.held);
         }
     }
 }

@@ -44,7 +44,7 @@ fn transfers(flows: &[(u32, u32, u64, u64)]) -> leeward_packets::workload::Workl
             bytes,
         })
         .collect();
-    listed(4, 2, &transfers).expect("a right workload")
+    listed(4, 2, &transfers).expect("a valid workload")
 }
 
 fn flow() -> impl Strategy<Value = (u32, u32, u64, u64)> {
@@ -71,17 +71,17 @@ proptest! {
         settings.switch.voq_capacity = voq;
         settings.switch.loss_capacity = loss;
         settings.switch.mark_at = Some(8);
-        settings.switch.resize = early.map(|us| Resize::new(voq, voq + 20, Nanos(us * 1000)).expect("in order"));
+        settings.switch.resize = early.map(|us| Resize::new(voq, voq + 20, Nanos(us * 1000)).expect("small is at most big"));
         settings.switch.circuit_marks = early.map(|us| Nanos(us * 1000));
         settings.tcp.control = control;
         settings.tcp.divisions = divisions;
         settings.jitter = Nanos(jitter);
         let plan = if circuits { Plan::Fixed(strobe(4)) } else { Plan::Packets };
-        let mut plant = Plant::new(settings, plan, transfers(&flows)).expect("a right plant");
+        let mut plant = Plant::new(settings, plan, transfers(&flows)).expect("a valid setup");
         let mut now = 0;
         for step in moments.into_iter().chain([20_000 * MS]) {
             now += step;
-            plant.run(Nanos(now)).expect("a right run");
+            plant.run(Nanos(now)).expect("a valid run");
             let held = plant.in_switch();
             let records = plant.records();
             let [packet, circuit] = records.delivered;
@@ -110,8 +110,8 @@ proptest! {
     fn runs_of_one_seed_are_identical(flows in prop::collection::vec(flow(), 5..20), seed: u64) {
         let run = |seed| {
             let settings = Settings { seed, jitter: Nanos(1000), ..small() };
-            let mut plant = Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a right plant");
-            plant.run(Nanos(100 * MS)).expect("a right run");
+            let mut plant = Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
+            plant.run(Nanos(100 * MS)).expect("a valid run");
             plant.records().clone()
         };
         prop_assert_eq!(run(seed), run(seed));
@@ -124,8 +124,8 @@ fn seeds_differ_where_hosts_jitter() {
         let settings = Settings { seed, jitter: Nanos(1000), ..small() };
         let flows = [(0, 2, 0, 1 << 22), (1, 3, 0, 1 << 22), (4, 2, 0, 1 << 22)];
         let mut plant =
-            Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a right plant");
-        plant.run(Nanos(100 * MS)).expect("a right run");
+            Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
+        plant.run(Nanos(100 * MS)).expect("a valid run");
         plant.records().flows.iter().map(|flow| flow.finished).collect::<Vec<_>>()
     };
     assert_ne!(run(1), run(2));
@@ -135,18 +135,18 @@ fn seeds_differ_where_hosts_jitter() {
 fn a_lone_flow_takes_the_sum_of_its_link_times() {
     // A segment with 948 bytes of payload takes 0.8 us on each of three links of 10 Gb/s, and 10 us along two of them.
     let mut plant =
-        Plant::new(small(), Plan::Packets, transfers(&[(0, 2, 500, 948)])).expect("a right plant");
-    plant.run(Nanos(MS)).expect("a right run");
+        Plant::new(small(), Plan::Packets, transfers(&[(0, 2, 500, 948)])).expect("a valid setup");
+    plant.run(Nanos(MS)).expect("a valid run");
     assert_eq!(plant.records().flows[0].finished, Some(Nanos(500 + 3 * 800 + 10_000)));
     // On a circuit: two links, and 30 us.
     let always = Schedule::new(4, Nanos(0), vec![ring(4, 1, MS)]).expect("a schedule");
     let mut plant =
-        Plant::new(small(), Plan::Fixed(always), transfers(&[(0, 2, 500, 948)])).expect("a right plant");
-    plant.run(Nanos(MS)).expect("a right run");
+        Plant::new(small(), Plan::Fixed(always), transfers(&[(0, 2, 500, 948)])).expect("a valid setup");
+    plant.run(Nanos(MS)).expect("a valid run");
     assert_eq!(plant.records().flows[0].finished, Some(Nanos(500 + 800 + 100 + 30_000)));
     // In a rack: one link.
-    let mut plant = Plant::new(small(), Plan::Packets, transfers(&[(0, 1, 0, 948)])).expect("a right plant");
-    plant.run(Nanos(10 * MS)).expect("a right run");
+    let mut plant = Plant::new(small(), Plan::Packets, transfers(&[(0, 1, 0, 948)])).expect("a valid setup");
+    plant.run(Nanos(10 * MS)).expect("a valid run");
     let records = plant.records();
     assert_eq!(records.flows[0].finished, Some(Nanos(800)));
     // The data and its acknowledgement, which is delayed by 2 ms.
@@ -169,8 +169,8 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
         let plan = Plan::Weekly { demand, ahead: Nanos(1000), planner };
         // Two hosts send from 0.3 ms on, so they queue. The flow within the rack is no demand.
         let flows = [(0, 2, 300_000, 2_000_000), (1, 3, 300_000, 2_000_000), (4, 5, 0, 1_000_000)];
-        let mut plant = Plant::new(small(), plan, transfers(&flows)).expect("a right plant");
-        plant.run(Nanos(20 * MS)).expect("a right run");
+        let mut plant = Plant::new(small(), plan, transfers(&flows)).expect("a valid setup");
+        plant.run(Nanos(20 * MS)).expect("a valid run");
         assert!(plant.is_finished());
         let days: Vec<(u64, u64)> = plant
             .records()
@@ -201,8 +201,8 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
 fn samples_record_queues_and_delivered_bytes() {
     let settings = Settings { sample_every: Some(Nanos(100_000)), sampled: vec![(0, 1), (2, 3)], ..small() };
     let flows = [(0, 2, 0, 10_000_000), (1, 3, 0, 10_000_000)];
-    let mut plant = Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a right plant");
-    plant.run(Nanos(50 * MS)).expect("a right run");
+    let mut plant = Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
+    plant.run(Nanos(50 * MS)).expect("a valid run");
     let samples = &plant.records().samples;
     assert_eq!(samples.len(), 2 * 501);
     let pair: Vec<_> = samples.iter().filter(|sample| sample.source == 0).collect();
@@ -216,37 +216,37 @@ fn samples_record_queues_and_delivered_bytes() {
 }
 
 #[test]
-fn invalid_plants_are_named() {
-    let tell = |settings, plan, workload| {
+fn invalid_setups_are_named() {
+    let problem_of = |settings, plan, workload| {
         let problem = |plant: Result<Plant, PlantError>| match plant {
             Err(error) => error.to_string(),
-            Ok(mut plant) => plant.run(Nanos(MS)).expect_err("a wrong plant").to_string(),
+            Ok(mut plant) => plant.run(Nanos(MS)).expect_err("an invalid setup").to_string(),
         };
         problem(Plant::new(settings, plan, workload))
     };
     let flows = || transfers(&[(0, 2, 0, 100)]);
     assert_eq!(
-        tell(Settings { hosts_per_rack: 0, ..small() }, Plan::Packets, flows()),
+        problem_of(Settings { hosts_per_rack: 0, ..small() }, Plan::Packets, flows()),
         "hosts_per_rack: 0: must be above 0"
     );
     let mut settings = small();
     settings.switch.racks = 0;
-    assert_eq!(tell(settings, Plan::Packets, flows()), "switch: 0 racks: must be 1 to 1024");
+    assert_eq!(problem_of(settings, Plan::Packets, flows()), "switch: 0 racks: must be 1 to 1024");
     let mut settings = small();
     settings.tcp.mss = 0;
-    assert_eq!(tell(settings, Plan::Packets, flows()), "tcp: mss: 0: must be above 0");
+    assert_eq!(problem_of(settings, Plan::Packets, flows()), "tcp: mss: 0: must be above 0");
     assert_eq!(
-        tell(Settings { sampled: vec![(0, 4)], ..small() }, Plan::Packets, flows()),
+        problem_of(Settings { sampled: vec![(0, 4)], ..small() }, Plan::Packets, flows()),
         "sampled: pair 0 to 4 does not exist: the network has 4 racks, numbered from 0"
     );
-    assert_eq!(tell(small(), Plan::Fixed(strobe(8)), flows()), "schedule of 8 racks: must be of 4");
+    assert_eq!(problem_of(small(), Plan::Fixed(strobe(8)), flows()), "schedule of 8 racks: must be of 4");
     assert_eq!(
-        tell(Settings::etalon(4), Plan::Packets, flows()),
+        problem_of(Settings::etalon(4), Plan::Packets, flows()),
         "workload for 4 racks of 2 hosts: expected 4 racks of 16"
     );
     let planner = Box::new(|_: &[u64]| Err("no matching".to_owned()));
     assert_eq!(
-        tell(small(), Plan::Weekly { demand: Demand::Adus, ahead: Nanos(0), planner }, flows()),
+        problem_of(small(), Plan::Weekly { demand: Demand::Adus, ahead: Nanos(0), planner }, flows()),
         "schedule request at 0 ns: no matching"
     );
 }
@@ -261,10 +261,11 @@ struct Static {
 fn figure_6(voq: u32, early: Option<u64>) -> Static {
     let mut settings = Settings::etalon(8);
     settings.switch.voq_capacity = voq;
-    settings.switch.resize = early.map(|us| Resize::new(voq, 128, Nanos(us * 1000)).expect("in order"));
-    let flows = long(8, 16, [0, 1], 16, 1 << 40).expect("a right workload");
-    let mut plant = Plant::new(settings, Plan::Fixed(strobe(8)), flows).expect("a right plant");
-    plant.run(Nanos(2_000 * MS)).expect("a right run");
+    settings.switch.resize =
+        early.map(|us| Resize::new(voq, 128, Nanos(us * 1000)).expect("small is at most big"));
+    let flows = long(8, 16, [0, 1], 16, 1 << 40).expect("a valid workload");
+    let mut plant = Plant::new(settings, Plan::Fixed(strobe(8)), flows).expect("a valid setup");
+    plant.run(Nanos(2_000 * MS)).expect("a valid run");
     let records = plant.records();
     let us = |quantile: Option<Nanos>| quantile.expect("packets").0 as f64 / 1e3;
     Static {
@@ -290,7 +291,7 @@ fn larger_queues_use_circuits_and_cost_latency_as_in_figures_6_7_and_9() {
     assert!(ours.windows(2).all(|two| two[0].utilization < two[1].utilization));
     for ((voq, utilization, p99, median), ours) in paper.into_iter().zip(&ours) {
         println!(
-            "{voq:>4}: utilization {:5.1} beside {utilization:5.1}, p99 {:6.1} beside {p99:6.1}, median {:6.1} beside {median:6.1}",
+            "{voq:>4}: utilization {:5.1}, paper {utilization:5.1}; p99 {:6.1}, paper {p99:6.1}; median {:6.1}, paper {median:6.1}",
             ours.utilization, ours.p99_us, ours.packet_median_us
         );
         assert!((ours.utilization - utilization).abs() < 16.0, "queue of {voq}");
@@ -314,7 +315,7 @@ fn the_earlier_queues_grow_the_more_circuits_are_used_as_in_figure_6b() {
     ];
     for (early, utilization) in paper {
         let ours = figure_6(16, Some(early)).utilization;
-        println!("{early:>5} us: {ours:5.1} beside {utilization:5.1}");
+        println!("{early:>5} us: {ours:5.1}, paper {utilization:5.1}");
         assert!((ours - utilization).abs() < 16.0, "{early} us early");
     }
 }

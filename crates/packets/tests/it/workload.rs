@@ -144,13 +144,13 @@ proptest! {
             if local { std::iter::once(writer).chain(others).collect() } else { others.collect::<Vec<_>>() }
         };
         pipeline.write(&mut workload, writer, Nanos(5), bytes, targets).unwrap();
-        let of = |class| {
-            let is = |piece: &&Piece| workload.flows()[piece.flow as usize].class == class;
-            workload.pieces().iter().filter(is).map(|piece| piece.bytes).sum::<u64>()
+        let class_bytes = |class| {
+            let is_class = |piece: &&Piece| workload.flows()[piece.flow as usize].class == class;
+            workload.pieces().iter().filter(is_class).map(|piece| piece.bytes).sum::<u64>()
         };
-        prop_assert_eq!(of(DATA), bytes * u64::from(copies));
+        prop_assert_eq!(class_bytes(DATA), bytes * u64::from(copies));
         let packets = (0..bytes.div_ceil(1 << 20)).map(|block| (bytes - (block << 20)).min(1 << 20).div_ceil(64 << 10));
-        prop_assert_eq!(of(ANSWERS), 32 * u64::from(copies) * packets.sum::<u64>());
+        prop_assert_eq!(class_bytes(ANSWERS), 32 * u64::from(copies) * packets.sum::<u64>());
         let times = carry_out(&workload, |flow| takes[flow as usize % takes.len()]);
         check_order(&workload, &times);
         // Data of the writer that is sent and not yet answered.
@@ -226,10 +226,10 @@ fn transfers(workload: &Workload) -> Vec<Transfer> {
 #[test]
 fn ring_responses_follow_their_flows_and_do_not_change_the_draws() {
     let plain = Rings { end: Nanos(50_000_000), ..Rings::paper(1, 7) };
-    let asked = plain.workload().unwrap();
+    let requests = plain.workload().unwrap();
     let both = Rings { answer: 60, ..plain }.workload().unwrap();
-    assert_eq!(both.flows().len(), 2 * asked.flows().len());
-    for (at, (flow, piece)) in asked.flows().iter().zip(asked.pieces()).enumerate() {
+    assert_eq!(both.flows().len(), 2 * requests.flows().len());
+    for (at, (flow, piece)) in requests.flows().iter().zip(requests.pieces()).enumerate() {
         let [request, answer] = [2 * at, 2 * at + 1];
         assert_eq!((both.flows()[request], both.pieces()[request].bytes), (*flow, piece.bytes));
         let back = both.flows()[answer];
@@ -250,14 +250,16 @@ fn rings_offer_a_third_of_each_switch() {
         assert_ne!(workload, Rings { seed: 8, ..settings }.workload().unwrap());
         let pairs = offered(&transfers(&workload));
         for rack in 0..8 {
-            let of = pairs.iter().filter(|((from, _), _)| *from == rack);
-            let big: Vec<_> = of.clone().filter(|(_, (class, ..))| *class == BIG).collect();
+            let from_rack = pairs.iter().filter(|((from, _), _)| *from == rack);
+            let big: Vec<_> = from_rack.clone().filter(|(_, (class, ..))| *class == BIG).collect();
             let ahead: BTreeSet<u32> = big.iter().map(|((from, to), _)| (to + 8 - from) % 8).collect();
             assert_eq!(ahead, (1..=rings).collect());
             let rate: f64 = big.iter().map(|(_, (_, rate, _))| rate * 8.0).sum();
             assert!((rate / (80e9 / 3.0) - 1.0).abs() < 1e-6, "{rate}");
-            let small: Vec<f64> =
-                of.filter(|(_, (class, ..))| *class != BIG).map(|(_, (_, rate, _))| rate * 8.0).collect();
+            let small: Vec<f64> = from_rack
+                .filter(|(_, (class, ..))| *class != BIG)
+                .map(|(_, (_, rate, _))| rate * 8.0)
+                .collect();
             assert_eq!(small.len(), small_pairs);
             assert!(
                 small.iter().all(|rate| (rate / (10e9 / 3.0 / small_share) - 1.0).abs() < 1e-6),
@@ -273,7 +275,7 @@ fn rings_offer_a_third_of_each_switch() {
 fn rings_match_the_published_draws() {
     let Some(folder) = golden::folder("circuits") else { return };
     for (rings, spread) in [(1, 0.03), (2, 0.03)] {
-        let read = golden::json(&folder.join(format!("workload_etalon_{rings}ring.json.gz")));
+        let content = golden::json(&folder.join(format!("workload_etalon_{rings}ring.json.gz")));
         let row = |row: &serde_json::Value| {
             let number = |at: usize| row[at].as_f64().unwrap();
             let [source, destination] =
@@ -281,7 +283,7 @@ fn rings_match_the_published_draws() {
             let flow = Flow { source, destination, class: number(6) as u32 };
             Transfer { flow, start: Nanos::from_secs_f64(number(4)), bytes: number(5) as u64 }
         };
-        let flows: Vec<Transfer> = read["flows"].as_array().unwrap().iter().map(row).collect();
+        let flows: Vec<Transfer> = content["flows"].as_array().unwrap().iter().map(row).collect();
         // Some of the authors' flows are from a host to itself and cross no network.
         let crosses = |transfer: &&Transfer| transfer.flow.source != transfer.flow.destination;
         let crossing: Vec<Transfer> = flows.iter().filter(crosses).copied().collect();
@@ -341,7 +343,7 @@ fn invalid_workloads_are_named() {
             "bytes: 3: must be at least one for each rank",
             "parts: 5: must be above 0, and at most the number of bytes",
             "hosts: 0: must be above 0",
-            "copies: block 0: none elsewhere: must be on distinct hosts, and at least one of them not the writer's",
+            "copies: block 0: none on another host: must be on distinct hosts, and at least one of them not the writer's",
         ]
     );
     workload.add_flow(flow).unwrap();
@@ -359,7 +361,10 @@ fn a_block_accepts_only_a_chain_of_the_same_length() {
     pipeline.write(&mut workload, place(0, 0), Nanos(0), 3 << 20, chain).unwrap();
     assert_eq!(workload.blocks().iter().map(|block| block.left).collect::<Vec<_>>(), [3, 2, 1]);
     let (before, first) = (workload.clone(), workload.blocks()[1].first);
-    assert_eq!((workload.block_from(first), workload.block_from(first + 1)), (Some(1), None));
+    assert_eq!(
+        (workload.block_of_first_flow(first), workload.block_of_first_flow(first + 1)),
+        (Some(1), None)
+    );
     let wrong: [&[Place]; 5] = [
         &[place(0, 0), place(2, 0)],
         &[place(0, 1), place(2, 0), place(2, 1)],
@@ -368,11 +373,11 @@ fn a_block_accepts_only_a_chain_of_the_same_length() {
         &[],
     ];
     for chain in wrong {
-        let error = workload.send_along(1, chain).unwrap_err().to_string();
+        let error = workload.set_chain(1, chain).unwrap_err().to_string();
         assert!(error.starts_with("copies: block 1 on"), "{error}");
         assert_eq!(workload, before);
     }
-    workload.send_along(1, &[place(0, 0), place(2, 0), place(3, 1)]).unwrap();
+    workload.set_chain(1, &[place(0, 0), place(2, 0), place(3, 1)]).unwrap();
     let ends = |flow: usize| (workload.flows()[flow].source, workload.flows()[flow].destination);
     let first = first as usize;
     assert_eq!([ends(first), ends(first + 1)], [(place(0, 0), place(2, 0)), (place(2, 0), place(0, 0))]);

@@ -25,7 +25,7 @@ impl<W: Observer> Engine<'_, W> {
             live.level = hop.level;
         }
         let (left, workload) = (live.left, live.workload);
-        self.watch.arrived(Nanos(self.now), hop.server as usize, of(live, left));
+        self.observer.arrived(Nanos(self.now), hop.server as usize, event_of(live, left));
         if hop.limiter != NONE {
             let limiter = &mut self.plan.limiters[hop.limiter as usize];
             if !limiter.waiting.is_empty() || !limiter.passes(self.now, left) {
@@ -37,13 +37,13 @@ impl<W: Observer> Engine<'_, W> {
                 }
                 // Behind other requests, it is not the head, so the limiter's time is unchanged.
                 if self.plan.limiters[hop.limiter as usize].waiting.head == id {
-                    self.expect(hop.limiter as usize);
+                    self.set_pass_time(hop.limiter as usize);
                 }
                 return Ok(());
             }
         }
         if hop.is_first {
-            self.watch.passed(Nanos(self.now), workload as usize, Stage::ALL[hop.stage as usize], left);
+            self.observer.passed(Nanos(self.now), workload as usize, Stage::ALL[hop.stage as usize], left);
         }
         self.plan.servers[hop.server as usize].push(&mut self.pool, id);
         self.wake(hop.server);
@@ -51,7 +51,7 @@ impl<W: Observer> Engine<'_, W> {
     }
 
     /// Sets the time at which the first request behind a limiter passes.
-    fn expect(&mut self, limiter: usize) {
+    fn set_pass_time(&mut self, limiter: usize) {
         let limiter = &mut self.plan.limiters[limiter];
         let time = limiter.next(self.now, &self.pool).map_or(NEVER, |time| time.min(LATEST + 1));
         self.clock.set(limiter.slot, time);
@@ -59,7 +59,7 @@ impl<W: Observer> Engine<'_, W> {
 
     /// The first request behind a limiter passes.
     pub(super) fn passes(&mut self, index: usize) -> Result<(), RequestsError> {
-        let (workload, stage) = self.plan.limited[index];
+        let (workload, stage) = self.plan.limiter_owners[index];
         if self.now > LATEST {
             let workload = &self.setup.workloads[workload as usize].name;
             return self.too_long(format!("a request of workload {workload} behind its limits at {stage}"));
@@ -70,11 +70,11 @@ impl<W: Observer> Engine<'_, W> {
         live.is_over = false;
         let work = work_at(live);
         limiter.pass(self.now, work);
-        self.watch.passed(Nanos(self.now), workload as usize, stage, work);
+        self.observer.passed(Nanos(self.now), workload as usize, stage, work);
         let server = limiter.queue;
         self.plan.servers[server as usize].push(&mut self.pool, id);
         self.wake(server);
-        self.expect(index);
+        self.set_pass_time(index);
         Ok(())
     }
 
@@ -94,16 +94,16 @@ impl<W: Observer> Engine<'_, W> {
             if let Some((id, was_over)) =
                 self.plan.servers[index].start_link(&mut self.pool, self.setup.packet)
             {
-                self.started(index, id, was_over, self.plan.servers[index].sends);
+                self.started(index, id, was_over, self.plan.servers[index].service_work);
                 self.serve(index)?;
             }
         } else {
             while let Some((mut id, was_over)) = self.plan.servers[index].start_device(&mut self.pool) {
                 // The request leaves its limiter first, because a request is in at most one list.
                 self.started(index, id, was_over, self.pool.get(id).left);
-                self.plan.servers[index].hand(&mut self.pool, id);
+                self.plan.servers[index].pass_to_device(&mut self.pool, id);
                 let mut bytes = self.pool.get(id).size;
-                while let Some(next) = self.plan.servers[index].join(&mut self.pool, id, &mut bytes) {
+                while let Some(next) = self.plan.servers[index].join_batch(&mut self.pool, id, &mut bytes) {
                     self.started(index, next, false, self.pool.get(next).left);
                     id = next;
                 }
@@ -112,14 +112,14 @@ impl<W: Observer> Engine<'_, W> {
                 self.serve(index)?;
             }
         }
-        self.plan.servers[index].rests(self.now, &self.pool);
+        self.plan.servers[index].note_idle(self.now, &self.pool);
         Ok(())
     }
 
     /// Reports that a server took a request. A request over its limits leaves its limiter.
     fn started(&mut self, index: usize, id: u32, was_over: bool, work: f64) {
         let live = self.pool.get(id);
-        self.watch.started(Nanos(self.now), index, of(live, work));
+        self.observer.started(Nanos(self.now), index, event_of(live, work));
         if was_over {
             let limiter = self.plan.hops[live.hop as usize].limiter as usize;
             let left = work_at(live);
@@ -127,29 +127,29 @@ impl<W: Observer> Engine<'_, W> {
             let first = self.plan.limiters[limiter].waiting.pop(&self.pool);
             debug_assert_eq!(first, id);
             self.plan.limiters[limiter].demote(self.now, left);
-            self.expect(limiter);
+            self.set_pass_time(limiter);
         }
     }
 
     /// A server starts a service.
     fn serve(&mut self, index: usize) -> Result<(), RequestsError> {
         let server = &mut self.plan.servers[index];
-        let ends = server.ends(self.now);
-        if ends - self.now > LONGEST || ends > LATEST {
+        let end = server.service_end(self.now);
+        if end - self.now > LONGEST || end > LATEST {
             let name = &self.setup.servers[index].name;
             return self.too_long(format!("a request at server {name}"));
         }
-        self.clock.set(server.slot, ends);
+        self.clock.set(server.slot, end);
         Ok(())
     }
 
     /// A server ends a service.
     pub(super) fn served(&mut self, index: usize) -> Result<(), RequestsError> {
         let server = &mut self.plan.servers[index];
-        let id = std::mem::replace(&mut server.serves, NONE);
-        let sent = server.sends;
+        let id = std::mem::replace(&mut server.in_service, NONE);
+        let sent = server.service_work;
         let live = self.pool.get_mut(id);
-        self.watch.served(Nanos(self.now), index, of(live, sent));
+        self.observer.served(Nanos(self.now), index, event_of(live, sent));
         if let Some(device) = &mut server.device {
             server.served += 1;
             let way = live.kind as usize;
@@ -207,7 +207,7 @@ impl<W: Observer> Engine<'_, W> {
             live.spent[hop.stage as usize] = self.now - live.since;
         }
         live.hop += 1;
-        if live.hop < self.plan.ways[workload].1 {
+        if live.hop < self.plan.hop_ranges[workload].1 {
             return self.enter(id);
         }
         self.done(id);
@@ -220,9 +220,9 @@ impl<W: Observer> Engine<'_, W> {
         let workload = live.workload as usize;
         let latency = self.now - live.arrived;
         self.recorder.record(live, latency);
-        let control = self.controlled[workload];
-        if control != NONE {
-            self.controls[control as usize].measure(workload, latency);
+        let controller = self.controlled[workload];
+        if controller != NONE {
+            self.controllers[controller as usize].measure(workload, latency);
         }
         self.pool.remove(id);
         self.under_way -= 1;
@@ -236,7 +236,7 @@ impl<W: Observer> Engine<'_, W> {
 
 /// Builds the description of a request for the observer.
 #[inline]
-fn of(live: &Live, work: f64) -> RequestEvent {
+fn event_of(live: &Live, work: f64) -> RequestEvent {
     RequestEvent {
         workload: live.workload as usize,
         number: live.number,

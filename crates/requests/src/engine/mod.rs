@@ -44,24 +44,24 @@ pub(super) struct Engine<'a, W> {
     plan: Plan,
     senders: Vec<Sender<'a>>,
     pool: Pool,
-    controls: Vec<WeightController>,
+    controllers: Vec<WeightController>,
     /// Index of the controller that measures each workload, or [`NONE`].
     controlled: Vec<u32>,
     /// Servers that may start a request.
     dirty: Vec<u32>,
-    numbers: u64,
+    next_number: u64,
     /// Number of requests in progress; `area` is its integral over time.
     under_way: u64,
     area: u128,
     recorder: Recorder,
-    watch: &'a mut W,
+    observer: &'a mut W,
 }
 
 impl<'a, W: Observer> Engine<'a, W> {
     pub(super) fn new(
         setup: &'a Setup,
         sources: Vec<Source<'a>>,
-        watch: &'a mut W,
+        observer: &'a mut W,
     ) -> Result<Engine<'a, W>, RequestsError> {
         if sources.len() != setup.workloads.len() {
             let (sources, workloads) = (sources.len(), setup.workloads.len());
@@ -74,32 +74,32 @@ impl<'a, W: Observer> Engine<'a, W> {
             events: Vec::new(),
             senders: Vec::with_capacity(sources.len()),
             pool: Pool::default(),
-            controls: Vec::new(),
+            controllers: Vec::new(),
             controlled: vec![NONE; sources.len()],
             dirty: Vec::new(),
-            numbers: 0,
+            next_number: 0,
             under_way: 0,
             area: 0,
             recorder: Recorder::new(setup),
-            watch,
+            observer,
             plan,
             setup,
         };
-        engine.lay_out_slots();
+        engine.assign_slots();
         for (workload, source) in sources.into_iter().enumerate() {
             engine.add_sender(workload, source)?;
         }
-        for control in &engine.controls {
-            engine.clock.set(control.slot, control.settings.interval.0.min(LATEST));
+        for controller in &engine.controllers {
+            engine.clock.set(controller.slot, controller.settings.interval.0.min(LATEST));
         }
         Ok(engine)
     }
 
     /// Assigns a slot to every event source, in the order of simultaneous events.
-    fn lay_out_slots(&mut self) {
+    fn assign_slots(&mut self) {
         let events = &mut self.events;
-        let mut slot = |what| {
-            events.push(what);
+        let mut slot = |event| {
+            events.push(event);
             (events.len() - 1) as u32
         };
         for (index, server) in self.plan.servers.iter_mut().enumerate() {
@@ -115,7 +115,7 @@ impl<'a, W: Observer> Engine<'a, W> {
         }
         for (index, server) in self.setup.servers.iter().enumerate() {
             let Scheduling::Cake(settings) = server.order else { continue };
-            let number = self.controls.len() as u32;
+            let number = self.controllers.len() as u32;
             let mut objectives = vec![None; self.setup.workloads.len()];
             for (workload, enforced) in self.setup.workloads.iter().enumerate() {
                 let comes_here = enforced.stages.iter().any(|limits| limits.route.contains(&index));
@@ -125,14 +125,14 @@ impl<'a, W: Observer> Engine<'a, W> {
                 }
             }
             let slot = slot(Event::Acts(number));
-            self.controls.push(WeightController::new(settings, objectives, index as u32, slot));
+            self.controllers.push(WeightController::new(settings, objectives, index as u32, slot));
         }
         for workload in 0..self.setup.workloads.len() {
             slot(Event::Sends(workload as u32));
         }
         // Groups of the clock: servers with their latencies, limiters, and the sources that act on their own.
         let limiters = self.plan.limiters.len();
-        let is_served = |what: &&Event| matches!(what, Event::Served(_) | Event::Returned(..));
+        let is_served = |event: &&Event| matches!(event, Event::Served(_) | Event::Returned(..));
         let servers = self.events.iter().filter(is_served).count();
         self.clock = Clock::new(&[servers, limiters, self.events.len() - servers - limiters]);
     }
@@ -142,7 +142,7 @@ impl<'a, W: Observer> Engine<'a, W> {
         loop {
             let (now, _) = self.clock.first();
             // Controllers act as long as other events remain.
-            if now == NEVER || (self.under_way == 0 && !self.anyone_sends()) {
+            if now == NEVER || (self.under_way == 0 && !self.has_requests_to_send()) {
                 break;
             }
             self.area += u128::from(self.under_way) * u128::from(now - self.now);
@@ -166,7 +166,8 @@ impl<'a, W: Observer> Engine<'a, W> {
             while let Some(server) = self.dirty.pop() {
                 self.begin(server as usize)?;
             }
-            if let Some((_, slot)) = last.filter(|&(server, _)| self.plan.servers[server].serves == NONE) {
+            if let Some((_, slot)) = last.filter(|&(server, _)| self.plan.servers[server].in_service == NONE)
+            {
                 self.clock.set(slot, NEVER);
             }
         }
@@ -189,14 +190,14 @@ impl<'a, W: Observer> Engine<'a, W> {
             }
             Event::Returned(server, way) => self.returned(server as usize, way as usize)?,
             Event::Passes(limiter) => self.passes(limiter as usize)?,
-            Event::Acts(control) => {
-                let control = &mut self.controls[control as usize];
-                if let Some(weights) = self.plan.servers[control.queue as usize].waiting.weights() {
-                    control.act(weights);
+            Event::Acts(controller) => {
+                let controller = &mut self.controllers[controller as usize];
+                if let Some(weights) = self.plan.servers[controller.queue as usize].waiting.weights() {
+                    controller.adjust(weights);
                 }
-                self.clock.set(control.slot, self.now + control.settings.interval.0.min(LATEST));
+                self.clock.set(controller.slot, self.now + controller.settings.interval.0.min(LATEST));
             }
-            Event::Sends(workload) => self.sends(workload as usize)?,
+            Event::Sends(workload) => self.send(workload as usize)?,
         }
         Ok(None)
     }

@@ -57,36 +57,36 @@ impl<'a, W: Observer> Engine<'a, W> {
             return Ok(());
         };
         sender.seen += 1;
-        let refuse = |problem: String| {
+        let reject = |problem: String| {
             let workload = self.setup.workloads[workload].name.clone();
             Err(RequestsError::Request { workload, index, problem })
         };
         for (work, stage) in next.work.iter().zip(Stage::ALL) {
             if !(0.0..=1e15).contains(work) {
-                return refuse(format!("work {work} at {stage}: expected from 0 to 1e15"));
+                return reject(format!("work {work} at {stage}: expected from 0 to 1e15"));
             }
         }
         if next.size > 1 << 53 {
-            return refuse(format!("{} bytes: expected at most {}", next.size, 1u64 << 53));
+            return reject(format!("{} bytes: expected at most {}", next.size, 1u64 << 53));
         }
         if sender.closed.is_some() {
             // Requests without work would be sent endlessly at the same moment.
-            let (from, to) = self.plan.ways[workload];
+            let (from, to) = self.plan.hop_ranges[workload];
             let hops = &self.plan.hops[from as usize..to as usize];
             if hops.iter().all(|hop| next.work[hop.stage as usize] <= 0.0) {
-                return refuse("no work on its route: expected some in a closed loop".into());
+                return reject("no work on its route: expected some in a closed loop".into());
             }
             return Ok(());
         }
         if before.is_some_and(|before| next.at < before) {
             let before = before.unwrap_or_default();
-            return refuse(format!(
+            return reject(format!(
                 "at {}, before the previous one at {before}: expected in order of time",
                 next.at
             ));
         }
         if next.at.0 > LATEST {
-            return refuse(format!("at {}: expected within 146 years", next.at));
+            return reject(format!("at {}: expected within 146 years", next.at));
         }
         let is_over = self.setup.until.is_some_and(|until| next.at >= until);
         self.clock.set(sender.slot, if is_over { NEVER } else { next.at.0 });
@@ -94,17 +94,17 @@ impl<'a, W: Observer> Engine<'a, W> {
     }
 
     /// Returns true if a workload will send a request. Controllers alone must not extend the run.
-    pub(super) fn anyone_sends(&self) -> bool {
+    pub(super) fn has_requests_to_send(&self) -> bool {
         let until = self.setup.until.unwrap_or(Nanos(NEVER));
         let sends = |sender: &Sender<'_>| match (sender.next, sender.closed) {
             (Some(next), None) => next.at < until,
             (next, _) => next.is_some() && Nanos(self.now) < until,
         };
-        self.controls.is_empty() || self.senders.iter().any(sends)
+        self.controllers.is_empty() || self.senders.iter().any(sends)
     }
 
     /// A workload sends its next request.
-    pub(super) fn sends(&mut self, workload: usize) -> Result<(), RequestsError> {
+    pub(super) fn send(&mut self, workload: usize) -> Result<(), RequestsError> {
         if self.now > LATEST {
             return self.too_long(format!("workload {}", self.setup.workloads[workload].name));
         }
@@ -119,7 +119,7 @@ impl<'a, W: Observer> Engine<'a, W> {
             let again = if *left > 0 { self.now } else { NEVER };
             self.clock.set(sender.slot, again);
         }
-        let (hop, end) = self.plan.ways[workload];
+        let (hop, end) = self.plan.hop_ranges[workload];
         // The current request is the last one read.
         let tails = self.setup.tails.get(workload).filter(|tails| !tails.is_empty());
         let tail = tails.map_or(0, |tails| tails[((sender.seen - 1) % tails.len() as u64) as usize].0);
@@ -133,7 +133,7 @@ impl<'a, W: Observer> Engine<'a, W> {
             is_over: false,
             was_demoted: false,
             frees: false,
-            number: self.numbers,
+            number: self.next_number,
             arrived: self.now,
             entered: self.now,
             since: self.now,
@@ -144,7 +144,7 @@ impl<'a, W: Observer> Engine<'a, W> {
             tail,
             spent: [0; 3],
         });
-        self.numbers += 1;
+        self.next_number += 1;
         self.under_way += 1;
         if hop == end {
             self.done(id);

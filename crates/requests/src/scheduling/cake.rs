@@ -63,7 +63,7 @@ impl WeightController {
     }
 
     /// Adjusts the weights at the end of an interval.
-    pub(crate) fn act(&mut self, weights: &mut [f64]) {
+    pub(crate) fn adjust(&mut self, weights: &mut [f64]) {
         let Cake { lower, upper, step, floor, .. } = self.settings;
         for ((weight, measured), objective) in
             weights.iter_mut().zip(&mut self.measured).zip(&self.objectives)

@@ -42,25 +42,25 @@ fn one_device(priorities: &[u32], arrivals: Vec<Vec<Arrival>>) -> Rows {
 
 /// Returns the mean latency of a workload and half the width of its confidence interval, in mean services.
 fn mean(rows: &Rows, workload: u32) -> (f64, f64) {
-    let of = rows.workload.iter().zip(&rows.latency).filter(|(of, _)| **of == workload);
-    let latencies: Vec<f64> = of.map(|(_, &latency)| latency as f64 / 1e9 / SERVICE).collect();
+    let rows = rows.workload.iter().zip(&rows.latency).filter(|(row, _)| **row == workload);
+    let latencies: Vec<f64> = rows.map(|(_, &latency)| latency as f64 / 1e9 / SERVICE).collect();
     let batch = latencies.len() / BATCHES;
     let means: Vec<f64> = latencies
         .chunks_exact(batch)
         .skip(1)
         .take(BATCHES - 1)
-        .map(|of| of.iter().sum::<f64>() / batch as f64)
+        .map(|batch_latencies| batch_latencies.iter().sum::<f64>() / batch as f64)
         .collect();
     let count = means.len() as f64;
     let mean = means.iter().sum::<f64>() / count;
-    let variance = means.iter().map(|of| (of - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let variance = means.iter().map(|batch_mean| (batch_mean - mean).powi(2)).sum::<f64>() / (count - 1.0);
     (mean, T * (variance / count).sqrt())
 }
 
-fn check(what: &str, (found, half): (f64, f64), expected: f64) {
-    println!("{what}: {found:.4} +- {half:.4}, theory {expected:.4}");
-    assert!((found - expected).abs() <= half, "{what}: {found} is not within {half} of {expected}");
-    assert!(half < 0.1 * expected, "{what}: an interval of {half} says nothing about {expected}");
+fn check(name: &str, (mean, half_width): (f64, f64), expected: f64) {
+    println!("{name}: {mean:.4} +- {half_width:.4}, theory {expected:.4}");
+    assert!((mean - expected).abs() <= half_width, "{name}: {mean} is not within {half_width} of {expected}");
+    assert!(half_width < 0.1 * expected, "{name}: an interval of {half_width} is too wide for {expected}");
 }
 
 fn constant(_: f64) -> f64 {
@@ -94,8 +94,8 @@ fn priorities_match_cobhams_formula() {
         (6..).zip(loads).map(|(index, load)| poisson(index, load, REQUESTS, exponential)).collect();
     // The arrivals end with the shortest sequence, so that all three overlap.
     let mut arrivals: Vec<Vec<Arrival>> = arrivals;
-    let end = arrivals.iter().map(|of| of[of.len() - 1].at).min().unwrap();
-    arrivals.iter_mut().for_each(|of| of.retain(|arrival| arrival.at <= end));
+    let end = arrivals.iter().map(|requests| requests[requests.len() - 1].at).min().unwrap();
+    arrivals.iter_mut().for_each(|requests| requests.retain(|arrival| arrival.at <= end));
     let rows = one_device(&[0, 1, 2], arrivals);
     // Residual work in service: the sum of load times mean square over twice the mean. For exponential sizes, this is
     // the load.

@@ -141,23 +141,23 @@ impl Observer for Log {
         self.passed.entry((workload, stage as usize)).or_default().push((at.0, work));
     }
 
-    fn arrived(&mut self, at: Nanos, server: usize, of: RequestEvent) {
+    fn arrived(&mut self, at: Nanos, server: usize, event: RequestEvent) {
         if self.waiting(server) == 0.0 && !self.serves.get(&server).is_some_and(|serves| *serves) {
             self.since.insert(server, at.0);
         }
-        *self.waits.entry((server, of.rank)).or_default() += of.work;
+        *self.waits.entry((server, event.rank)).or_default() += event.work;
     }
 
-    fn started(&mut self, at: Nanos, server: usize, of: RequestEvent) {
-        for (&(_, rank), &work) in self.waits.range((server, 0)..(server, of.rank)) {
+    fn started(&mut self, at: Nanos, server: usize, event: RequestEvent) {
+        for (&(_, rank), &work) in self.waits.range((server, 0)..(server, event.rank)) {
             if work > 0.0 {
                 self.faults.push(format!(
                     "{at}: server {server} starts rank {}, and {work} of rank {rank} waits",
-                    of.rank
+                    event.rank
                 ));
             }
         }
-        *self.waits.get_mut(&(server, of.rank)).unwrap() -= of.work;
+        *self.waits.get_mut(&(server, event.rank)).unwrap() -= event.work;
         if self.since[&server] != at.0 {
             self.faults.push(format!("{at}: server {server} was idle since {}", self.since[&server]));
         }
@@ -185,15 +185,15 @@ proptest! {
         let mut literal = Literal::new(&setup, sends);
         let servers = literal.run(report.end.0 + 1);
         let rows = report.rows.unwrap();
-        let mut found: Vec<Row> = (0..rows.len()).map(|at| (
+        let mut simulated: Vec<Row> = (0..rows.len()).map(|at| (
             rows.workload[at], rows.arrival[at], rows.latency[at],
             [0, 1, 2].map(|stage| rows.stages[stage][at]), rows.demoted[at],
         )).collect();
-        found.sort_unstable();
+        simulated.sort_unstable();
         literal.rows.sort_unstable();
-        prop_assert_eq!(found, literal.rows);
-        let found: Vec<_> = report.servers.iter().map(|server| (server.busy.0, server.starved.0)).collect();
-        prop_assert_eq!(found, servers);
+        prop_assert_eq!(simulated, literal.rows);
+        let simulated: Vec<_> = report.servers.iter().map(|server| (server.busy.0, server.starved.0)).collect();
+        prop_assert_eq!(simulated, servers);
     }
 
     #[test]
@@ -244,7 +244,7 @@ proptest! {
                     for last in &passed[from..] {
                         work += last.1;
                         let may = burst + bucket.rate() * (last.0 - first.0) as f64 / 1e9;
-                        prop_assert!(work <= may * (1.0 + 1e-8), "{} passed, and {} may", work, may);
+                        prop_assert!(work <= may * (1.0 + 1e-8), "{} passed, at most {} may pass", work, may);
                     }
                 }
             }
@@ -303,31 +303,34 @@ fn read(at: u64, work: f64) -> Arrival {
 #[test]
 fn invalid_setups_are_rejected_by_name() {
     let ssd = || vec![Server::device("d", Device::ssd(4))];
-    let one = |servers, workload| Setup::new(servers, vec![workload]);
+    let with_workload = |servers, workload| Setup::new(servers, vec![workload]);
     let plain = || at_storage("w", Vec::new(), OverLimit::Held);
     let slo = |percentile, latency| Enforced { slo: Some(Slo { percentile, latency }), ..plain() };
     let link = Server { order: Scheduling::Shares, ..Server::link("l", 1.0) };
     let slow = at_storage("w", vec![TokenBucket::new(0.0, 1.0).unwrap()], OverLimit::Held);
     let arrivals = |rows: &[(u64, f64)]| rows.iter().map(|&(at, work)| read(at, work)).collect::<Vec<_>>();
     let setups = [
-        (one(vec![Server { capacity: 0.0, ..ssd().remove(0) }], plain()), arrivals(&[])),
-        (one(vec![Server { capacity: f64::NAN, ..ssd().remove(0) }], plain()), arrivals(&[])),
-        (one(vec![Server::device("d", Device::ssd(0))], plain()), arrivals(&[])),
-        (one(vec![link], plain()), arrivals(&[])),
-        (one(ssd(), slo(100.0, 1.0)), arrivals(&[])),
-        (one(ssd(), slo(99.0, f64::NAN)), arrivals(&[])),
-        (one(ssd(), Enforced { weight: 0.0, ..plain() }), arrivals(&[])),
-        (one(Vec::new(), plain()), arrivals(&[])),
-        (one(ssd(), slow), arrivals(&[])),
-        (Setup { packet: Some(0.5), ..one(ssd(), plain()) }, arrivals(&[])),
-        (Setup { window: Nanos(0), ..one(ssd(), plain()) }, arrivals(&[])),
-        (one(ssd(), plain()), arrivals(&[(0, -1.0)])),
-        (one(ssd(), plain()), arrivals(&[(0, 1e-6), (9, f64::NAN)])),
-        (one(ssd(), plain()), arrivals(&[(9, 0.0), (8, 0.0)])),
-        (one(ssd(), plain()), arrivals(&[(u64::MAX, 0.0)])),
-        (one(ssd(), plain()), arrivals(&[(0, 1e15)])),
+        (with_workload(vec![Server { capacity: 0.0, ..ssd().remove(0) }], plain()), arrivals(&[])),
+        (with_workload(vec![Server { capacity: f64::NAN, ..ssd().remove(0) }], plain()), arrivals(&[])),
+        (with_workload(vec![Server::device("d", Device::ssd(0))], plain()), arrivals(&[])),
+        (with_workload(vec![link], plain()), arrivals(&[])),
+        (with_workload(ssd(), slo(100.0, 1.0)), arrivals(&[])),
+        (with_workload(ssd(), slo(99.0, f64::NAN)), arrivals(&[])),
+        (with_workload(ssd(), Enforced { weight: 0.0, ..plain() }), arrivals(&[])),
+        (with_workload(Vec::new(), plain()), arrivals(&[])),
+        (with_workload(ssd(), slow), arrivals(&[])),
+        (Setup { packet: Some(0.5), ..with_workload(ssd(), plain()) }, arrivals(&[])),
+        (Setup { window: Nanos(0), ..with_workload(ssd(), plain()) }, arrivals(&[])),
+        (with_workload(ssd(), plain()), arrivals(&[(0, -1.0)])),
+        (with_workload(ssd(), plain()), arrivals(&[(0, 1e-6), (9, f64::NAN)])),
+        (with_workload(ssd(), plain()), arrivals(&[(9, 0.0), (8, 0.0)])),
+        (with_workload(ssd(), plain()), arrivals(&[(u64::MAX, 0.0)])),
+        (with_workload(ssd(), plain()), arrivals(&[(0, 1e15)])),
         (
-            one(ssd(), at_storage("w", vec![TokenBucket::new(1e-300, 1.0).unwrap()], OverLimit::Held)),
+            with_workload(
+                ssd(),
+                at_storage("w", vec![TokenBucket::new(1e-300, 1.0).unwrap()], OverLimit::Held),
+            ),
             arrivals(&[(0, 1.0), (0, 1.0)]),
         ),
     ];
@@ -335,7 +338,7 @@ fn invalid_setups_are_rejected_by_name() {
         .into_iter()
         .map(|(setup, arrivals)| run(&setup, vec![Source::open(arrivals)]).unwrap_err().to_string())
         .collect();
-    let fine = one(ssd(), plain());
+    let fine = with_workload(ssd(), plain());
     errors.push(run(&fine, Vec::new()).unwrap_err().to_string());
     errors.push(run(&fine, vec![Source::closed(0, arrivals(&[(0, 1.0)]))]).unwrap_err().to_string());
     errors.push(run(&fine, vec![Source::closed(1, arrivals(&[(0, 0.0)]))]).unwrap_err().to_string());
@@ -352,9 +355,11 @@ fn a_workload_without_stages_completes_at_once_and_delays_no_other() {
     let sends = |times: [u64; 3]| Source::open(times.map(|at| read(at, 5e-9)));
     let report = run(&setup, vec![sends([0, 2, 30]), sends([0, 2, 20])]).unwrap();
     let rows = report.rows.unwrap();
-    let latencies = |of: u32| -> Vec<(u64, u64)> {
+    let latencies = |index: u32| -> Vec<(u64, u64)> {
         let all = rows.workload.iter().zip(&rows.arrival).zip(&rows.latency);
-        all.filter(|((workload, _), _)| **workload == of).map(|((_, &at), &latency)| (at, latency)).collect()
+        all.filter(|((workload, _), _)| **workload == index)
+            .map(|((_, &at), &latency)| (at, latency))
+            .collect()
     };
     assert_eq!(latencies(0), [(0, 0), (2, 0), (30, 0)]);
     assert_eq!(latencies(1), [(0, 5), (2, 8), (20, 5)]);
@@ -428,15 +433,16 @@ fn demotion_slows_an_excessive_sender_only_at_a_busy_device() {
     let alone = run(&setup(Vec::new()), vec![all()]).unwrap();
     assert!(alone.workloads[0].latency.count() >= 10_000);
     // Another workload of the same priority without limits is always busy; the greedy workload keeps its rate.
-    let beside = run(&setup(vec![at_storage("w", Vec::new(), OverLimit::Held)]), vec![all(), all()]).unwrap();
-    let share = beside.workloads[0].latency.count() as f64 * 100e-6;
+    let contended =
+        run(&setup(vec![at_storage("w", Vec::new(), OverLimit::Held)]), vec![all(), all()]).unwrap();
+    let share = contended.workloads[0].latency.count() as f64 * 100e-6;
     assert!((0.19..0.22).contains(&share), "{share}");
 }
 
 #[test]
-fn feedback_raises_the_share_of_a_late_workload() {
+fn feedback_lowers_the_tail_of_a_late_workload() {
     use leeward_requests::Cake;
-    let of = |order: Scheduling| {
+    let last_tail = |order: Scheduling| {
         let slo = Some(Slo { percentile: 90.0, latency: 2e-3 });
         let workloads = vec![
             Enforced { slo, ..at_storage("w", Vec::new(), OverLimit::Held) },
@@ -452,8 +458,8 @@ fn feedback_raises_the_share_of_a_late_workload() {
         let last = report.workloads[0].windows.last().unwrap().tail;
         last.0
     };
-    let (equal, moved) = (of(Scheduling::Shares), of(Scheduling::Cake(Cake::default())));
-    assert!(moved < equal * 7 / 10, "{moved} ns with feedback, {equal} with equal shares");
+    let (equal, feedback) = (last_tail(Scheduling::Shares), last_tail(Scheduling::Cake(Cake::default())));
+    assert!(feedback < equal * 7 / 10, "{feedback} ns with feedback, {equal} ns with equal shares");
 }
 
 #[test]
@@ -526,7 +532,7 @@ mod of_system {
             error(short),
             "workload w: 2 routes, 1 priorities and 2 limits: expected one of each for its 2 demands"
         );
-        assert_eq!(error(twice), "workload w: two demands at storage: expected one at most");
+        assert_eq!(error(twice), "workload w: two demands at storage: expected at most one");
         assert_eq!(
             error(both),
             "server ssd: on the routes of both a storage and a network stage: expected one of them"

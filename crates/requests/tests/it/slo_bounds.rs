@@ -62,7 +62,7 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
 
 /// Two clients, and two servers with one device each, with a load of up to nine tenths. Requests come as early as
 /// curves allow.
-fn world(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
+fn random_system(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     let names = ["c0-out", "c1-out", "s0-in", "s1-in", "d0", "d1", "s0-out", "s1-out", "c0-in", "c1-in"];
     let queue = |name: &&str| {
         let capacity = if name.starts_with('d') { 1.0 } else { CAPACITY };
@@ -193,10 +193,10 @@ proptest! {
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings::default();
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
-            for (held, sent) in replay.run().unwrap().workloads.iter().zip(&sent) {
-                prop_assert_eq!(held.measured.unwrap().requests, sent.as_ref().unwrap().len() as u64);
-                prop_assert!(held.bound.is_ok(), "{:?}: {:?}", method, held.bound);
-                prop_assert!(held.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.measured, held.bound, held.violated);
+            for (check, sent) in replay.run().unwrap().workloads.iter().zip(&sent) {
+                prop_assert_eq!(check.measured.unwrap().requests, sent.as_ref().unwrap().len() as u64);
+                prop_assert!(check.bound.is_ok(), "{:?}: {:?}", method, check.bound);
+                prop_assert!(check.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, check.measured, check.bound, check.violated);
             }
         }
     }
@@ -206,15 +206,15 @@ proptest! {
         draws in draws(),
         outstanding in prop_oneof![2 => Just(1u32), 1 => 2u32..9],
     ) {
-        let (system, sent) = world(&draws);
+        let (system, sent) = random_system(&draws);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings { outstanding, ..BoundSettings::default() };
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
             let replayed = replay.run().unwrap();
-            for (held, sent) in replayed.workloads.iter().zip(&sent) {
+            for (check, sent) in replayed.workloads.iter().zip(&sent) {
                 // Two buckets may exceed the capacity. Then no bound exists, and nothing is claimed.
-                prop_assert_eq!(held.measured.unwrap().requests, sent.as_ref().unwrap().len() as u64);
-                prop_assert!(held.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.measured, held.bound, held.violated);
+                prop_assert_eq!(check.measured.unwrap().requests, sent.as_ref().unwrap().len() as u64);
+                prop_assert!(check.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, check.measured, check.bound, check.violated);
             }
         }
     }
@@ -228,18 +228,18 @@ proptest! {
         draws in draws(),
         frame in prop::sample::select(vec![9000.0, 65536.0]),
     ) {
-        let (system, sent) = world(&draws);
+        let (system, sent) = random_system(&draws);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings { unit: Unit::Frames, frame, ..BoundSettings::default() };
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
-            for held in replay.run().unwrap().workloads {
-                prop_assert!(held.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.measured, held.bound, held.violated);
+            for check in replay.run().unwrap().workloads {
+                prop_assert!(check.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, check.measured, check.bound, check.violated);
             }
         }
     }
 }
 
-fn simple(name: &str, priority: u32, largest: f64, unloaded: f64) -> Promise {
+fn storage_promise(name: &str, priority: u32, largest: f64, unloaded: f64) -> Promise {
     let arrivals: ArrivalCurve = TokenBucket::new(0.1, 2.0 * largest).unwrap().into();
     let workload = Workload {
         name: name.to_owned(),
@@ -262,8 +262,9 @@ fn simple(name: &str, priority: u32, largest: f64, unloaded: f64) -> Promise {
 }
 
 fn burst(at: u64, work: f64, count: usize) -> Option<Arc<[Arrival]>> {
-    let one = Arrival { at: Nanos(at), kind: Kind::Read, size: 4096, offset: None, work: [0.0, work, 0.0] };
-    Some(vec![one; count].into())
+    let arrival =
+        Arrival { at: Nanos(at), kind: Kind::Read, size: 4096, offset: None, work: [0.0, work, 0.0] };
+    Some(vec![arrival; count].into())
 }
 
 fn device(promises: Vec<Promise>) -> System {
@@ -272,7 +273,7 @@ fn device(promises: Vec<Promise>) -> System {
 
 #[test]
 fn a_broken_bound_names_its_assumptions() {
-    let system = device(vec![simple("first", 0, 0.01, 0.0), simple("last", 1, 0.2, 0.0)]);
+    let system = device(vec![storage_promise("first", 0, 0.01, 0.0), storage_promise("last", 1, 0.2, 0.0)]);
     let sent = vec![burst(1, 0.01, 2), burst(0, 0.2, 2)];
     let run = |unit, order| {
         let bounds = BoundSettings { unit, ..BoundSettings::default() };
@@ -301,7 +302,7 @@ fn a_broken_bound_names_its_assumptions() {
 
 #[test]
 fn a_broken_bound_names_a_trace_above_its_curve() {
-    let system = device(vec![simple("first", 0, 0.01, 0.0)]);
+    let system = device(vec![storage_promise("first", 0, 0.01, 0.0)]);
     let replay = Replay {
         system: &system,
         bounds: BoundSettings::default(),
@@ -311,13 +312,13 @@ fn a_broken_bound_names_a_trace_above_its_curve() {
         arrivals: vec![burst(0, 0.01, 20)],
         tails: Vec::new(),
     };
-    let held = replay.run().unwrap().workloads[0].clone();
-    assert_eq!(held.violated, [Assumption::Curve { stage: Stage::Storage }]);
+    let check = replay.run().unwrap().workloads[0].clone();
+    assert_eq!(check.violated, [Assumption::Curve { stage: Stage::Storage }]);
 }
 
 #[test]
 fn several_requests_inside_a_device_exceed_the_bound_for_one() {
-    let system = device(vec![simple("first", 0, 0.01, 0.0), simple("last", 1, 0.2, 0.0)]);
+    let system = device(vec![storage_promise("first", 0, 0.01, 0.0), storage_promise("last", 1, 0.2, 0.0)]);
     let sent = vec![burst(1, 0.01, 1), burst(0, 0.2, 2)];
     let worst = |outstanding| {
         let bounds = BoundSettings { outstanding, ..BoundSettings::default() };
@@ -330,18 +331,21 @@ fn several_requests_inside_a_device_exceed_the_bound_for_one() {
             arrivals: sent.clone(),
             tails: Vec::new(),
         };
-        let held = replay.run().unwrap().workloads[0].clone();
-        assert!(held.violated.is_empty(), "{held:?}");
-        (held.measured.unwrap().worst, held.bound.unwrap().seconds)
+        let check = replay.run().unwrap().workloads[0].clone();
+        assert!(check.violated.is_empty(), "{check:?}");
+        (check.measured.unwrap().worst, check.bound.unwrap().seconds)
     };
-    let ((one, bound), (two, more)) = (worst(1), worst(2));
-    assert_eq!((one.0, two.0), (210_000_000 - 1, 410_000_000 - 1));
-    assert!((bound - 0.22).abs() < 1e-9 && (more - 0.42).abs() < 1e-9, "{bound} {more}");
+    let ((worst_of_one, bound_of_one), (worst_of_two, bound_of_two)) = (worst(1), worst(2));
+    assert_eq!((worst_of_one.0, worst_of_two.0), (210_000_000 - 1, 410_000_000 - 1));
+    assert!(
+        (bound_of_one - 0.22).abs() < 1e-9 && (bound_of_two - 0.42).abs() < 1e-9,
+        "{bound_of_one} {bound_of_two}"
+    );
 }
 
 #[test]
 fn a_workload_without_requests_has_no_measurement() {
-    let system = device(vec![simple("first", 0, 0.01, 0.0), simple("last", 1, 0.2, 0.0)]);
+    let system = device(vec![storage_promise("first", 0, 0.01, 0.0), storage_promise("last", 1, 0.2, 0.0)]);
     let replay = Replay {
         system: &system,
         bounds: BoundSettings::default(),

@@ -98,7 +98,7 @@ impl Draw {
 
 /// Replays the draws over the four links. The run is long enough that even the rarest workload sends enough requests
 /// for a 99th percentile.
-fn replayed(draws: &[Draw], unit: Unit) -> Vec<BoundCheck> {
+fn replay_draws(draws: &[Draw], unit: Unit) -> Vec<BoundCheck> {
     let queues = (0..4).map(|at| Queue { name: format!("l{at}"), capacity: CAPACITY, resource: None });
     let promises = draws.iter().enumerate().map(|(at, draw)| draw.promise(at));
     let system = System { queues: queues.collect(), promises: promises.collect() };
@@ -116,15 +116,15 @@ fn replayed(draws: &[Draw], unit: Unit) -> Vec<BoundCheck> {
 }
 
 fn all_within(draws: &[Draw], unit: Unit) -> Result<(), TestCaseError> {
-    for (held, draw) in replayed(draws, unit).into_iter().zip(draws) {
+    for (check, draw) in replay_draws(draws, unit).into_iter().zip(draws) {
         if draw.promised {
-            prop_assert!(held.bound.is_ok(), "{:?}", held.bound);
+            prop_assert!(check.bound.is_ok(), "{:?}", check.bound);
             prop_assert!(
-                held.violated.is_empty(),
+                check.violated.is_empty(),
                 "{:?} above {:?}: {:?}",
-                held.measured,
-                held.bound,
-                held.violated
+                check.measured,
+                check.bound,
+                check.violated
             );
         }
     }
@@ -148,32 +148,32 @@ proptest! {
     }
 }
 
-/// Returns the 99th percentile of a workload, alone or beside another: its bound, its measured value, and
-/// violated assumptions.
-fn alone_and_beside(unit: Unit, of: Draw, beside: Option<Draw>) -> (f64, f64, Vec<Assumption>) {
-    let draws: Vec<Draw> = std::iter::once(of).chain(beside).collect();
-    let held = replayed(&draws, unit).swap_remove(0);
-    (held.bound.unwrap().seconds, held.measured.unwrap().tail.as_secs_f64(), held.violated)
+/// Returns the 99th percentile of a workload, alone or with another: its bound, its measured value, and violated
+/// assumptions.
+fn replay_first(unit: Unit, first: Draw, other: Option<Draw>) -> (f64, f64, Vec<Assumption>) {
+    let draws: Vec<Draw> = std::iter::once(first).chain(other).collect();
+    let check = replay_draws(&draws, unit).swap_remove(0);
+    (check.bound.unwrap().seconds, check.measured.unwrap().tail.as_secs_f64(), check.violated)
 }
 
 #[test]
 fn fluid_bounds_are_too_low_for_store_and_forward_links() {
-    let of = Draw { path: 0, priority: 0, size: 2e5, load: 0.02, promised: true, seed: 1 };
-    let (fluid, _, broken) = alone_and_beside(Unit::Fluid, of.clone(), None);
-    let (whole, seen, holds) = alone_and_beside(Unit::Requests, of, None);
+    let first = Draw { path: 0, priority: 0, size: 2e5, load: 0.02, promised: true, seed: 1 };
+    let (fluid, _, violated) = replay_first(Unit::Fluid, first.clone(), None);
+    let (whole, measured, none_violated) = replay_first(Unit::Requests, first, None);
     // Four links, 0.2 s each.
-    assert!(seen >= 0.8, "{seen}");
-    assert!(fluid < seen && seen <= whole, "{fluid} {seen} {whole}");
-    assert!(matches!(broken[0], Assumption::Fluid { .. }) && holds.is_empty(), "{broken:?}");
+    assert!(measured >= 0.8, "{measured}");
+    assert!(fluid < measured && measured <= whole, "{fluid} {measured} {whole}");
+    assert!(matches!(violated[0], Assumption::Fluid { .. }) && none_violated.is_empty(), "{violated:?}");
 }
 
 #[test]
 fn a_started_best_effort_request_delays_the_first_priority() {
-    let of = Draw { path: 1, priority: 0, size: 1e3, load: 0.02, promised: true, seed: 1 };
+    let first = Draw { path: 1, priority: 0, size: 1e3, load: 0.02, promised: true, seed: 1 };
     let large = Draw { path: 1, priority: 0, size: 2e5, load: 0.1, promised: false, seed: 2 };
-    let (fluid, _, broken) = alone_and_beside(Unit::Fluid, of.clone(), Some(large.clone()));
-    let (whole, seen, holds) = alone_and_beside(Unit::Requests, of, Some(large));
-    assert!(seen > 0.1, "{seen}");
-    assert!(fluid < seen && seen <= whole, "{fluid} {seen} {whole}");
-    assert!(matches!(broken[0], Assumption::Fluid { .. }) && holds.is_empty(), "{broken:?}");
+    let (fluid, _, violated) = replay_first(Unit::Fluid, first.clone(), Some(large.clone()));
+    let (whole, measured, none_violated) = replay_first(Unit::Requests, first, Some(large));
+    assert!(measured > 0.1, "{measured}");
+    assert!(fluid < measured && measured <= whole, "{fluid} {measured} {whole}");
+    assert!(matches!(violated[0], Assumption::Fluid { .. }) && none_violated.is_empty(), "{violated:?}");
 }

@@ -100,14 +100,16 @@ fn a_replay_uses_the_draws_and_its_percentile_meets_the_bound() {
         replay.run().unwrap().workloads[0].clone()
     };
     let drawn_of = |percentile, unloaded| run(percentile, unloaded, vec![drawn.clone()]);
-    let held = drawn_of(98.0, 0.004);
-    assert_eq!(held.measured.unwrap().worst, Nanos(longest));
-    assert!(held.violated.is_empty(), "{held:?}");
+    let check = drawn_of(98.0, 0.004);
+    assert_eq!(check.measured.unwrap().worst, Nanos(longest));
+    assert!(check.violated.is_empty(), "{check:?}");
     assert_eq!(run(98.0, 0.004, Vec::new()).measured.unwrap().worst, Nanos((WORK * 1e9) as u64));
     // A bound that adds less than the profiled time at its percentile is exceeded, and the check reports the violated
     // assumption.
     let short = drawn_of(98.0, 0.001);
-    let named =
-        short.violated.iter().any(|why| why.to_string().contains("drew a longer time without queueing"));
-    assert!(named, "{short:?}");
+    let is_named = short
+        .violated
+        .iter()
+        .any(|assumption| assumption.to_string().contains("drew a longer time without queueing"));
+    assert!(is_named, "{short:?}");
 }

@@ -48,9 +48,9 @@ impl Control {
     }
 
     /// Returns true if segments are ECN-capable, given the ECN setting.
-    pub(super) fn is_capable(&self, asked: bool) -> bool {
+    pub(super) fn is_capable(&self, ecn_setting: bool) -> bool {
         match self {
-            Control::Reno | Control::Cubic => asked,
+            Control::Reno | Control::Cubic => ecn_setting,
             Control::Dctcp => true,
             Control::Retcp { .. } => false,
         }
@@ -106,7 +106,7 @@ impl Window {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acked {
     pub(super) now: Nanos,
-    /// Bytes that this is the first acknowledgement of, selective or not.
+    /// Bytes that this acknowledgement is the first to report, selectively or not.
     pub(super) bytes: u64,
     /// The ECN echo.
     pub(super) ece: bool,

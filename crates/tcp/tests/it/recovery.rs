@@ -74,7 +74,8 @@ fn gaps_before_sacked_segments_count_as_in_linux_4_4() {
         assert_eq!(send_all(&mut sender, Nanos(0)).len(), 10);
         sender.on_ack(Nanos(MS), &ack(0, &[block(4, 5)]));
         let again = send_all(&mut sender, Nanos(MS));
-        let numbers: Vec<u64> = again.iter().filter(|of| of.again).map(|of| of.start / MSS).collect();
+        let numbers: Vec<u64> =
+            again.iter().filter(|segment| segment.again).map(|segment| segment.start / MSS).collect();
         assert_eq!(numbers.first().copied(), (lost > 0).then_some(0), "{rack:?}");
         assert_eq!(sender.state() == State::Recovery, lost > 0, "{rack:?}");
     }
@@ -93,10 +94,11 @@ fn a_repair_is_lost_if_a_segment_sent_well_after_it_arrives() {
         assert!(first.again && first.start == 0);
         let at = Nanos(20 * MS + after);
         sender.on_ack(at, &ack(0, &[block(1, 9)]));
-        let new: Vec<Segment> = send_all(&mut sender, at).into_iter().filter(|of| !of.again).collect();
+        let new: Vec<Segment> =
+            send_all(&mut sender, at).into_iter().filter(|segment| !segment.again).collect();
         let last = new.last().expect("new segments").start / MSS;
         sender.on_ack(Nanos(60 * MS), &ack(0, &[block(1, 9), block(last, last + 1)]));
-        send_all(&mut sender, Nanos(60 * MS)).iter().any(|of| of.again && of.start == 0)
+        send_all(&mut sender, Nanos(60 * MS)).iter().any(|segment| segment.again && segment.start == 0)
     };
     assert!(repaired(2 * MS) && !repaired(MS / 2));
 }
@@ -219,7 +221,7 @@ fn the_end_of_a_flow_is_repaired_in_recovery_without_the_timer() {
 }
 
 #[test]
-fn a_lost_end_is_probed_for_after_two_round_trips() {
+fn a_lost_end_is_probed_for_and_repaired_without_a_timeout() {
     // RFC 8985, section 7: with one, two, five or none of the last segments lost.
     for (lost, tail_probe, timeouts) in
         [(1, true, 0), (2, true, 0), (5, true, 0), (2, false, 1), (0, true, 0)]
@@ -230,9 +232,9 @@ fn a_lost_end_is_probed_for_after_two_round_trips() {
             delay: Nanos(5 * MS),
             queue: 1000,
             segments: move |_: u64, segment: &Segment| {
-                let is = segment.start >= (30 - lost) * MSS && left > 0;
-                left -= u64::from(is);
-                if is { Fate::Lost } else { Fate::Arrives }
+                let is_lost = segment.start >= (30 - lost) * MSS && left > 0;
+                left -= u64::from(is_lost);
+                if is_lost { Fate::Lost } else { Fate::Arrives }
             },
             acks: |_: u64, _: &mut _| Fate::Arrives,
         };
@@ -248,7 +250,10 @@ fn a_lost_end_is_probed_for_after_two_round_trips() {
             (timeouts, u64::from(tail_probe && lost > 0)),
             "{lost}: {counts:?}"
         );
-        assert!(lost == 0 || run.sender.threshold() < 20 * MSS, "a loss is a loss: {counts:?}");
+        assert!(
+            lost == 0 || run.sender.threshold() < 20 * MSS,
+            "a repaired loss reduces the window: {counts:?}"
+        );
         assert!(!tail_probe || run.now < Nanos(170 * MS), "{:?}", run.now);
         assert_eq!(run.receiver.delivered(), 30 * MSS);
     }
@@ -373,8 +378,8 @@ fn divisions_have_own_windows_and_reordering_between_them_is_no_loss() {
         let fast = send_all(&mut sender, Nanos(MS)).len() as u64;
         assert_eq!(fast, if divisions == 1 { 0 } else { 10 });
         // Later segments overtake all but the first five of the slow path.
-        let told = Ack { sent_in: 0, division: 0, ..ack(5, &[]) };
-        sender.on_ack(Nanos(2 * MS), &told);
+        let first_ack = Ack { sent_in: 0, division: 0, ..ack(5, &[]) };
+        sender.on_ack(Nanos(2 * MS), &first_ack);
         let new = send_all(&mut sender, Nanos(2 * MS)).len() as u64;
         let end = slow + fast + new;
         sender.on_ack(Nanos(3 * MS), &ack(5, &[block(10, end)]));
@@ -426,8 +431,8 @@ fn a_receiver_reports_the_latest_block_first_and_at_once() {
     let mut receiver = Receiver::new(&Settings::default()).unwrap();
     let mut blocks = |number: u64| {
         let ack = receiver.on_segment(Nanos(1), &segment(number)).unwrap();
-        let told = ack.blocks.iter().filter(|block| !block.is_empty());
-        (ack.cumulative / MSS, told.map(|block| (block.start / MSS, block.end / MSS)).collect::<Vec<_>>())
+        let reported = ack.blocks.iter().filter(|block| !block.is_empty());
+        (ack.cumulative / MSS, reported.map(|block| (block.start / MSS, block.end / MSS)).collect::<Vec<_>>())
     };
     assert_eq!(blocks(2), (0, vec![(2, 3)]));
     assert_eq!(blocks(4), (0, vec![(4, 5), (2, 3)]));
@@ -457,6 +462,6 @@ fn a_change_of_marks_is_echoed_at_once() {
     assert_eq!(receiver.on_segment(Nanos(4), &segment(3)), None);
     let before = receiver.on_segment(Nanos(5), &marked(5)).unwrap();
     assert_eq!((before.cumulative, before.ece, receiver.deadline()), (4 * MSS, false, Some(Nanos(5))));
-    let told = receiver.on_timer(Nanos(5)).unwrap();
-    assert_eq!((told.cumulative, told.ece, told.blocks[0]), (4 * MSS, true, block(5, 6)));
+    let after = receiver.on_timer(Nanos(5)).unwrap();
+    assert_eq!((after.cumulative, after.ece, after.blocks[0]), (4 * MSS, true, block(5, 6)));
 }

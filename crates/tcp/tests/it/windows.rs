@@ -133,20 +133,20 @@ fn cubic_is_no_slower_than_reno_where_round_trips_are_short() {
 #[test]
 fn dctcp_learns_the_share_of_marks_and_cuts_by_half_of_it() {
     // RFC 8257, section 3.3.
-    for (marked, of) in [(1, 4), (1, 16), (1, 1)] {
-        let fate = move |n, _: &Segment| if n % of < marked { Fate::Marked } else { Fate::Arrives };
+    for (marked, every) in [(1, 4), (1, 16), (1, 1)] {
+        let fate = move |n, _: &Segment| if n % every < marked { Fate::Marked } else { Fate::Arrives };
         let settings = Settings { initial_window: 64, ..with(Control::Dctcp) };
         let mut run = Run::new(settings, fast(5, fate));
         run.sender.write(1 << 40);
         run.until(Nanos(3_000 * MS));
         let share = run.sender.marked_share().unwrap();
-        let expected = marked as f64 / of as f64;
+        let expected = marked as f64 / every as f64;
         // A window of few segments has one marked segment or none.
         assert!((share - expected).abs() < 0.05, "{share}, not {expected}");
         let mut before = run.sender.window();
         while run.sender.window() >= before {
             before = run.sender.window();
-            assert!(run.step() || of == 1);
+            assert!(run.step() || every == 1);
             if before <= 2 * MSS {
                 break;
             }

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::matcher::{Matcher, NONE};
-use super::super::times::{Times, unit_of};
+use super::super::times::{Times, check_unit};
 use super::super::{CircuitsError, Guarantees, Scheduler};
 use super::fill;
 use crate::demand::sums;
@@ -49,16 +49,16 @@ const NAME: &str = "solstice";
 pub(in super::super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "long days of as many busy circuits as can be, within a week",
+    summary: "the longest days first, with as many circuits as demand keeps busy, within a week",
     source: "Solstice (CoNEXT 2015), bounded as in Etalon",
     schema: schema::<SolsticeSettings>,
     make,
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: SolsticeSettings = settings(NAME, text)?;
-    unit_of(NAME, read.unit)?;
-    Ok(Box::new(Solstice(read)))
+    let parsed: SolsticeSettings = settings(NAME, text)?;
+    check_unit(NAME, parsed.unit)?;
+    Ok(Box::new(Solstice(parsed)))
 }
 
 impl Scheduler for Solstice {
@@ -85,10 +85,10 @@ impl Scheduler for Solstice {
             threshold /= 2;
         }
         week.stretch();
-        let day = |(day, found): (usize, DayPlan)| {
+        let day = |(day, plan): (usize, DayPlan)| {
             let matching =
-                Matching::new(found.sources).map_err(|error| CircuitsError::Matching { day, error })?;
-            Ok(Day { matching, length: times.nanos(found.length) })
+                Matching::new(plan.sources).map_err(|error| CircuitsError::Matching { day, error })?;
+            Ok(Day { matching, length: times.nanos(plan.length) })
         };
         let days = week.days.into_iter().enumerate().map(day).collect::<Result<_, CircuitsError>>()?;
         Ok(Schedule::new(racks, network.night(), days)?)
@@ -229,8 +229,8 @@ impl Week {
         self.days.push(DayPlan { sources, length });
     }
 
-    /// Gives leftover time repeatedly to the day in which the most circuits can use it. Time that no circuit can use goes to
-    /// all days in equal parts.
+    /// Gives leftover time repeatedly to the day in which the most circuits can use it. Time that no circuit can use
+    /// goes to all days in equal parts.
     fn stretch(&mut self) {
         // A pair's remaining demand counts only for its first day.
         let mut wants: Vec<Vec<u64>> = Vec::with_capacity(self.days.len());
@@ -247,16 +247,16 @@ impl Week {
         while self.time > 0 {
             let busiest = (0..wants.len()).rev().max_by_key(|&day| wants[day].len());
             let Some((day, &next)) = busiest.and_then(|day| Some((day, wants[day].last()?))) else { break };
-            let by = (next - grown[day]).min(self.time);
-            grown[day] += by;
-            self.time -= by;
+            let growth = (next - grown[day]).min(self.time);
+            grown[day] += growth;
+            self.time -= growth;
             while wants[day].last().is_some_and(|&next| next == grown[day]) {
                 wants[day].pop();
             }
         }
         let count = self.days.len() as u64;
-        for ((at, day), grown) in (0..).zip(&mut self.days).zip(grown) {
-            day.length += grown + self.time / count + u64::from(at < self.time % count);
+        for ((index, day), grown) in (0..).zip(&mut self.days).zip(grown) {
+            day.length += grown + self.time / count + u64::from(index < self.time % count);
         }
     }
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::matcher::NONE;
-use super::super::times::{Times, unit_of};
+use super::super::times::{Times, check_unit};
 use super::super::{CircuitsError, Guarantees, Scheduler};
 use super::fill;
 use crate::demand::sums;
@@ -25,8 +25,8 @@ pub enum Prepare {
     /// No preparation.
     #[default]
     Raw,
-    /// Preparation of Etalon's Solstice element: if any entry is not small, small entries are removed. Then all entries are
-    /// raised until the busiest port wants half of the bytes that a circuit carries in a week.
+    /// Preparation of Etalon's Solstice element: if any entry is not small, small entries are removed. Then all entries
+    /// are raised until the busiest port wants half of the bytes that a circuit carries in a week.
     Element,
     /// As `element`, but small entries are always removed. Etalon does this if applications report their demand.
     Adu,
@@ -60,16 +60,16 @@ const NAME: &str = "solstice-etalon";
 pub(in super::super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "Solstice as Etalon has it: perfect matchings stretched to a week, or one ring",
+    summary: "perfect matchings fitted to exactly one week, or one ring if there is none",
     source: "Etalon, as released",
     schema: schema::<EtalonSettings>,
     make,
 };
 
 fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
-    let read: EtalonSettings = settings(NAME, text)?;
-    unit_of(NAME, read.unit)?;
-    Ok(Box::new(Etalon(read)))
+    let parsed: EtalonSettings = settings(NAME, text)?;
+    check_unit(NAME, parsed.unit)?;
+    Ok(Box::new(Etalon(parsed)))
 }
 
 impl Scheduler for Etalon {
@@ -91,10 +91,10 @@ impl Scheduler for Etalon {
         fill::stuff(racks, &mut stuffed, &mut list);
         let mut days = decompose(racks, &mut stuffed, list, times);
         fit(racks, &mut days, times);
-        let day = |(day, found): (usize, DayPlan)| {
-            let matching = Matching::new(found.source_of.into_iter().map(Some).collect())
+        let day = |(day, plan): (usize, DayPlan)| {
+            let matching = Matching::new(plan.source_of.into_iter().map(Some).collect())
                 .map_err(|error| CircuitsError::Matching { day, error })?;
-            Ok(Day { matching, length: times.nanos(found.length - times.night) })
+            Ok(Day { matching, length: times.nanos(plan.length - times.night) })
         };
         let days = days.into_iter().enumerate().map(day).collect::<Result<_, CircuitsError>>()?;
         Ok(Schedule::new(racks, network.night(), days)?)
@@ -189,16 +189,17 @@ pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, t
         for &at in list.iter().filter(|&&at| stuffed[at as usize] >= threshold) {
             search.sources[at as usize % racks].push(at / racks as u32);
         }
-        while search.perfect() {
+        while search.find_perfect() {
             let entry = |(destination, &source): (usize, &u32)| source as usize * racks + destination;
-            let up = search.source_of.iter().enumerate().map(|of| stuffed[entry(of)]).min().unwrap_or(0);
+            let up =
+                search.source_of.iter().enumerate().map(|circuit| stuffed[entry(circuit)]).min().unwrap_or(0);
             for (destination, source) in search.source_of.iter().enumerate() {
                 let at = entry((destination, source));
                 stuffed[at] -= up;
                 if stuffed[at] < threshold {
                     let sources = &mut search.sources[destination];
-                    let hole = sources.iter().position(|of| of == source);
-                    sources.swap_remove(hole.expect("a matched name is listed"));
+                    let hole = sources.iter().position(|listed| listed == source);
+                    sources.swap_remove(hole.expect("a matched source is listed"));
                 }
                 if stuffed[at] == 0 {
                     let hole = place[at] as usize;
@@ -215,8 +216,8 @@ pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, t
     days
 }
 
-/// The released solver's search for a perfect matching: the first free source of each destination, then depth-first augmenting
-/// paths with sources in list order.
+/// The released solver's search for a perfect matching: the first free source of each destination, then depth-first
+/// augmenting paths with sources in list order.
 struct Search {
     sources: Vec<Vec<u32>>,
     source_of: Vec<u32>,
@@ -237,7 +238,8 @@ impl Search {
         }
     }
 
-    fn perfect(&mut self) -> bool {
+    /// Searches for a perfect matching. Returns false if there is none.
+    fn find_perfect(&mut self) -> bool {
         self.source_of.fill(NONE);
         self.destination_of.fill(NONE);
         for (destination, sources) in (0..).zip(&self.sources) {
@@ -252,6 +254,7 @@ impl Search {
             .all(|destination| self.source_of[destination as usize] != NONE || self.augment(destination))
     }
 
+    /// Matches one more destination. Returns false if that is impossible.
     fn augment(&mut self, root: u32) -> bool {
         self.seen.fill(false);
         self.path.clear();

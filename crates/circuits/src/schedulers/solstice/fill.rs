@@ -31,7 +31,7 @@ pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) ->
     // No port is used up below this level.
     let mut spent = 0;
     while settled < entries.len() {
-        while let Some(&(entry, row, column)) = entries.get(settled).filter(|of| of.0 <= spent) {
+        while let Some(&(entry, row, column)) = entries.get(settled).filter(|entry| entry.0 <= spent) {
             settled += 1;
             if ports[row as usize].closed || ports[column as usize].closed {
                 continue;
@@ -45,10 +45,10 @@ pub(in super::super) fn water_fill(racks: usize, demand: &[u64], budget: u64) ->
             Some(level) if level > spent => spent = level,
             // No entry is left at this level, so the exhausted ports close: first those without a spare byte.
             Some(level) => {
-                let bare = |port: &Port| port.left(budget) == level * port.open;
-                let spent = |port: &&Port| port.level(budget) == Some(level);
-                let first = ports.iter().position(|port| spent(&port) && bare(port));
-                let first = first.or_else(|| ports.iter().position(|port| spent(&port)));
+                let has_no_spare = |port: &Port| port.left(budget) == level * port.open;
+                let is_exhausted = |port: &Port| port.level(budget) == Some(level);
+                let first = ports.iter().position(|port| is_exhausted(port) && has_no_spare(port));
+                let first = first.or_else(|| ports.iter().position(is_exhausted));
                 let Some(port) = first else { break };
                 ports[port].closed = true;
                 for other in 0..racks {
@@ -108,8 +108,8 @@ pub(in super::super) fn align(demand: &[u64], unit_bytes: u64) -> Vec<u64> {
     demand.iter().map(units).collect()
 }
 
-/// Adds demand until each row and column has the largest of their sums. Existing entries get demand first, in the order of
-/// `list`; new entries are appended to the list.
+/// Adds demand until each row and column has the largest of their sums. Existing entries get demand first, in the order
+/// of `list`; new entries are appended to the list.
 pub(super) fn stuff(racks: usize, units: &mut [u64], list: &mut Vec<u32>) {
     let (mut rows, mut columns) = sums(racks, units);
     let most = rows.iter().chain(&columns).copied().max().unwrap_or(0);
@@ -129,8 +129,8 @@ pub(super) fn stuff(racks: usize, units: &mut [u64], list: &mut Vec<u32>) {
     let (mut i, mut j) = (0, 0);
     while i < racks && j < racks {
         let (row, column) = (by_row[i], by_column[j]);
-        let (of_row, of_column) = (most - rows[row], most - columns[column]);
-        let gap = of_row.min(of_column);
+        let (row_gap, column_gap) = (most - rows[row], most - columns[column]);
+        let gap = row_gap.min(column_gap);
         let at = row * racks + column;
         if gap > 0 {
             if units[at] == 0 {
@@ -140,8 +140,8 @@ pub(super) fn stuff(racks: usize, units: &mut [u64], list: &mut Vec<u32>) {
             rows[row] += gap;
             columns[column] += gap;
         }
-        i += usize::from(of_row == gap);
-        j += usize::from(of_column == gap);
+        i += usize::from(row_gap == gap);
+        j += usize::from(column_gap == gap);
     }
 }
 

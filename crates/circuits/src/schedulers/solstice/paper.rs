@@ -29,7 +29,7 @@ const NAME: &str = "solstice-paper";
 pub(in super::super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "perfect matchings until packets can carry what is left, however long that takes",
+    summary: "perfect matchings until the packet switch can carry the rest, without a limit on their length",
     source: "Solstice (CoNEXT 2015)",
     schema: schema::<PaperSettings>,
     make: |text| {
@@ -94,7 +94,8 @@ impl Slices {
 
     /// Stuffs demand given by rows of sources.
     pub(in super::super) fn of(racks: usize, by_source: &[u64]) -> Slices {
-        let transposed = |of: &[u64]| (0..of.len()).map(|at| of[at % racks * racks + at / racks]).collect();
+        let transposed =
+            |rows: &[u64]| (0..rows.len()).map(|at| rows[at % racks * racks + at / racks]).collect();
         let left: Vec<u64> = transposed(by_source);
         let mut list: Vec<u32> =
             (0..).zip(by_source).filter(|&(_, &entry)| entry > 0).map(|(at, _)| at).collect();

@@ -28,9 +28,9 @@ pub fn water_filling(capacities: &[f64], demands: &[Demand]) -> Vec<f64> {
     loop {
         let mut lowest = f64::INFINITY;
         let mut stopped: Vec<usize> = Vec::new();
-        let mut stop = |level: f64, who: Vec<usize>| {
+        let mut stop = |level: f64, entries: Vec<usize>| {
             if level < lowest {
-                (lowest, stopped) = (level, who);
+                (lowest, stopped) = (level, entries);
             }
         };
         for (index, demand) in demands.iter().enumerate() {
@@ -66,14 +66,14 @@ pub fn water_filling(capacities: &[f64], demands: &[Demand]) -> Vec<f64> {
 
 /// Checks the conditions that characterize weighted max-min fair rates. No resource carries more than its capacity.
 /// Each demand is at its cap, or crosses a full resource on which no demand has more per weight.
-pub fn optimal(capacities: &[f64], demands: &[Demand], rates: &[f64]) -> Result<(), String> {
-    let close = 1e-9;
+pub fn check_max_min_fair(capacities: &[f64], demands: &[Demand], rates: &[f64]) -> Result<(), String> {
+    const TOLERANCE: f64 = 1e-9;
     let load = |resource: usize| -> f64 {
-        let of = |(demand, rate): (&Demand, &f64)| f64::from(demand.flows) * demand.work(resource) * rate;
-        demands.iter().zip(rates).filter(|(demand, _)| demand.work(resource) > 0.0).map(of).sum()
+        let work = |(demand, rate): (&Demand, &f64)| f64::from(demand.flows) * demand.work(resource) * rate;
+        demands.iter().zip(rates).filter(|(demand, _)| demand.work(resource) > 0.0).map(work).sum()
     };
     for (resource, &capacity) in capacities.iter().enumerate() {
-        if load(resource) > capacity * (1.0 + close) {
+        if load(resource) > capacity * (1.0 + TOLERANCE) {
             return Err(format!("resource {resource}: {} of {capacity}", load(resource)));
         }
     }
@@ -81,13 +81,13 @@ pub fn optimal(capacities: &[f64], demands: &[Demand], rates: &[f64]) -> Result<
         let bottleneck = |resource: usize| {
             let level = rate / demand.weight;
             let others = demands.iter().zip(rates).filter(|(other, _)| other.work(resource) > 0.0);
-            load(resource) >= capacities[resource] * (1.0 - close)
-                && others.into_iter().all(|(other, rate)| rate / other.weight <= level * (1.0 + close))
+            load(resource) >= capacities[resource] * (1.0 - TOLERANCE)
+                && others.into_iter().all(|(other, rate)| rate / other.weight <= level * (1.0 + TOLERANCE))
         };
-        let stopped = rate >= demand.cap * (1.0 - close)
+        let is_limited = rate >= demand.cap * (1.0 - TOLERANCE)
             || (0..capacities.len()).any(|resource| demand.work(resource) > 0.0 && bottleneck(resource));
-        if !stopped {
-            return Err(format!("demand {index}: nothing keeps it at {rate}"));
+        if !is_limited {
+            return Err(format!("demand {index}: no cap and no resource limits it to {rate}"));
         }
     }
     Ok(())

@@ -82,7 +82,7 @@ impl<'a> Literal<'a> {
     pub fn run(&mut self, until: u64) -> Vec<(u64, u64)> {
         while self.now < until {
             loop {
-                while self.one_thing() {}
+                while self.handle_event() {}
                 let mut any = false;
                 for server in 0..self.places.len() {
                     while self.start(server) {
@@ -113,7 +113,7 @@ impl<'a> Literal<'a> {
     }
 
     /// Handles the first due event, in the order of the documentation; returns false if there is none.
-    fn one_thing(&mut self) -> bool {
+    fn handle_event(&mut self) -> bool {
         for server in 0..self.places.len() {
             if let Some((until, sent, item)) = self.places[server].serves
                 && until == self.now
@@ -127,7 +127,7 @@ impl<'a> Literal<'a> {
             for way in 0..2 {
                 if self.places[server].returning[way].first().is_some_and(|&(time, _)| time <= self.now) {
                     let (_, item) = self.places[server].returning[way].remove(0);
-                    self.places[server].under_way.retain(|(of, ..)| of.number != item.number);
+                    self.places[server].under_way.retain(|(started, ..)| started.number != item.number);
                     self.leave(item);
                     return true;
                 }
@@ -178,7 +178,7 @@ impl<'a> Literal<'a> {
                     batch: 0,
                 };
                 self.numbers += 1;
-                self.go_on(item);
+                self.enter_stage(item);
                 return true;
             }
         }
@@ -186,7 +186,7 @@ impl<'a> Literal<'a> {
     }
 
     /// Enters the first stage with a route, from the item's stage on; or ends the request.
-    fn go_on(&mut self, mut item: Item) {
+    fn enter_stage(&mut self, mut item: Item) {
         while item.stage < 3 && self.setup.workloads[item.workload].stages[item.stage].route.is_empty() {
             item.stage += 1;
         }
@@ -261,7 +261,7 @@ impl<'a> Literal<'a> {
         let over = over.map(|(at, &item)| ((item.entered, 1, item.stamp), (2, at, item)));
         let demoted = place.demoted.iter().enumerate();
         let demoted = demoted.map(|(at, &item)| ((item.entered, 0, item.stamp), (1, at, item)));
-        over.chain(demoted).min_by_key(|(key, _)| *key).map(|(_, found)| found)
+        over.chain(demoted).min_by_key(|(key, _)| *key).map(|(_, entry)| entry)
     }
 
     fn take(&mut self, server: usize, list: usize, at: usize) -> Item {
@@ -316,15 +316,16 @@ impl<'a> Literal<'a> {
 
     fn may_start(&self, server: usize, device: &Device, item: &Item) -> bool {
         let place = &self.places[server];
-        let mut batches: Vec<u64> = place.under_way.iter().map(|(of, ..)| of.batch).collect();
+        let mut batches: Vec<u64> = place.under_way.iter().map(|(started, ..)| started.batch).collect();
         batches.dedup();
-        let of_kind = place.under_way.iter().filter(|(of, ..)| of.arrival.kind == item.arrival.kind);
-        let bytes: u64 = of_kind.map(|(of, ..)| of.arrival.size).sum();
+        let of_kind =
+            place.under_way.iter().filter(|(started, ..)| started.arrival.kind == item.arrival.kind);
+        let bytes: u64 = of_kind.map(|(started, ..)| started.arrival.size).sum();
         let cap = if item.arrival.kind == Kind::Read { device.read_bytes } else { device.write_bytes };
         let is_priority = self.setup.servers[server].order == Scheduling::Priority;
-        let level = |of: &Item| if is_priority || of.level == DEMOTED { of.level } else { 0 };
+        let level = |item: &Item| if is_priority || item.level == DEMOTED { item.level } else { 0 };
         let behind = device.behind.is_none_or(|behind| {
-            let oldest = place.under_way.iter().find(|(of, ..)| level(of) < level(item));
+            let oldest = place.under_way.iter().find(|(started, ..)| level(started) < level(item));
             oldest.is_none_or(|(_, requests, bytes)| {
                 place.ever.0 - requests < u64::from(behind.requests) && place.ever.1 - bytes < behind.bytes
             })
@@ -396,7 +397,7 @@ impl<'a> Literal<'a> {
         } else if !item.is_packet {
             item.spent[item.stage] = self.now - item.since;
             item.stage += 1;
-            self.go_on(item);
+            self.enter_stage(item);
         }
     }
 }

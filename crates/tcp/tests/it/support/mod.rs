@@ -30,7 +30,7 @@ pub struct Link<S, A> {
 
 /// A packet in flight, sorted by its arrival and then by its send order.
 #[derive(Clone, Copy)]
-enum Travels {
+enum Packet {
     Segment(Segment),
     Ack(Ack),
 }
@@ -40,7 +40,7 @@ pub struct Run<S, A> {
     pub sender: Sender,
     pub receiver: Receiver,
     pub link: Link<S, A>,
-    travelling: Vec<(Nanos, u64, Travels)>,
+    travelling: Vec<(Nanos, u64, Packet)>,
     order: u64,
     segments: u64,
     acks: u64,
@@ -72,9 +72,9 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         }
     }
 
-    fn travel(&mut self, at: Nanos, what: Travels) {
+    fn travel(&mut self, at: Nanos, packet: Packet) {
         let at_index = self.travelling.partition_point(|&(then, order, _)| (then, order) > (at, self.order));
-        self.travelling.insert(at_index, (at, self.order, what));
+        self.travelling.insert(at_index, (at, self.order, packet));
         self.order += 1;
     }
 
@@ -100,7 +100,7 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
             if fate == Fate::Marked && segment.ecn == Ecn::Capable {
                 segment.ecn = Ecn::Marked;
             }
-            self.travel(self.busy.plus(self.link.delay).plus(late), Travels::Segment(segment));
+            self.travel(self.busy.plus(self.link.delay).plus(late), Packet::Segment(segment));
         }
     }
 
@@ -115,7 +115,7 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         }
     }
 
-    fn answer(&mut self, ack: Option<Ack>) {
+    fn send_ack(&mut self, ack: Option<Ack>) {
         let Some(mut ack) = ack else { return };
         let fate = (self.link.acks)(self.acks, &mut ack);
         self.acks += 1;
@@ -124,7 +124,7 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
             Fate::Late(late) => late,
             Fate::Arrives | Fate::Marked => Nanos(0),
         };
-        self.travel(self.now.plus(self.link.delay).plus(late), Travels::Ack(ack));
+        self.travel(self.now.plus(self.link.delay).plus(late), Packet::Ack(ack));
     }
 
     /// Handles the next event; false if there is none.
@@ -136,17 +136,17 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         assert!(next >= self.now, "time goes back");
         self.now = next;
         if arrival == Some(next) {
-            let (_, _, what) = self.travelling.pop().unwrap();
-            match what {
-                Travels::Segment(segment) => {
+            let (_, _, packet) = self.travelling.pop().unwrap();
+            match packet {
+                Packet::Segment(segment) => {
                     let ack = self.receiver.on_segment(self.now, &segment);
-                    self.answer(ack);
+                    self.send_ack(ack);
                 }
-                Travels::Ack(ack) => self.sender.on_ack(self.now, &ack),
+                Packet::Ack(ack) => self.sender.on_ack(self.now, &ack),
             }
         } else if receiver == Some(next) {
             let ack = self.receiver.on_timer(self.now);
-            self.answer(ack);
+            self.send_ack(ack);
         } else {
             self.sender.on_timer(self.now);
         }
