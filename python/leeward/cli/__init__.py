@@ -97,7 +97,7 @@ def leeward(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Place copies of blocks, and tasks, by the load of the network.
+    """Place block replicas and tasks by the load of the network.
 
     Simulate policies on a cluster of thousands of hosts, ask for one decision, or serve decisions over HTTP.
     """

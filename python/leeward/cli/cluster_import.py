@@ -118,8 +118,9 @@ def import_(
     """Make a cluster file from another system's topology.
 
     Kubernetes: kubectl get nodes -o json. HDFS: lines of a host and its rack, or hdfs dfsadmin
-        -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or switch. Most of
-        these lack the speed of links: options give it, and a missing speed is an error.
+    -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or switch.
+
+    Most of these files lack the speed of links: options give it, and a missing speed is an error.
     """
     from leeward._files import atomic_file, check_file
     from leeward.importers import read

@@ -47,7 +47,7 @@ def plan(
     ] = "75%",
     percentile: Annotated[
         float,
-        typer.Option(metavar="NUMBER", help="Percentile of utilization over the intervals, from 0 to 100."),
+        typer.Option(metavar="NUMBER", help="Percentile of utilization over the intervals, above 0 to 100."),
     ] = 98.0,
     port: Annotated[
         str | None,
