@@ -236,8 +236,8 @@ def test_top_redraws_on_a_terminal_until_q_is_pressed(client: Client) -> None:
     environment = os.environ | {"TERM": "xterm", "LINES": "30", "COLUMNS": "120"}
     with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
         os.close(slave)
-        output = _read_until(master, b"q ends it")
-        output += _read_until(master, b"q ends it")
+        output = _read_until(master, b"press q to quit")
+        output += _read_until(master, b"press q to quit")
         os.write(master, b"q")
         rest = b""
         while piece := _read_available(master):

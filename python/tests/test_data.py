@@ -155,7 +155,7 @@ def test_an_unreachable_host_is_reported_once_and_leaves_no_folder(
     refused = run("data", "get", known.name, **variables)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.count("Connection refused") == 1
-    assert f"{known.name}: {count - 1} more from this host not tried" in refused.stderr
+    assert f"{known.name}: {count - 1} more files of this host not tried" in refused.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -238,7 +238,7 @@ def test_the_get_command_reports_errors_and_never_overwrites_a_file(
     target.write_bytes(b"mine")
     result = run("data", "get", known.name, **variables)
     assert result.returncode == 1
-    assert f"error: traces/{known.name}/{file.name}: not the file that is known" in result.stderr
+    assert f"error: traces/{known.name}/{file.name}: not the published file" in result.stderr
     assert target.read_bytes() == b"mine"
     assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in result.stderr
     assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in result.stderr

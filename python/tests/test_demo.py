@@ -214,17 +214,17 @@ def _mean(shares: list[float | None]) -> float:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--demo", "--cluster", "c.yaml"], "error: --cluster: a demo has its own; leave it out\n"),
-        (["--demo", "--store", "a.db"], "error: --store: a demo has its own; leave it out\n"),
+        (["--demo", "--cluster", "c.yaml"], "error: --cluster: not valid with --demo, which sets its own\n"),
+        (["--demo", "--store", "a.db"], "error: --store: not valid with --demo, which sets its own\n"),
         (["--demo", "--speed", "0"], "error: --speed: 0: expected a number above 0, to 100,000\n"),
         (["--demo", "--speed", "nan"], "error: --speed: nan: expected a number above 0, to 100,000\n"),
         (["--demo", "--interval", "1"], "error: --interval: `1`: the unit is missing"),
         (["--demo", "--moves", "borg"], "error: --moves: unknown policy `borg` for moves"),
         (
             ["--demo", "--check-config"],
-            "error: --check-config: a demo has no settings to check; leave it out\n",
+            "error: --check-config: not valid with --demo, which has no settings to check\n",
         ),
-        (["--cluster", "c.yaml", "--speed", "3"], "error: --speed: it goes with --demo\n"),
+        (["--cluster", "c.yaml", "--speed", "3"], "error: --speed: only valid with --demo\n"),
     ],
 )
 def test_options_that_conflict_with_the_demo_are_rejected(run: Run, arguments: list[str], error: str) -> None:

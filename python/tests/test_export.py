@@ -466,7 +466,7 @@ def test_the_command_prints_a_dashboard(run: Run) -> None:
     ("options", "error"),
     [
         (["--hot", "80"], "--hot: `80`: expected a percentage"),
-        (["--interval", "2h"], "--interval: `2h`: expected an hour at most"),
+        (["--interval", "2h"], "--interval: `2h`: expected at most an hour"),
         (["--cadence", "4min"], "--cadence: `4m`: expected half of an interval (5m) at most"),
         (["--map", "none.yaml"], "none.yaml: "),
         (["--map", "map.yaml"], "map.yaml: prometheus.speed: missing"),

@@ -275,7 +275,7 @@ def test_the_command_draws_sequence_plots(tmp_path: Path) -> None:
     assert "expected a name that ends in .svg" in str(refused.exception)
     refused = command(str(EXAMPLE.parent / "rotorlb.yaml"), "--picture", str(one))
     assert isinstance(refused.exception, InputError)
-    assert "looks at no queue: expected `sample`" in str(refused.exception)
+    assert "samples no queue: expected `sample`" in str(refused.exception)
 
 
 def test_the_command_prints_flows_and_at_most_twenty_circuits() -> None:

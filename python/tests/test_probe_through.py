@@ -138,7 +138,7 @@ def test_a_mesh_is_stored_in_the_controller_or_the_reason_is_printed(run: Run, t
     with controller(result=MESH, cluster_version="12") as (url, requests):
         kept = run(*mesh, "--controller", url, "--out", str(tmp_path / "measured.yaml"))
     assert kept.returncode == 0, kept.stderr
-    assert "the cluster is of version 12 with it" in kept.stderr
+    assert "the rates are in version 12 of the cluster" in kept.stderr
     assert (tmp_path / "measured.yaml").read_text() == MESH["cluster"]
     assert requests[0][2]["keep"] is True
     with controller(result=MESH, error="not kept: no rate from a to b") as (url, _):

@@ -219,7 +219,7 @@ def test_a_refused_resident_is_listed_beside_the_arrivals(run: Run) -> None:
     assert decided[0] == ["mail0", "was", "there", "no"]
     assert decided[6] == ["mail6", "arrives", "no", "mail6:"]
     assert len(decided) == 8
-    assert "note: silo++ bounds frames paced at its rates, of those that it admits" in result.stderr
+    assert "note: silo++ bounds the frames of admitted workloads, paced at its rates" in result.stderr
 
     result = run(*arriving, "--method", "none")
     assert result.returncode == 0
@@ -277,7 +277,7 @@ def test_pacing_policies_report_their_bounds_and_none_for_best_effort(run: Run, 
         assert 0 < a["bound_s"] <= 0.02
         assert 0 < b["bound_s"] <= 0.01
         assert (a["met"], b["met"], c["bound_s"]) == (True, True, None)
-        assert f"note: {policy} bounds frames paced at its rates" in run(*arriving, policy).stderr
+        assert f"note: {policy} bounds the frames of admitted workloads" in run(*arriving, policy).stderr
     assert all(
         one["bound_s"] is None for one in json.loads(run(*arriving, "none", "-o", "json").stdout)["workloads"]
     )
@@ -348,7 +348,7 @@ def test_admission_reports_merged_levels_order_and_margins(run: Run, tmp_path: P
     assert result.returncode == 0, result.stderr
     assert "priorities: the tightest SLO first; 11 ranks merged into 3 levels on networks" in result.stderr
     assert "margin: curves are 0 % above" in result.stderr
-    assert "margin: 20 % of those that arrive" in result.stderr
+    assert "margin: 20 % for arriving workloads" in result.stderr
     record = json.loads(run(*arguments, "dnc:levels=3", "-o", "json").stdout)
     assert (record["levels"], record["merged_ranks"], record["priorities"]) == (3, 11, "by-slo")
     assert {stage["priority"] for one in record["workloads"] for stage in one["stages"]} == {0, 1, 2}

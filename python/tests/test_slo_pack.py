@@ -134,7 +134,7 @@ def test_no_file_is_written_when_every_workload_is_refused(run: Run, tmp_path: P
     packed.write_text("as it was")
     result = run("slo", "pack", given, "--cluster", SERVERS, "--write", str(packed))
     assert (result.returncode, packed.read_text()) == (1, "as it was")
-    assert "wrote nothing: no workload has a place" in result.stderr
+    assert "wrote nothing: no workload was placed" in result.stderr
     result = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
     assert (result.returncode, result.stdout) == (1, "")
 
@@ -311,7 +311,7 @@ def test_a_replay_names_workloads_without_a_trace_and_writes_request_latencies(
     result = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("WORKLOAD")
-    assert "note: backup: known without a trace, so it sent nothing" in result.stderr
+    assert "note: backup: no trace, so it sent nothing" in result.stderr
     table = parquet.read_table(out)
     assert table.column_names[:3] == ["workload", "arrival_s", "latency_s"]
     assert set(table["workload"].to_pylist()) == {f"mail{number}" for number in range(6)}
@@ -322,7 +322,7 @@ def test_check_without_a_replay_prints_the_same_as_bound(run: Run) -> None:
     bounds = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", "dnc")
     assert (checked.stdout, checked.returncode) == (bounds.stdout, bounds.returncode)
     result = run("slo", "check", FILE, "--cluster", CLUSTER, "--over", "held")
-    assert (result.returncode, "--over goes with --replay" in result.stderr) == (2, True)
+    assert (result.returncode, "--over requires --replay" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -339,7 +339,7 @@ def test_bounds_are_not_confirmed_by_a_replay_of_another_queueing_order(
     result = run("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc", *options)
     rows = [line.split() for line in result.stdout.splitlines()[1:]]
     assert {row[-1] for row in rows} <= {"-", "EXCEEDED"}
-    assert "note: bounds are of strict priorities and requests held at limits" in result.stderr
+    assert "note: bounds assume strict priorities and requests held at limits" in result.stderr
 
 
 def test_more_outstanding_requests_raise_the_bound_of_a_device() -> None:
@@ -379,9 +379,9 @@ def test_the_tails_and_seed_flags_control_drawn_tails(run: Run) -> None:
     assert json.loads(result.stdout) == check(FILE, CLUSTER, method="dnc", tails=True, seed=3)[0]
     assert "times without queueing are drawn with seed 1" in run(*replay, "--tails").stderr
     unseeded = run(*replay, "--seed", "3")
-    assert (unseeded.returncode, "--seed goes with --tails" in unseeded.stderr) == (2, True)
+    assert (unseeded.returncode, "--seed requires --tails" in unseeded.stderr) == (2, True)
     unreplayed = run("slo", "check", FILE, "--cluster", CLUSTER, "--tails")
-    assert (unreplayed.returncode, "--tails goes with --replay" in unreplayed.stderr) == (2, True)
+    assert (unreplayed.returncode, "--tails requires --replay" in unreplayed.stderr) == (2, True)
 
 
 def test_tails_without_measured_device_times_are_an_error(run: Run, tmp_path: Path) -> None:

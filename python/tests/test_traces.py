@@ -156,10 +156,10 @@ def test_a_trace_of_one_request_has_null_rates(run: Run, tmp_path: Path) -> None
             ["curve", MAIL, "--stage", "cpu"],
             "--stage: `cpu`: expected one of network-in, storage, network-out",
         ),
-        (["curve", MAIL, "--stage", "storage"], "--stage: storage: its work is known with --device only"),
+        (["curve", MAIL, "--stage", "storage"], "--stage: storage: requires --device"),
         (
             ["curve", MAIL, "--percentile", "99"],
-            "--percentile: needs --device and its profile",
+            "--percentile: requires --device",
         ),
         (
             ["curve", MAIL, "--device", SSD, "--percentile", "99.99"],

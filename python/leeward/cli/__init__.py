@@ -1,7 +1,7 @@
 """The `leeward` command.
 
 Each command has a file; this one joins them. Data goes to stdout and everything else to stderr. A user error
-is one line, `error: ...`, with a `hint: ...` where there is advice, and ends with code 2.
+is one line, `error: ...`, with a `hint: ...` where there is advice; the exit code is 2.
 """
 
 import os
@@ -40,7 +40,7 @@ from leeward.cli import (
 from leeward.errors import InputError
 
 EXAMPLES = """\b
-Examples, in the folder of the sources:
+Examples, run in the source folder:
   leeward demo
   leeward simulate examples/scenarios/first.yaml
   leeward simulate examples/scenarios/first.yaml --policy uniform,sinbad --seeds 10 --out sweep
@@ -65,7 +65,7 @@ app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(device.app, name="device")
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.add_typer(export.app, name="export")
-app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Find hot links, and their causes.")(
+app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Find hot links and their causes.")(
     hotspots.hotspots
 )
 app.command("impact", epilog=impact.EXAMPLES)(impact.impact)
@@ -97,7 +97,7 @@ def leeward(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Decide where copies of blocks and tasks go, by the load of the network.
+    """Place block replicas and tasks by the load of the network.
 
     Simulate policies on a cluster of thousands of hosts, ask for one decision, or serve decisions over HTTP.
     """
@@ -106,8 +106,8 @@ def leeward(
 
 
 def main() -> None:
-    """Runs the command of this process, and ends the process."""
-    # The caller may have closed either of them, and wants no output there.
+    """Runs the command line of this process, then ends the process."""
+    # A caller that closed stdout or stderr wants no output there.
     sys.stdout = sys.stdout or TextIOWrapper(FileIO(os.devnull, "w"))
     sys.stderr = sys.stderr or TextIOWrapper(FileIO(os.devnull, "w"))
     try:
@@ -133,7 +133,7 @@ def main() -> None:
 
 
 def _flush() -> None:
-    """Writes the buffer of stdout; output that cannot be written must not be tried again at exit."""
+    """Flushes stdout; if this fails, output goes to the null device, so that the flush at exit succeeds."""
     try:
         sys.stdout.flush()
     except OSError:

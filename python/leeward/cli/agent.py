@@ -15,7 +15,7 @@ Examples:
   leeward agent --controller https://10.0.0.5:7600 --token-file token --ca ca.pem --interface bond0
   leeward agent --controller https://leeward-1:7600 --controller https://leeward-2:7600 --device sdb=disk0
 
-It runs until it is interrupted (Ctrl-C) or terminated, and goes on trying while a controller is away.
+The agent runs until it is interrupted (Ctrl-C) or terminated, and retries while a controller is unavailable.
 `leeward-agent` is the same program without Python.
 """
 
@@ -25,35 +25,37 @@ def agent(
         list[str],
         typer.Option(
             metavar="URL",
-            help="A controller's URL, http or https; repeat it for each of several that share a store.",
+            help="URL of a controller, http or https; repeat it for each controller that shares the store.",
             show_default=False,
         ),
     ],
     host: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The host's name in the cluster.", show_default="the machine's name"
+            metavar="NAME", help="Name of the host in the cluster.", show_default="the machine's name"
         ),
     ] = None,
     interface: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="An interface to watch; may be given several times.",
-            show_default="all that are physical",
+            help="Interface to watch; repeatable.",
+            show_default="all physical ones",
         ),
     ] = None,
     device: Annotated[
         list[str] | None,
         typer.Option(
             metavar="DISK[=NAME]",
-            help="A disk to report, with its name in the cluster if different; may be given several times.",
-            show_default="all that are physical",
+            help="Disk to report, and its name in the cluster if that differs; repeatable.",
+            show_default="all physical ones",
         ),
     ] = None,
     interval: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Time between reports, the controller's.", show_default="1s"),
+        typer.Option(
+            metavar="TIME", help="Time between reports; use the controller's interval.", show_default="1s"
+        ),
     ] = None,
     token_file: Annotated[
         str | None,
@@ -63,27 +65,31 @@ def agent(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="PEM file of the authority of the controller's certificate.",
+            help="PEM file with the certificate authorities of the controller.",
             show_default="the system's",
         ),
     ] = None,
     probe_listen: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Take part in measurements here.", show_default=False),
+        typer.Option(
+            metavar="HOST:PORT", help="Address on which to take part in measurements.", show_default=False
+        ),
     ] = None,
     secret: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="File with the secret that hosts share for measurements.", show_default=False
+            metavar="FILE",
+            help="File with the secret that the hosts share for measurements.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
     """Report the loads of this host's interfaces and disks."""
 
-    def tell(line: str) -> None:
+    def print_line(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    # The default action ends it at a signal; Python's own handler would wait until it ends.
+    # The default action ends the process at once; Python's own handler would wait until the agent ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     settings: dict[str, str | list[str] | None] = {
         "controllers": controller,
@@ -96,4 +102,4 @@ def agent(
         "probe_listen": probe_listen,
         "secret": secret,
     }
-    _native.run_agent(settings, tell)
+    _native.run_agent(settings, print_line)

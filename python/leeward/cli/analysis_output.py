@@ -1,10 +1,10 @@
-"""Output of analyses: `--out`, a folder with a Parquet file for each table and a summary, and `--report`.
+"""Output of analyses: `--out`, a folder with a summary and a Parquet file for each table, and `--report`.
 
     FOLDER/summary.json
     FOLDER/TABLE.parquet
 
-The folder is written beside its place and then moved there. It replaces only an earlier result of the same
-analysis, which its summary identifies, with the names of its tables.
+The folder is written under a temporary name and then renamed. It replaces only an earlier result of the same
+analysis, whose summary names the analysis and the tables.
 """
 
 import json
@@ -39,15 +39,15 @@ SUMMARY = "summary.json"
 ANALYSIS = "analysis"
 """Field of a summary that names the analysis."""
 TABLES = "tables"
-"""Field of the names of its tables; no other file counts as a part of the result."""
+"""Field of a summary that lists the tables; a result holds no other file."""
 
 
 def check(out: Path | None, report: Path | None, analysis: str) -> None:
     """Checks that outputs can be written, before work begins.
 
     Args:
-        out: Folder, which may be missing; None without one.
-        report: Page, likewise.
+        out: Folder, which may be missing; None without `--out`.
+        report: Page, likewise; None without `--report`.
         analysis: Name of the command whose result the folder will hold.
 
     Raises:
@@ -64,7 +64,7 @@ def check(out: Path | None, report: Path | None, analysis: str) -> None:
 
 
 def _find_foreign(out: Path, analysis: str) -> str | None:
-    """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
+    """First entry of a folder that is not part of an earlier result; None in a valid or empty folder."""
     names = sorted(path.name for path in out.iterdir())
     if not names:
         return None
@@ -81,7 +81,7 @@ def _find_foreign(out: Path, analysis: str) -> str | None:
 def write(
     out: Path, analysis: str, tables: "Mapping[str, pyarrow.Table]", summary: Mapping[str, Any]
 ) -> None:
-    """Writes tables and summary, completely or not at all."""
+    """Writes tables and summary to a folder, completely or not at all."""
     from pyarrow import parquet
 
     from leeward._files import atomic_folder

@@ -65,37 +65,47 @@ def import_(
     ],
     nic: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Interfaces of a host together, such as 25Gbps or 2x25Gbps."),
+        typer.Option(
+            metavar="RATE", help="Rate of a host's interfaces together, such as 25Gbps or 2x25Gbps."
+        ),
     ] = None,
     rack_link: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Uplinks of a rack together, such as 4x100Gbps."),
+        typer.Option(metavar="RATE", help="Rate of a rack's uplinks together, such as 4x100Gbps."),
     ] = None,
     oversubscription: Annotated[
         str | None,
-        typer.Option(metavar="RATIO", help="Interfaces of a rack over its uplinks, instead of --rack-link."),
+        typer.Option(
+            metavar="RATIO",
+            help="Rate of a rack's interfaces over that of its uplinks, instead of --rack-link.",
+        ),
     ] = None,
     pod_link: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Uplinks of a pod together, such as 16x400Gbps.")
+        str | None, typer.Option(metavar="RATE", help="Rate of a pod's uplinks together, such as 16x400Gbps.")
     ] = None,
     pod_oversubscription: Annotated[
         str | None,
-        typer.Option(metavar="RATIO", help="Uplinks of a pod's racks over its own, instead of --pod-link."),
+        typer.Option(
+            metavar="RATIO",
+            help="Rate of the uplinks of a pod's racks over that of its own, instead of --pod-link.",
+        ),
     ] = None,
     no_pods: Annotated[
-        bool, typer.Option("--no-pods", help="Leave pods out: racks meet in a core that never fills up.")
+        bool, typer.Option("--no-pods", help="Leave pods out: racks meet in a core without limits.")
     ] = False,
     rack_label: Annotated[
-        str | None, typer.Option(metavar="KEY", help="kubernetes: the label that names a node's rack.")
+        str | None, typer.Option(metavar="KEY", help="kubernetes: label that names a node's rack.")
     ] = None,
     pod_label: Annotated[
-        str | None, typer.Option(metavar="KEY", help="kubernetes: the label that names its pod.")
+        str | None, typer.Option(metavar="KEY", help="kubernetes: label that names a node's pod.")
     ] = None,
     tors: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="lldp: names of the ToRs, such as 'leaf-*'.")
+        str | None,
+        typer.Option(metavar="PATTERN", help="lldp: names of the top-of-rack switches, such as 'leaf-*'."),
     ] = None,
     spines: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="lldp: names of the switches that join racks.")
+        str | None,
+        typer.Option(metavar="PATTERN", help="lldp: names of the spine switches, which join racks."),
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")] = "cluster",
     out: Annotated[
@@ -108,8 +118,9 @@ def import_(
     """Make a cluster file from another system's topology.
 
     Kubernetes: kubectl get nodes -o json. HDFS: lines of a host and its rack, or hdfs dfsadmin
-        -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or switch. Most of
-        them do not know the speed of links: options give it, and a missing speed is an error.
+    -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or switch.
+
+    Most of these files lack the speed of links: options give it, and a missing speed is an error.
     """
     from leeward._files import atomic_file, check_file
     from leeward.importers import read
@@ -134,18 +145,18 @@ def import_(
                 speeds = Speeds(nic, rack_link, oversubscription, pod_link, pod_oversubscription)
                 text = cluster_file(topology, speeds, name)
         except InputError:
-            _tell(topology)
+            _print_counts(topology)
             raise
     if out is None:
         print(text, end="")
     else:
         with atomic_file(out) as path:
             path.write_text(text, encoding="utf-8")
-    _tell(topology)
+    _print_counts(topology)
 
 
-def _tell(topology: "Topology") -> None:
-    """Reports on stderr the imported and the omitted parts."""
+def _print_counts(topology: "Topology") -> None:
+    """Prints on stderr the numbers of imported hosts, racks and pods, and of omitted parts by reason."""
     racks = len(topology.racks())
     pods = len({host.pod for host in topology.hosts if host.pod is not None})
     counts = [f"{len(topology.hosts):,} hosts", f"{racks:,} racks"] + ([f"{pods:,} pods"] if pods else [])

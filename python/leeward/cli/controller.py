@@ -1,4 +1,4 @@
-"""Options and errors that commands for a controller share."""
+"""Options and errors of the commands that send requests to a controller."""
 
 import os
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ TokenFileOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=parse_path,
-        help="A file with the token to show; by default that of the variable LEEWARD_TOKEN.",
+        help="File with the client's token; by default the variable LEEWARD_TOKEN has it.",
         show_default=False,
     ),
 ]
@@ -36,7 +36,7 @@ CaOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=parse_path,
-        help="PEM file of the authority of the controller's certificate.",
+        help="PEM file with the certificate authorities of the controller; by default the system's.",
         show_default=False,
     ),
 ]
@@ -45,7 +45,7 @@ CONTROLLER = URL
 
 
 def client(url: str, token_file: Path | None, ca: Path | None, patience_s: float) -> Client:
-    """A client of the controller that options name.
+    """A client of the controller that the options name.
 
     Raises:
         InputError: The address is invalid, or a file cannot be read.
@@ -65,10 +65,10 @@ def client(url: str, token_file: Path | None, ca: Path | None, patience_s: float
 
 @contextmanager
 def controller_errors() -> Iterator[None]:
-    """Reports in one line that a controller refuses, or that none answers.
+    """Turns a rejected request, or an unavailable controller, into an error of one line.
 
     Raises:
-        InputError: A controller refuses, or none answers.
+        InputError: The controller rejects a request, or does not answer.
     """
     try:
         with name_flags(ca="--ca"):

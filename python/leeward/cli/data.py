@@ -13,14 +13,14 @@ from leeward.cli.progress import progress
 
 LIST_EXAMPLES = """\b
 Examples:
-  leeward data list                        what there is, and what of it is here
-  leeward data list swim-facebook          where its files are from, checksums, how to cite it
+  leeward data list                        all sets, and their files on this machine
+  leeward data list swim-facebook          origin and checksums of its files, how to cite it
   leeward data list -o json
 """
 GET_EXAMPLES = """\b
 Examples:
   leeward data get fb2010-coflow swim-facebook
-  LEEWARD_DATA=~/traces leeward data get swim-facebook       into a folder of your own
+  LEEWARD_DATA=~/traces leeward data get swim-facebook       into another folder
   LEEWARD_DATA_MIRROR=https://mirror.example.org/traces leeward data get swim-facebook
 """
 PATH_EXAMPLES = """\b
@@ -37,7 +37,7 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Sets of traces
 
 @app.callback(epilog=LIST_EXAMPLES)
 def commands() -> None:
-    """Find, fetch and check public traces for scenarios."""
+    """List, fetch and check public traces for scenarios."""
 
 
 @app.command("list", epilog=LIST_EXAMPLES)
@@ -50,14 +50,14 @@ def list_sets(
 ) -> None:
     """List the known traces.
 
-    Shows their content, source and licence, and the files that are here.
+    Shows the content, source and licence of each set, and its files on this machine.
     """
     trace_sets = [data.find(name) for name in names] if names else list(data.sets())
     if output is Format.json:
         print_json([set_record(trace_set) for trace_set in trace_sets])
     elif names:
-        for at, trace_set in enumerate(trace_sets):
-            print("\n" * (at > 0), end="")
+        for index, trace_set in enumerate(trace_sets):
+            print("\n" * (index > 0), end="")
             print_set(trace_set)
     else:
         print_table(
@@ -83,8 +83,8 @@ def list_sets(
 def get(names: Names) -> None:
     """Fetch missing traces and check present ones.
 
-    Files are checked against their checksums. Files that cannot be fetched are named, with the steps that
-    make them.
+    Checks files against their checksums. For files that cannot be fetched, it shows the steps that make
+    them.
     """
     from leeward.data import fetch
 
@@ -97,9 +97,7 @@ def get(names: Names) -> None:
         for file in trace_set.files:
             if states[file] is fetch.State.invalid:
                 failed = True
-                print_line(
-                    f"error: {folder / file.name}: not the file that is known: the checksum is another"
-                )
+                print_line(f"error: {folder / file.name}: not the published file: its checksum differs")
                 print_line(
                     "hint: remove it"
                     + (f"; leeward data get {trace_set.name} fetches it" if file.path else "")
@@ -107,7 +105,7 @@ def get(names: Names) -> None:
         missing = [file for file in trace_set.files if states[file] is fetch.State.missing]
         downloads = [file for file in missing if file.path]
         with progress(f"fetching {trace_set.name}", sum(file.bytes for file in downloads)) as advance:
-            for at, file in enumerate(downloads, 1):
+            for number, file in enumerate(downloads, 1):
                 try:
                     fetch.fetch(folder, file, advance)
                     states[file] = fetch.State.valid
@@ -115,31 +113,31 @@ def get(names: Names) -> None:
                     failed = True
                     print_line(f"error: {error}")
                     if isinstance(error, fetch.HostError):
-                        remaining = len(downloads) - at
+                        remaining = len(downloads) - number
                         if remaining:
-                            print_line(f"{trace_set.name}: {remaining} more from this host not tried")
+                            print_line(f"{trace_set.name}: {remaining} more files of this host not tried")
                         break
         for file in missing:
             if file.by_hand:
                 print_line(f"{trace_set.name}: {file.name} cannot be fetched: {file.by_hand}")
                 print_line(f"hint: put it at {folder / file.name}")
-        right = sum(state is fetch.State.valid for state in states.values())
-        failed = failed or right == 0
-        print_line(f"{trace_set.name}: {right} of {len(states)} files are here and right, in {folder}")
+        valid = sum(state is fetch.State.valid for state in states.values())
+        failed = failed or valid == 0
+        print_line(f"{trace_set.name}: {valid} of {len(states)} files are present and valid, in {folder}")
     if failed:
         raise typer.Exit(1)
 
 
 @app.command(epilog=PATH_EXAMPLES)
 def path(name: Name) -> None:
-    """Print the folder of some traces.
+    """Print the folder of a set of traces.
 
     The folder may still be missing.
     """
     trace_set = data.find(name)
     print(data.folder() / trace_set.name)
     if not all(file_path(trace_set, file).is_file() for file in trace_set.files):
-        print_line(f"not all of it is there; leeward data get {name} says what is missing")
+        print_line(f"files are missing; leeward data get {name} fetches or lists them")
 
 
 def print_set(trace_set: data.TraceSet) -> None:
@@ -200,11 +198,11 @@ def file_path(trace_set: data.TraceSet, file: data.TraceFile) -> Path:
     return data.folder() / trace_set.name / file.name
 
 
-def count_text(trace_set: data.TraceSet, some: list[data.TraceFile], none: str = "no") -> str:
-    """Text for a number of the files of a set."""
-    if len(some) in (0, len(trace_set.files)):
-        return "yes" if some else none
-    return f"{len(some)} of {len(trace_set.files)} files"
+def count_text(trace_set: data.TraceSet, files: list[data.TraceFile], none: str = "no") -> str:
+    """Text for a part of the files of a set: all, none, or a number of them."""
+    if len(files) in (0, len(trace_set.files)):
+        return "yes" if files else none
+    return f"{len(files)} of {len(trace_set.files)} files"
 
 
 def print_line(line: str) -> None:

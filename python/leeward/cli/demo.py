@@ -21,7 +21,7 @@ Examples:
 
 def demo(
     page: Annotated[
-        Path, typer.Option(metavar="FILE", parser=parse_path, help="File for the page with pictures.")
+        Path, typer.Option(metavar="FILE", parser=parse_path, help="File for the HTML page with pictures.")
     ] = Path("leeward-demo.html"),
     output: FormatOption = Format.table,
 ) -> None:
@@ -29,15 +29,15 @@ def demo(
 
     On 150 racks of 20 hosts it compares HDFS's default placement (uniform), Sinbad and leeward, prints a
     table with a column for each, and writes a page with pictures. All policies get the same files to write
-    and the same background.
+    and the same background traffic.
     """
     from leeward.demo import scenario_file
     from leeward.report import write_page
     from leeward.simulation import read_scenario
 
     check_file(page, "--page")
-    path, why = scenario_file()
-    print(why, file=sys.stderr)
+    path, source = scenario_file()
+    print(source, file=sys.stderr)
     scenario = read_scenario(path)
     runs = run(scenario, scenario.policies, None, None)
     show(runs, output)

@@ -46,7 +46,7 @@ def profile(
             "--fio",
             metavar="FOLDER",
             parser=parse_path,
-            help="A folder on the device. A file is made in it, measured with fio, and removed.",
+            help="Folder on the device, in which a file is made, measured with fio, and removed.",
             show_default=False,
         ),
     ],
@@ -59,15 +59,13 @@ def profile(
     mixes: Annotated[
         str,
         typer.Option(
-            metavar="PERCENTS", help="Percent of reads in mixed loads to measure too; an empty text for none."
+            metavar="PERCENTS", help="Percentages of reads in mixed loads; an empty text for no mixed loads."
         ),
     ] = "50",
     seconds: Annotated[
         int, typer.Option(metavar="N", parser=whole_number(1, 86_400), help="Seconds of each measurement.")
     ] = 10,
-    file_size: Annotated[
-        str, typer.Option(metavar="SIZE", help="Size of the file that requests go to.")
-    ] = "1GiB",
+    file_size: Annotated[str, typer.Option(metavar="SIZE", help="Size of the measured file.")] = "1GiB",
     depth: Annotated[
         int,
         typer.Option(metavar="N", parser=whole_number(1, 1024), help="Requests outstanding at saturation."),
@@ -79,18 +77,18 @@ def profile(
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the device.")] = "device",
     force: Annotated[
         bool,
-        typer.Option("--force", help="Let --fio be a file or a block device. WHAT IS ON IT IS OVERWRITTEN."),
+        typer.Option("--force", help="Let --fio be a file or a block device. ITS CONTENT IS OVERWRITTEN."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check, print the commands of fio, and run none.")
+        bool, typer.Option("--dry-run", help="Check the options, print the commands of fio, and run none.")
     ] = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Measure a device with fio, and write its profile.
 
-    Measures requests a second at saturation, by kind and size, and percentiles of latency with one request at
-    a time. Other users of the device change the result. By default it takes four to five minutes, and writes
-    1 GiB and more.
+    Measures requests per second at saturation, by kind and size, and percentiles of latency with one request
+    at a time. Other users of the device change the result. By default it takes four to five minutes, and
+    writes 1 GiB and more.
     """
     from leeward._files import atomic_file, check_file
     from leeward._fio import Settings, check_place, command, file_to_measure, jobs, measure
@@ -146,15 +144,15 @@ def _print(device: dict[str, Any]) -> None:
 
     rows = device["unloaded"]
     tails = {(row["kind"], row["size_bytes"], row["percentile"]): row["seconds"] for row in rows}
-    texts = [p for p in (50.0, 99.0, 99.9) if any(key[2] == p for key in tails)]
-    headers = ["KIND", "SIZE", "REQUESTS/S", "BANDWIDTH", *(f"{p:g} % UNLOADED" for p in texts)]
+    percentiles = [p for p in (50.0, 99.0, 99.9) if any(key[2] == p for key in tails)]
+    headers = ["KIND", "SIZE", "REQUESTS/S", "BANDWIDTH", *(f"{p:g} % UNLOADED" for p in percentiles)]
     cells = [
         [
             kind,
             bytes_text(row["size_bytes"]),
             f"{row[f'{kind}_iops']:,.0f}",
             f"{work_text(row['size_bytes'] * row[f'{kind}_iops'], 'bytes')}/s",
-            *(time_text(tails.get((kind, row["size_bytes"], p))) for p in texts),
+            *(time_text(tails.get((kind, row["size_bytes"], p))) for p in percentiles),
         ]
         for kind in ("read", "write")
         for row in device["table"]
@@ -183,7 +181,7 @@ def _mixes(text: str) -> tuple[int, ...]:
 
 def _check_distinct(values: list[int], text: str, flag: str) -> None:
     if len(set(values)) < len(values):
-        raise InputError(flag, None, None, None, f"`{text}`: expected each once")
+        raise InputError(flag, None, None, None, f"`{text}`: expected each value once")
 
 
 def _bytes(text: str, flag: str) -> int:

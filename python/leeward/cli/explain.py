@@ -32,14 +32,14 @@ Examples:
   leeward place replicas --cluster examples/clusters/reference.yaml --size 1GiB --policy uniform \\
       --explain -o json | leeward explain -
 
-The record of the decision is shown: nothing is decided again.
+The command shows the stored record and decides nothing again.
 """
 REASON = {"candidate", "limit", "sight", "value_bps", "verdict", "because"}
-"""Fields of a candidate."""
+"""Required fields of a candidate."""
 DOCUMENT_ERRORS = (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError)
-"""Errors of missing fields, or of fields of another type."""
+"""Errors caused by missing fields and by fields of a wrong type."""
 PATIENCE_S = 1.0
-"""Time for which an unavailable controller is asked again."""
+"""Time during which a request to an unavailable controller is retried."""
 
 
 def explain(
@@ -47,7 +47,7 @@ def explain(
         str,
         typer.Argument(
             metavar="DECISION",
-            help="Id of the decision; or a file with one as JSON, or - for stdin.",
+            help="Id of the decision; or a JSON file with a decision, or - for stdin.",
             show_default=False,
         ),
     ],
@@ -59,7 +59,7 @@ def explain(
     """Explain a decision.
 
     Shows its candidates level by level with the outcome of each, the bottleneck link, the age of the
-    telemetry, and the policy. The decision is in a controller or in a file.
+    telemetry, and the policy. The decision comes from a controller or from a file.
     """
     if decision.isascii() and decision.isdigit():
         with controller_errors():
@@ -88,7 +88,7 @@ def _show(decision: Any, output: Format, name: str) -> None:
 
 @contextmanager
 def _decision_errors(name: str) -> Iterator[None]:
-    """Reports a document that is not a decision, wherever that shows.
+    """Turns errors about fields of the document into one error.
 
     Raises:
         InputError: The document is not a decision.
@@ -106,13 +106,13 @@ def _no_decision(name: str, field: str | None) -> InputError:
 
 
 def _plain(value: Any) -> Any:
-    """Text without control characters, which could command the terminal."""
+    """A copy without control characters, which could send commands to the terminal."""
     if isinstance(value, str):
         return "".join(letter if letter.isprintable() else "?" for letter in value)
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {_plain(name): _plain(one) for name, one in value.items()}
+        return {_plain(name): _plain(item) for name, item in value.items()}
     return value
 
 
@@ -141,7 +141,7 @@ def _no_number(constant: str) -> float:
 
 
 def _invalid_field(document: Any) -> str | None:
-    """Field that keeps JSON from being a decision; empty if there is none of it, None for a decision."""
+    """First invalid field of a document: empty if the document is no object, None if it is a decision."""
     if not isinstance(document, dict):
         return ""
     kinds: dict[str, type | tuple[type, ...]] = {
@@ -159,10 +159,10 @@ def _invalid_field(document: Any) -> str | None:
             return field
         if not isinstance(document.get(field), kind) and field in document:
             return field
-    for at, one in enumerate(document["why"]):
-        reason = one.get("reason") if isinstance(one, dict) and "reason" in one else one
+    for index, entry in enumerate(document["why"]):
+        reason = entry.get("reason") if isinstance(entry, dict) and "reason" in entry else entry
         if not isinstance(reason, dict) or REASON - reason.keys():
-            return f"why[{at}]"
+            return f"why[{index}]"
     return None
 
 
@@ -174,15 +174,15 @@ def _print(decision: dict[str, Any]) -> None:
     if promise := decision.get("promise"):
         _print_promise(promise)
     if not decision["why"]:
-        print("\nno candidates were kept")
-    elif _is_of_tasks(decision):
-        place_tasks.print_reasons(_of_tasks(decision))
+        print("\nno candidates are recorded")
+    elif _is_task_decision(decision):
+        place_tasks.print_reasons(_task_candidates(decision))
     else:
         place.print_candidates(decision["why"])
 
 
 def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
-    """Facts about it besides its candidates, in words."""
+    """Labels and texts of all facts about a decision but its candidates."""
     request = decision.get("request") or {}
     hosts = decision.get("hosts") or [task["host"] for task in decision.get("tasks", []) if task.get("host")]
     lines = []
@@ -190,7 +190,7 @@ def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("decision", f"{decision['id']}, made {decision['time']}"))
     if request:
         # The request of a workload is its file.
-        lines.append(("request", f"{decision['kind']}: {_words(request.get('workload') or request)}"))
+        lines.append(("request", f"{decision['kind']}: {_request_text(request.get('workload') or request)}"))
     lines.append(("hosts", " ".join(hosts) or "none"))
     if decision.get("refused"):
         lines.append(("refused", str(decision["refused"])))
@@ -200,8 +200,8 @@ def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("promised", _promise_text(promise)))
     if "telemetry_age_s" in decision:
         age = decision["telemetry_age_s"]
-        text_of_age = "none played a part" if age is None else f"{age:.1f} s old when it was made"
-        lines.append(("telemetry", text_of_age))
+        age_text = "none was used" if age is None else f"{age:.1f} s old when it was made"
+        lines.append(("telemetry", age_text))
     if decision.get("released"):
         lines.append(("released", decision["released"]))
     elif decision.get("expires"):
@@ -223,17 +223,17 @@ def _bottleneck(decision: dict[str, Any]) -> str:
     if with_rate:
         least = min(with_rate, key=lambda one: one["value_bps"])
         return f"{least['limit']}, {rounded_rate_text(least['value_bps'])} left"
-    return "no load was looked at"
+    return "no load was considered"
 
 
-def _words(query: dict[str, Any]) -> str:
-    """Fields of the request in a line; lists by their length, groups of fields in brackets."""
+def _request_text(fields: dict[str, Any]) -> str:
+    """Fields of a request in a line; lists by their length, groups of fields in brackets."""
     parts = []
-    for name, value in query.items():
+    for name, value in fields.items():
         if value is None or value == []:
             continue
         if isinstance(value, dict):
-            parts.append(f"{name} ({_words(value)})")
+            parts.append(f"{name} ({_request_text(value)})")
         else:
             parts.append(f"{name} {len(value) if isinstance(value, list) else value}")
     return ", ".join(parts)
@@ -248,7 +248,7 @@ def _promise_text(promise: dict[str, Any]) -> str:
 
 
 def _print_promise(promise: dict[str, Any]) -> None:
-    """Prints the bound at each stage of a request's way, and the limits to enforce there."""
+    """Prints the bound at each stage of a request's path, and the limits to enforce there."""
     print()
     print_table(
         ("STAGE", "PRIORITY", "LIMITS", "BOUND", "QUEUES"),
@@ -267,26 +267,27 @@ def _print_promise(promise: dict[str, Any]) -> None:
 
 
 def _limits(stage: dict[str, Any]) -> str:
-    """Its token buckets: in bytes, or in seconds of a device."""
+    """Token buckets of a stage: in bytes, or in seconds of a device."""
     unit = "s" if stage["stage"] == "storage" else "bytes"
     buckets = [
-        f"{work_rate_text(one['rate'], unit)} + {work_text(one['burst'], unit)}"
-        for one in stage["limits"] or []
+        f"{work_rate_text(bucket['rate'], unit)} + {work_text(bucket['burst'], unit)}"
+        for bucket in stage["limits"] or []
     ]
     return ", ".join(buckets) or "-"
 
 
-def _is_of_tasks(decision: dict[str, Any]) -> bool:
+def _is_task_decision(decision: dict[str, Any]) -> bool:
     return decision.get("kind") == "tasks" or "tasks" in decision
 
 
-def _of_tasks(decision: dict[str, Any]) -> list[dict[str, Any]]:
-    """Candidates of tasks, each with the task's name."""
+def _task_candidates(decision: dict[str, Any]) -> list[dict[str, Any]]:
+    """Candidates of tasks, each with the name of its task."""
     if decision["why"] and "reason" in decision["why"][0]:
         return list(decision["why"])
     tasks = (decision.get("request") or {}).get("tasks") or []
     rows = []
     for reason in decision["why"]:
-        at = (reason.get("objectives") or {}).get("task", 0)
-        rows.append({"task": tasks[at]["name"] if at < len(tasks) else str(at), "reason": reason})
+        index = (reason.get("objectives") or {}).get("task", 0)
+        name = tasks[index]["name"] if index < len(tasks) else str(index)
+        rows.append({"task": name, "reason": reason})
     return rows

@@ -1,4 +1,4 @@
-"""`leeward export`: the definitions of hotspots for Prometheus and Grafana."""
+"""`leeward export`: rules and a dashboard of hotspots for Prometheus and Grafana."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ MapOption = Annotated[
         "--map",
         metavar="FILE",
         parser=parse_path,
-        help="Map file: links by labels; by default each port of snmp_exporter is a link, each way.",
+        help="Map file: links by labels; by default each port of snmp_exporter is a link in each direction.",
         show_default=False,
     ),
 ]
@@ -38,17 +38,18 @@ ClusterOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Cluster file, whose links they are: which are pods', which numbers stand in names, and what"
-        " links can carry where no metric says it.",
+        help="Cluster file with these links: gives the links of pods, the numbers in names, and the"
+        " capacities that no metric has.",
     ),
 ]
 HotOption = Annotated[str, typer.Option(metavar="PERCENT", help="Utilization above which a link is hot.")]
 IntervalOption = Annotated[
-    str, typer.Option(metavar="TIME", help="Length of the intervals in which a link is hot or not.")
+    str, typer.Option(metavar="TIME", help="Length of the intervals, in each of which a link is hot or not.")
 ]
-CadenceOption = Annotated[str, typer.Option(metavar="TIME", help="The time from a scrape to the next.")]
+CadenceOption = Annotated[str, typer.Option(metavar="TIME", help="Time between scrapes.")]
 CoverageOption = Annotated[
-    str, typer.Option(metavar="PERCENT", help="Least observed share of a judged interval.")
+    str,
+    typer.Option(metavar="PERCENT", help="Share of an interval that telemetry must cover for it to count."),
 ]
 OutOption = Annotated[
     Path | None,
@@ -77,7 +78,7 @@ def prometheus_rules(
     coverage: CoverageOption = "50%",
     out: OutOption = None,
 ) -> None:
-    """Print a rule file: recordings and alerts."""
+    """Print a file of recording rules and alerts."""
     from leeward.export.rules import text
 
     watch = _watch(map_file, cluster, hot, interval, cadence, coverage)
@@ -95,7 +96,7 @@ def grafana(
     coverage: CoverageOption = "50%",
     out: OutOption = None,
 ) -> None:
-    """Print a dashboard of the recordings."""
+    """Print a dashboard of the recorded series."""
     from leeward.export.dashboard import dashboard
 
     watch = _watch(map_file, cluster, hot, interval, cadence, coverage)
@@ -136,7 +137,7 @@ def _watch(
 def _too_long(interval: str) -> Exception:
     from leeward.errors import InputError
 
-    message = f"`{interval}`: expected an hour at most, which is the shortest hotspot that lasts hours"
+    message = f"`{interval}`: expected at most an hour, the least duration of the persistence class `hours`"
     return InputError("interval", None, None, None, message)
 
 

@@ -1,4 +1,4 @@
-"""`leeward hotspots`: hot links, with time, duration and cause."""
+"""`leeward hotspots`: hot links, their times, durations and causes."""
 
 import sys
 from dataclasses import replace
@@ -28,9 +28,9 @@ Examples:
       --interval 10min --hot 80% -o json
 """
 PICTURE_TABLES = ("utilization", "heat", "cv")
-"""Tables for pictures; JSON output leaves them to `--out`."""
+"""Tables for pictures, which `--out` writes and JSON output omits."""
 RUN_TABLES = ("runs", "changes")
-"""Tables with a row for every run; JSON output leaves them to `--out`."""
+"""Tables with a row for every run, which `--out` writes and JSON output omits."""
 TelemetryArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="TELEMETRY", help="The same as --telemetry.", show_default=False),
@@ -56,7 +56,7 @@ def hotspots(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Time ahead of the forecast for hot links; by default three intervals.",
+            help="Time that the forecast of hot links looks ahead; by default three intervals.",
             show_default=False,
         ),
     ] = None,
@@ -92,7 +92,7 @@ def hotspots(
         typer.Option(
             metavar="NUMBER",
             parser=whole_number(1, 1_000_000),
-            help="Greatest number of rows of a long table.",
+            help="Greatest number of rows of a table.",
         ),
     ] = 10,
     out: OutOption = None,
@@ -102,9 +102,9 @@ def hotspots(
     """Find hot links, their durations and causes.
 
     A link is hot in an interval of five minutes if its mean utilization is above 75 %, each direction by
-    itself. From telemetry in files or in Prometheus: hotspot rates by cross-section and kind of rack,
+    itself. Shows, from telemetry in files or in Prometheus, hotspot rates by cross-section and kind of rack,
     durations and the remedy for each, changes when a link became hot, imbalance of links, and a forecast. The
-    command changes nothing, and counts everything it leaves out.
+    command changes nothing, and counts all telemetry that it leaves out.
     """
     check(out, report, "hotspots")
     settings = _settings(telemetry, hot, bridge, ahead)

@@ -73,25 +73,29 @@ def impact(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Times of the stages of queries (CSV or Parquet), for their compute ratios.",
+            help="Times of the stages of queries (CSV or Parquet), from which compute ratios follow.",
             show_default=False,
         ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
-            metavar="WHAT,...",
+            metavar="FIELD,...",
             help="Fields that split latencies: operation, medium, class, size, compute. By default operation,"
             " and medium if it is known.",
             show_default=False,
         ),
     ] = None,
-    hot: Annotated[str, typer.Option(metavar="PERCENT", help="Utilization of hotspot-inflation.")] = "75%",
+    hot: Annotated[
+        str, typer.Option(metavar="PERCENT", help="Utilization at which hotspot-inflation is measured.")
+    ] = "75%",
     bucket: Annotated[str, typer.Option(metavar="PERCENT", help="Width of a bucket of utilization.")] = "5%",
     least: Annotated[
         int,
         typer.Option(
-            metavar="N", parser=whole_number(2, 10**9), help="Least number of latencies of a bucket, from 2."
+            metavar="N",
+            parser=whole_number(2, 10**9),
+            help="Least number of latencies for a bucket to count, from 2.",
         ),
     ] = 100,
     factors: Annotated[
@@ -101,7 +105,7 @@ def impact(
         bool,
         typer.Option(
             "--interpolate",
-            help="Give load-tolerance between the middles of buckets, and not the lower edge of one.",
+            help="Interpolate load-tolerance between middles of buckets, instead of giving lower edges.",
         ),
     ] = False,
     sizes: Annotated[
@@ -113,7 +117,9 @@ def impact(
     resamples: Annotated[
         int,
         typer.Option(
-            metavar="N", parser=whole_number(0, 100_000), help="Draws of the bootstrap; 0: no intervals."
+            metavar="N",
+            parser=whole_number(0, 100_000),
+            help="Draws of the bootstrap; 0: no confidence intervals.",
         ),
     ] = 1000,
     seed: Annotated[
@@ -126,8 +132,8 @@ def impact(
 ) -> None:
     """Measure how latency grows with the utilization of links.
 
-    Each latency is compared with its operation's busiest link in the intervals of 30 s that it ran in.
-    Load-tolerance is the utilization at which the 95th percentile is 1.5 or 2 times that at the lowest;
+    Each latency is compared with the utilization of its operation's busiest link in the same 30 s intervals.
+    Load-tolerance is the utilization at which the 95th percentile is 1.5 or 2 times that at the lowest one;
     hotspot-inflation is that factor at 75 % (Hotspots, section 4).
     """
     from leeward.impact import latencies, measure, page, tables
@@ -138,21 +144,21 @@ def impact(
     )
     operations = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
     class_weights = _weights(weights)
-    # Cheap checks come before telemetry is read.
+    # Cheap checks run before telemetry is read.
     with name_flags(operations="--links"):
         rules(operations)
     with name_flags(latency="--latency"):
         latencies.check(latency)
     check(out, report, "impact")
     if class_telemetry and (telemetry.files or telemetry.prometheus):
-        message = "expected it instead of --telemetry and --prometheus, not beside them"
+        message = "cannot be combined with --telemetry or --prometheus"
         raise InputError("--class-telemetry", None, None, None, message)
     samples = _by_class(telemetry, class_telemetry) if class_telemetry else telemetry.read()
     flags = {
         "operations": "--links",
         **{name: f"--{name}" for name in ("latency", "by", "weights")},
     }
-    with slow_notice("setting latencies beside utilizations"), name_flags(**FLAGS, **flags):
+    with slow_notice("joining latencies with utilizations"), name_flags(**FLAGS, **flags):
         result = measure(
             latency, samples, settings, operations=operations, stages=stages, weights=class_weights
         )
@@ -172,8 +178,9 @@ def _by_class(telemetry: Telemetry, files: list[str]) -> "dict[str, Samples]":
     from leeward.telemetry import Engine
 
     class_files = [_pair(one, "--class-telemetry", "CLASS=FILE") for one in files]
-    for name, _file in class_files:
-        if [one for one, _ in class_files].count(name) > 1:
+    names = [name for name, _file in class_files]
+    for name in names:
+        if names.count(name) > 1:
             raise InputError("--class-telemetry", None, None, name, "given twice; expected each class once")
     with name_flags(**FLAGS):
         shared_engine = Engine.of(telemetry.engine)

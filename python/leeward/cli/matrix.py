@@ -33,7 +33,7 @@ Examples:
       leeward place tasks --cluster examples/clusters/tenant.yaml \\
       --app examples/apps/wordcount.yaml --matrix next.npy
 
-A list is CSV or Parquet with the columns t_s,src,dst,bytes: 3600,map0,reduce1,2.5e9
+A list of transfers is CSV or Parquet with the columns t_s,src,dst,bytes: 3600,map0,reduce1,2.5e9
 """
 SCORE_EXAMPLES = """\b
 Examples:
@@ -41,14 +41,14 @@ Examples:
   leeward matrix score examples/traffic/wordcount.csv --train 0.5 -o json
 """
 MOST_PAIRS = 20
-"""Pairs in a table of a prediction."""
+"""Greatest number of pairs in the table of a prediction."""
 _WORDS = (
     ("wrong bytes", "sum of absolute errors over sum of bytes, of all pairs and hours"),
     ("total", "relative error of the bytes of all pairs together, mean over hours"),
     ("pairs", "relative error of pairs with traffic: median and 90th percentile, mean over hours"),
     (
         "above combination",
-        "wrong bytes less the combination's, in percentage points; above 0 is worse than it",
+        "wrong bytes less the combination's, in percentage points; above 0 is worse than the combination",
     ),
     ("in brackets", "95 % confidence interval, by bootstrap over runs of a quarter of a day"),
 )
@@ -70,8 +70,8 @@ TasksOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="All tasks in the order of the app's, separated by commas; by default names sorted, and numbers"
-        " from 0 up.",
+        help="All tasks in the order of the app file, separated by commas; by default sorted by name, and"
+        " numbers from 0 up.",
         show_default=False,
     ),
 ]
@@ -82,7 +82,7 @@ def matrix() -> None:
     """Make traffic matrices from packets, and predict them.
 
     Predictions combine the bytes of each pair of tasks in the last hour and at the same time of earlier days,
-    which Choreo's section 2.1 finds to be good predictors.
+    which section 2.1 of Choreo finds to be good predictors.
     """
 
 
@@ -107,14 +107,14 @@ def predict(
 ) -> None:
     """Predict the matrix of the next interval."""
     from leeward._files import check_file
-    from leeward.matrix import predict as decide
+    from leeward.matrix import predict as predict_next
 
     if out is not None:
         if out.suffix not in WRITERS:
             raise InputError("--out", None, None, None, f"`{out}`: expected a name that ends in .npy or .csv")
         check_file(out, "--out")
     series = _read(file, interval, tasks)
-    prediction = decide(series)
+    prediction = predict_next(series)
     if output is Format.json:
         print_json(_common_fields(series, prediction.model) | {"matrix": prediction.matrix.tolist()})
     else:
@@ -129,22 +129,24 @@ def score(
     file: File,
     train: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="First part, to learn from; the rest is scored."),
+        typer.Option(
+            metavar="SHARE", help="First share of the intervals, to learn from; the rest is scored."
+        ),
     ] = 0.7,
     interval: IntervalOption = "1h",
     tasks: TasksOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Score predictions on later hours.
+    """Score predictions of later hours.
 
     The predictor learns from the first part of the file, and predicts each later interval from the ones
     before. Baselines are the last hour alone, the time of day alone, and the mean of all the past.
     """
-    from leeward.matrix import score as decide
+    from leeward.matrix import score as score_series
 
     series = _read(file, interval, tasks)
     with slow_notice("scoring"), name_flags(train="--train", series=file):
-        result = decide(series, train)
+        result = score_series(series, train)
     if output is Format.json:
         print_json(_score_record(series, result))
     else:
@@ -178,14 +180,14 @@ def _common_fields(series: "Series", model: "Model") -> dict[str, Any]:
 
 def _print_prediction(series: "Series", result: "Prediction") -> None:
     before, after = series.bytes[-1], result.matrix[series.pairs[:, 0], series.pairs[:, 1]]
-    largest = sorted(range(len(after)), key=lambda at: (-after[at], at))
+    largest = sorted(range(len(after)), key=lambda pair: (-after[pair], pair))
     rows = [
         (
-            *(series.tasks[end] for end in series.pairs[at]),
-            size_text(before[at]),
-            size_text(after[at]),
+            *(series.tasks[end] for end in series.pairs[pair]),
+            size_text(before[pair]),
+            size_text(after[pair]),
         )
-        for at in largest[:MOST_PAIRS]
+        for pair in largest[:MOST_PAIRS]
     ]
     if len(largest) > MOST_PAIRS:
         rest = largest[MOST_PAIRS:]
@@ -203,13 +205,15 @@ def _print_prediction(series: "Series", result: "Prediction") -> None:
 
 
 def _model_text(model: "Model") -> str:
-    """Parameters of the predictor, in a line."""
+    """Parameters of the predictor, in one line."""
     if not model.learnt_hours:
-        return "what comes is what was last: there is no whole day before to learn from"
+        return "the last interval is repeated: there is no whole earlier day to learn from"
     shares, baseline = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
     text = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {baseline}"
     text += (
-        ", one weight for all pairs" if model.scope == "all pairs" else ", on average of a weight for each"
+        ", one weight for all pairs"
+        if model.scope == "all pairs"
+        else ", on average over the weights of pairs"
     )
     if model.validation is not None:
         text += f"; {percent_text(model.validation)} of bytes wrong in the rolling validation"

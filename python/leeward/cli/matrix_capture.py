@@ -31,12 +31,12 @@ Examples:
   leeward matrix capture examples/captures/shuffle.pcap.gz --interval 1min --out sent.csv && \\
       leeward matrix predict sent.csv --interval 1min
 
-Files are pcap or pcapng (packets, or datagrams of sFlow, NetFlow and IPFIX) or IPFIX messages.
+Captures are pcap or pcapng files (packets, or datagrams of sFlow, NetFlow and IPFIX), or IPFIX messages.
 """
 MOST_PAIRS = 20
-"""Pairs in a table."""
+"""Greatest number of pairs in the table."""
 MOST_UNKNOWN = 5
-"""Addresses outside of the matrix that are shown below it."""
+"""Greatest number of addresses outside of the mapping that a note names."""
 
 
 def capture(
@@ -78,27 +78,28 @@ def capture(
         str,
         typer.Option(
             metavar="frame|ip",
-            help="Bytes that count: Ethernet frames without check sequence, or IP packets.",
+            help="Counted bytes: those of Ethernet frames without frame check sequence, or of IP packets.",
         ),
     ] = "frame",
     content: Annotated[
         str,
         typer.Option(
             metavar="auto|packets|exports",
-            help="Content of packets: traffic, or sFlow, NetFlow and IPFIX datagrams that report it.",
+            help="Content of the captures: traffic, or sFlow, NetFlow and IPFIX datagrams that report it.",
         ),
     ] = "auto",
     port: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="PORT", help="One more port of such datagrams, beside 6343, 2055, 4739; repeatable."
+            metavar="PORT",
+            help="Another UDP port of such datagrams, besides 6343, 2055 and 4739; repeatable.",
         ),
     ] = None,
     sampling: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Packets that each seen one stands for, if the capture does not state it; by default 1.",
+            help="Sampling of 1 in N packets, if the capture does not state it; by default 1.",
             show_default=False,
         ),
     ] = None,
@@ -106,13 +107,15 @@ def capture(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="All places in the order of a .npy or square, separated by commas; by default names sorted.",
+            help="Names of all rows of a .npy file or square, in order, with commas; by default sorted.",
             show_default=False,
         ),
     ] = None,
     total: Annotated[
         bool,
-        typer.Option("--total", help="Write one matrix of the whole time: a square, not a list or series."),
+        typer.Option(
+            "--total", help="Write one square matrix of the whole time, instead of a list or a series."
+        ),
     ] = False,
     out: Annotated[
         Path | None,
@@ -136,7 +139,7 @@ def capture(
 ) -> None:
     """Make traffic matrices from captured packets.
 
-    Reads also flow exports of switches and routers. Sampled traffic is scaled, and shown with its sampling
+    Also reads flow exports of switches and routers. Sampled traffic is scaled, and shown with its sampling
     error.
     """
     from leeward._files import check_file
@@ -149,7 +152,7 @@ def capture(
     if total and out is None:
         raise InputError("--total", None, None, None, "requires --out, the file for the matrix")
     if tasks is not None and not (out is not None and (total or out.suffix == ".npy")):
-        message = "only valid for square matrices, with --out NAME.npy or --total: a list has the names"
+        message = "only valid for square matrices, with --out NAME.npy or --total: a list contains the names"
         raise InputError("--tasks", None, None, None, message)
     network = None
     if cluster is not None:
@@ -159,7 +162,7 @@ def capture(
     flags = {"by": "--by", "interval": "--interval", "size": "--size", "content": "--content"}
     flags |= {"ports": "--port", "sampling": "--sampling", "mapping": "--map"}
     flags |= {"cluster": "--cluster", "files": "FILE"}
-    with name_flags(**flags), _reading(files) as tell:
+    with name_flags(**flags), _reading(files) as advance:
         result = read(
             files,
             mapping=mapping,
@@ -171,7 +174,7 @@ def capture(
             ports=port or (),
             sampling=sampling,
             counters=counters is not None,
-            progress=tell,
+            progress=advance,
         )
     if out is not None:
         with name_flags(tasks="--tasks"):
@@ -194,14 +197,14 @@ def capture(
 
 @contextmanager
 def _reading(files: list[str]) -> Iterator[Callable[[int], None] | None]:
-    """Shows the progress of reading, except with a compressed file, whose length is unknown."""
+    """Shows the progress of reading; without a bar if a file is compressed, since its length is unknown."""
     sizes = [path.stat().st_size if (path := Path(file)).is_file() else 0 for file in files]
     if not sum(sizes) or any(file.endswith(".gz") for file in files):
         with slow_notice("reading"):
             yield None
     else:
-        with progress("reading", sum(sizes)) as tell:
-            yield tell
+        with progress("reading", sum(sizes)) as advance:
+            yield advance
 
 
 def _check_ending(path: Path, flag: str, total: bool) -> None:
@@ -291,25 +294,25 @@ def _print_notes(result: "Capture") -> None:
     if len(result.cells):
         times = result.cells["t_s"].to_numpy()
         intervals = int(times.max() - times.min()) // result.interval_s + 1
-        many = "interval" if intervals == 1 else "intervals"
-        lines.append(f"{intervals:,} {many} of {result.interval_s:,} s, from {_moment(int(times.min()))}")
+        noun = "interval" if intervals == 1 else "intervals"
+        lines.append(f"{intervals:,} {noun} of {result.interval_s:,} s, from {_moment(int(times.min()))}")
     sources = result.sources.to_pylist()
     for row in sources[:MOST_PAIRS]:
-        what = "packets" if row["protocol"] == "packets" else "records"
+        noun = "packets" if row["protocol"] == "packets" else "records"
         lines.append(
-            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {what}, {size_text(row['bytes'])}"
+            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {noun}, {size_text(row['bytes'])}"
         )
     if len(sources) > MOST_PAIRS:
         lines.append(f"and by {len(sources) - MOST_PAIRS:,} more")
     if len(sources) > 1:
-        lines.append("traffic that two of these saw is counted twice")
-    for is_counted, title in ((False, "not counted"), (True, "counted with a doubt")):
+        lines.append("traffic seen by two of these is counted twice")
+    for is_counted, title in ((False, "not counted"), (True, "counted, but doubtful")):
         for row in result.discards.to_pylist():
             if row["kept"] is is_counted:
                 reason = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
-                much = f", {size_text(row['bytes'])}" if row["bytes"] else ""
+                size = f", {size_text(row['bytes'])}" if row["bytes"] else ""
                 lines.append(
-                    f"{title}: {row['count']:,} {reason}{much}: {row['meaning']} ({row['examples']})"
+                    f"{title}: {row['count']:,} {reason}{size}: {row['meaning']} ({row['examples']})"
                 )
     if len(result.unknown):
         first = result.unknown.slice(0, MOST_UNKNOWN).to_pylist()

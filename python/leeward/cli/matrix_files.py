@@ -1,4 +1,4 @@
-"""Files of a matrix, for the commands that write one: NumPy files, and squares of numbers as CSV."""
+"""Output files of a matrix: NumPy files, and squares of numbers as CSV."""
 
 from pathlib import Path
 from typing import Any
@@ -26,4 +26,4 @@ def _write_csv(path: Path, result: Any) -> None:
 
 
 WRITERS = {".npy": _write_npy, ".csv": _write_csv}
-"""Writer of each ending of a name."""
+"""Writer of each suffix of a file name."""

@@ -30,21 +30,27 @@ def migrate(
     running: Annotated[
         str,
         typer.Option(
-            metavar="FILE", help="Running tasks, and the moves that their jobs accept.", show_default=False
+            metavar="FILE",
+            help="File of running tasks, and the moves that their jobs accept.",
+            show_default=False,
         ),
     ],
     max_age: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Greatest age of telemetry with times of its lines (column t_s)."),
+        typer.Option(
+            metavar="TIME", help="Greatest age of a link's last line, if telemetry has times (column t_s)."
+        ),
     ] = MAX_AGE,
     policy: Annotated[
-        str, typer.Option(metavar="POLICY", help="A policy for moves, with settings after colons.")
+        str, typer.Option(metavar="POLICY", help="Policy for moves, with settings after colons.")
     ] = "utp",
     hot: Annotated[
         str,
         typer.Option(metavar="PERCENT", help="Utilization above which a link is hot; 75% or 0.75."),
     ] = "75%",
-    seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")
+    ] = 1,
     output: FormatOption = Format.table,
 ) -> None:
     """Choose tasks that should leave hot racks.
@@ -73,8 +79,8 @@ def migrate(
         ("HOT LINK", "LOAD", "AFTER"),
         "<>>",
         [
-            (hot["link"], percent(100 * hot["utilization"]), percent(100 * hot["after"]))
-            for hot in decision["hot"]
+            (link["link"], percent(100 * link["utilization"]), percent(100 * link["after"]))
+            for link in decision["hot"]
         ],
     )
     if decision["moves"]:
@@ -82,19 +88,19 @@ def migrate(
         print_table(
             ("MOVE", "FROM", "TO", "OFF"),
             "<<<<",
-            [(one["task"], one["from"], one["to"], one["link"]) for one in decision["moves"]],
+            [(move["task"], move["from"], move["to"], move["link"]) for move in decision["moves"]],
         )
     if decision["kept"]:
         print()
         print_table(
             ("KEPT", "HOST", "ON", "BECAUSE"),
             "<<<<",
-            [(one["task"], one["host"], one["link"], one["because"]) for one in decision["kept"]],
+            [(task["task"], task["host"], task["link"], task["because"]) for task in decision["kept"]],
         )
 
 
 def _hot(text: str) -> float:
-    """A share, in percent or as a fraction.
+    """Reads a share, in percent or as a fraction.
 
     Raises:
         InputError: The text is neither; the error names `hot`.

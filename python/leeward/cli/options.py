@@ -1,4 +1,4 @@
-"""Readers of option values that several commands share, and names of flags."""
+"""Parsers of option values that several commands share, and names of flags in errors."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ Kind = TypeVar("Kind", bound=StrEnum)
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:
-    """A reader of whole numbers within bounds, for `parser=`."""
+    """Parser of whole numbers within bounds, for `parser=`."""
 
     def number(text: str) -> int:
-        # The parser gets a default as a number.
+        # The default reaches the parser as a number.
         digits = str(text).strip()
         try:
             value = int(digits) if digits.isascii() and len(digits) < 40 else None
@@ -40,14 +40,14 @@ def split_list(text: str | None) -> list[str] | None:
 
 
 def parse_path(text: str) -> Path:
-    """A reader of the path of a file or folder, for `parser=`."""
+    """Parses the path of a file or folder, for `parser=`."""
     if not str(text).strip():
         raise typer.BadParameter("expected a path, not an empty text")
     return Path(text)
 
 
 def choice(kind: type[Kind]) -> Callable[[str], Kind]:
-    """A reader of the words of a kind, for `parser=`."""
+    """Parser of the values of an enum, for `parser=`."""
 
     def word(text: str) -> Kind:
         try:
@@ -61,7 +61,7 @@ def choice(kind: type[Kind]) -> Callable[[str], Kind]:
 
 @contextmanager
 def name_flags(**flags: str) -> Iterator[None]:
-    """Lets errors about an argument name its flag.
+    """Replaces the argument that an error names by its flag.
 
     Args:
         flags: Flag of each argument.
@@ -82,7 +82,7 @@ def name_flags(**flags: str) -> Iterator[None]:
 
 @contextmanager
 def hint_schema(kind: str, file: str | None = None) -> Iterator[None]:
-    """Adds a hint to errors at a place in a file: the command that lists its fields.
+    """Adds a hint to errors about a line or field of a file: the command that lists its fields.
 
     Args:
         kind: Kind of the file, as `leeward schema` calls it.

@@ -27,7 +27,7 @@ FormatOption = Annotated[
     typer.Option("-o", "--output", metavar="|".join(Format), parser=choice(Format), help="Output format."),
 ]
 _LEAST_WIDTH = 12
-"""Least width of a text column before names and numbers wrap too."""
+"""Width of a text column below which names and numbers wrap too."""
 
 
 def print_json(value: object) -> None:
@@ -38,12 +38,12 @@ def print_json(value: object) -> None:
 def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> None:
     """Prints rows of cells under headers.
 
-    On a terminal that is too narrow, texts wrap, and names and numbers stay whole as long as there is room
-    for them. No text is cut off.
+    On a terminal that is too narrow, texts wrap; names and numbers wrap only if there is no room for them. No
+    text is cut off.
 
     Args:
         headers: Headers of the columns.
-        sides: Alignment of each column: `<` or `>`. Numbers are right-aligned; the first column is of names.
+        sides: Alignment of each column: `<` or `>`. Numbers are right-aligned; the first column has names.
         rows: A cell for each column.
     """
     from rich.console import Console
@@ -58,8 +58,8 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
         emoji=False,
     )
     cells = [list(row) for row in rows]
-    widths = [max(len(line[at]) for line in [list(headers), *cells]) for at in range(len(headers))]
-    fixed_columns = [not at or side == ">" for at, side in enumerate(sides)]
+    widths = [max(len(line[column]) for line in [list(headers), *cells]) for column in range(len(headers))]
+    fixed_columns = [column == 0 or side == ">" for column, side in enumerate(sides)]
     least = sum(
         width if fixed else min(width, _LEAST_WIDTH)
         for width, fixed in zip(widths, fixed_columns, strict=True)

@@ -23,10 +23,10 @@ Examples:
       --size 256MiB --policy uniform
   leeward place tasks --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml --explain
 
-The telemetry file is CSV with the columns link,load_bps and a line a link: r3:downlink,350e6
+The telemetry file is CSV with the columns link,load_bps and a line for each link: r3:downlink,350e6
 """
 MOST_CANDIDATES = 8
-"""Number of candidates of each level in an explanation."""
+"""Greatest number of candidates of each level in an explanation."""
 SIGHT = {None: "", "counter": "its counter", "derived": "sum of hosts", "unseen": "unseen"}
 """Source of the load of a candidate's link, in words."""
 
@@ -54,15 +54,20 @@ def replicas(
     ] = None,
     max_age: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Greatest age of telemetry with times of its lines (column t_s)."),
+        typer.Option(
+            metavar="TIME", help="Greatest age of a link's last line, if telemetry has times (column t_s)."
+        ),
     ] = MAX_AGE,
     writer: Annotated[
-        str | None, typer.Option(metavar="HOST", help="Host that writes; by default a writer outside.")
+        str | None,
+        typer.Option(metavar="HOST", help="Host that writes; by default the writer is outside the cluster."),
     ] = None,
     replicas: Annotated[
         int,
         typer.Option(
-            metavar="N", parser=whole_number(1, 255), help="Copies, the writer's included, 1 to 255."
+            metavar="N",
+            parser=whole_number(1, 255),
+            help="Number of copies, the writer's included, 1 to 255.",
         ),
     ] = 3,
     fault_domains: Annotated[
@@ -70,39 +75,41 @@ def replicas(
         typer.Option(
             metavar="N",
             parser=whole_number(0, 255),
-            help="Fault domains (racks, unless the cluster says otherwise) besides the first copy's that must"
-            " hold a copy, 0 to 255; by default 1, and none for a single copy.",
+            help="Number of fault domains (racks, unless the cluster file says otherwise) besides the first"
+            " copy's that must hold a copy, 0 to 255; by default 1, and 0 for a single copy.",
         ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A host, rack or pod that must hold no copy; repeatable."),
+        typer.Option(metavar="NAME", help="Host, rack or pod that must hold no copy; repeatable."),
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="A tag that hosts must have; repeatable.")
+        list[str] | None, typer.Option(metavar="TAG", help="Tag that hosts must have; repeatable.")
     ] = None,
     collocate: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HOST", help="A host of a related file: no other host may hold a copy; repeatable."
+            metavar="HOST", help="Host of a related file: only such hosts may hold a copy; repeatable."
         ),
     ] = None,
     max_imbalance: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Greatest excess of a host's fill over the hosts' average, 0 to 1.",
+            help="Greatest excess of a host's used share of storage over the average, 0 to 1.",
             show_default=False,
         ),
     ] = None,
     policy: Annotated[
-        str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
+        str, typer.Option(metavar="POLICY", help="Policy, with settings after colons.")
     ] = "sinbad",
-    seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")
+    ] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Show the candidates and the reasons.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
-    """Choose the hosts of the copies of a block."""
+    """Choose the hosts for the copies of a block."""
     from leeward.placement import place_replicas
 
     network = read(cluster)
@@ -151,7 +158,7 @@ def replicas(
 
 
 def print_reasons(decision: dict[str, Any], size: str) -> None:
-    """Prints the reason if the policy left the choice to another, and the candidates, best first."""
+    """Prints the candidates, best first, and the reason if the policy left the choice to another one."""
     if note := decision["note"]:
         print(f"\n{size} is {note}" if note.startswith("smaller") else f"\n{note}")
     print_candidates(decision["why"])
@@ -159,7 +166,7 @@ def print_reasons(decision: dict[str, Any], size: str) -> None:
 
 def print_candidates(why: list[dict[str, Any]]) -> None:
     """Prints candidates in their order: the best first, level by level."""
-    # A policy that sees no load shows only names and verdicts.
+    # A policy that considers no load has only names and verdicts.
     has_loads = any(reason["value_bps"] is not None for reason in why)
     print()
     print_table(

@@ -22,13 +22,14 @@ Examples:
   leeward place tasks --cluster examples/clusters/racks.yaml --job examples/apps/indexer.yaml \\
       --telemetry examples/telemetry/racks.csv --policy utp --explain
 
-An app is placed whole, by what its tasks send each other. The tasks of a job are decided one by one, by what
-each sends out of its rack and receives. The telemetry file is CSV with the columns link,load_bps.
+An app is placed as a whole, by the traffic between its tasks. The tasks of a job are placed one by one, by
+the traffic that each sends out of its rack and receives. The telemetry file is CSV with the columns
+link,load_bps.
 """
 MOST_CANDIDATES = 8
-"""Number of candidates of each task in an explanation."""
+"""Greatest number of candidates of each task in an explanation."""
 MOST_RANGES = 4
-"""Number of tasks that one line names."""
+"""Greatest number of ranges of task names in a line."""
 
 
 def tasks(
@@ -40,25 +41,27 @@ def tasks(
     job: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="The same, but each task is decided by itself.", show_default=False
+            metavar="FILE", help="File of a job, whose tasks are placed one by one.", show_default=False
         ),
     ] = None,
     matrix: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Traffic matrix as CSV (a square of bytes without a header) or NumPy file (.npy), in place"
-            " of what the app file says; without an app file, an app of as many tasks as it has rows.",
+            help="Traffic matrix as CSV (a square of bytes without a header) or NumPy file (.npy), instead of"
+            " the transfers of the app file. Without an app file, each row is a task.",
             show_default=False,
         ),
     ] = None,
     cpus: Annotated[
         str | None,
-        typer.Option(metavar="N", help="Processors of each task of a matrix alone; by default 1."),
+        typer.Option(metavar="N", help="Processors of each task of a --matrix without --app; by default 1."),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Memory of each task of a matrix alone; by default none."),
+        typer.Option(
+            metavar="SIZE", help="Memory of each task of a --matrix without --app; by default none."
+        ),
     ] = None,
     telemetry: Annotated[
         str | None,
@@ -66,30 +69,38 @@ def tasks(
     ] = None,
     max_age: Annotated[
         str,
-        typer.Option(metavar="TIME", help="Greatest age of telemetry with times of its lines (column t_s)."),
+        typer.Option(
+            metavar="TIME", help="Greatest age of a link's last line, if telemetry has times (column t_s)."
+        ),
     ] = MAX_AGE,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A host, rack or pod that must have no task; repeatable."),
+        typer.Option(metavar="NAME", help="Host, rack or pod that must have no task; repeatable."),
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="A tag that hosts must have; repeatable.")
+        list[str] | None, typer.Option(metavar="TAG", help="Tag that hosts must have; repeatable.")
     ] = None,
     policy: Annotated[
-        str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
+        str, typer.Option(metavar="POLICY", help="Policy, with settings after colons.")
     ] = "leeward",
-    seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.")] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")
+    ] = 1,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say what limits each transfer, or what was considered.")
+        bool,
+        typer.Option("--explain", help="Show the limit of each transfer, or the candidates of each task."),
     ] = False,
     output: FormatOption = Format.table,
 ) -> None:
-    """Choose the hosts of the tasks of an app or a job."""
+    """Choose the hosts for the tasks of an app or a job."""
     from leeward.placement import place_tasks
 
     app_file = app or job
     if (app_file is None and matrix is None) or (app and job):
-        raise typer.BadParameter("expected one of the three", param_hint="--app, --job, --matrix")
+        raise typer.BadParameter(
+            "expected --app, --job or --matrix, and not both --app and --job",
+            param_hint="--app, --job, --matrix",
+        )
     network = read(cluster)
     with (
         slow_notice("deciding"),
@@ -138,7 +149,7 @@ def tasks(
 
 
 def _refusals(decision: dict[str, Any]) -> list[str]:
-    """Reasons of refusals; tasks of a job that fit nowhere for the same reason share a line."""
+    """Reasons of refusals; tasks of a job with no place for the same reason share a line."""
     names = [task["task"] for task in decision["tasks"]]
     unplaced = [at for at, task in enumerate(decision["tasks"]) if not task["host"]]
     refusals = decision["refused"] or []
@@ -161,7 +172,7 @@ def _refusals(decision: dict[str, Any]) -> list[str]:
 
 
 def _ranges(names: list[str], places: list[int]) -> str:
-    """Names of tasks, consecutive ones as the first to the last."""
+    """Names of tasks; a run of consecutive ones as its first and last."""
     rows: list[list[int]] = []
     for place in places:
         if rows and place == rows[-1][-1] + 1:
@@ -205,7 +216,7 @@ def _print_transfers(decision: dict[str, Any]) -> None:
 
 
 def print_reasons(why: list[dict[str, Any]]) -> None:
-    """Prints candidates of tasks: each with its `task`, and the `reason`."""
+    """Prints candidates of tasks, each with its `task` and `reason`."""
     if not why:
         return
     print()

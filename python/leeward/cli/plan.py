@@ -1,4 +1,4 @@
-"""`leeward plan`: racks that need more ports, or less work."""
+"""`leeward plan`: racks that need more ports or less work."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -26,15 +26,15 @@ Examples:
       --threshold 60% --percentile 95 --port 10Gbps --out plan -o json
 """
 MOST_RACKS = 30
-"""Number of racks in a table."""
+"""Greatest number of racks in the table."""
 _WORDS = (
-    ("p", "percentile of utilization over the intervals that were seen"),
-    ("hot", "intervals over the threshold as measured; hot then: simulated with the ports, with the shift"),
-    ("ports", "to add to what the rack has now, at the speed of one port"),
+    ("p", "percentile of utilization over the observed intervals"),
+    ("hot", "intervals over the threshold as measured; hot then: as simulated with the ports, or the shift"),
+    ("ports", "ports to add to the present ones, at the speed of one port"),
     ("shift", "share of the rack's work that would have to leave it"),
     (
         "not modelled",
-        "demand that grows into new capacity; room for moved work; what that sends to what it left behind",
+        "demand that grows into new capacity; room for moved work; its traffic to the work that stays",
     ),
 )
 
@@ -46,7 +46,8 @@ def plan(
         str, typer.Option(metavar="PERCENT", help="Greatest utilization of a rack's links, such as 75%.")
     ] = "75%",
     percentile: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Percentile of the intervals, such as 98.")
+        float,
+        typer.Option(metavar="NUMBER", help="Percentile of utilization over the intervals, above 0 to 100."),
     ] = 98.0,
     port: Annotated[
         str | None,
@@ -60,8 +61,8 @@ def plan(
 ) -> None:
     """Plan how to bring busy racks under a threshold.
 
-    For each rack whose uplink or downlink is over it, shows the number of ports to add, or the share of its
-    work to move and its targets. Both are simulated on the measured load.
+    For each rack whose uplink or downlink is over the threshold, shows the number of ports to add, or the
+    share of its work to move, and where to. Both are simulated on the measured load.
     """
     from leeward._quantities import read_rate
     from leeward.plan.planning import STEPS, Settings
@@ -99,39 +100,40 @@ def _print(result: "Plan") -> None:
         print_table(
             ("RACK", "LINK", rank.upper(), "HOT", "PORTS", "HOT THEN", "SHIFT", "TO", "HOT THEN"),
             "<<>>>>><>",
-            [row for one in result.planned[:MOST_RACKS] for row in _rows(one)],
+            [row for rack in result.planned[:MOST_RACKS] for row in _rows(rack)],
         )
         if len(result.planned) > MOST_RACKS:
-            print(f"... and {len(result.planned) - MOST_RACKS:,} more: -o json has all that were planned for")
+            print(f"... and {len(result.planned) - MOST_RACKS:,} more: -o json lists them")
     if result.taking:
         print()
         print_table(
             ("TAKES WORK", rank.upper(), "HOT", f"{rank.upper()} WITH IT", "HOT"),
             "<>>>>",
-            [_taking(name, runs) for name, runs in result.taking.items()],
+            [_taking_row(name, runs) for name, runs in result.taking.items()],
         )
-    _tell(result)
+    _print_notes(result)
 
 
-def _rows(one: "PlannedRack") -> list[tuple[str, ...]]:
-    """Rows of a rack: one for each link; facts about the rack stand in the first."""
+def _rows(rack: "PlannedRack") -> list[tuple[str, ...]]:
+    """Rows of a rack: one for each link; the first has the facts about the rack."""
     rows: list[tuple[str, ...]] = []
-    for link, runs in one.outcomes.items():
+    for link, runs in rack.outcomes.items():
         before = runs["before"]
         measured = (link.rpartition(":")[2], percent_text(before.percentile), f"{before.hot:,}")
         first = not rows
-        lost_text = f" ({one.ports.lost} lost)" if one.ports.lost else ""
-        ports_text = f"+{one.ports.added} x {rate_text(one.ports.speed_bps)}{lost_text}" if first else ""
-        where = ", ".join(f"{name} {percent} %" for name, percent in one.shift.to.items())
-        left = f"{one.shift.left} % nowhere" if one.shift.left else ""
-        to = ", ".join(part for part in (where, left) if part) if first else ""
-        share = f"{one.shift.percent} %" if first else ""
+        lost_text = f" ({rack.ports.lost} lost)" if rack.ports.lost else ""
+        ports_text = f"+{rack.ports.added} x {rate_text(rack.ports.speed_bps)}{lost_text}" if first else ""
+        targets = [f"{name} {percent} %" for name, percent in rack.shift.to.items()]
+        if rack.shift.left:
+            targets.append(f"{rack.shift.left} % nowhere")
+        to = ", ".join(targets) if first else ""
+        share = f"{rack.shift.percent} %" if first else ""
         ports, shift = f"{runs['ports'].hot:,}", f"{runs['shift'].hot:,}"
-        rows.append((one.rack if first else "", *measured, ports_text, ports, share, to, shift))
+        rows.append((rack.rack if first else "", *measured, ports_text, ports, share, to, shift))
     return rows
 
 
-def _taking(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
+def _taking_row(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
     before, after = runs["before"], runs["shift"]
     return (
         name,
@@ -142,17 +144,17 @@ def _taking(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
     )
 
 
-def _tell(result: "Plan") -> None:
+def _print_notes(result: "Plan") -> None:
     """Explains words, assumptions and omissions on stderr."""
     if result.planned:
         print_words(_WORDS)
-    assumed_bps = sorted({one.ports.speed_bps for one in result.planned if one.ports.assumed})
+    assumed_bps = sorted({rack.ports.speed_bps for rack in result.planned if rack.ports.assumed})
     if assumed_bps:
         speeds = ", ".join(rate_text(speed) for speed in assumed_bps)
         print(f"speed of a port: {speeds}, assumed from capacities; --port sets it", file=sys.stderr)
     rest = result.over - len(result.planned)
     if rest:
-        print(f"not planned for: {rest:,} racks that are less busy", file=sys.stderr)
+        print(f"no plan for {rest:,} racks that are less busy", file=sys.stderr)
     for reason, number, examples in result.discards:
         names = f": {', '.join(examples)}" if examples else ""
         print(f"left out: {number:,} {reason}{names}", file=sys.stderr)

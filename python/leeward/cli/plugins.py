@@ -1,6 +1,6 @@
 """Commands of other packages, found by the entry point group `leeward.commands`.
 
-An entry point has the command's name and names a module of the shape of the files beside this one: a function
+An entry point has the name of the command and refers to a module like those beside this file: with a function
 of that name, `EXAMPLES` for the end of its help, and `SHORT_HELP` for the list of commands.
 """
 
@@ -11,19 +11,20 @@ import typer
 from leeward.errors import InputError
 
 GROUP = "leeward.commands"
-OF_THE_REPOSITORY = {"reproduce": "pip install ./reproduce, in the folder of Leeward's sources"}
-"""Plug-ins that the repository holds, and the command that installs each."""
+REPOSITORY_PLUGINS = {"reproduce": "pip install ./reproduce, in the folder of Leeward's sources"}
+"""Plug-ins in the repository of Leeward, and the command that installs each."""
 
 
 def add_commands(app: typer.Typer) -> None:
     """Adds the commands of installed plug-ins.
 
-    A plug-in that does not load, or one of the repository that is not installed, is a command that says so.
+    For a plug-in that does not load, and for one of the repository that is not installed, a command with this
+    name reports the problem.
     """
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
-    for name in sorted(entries.keys() | OF_THE_REPOSITORY.keys()):
+    for name in sorted(entries.keys() | REPOSITORY_PLUGINS.keys()):
         if name not in entries:
-            _add_refusal(app, name, "the plug-in is not installed", OF_THE_REPOSITORY[name])
+            _add_refusal(app, name, "the plug-in is not installed", REPOSITORY_PLUGINS[name])
             continue
         try:
             module = entries[name].load()

@@ -5,16 +5,16 @@ from leeward.cli.output import Format, FormatOption, print_json, print_table
 
 EXAMPLES = """\b
 Examples:
-  leeward policies                what there is, and where it is from
-  leeward policies -o json        with the settings of each, as JSON schema
+  leeward policies                all policies and their sources
+  leeward policies -o json        with the settings of each, as a JSON schema
 """
 
 
 def policies(output: FormatOption = Format.table) -> None:
     """List all policies.
 
-    Shows the summary and the source of each, and the names of its settings, which stand after its name with
-    colons: sinbad:remote_racks=2:interval=1s.
+    Shows the summary and the source of each, and the names of its settings, which follow the policy's name
+    after colons: sinbad:remote_racks=2:interval=1s.
     """
     entries = _native.policies()
     if output is Format.json:

@@ -1,7 +1,7 @@
 """Progress of a long command, on stderr.
 
-On a terminal it is a bar, elsewhere a line every few seconds. Work of less than two seconds shows none. Work
-without a known length shows its name once, after the same time.
+On a terminal, progress is a bar; elsewhere, a line every few seconds. Work of less than two seconds shows
+none. Work of unknown length shows its name once, after two seconds.
 """
 
 import sys
@@ -18,7 +18,7 @@ QUIET_S = 2.0
 INTERVAL = 5.0
 """Seconds between lines."""
 STEPS = 1000
-"""Steps of a simulation's progress."""
+"""Steps in the progress of a simulation."""
 
 
 class _Display(Protocol):
@@ -41,7 +41,7 @@ def progress(
         name: Name of the work, such as `simulating days`.
         total: Number of steps.
         stream: Output; by default stderr.
-        clock: Seconds from any origin.
+        clock: Monotonic clock, in seconds.
         amount: Text for a share of the whole, such as `16 min of 1 h`.
     """
     stream = stream or sys.stderr
@@ -66,7 +66,7 @@ def progress(
 def slow_notice(
     name: str, stream: TextIO | None = None, seconds: float = QUIET_S
 ) -> Iterator[Callable[[], None]]:
-    """Shows the name of the block's work, if it takes long; gives a function that stops this early.
+    """Shows the name of the block's work if it takes long; gives a function that prevents this.
 
     Args:
         name: Name of the work, such as `reading racks.yaml`.
@@ -91,9 +91,9 @@ class _Lines:
     def update(self, done: int, elapsed: float) -> None:
         if elapsed >= self.due:
             self.due = elapsed + INTERVAL
-            words = self.amount(done / self.total)
-            much = f"{100 * done // self.total} %" + (f", {words}" if words else "")
-            print(f"{self.name}: {much}, after {elapsed:.0f} s", file=self.stream, flush=True)
+            amount = self.amount(done / self.total)
+            share = f"{100 * done // self.total} %" + (f", {amount}" if amount else "")
+            print(f"{self.name}: {share}, after {elapsed:.0f} s", file=self.stream, flush=True)
 
     def close(self) -> None:
         pass
@@ -142,7 +142,7 @@ def steps(
     done: dict[int, int] = {}
     lock = threading.Lock()
 
-    def tell(task: int, share: float) -> None:
+    def update(task: int, share: float) -> None:
         with lock:
             if not done:
                 on_begin()
@@ -151,4 +151,4 @@ def steps(
                 advance(now - before)
                 done[task] = now
 
-    return tell
+    return update

@@ -1,11 +1,11 @@
-"""Folder of `leeward simulate --out`: tables, summary and page of one result, complete or absent.
+"""Folder of `leeward simulate --out`: tables, summary and page of a result, complete or absent.
 
     FOLDER/report.html
     FOLDER/summary.json
     FOLDER/POLICY/*.parquet
 
-The folder is written beside its place and then moved there. It replaces only an earlier result: a folder with
-a summary that names its runs, and without any file that is not of these runs.
+The folder is written under a temporary name and then renamed. It replaces only an earlier result: a folder
+with a summary that names its runs, and without other files than those of these runs.
 """
 
 import json
@@ -24,7 +24,7 @@ def check(out: Path, flag: str) -> None:
 
     Args:
         out: Folder, which may be missing.
-        flag: Option that names it.
+        flag: Option that names the folder.
 
     Raises:
         InputError: The folder cannot be written, or holds something other than an earlier result.
@@ -33,7 +33,7 @@ def check(out: Path, flag: str) -> None:
 
 
 def _find_foreign(out: Path) -> str | None:
-    """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
+    """First entry of a folder that is not part of an earlier result; None in a valid or empty folder."""
     names = sorted(path.name for path in out.iterdir())
     if not names:
         return None
@@ -54,7 +54,7 @@ def _find_foreign(out: Path) -> str | None:
 
 
 def folders_of(policies: Iterable[str]) -> list[str]:
-    """Names of the folders of policies: their own, with commas for letters that file systems reject."""
+    """Folder names of policies: their names, with commas for characters that file systems reject."""
     names: list[str] = []
     for policy in policies:
         plain = re.sub(r"[^A-Za-z0-9._=-]+", ",", policy)[:100]
@@ -64,7 +64,7 @@ def folders_of(policies: Iterable[str]) -> list[str]:
 
 
 def write(out: Path, scenario: Scenario, runs: list[Run]) -> None:
-    """Writes tables, summary and page."""
+    """Writes tables, summary and page to a folder, completely or not at all."""
     from pyarrow import parquet
 
     from leeward.cli.scenario_runs import summary

@@ -21,7 +21,7 @@ def warn(rows: Sequence[Mapping[str, Any]]) -> None:
     """Warns on stderr of policies under which nothing was written or placed despite arrivals.
 
     Args:
-        rows: For runs, `policy` and the figures as `leeward._figures` names them.
+        rows: For each run, `policy` and the figures as `leeward._figures` names them.
     """
     for policy in dict.fromkeys(row["policy"] for row in rows):
         of_policy = [row for row in rows if row["policy"] == policy]
@@ -29,20 +29,20 @@ def warn(rows: Sequence[Mapping[str, Any]]) -> None:
         def total(name: str, of: Sequence[Mapping[str, Any]] = of_policy) -> int:
             return sum(row.get(name) or 0 for row in of)
 
-        left, retries = total("blocks_unfinished"), total("retries")
-        if left and retries and not total("blocks"):
-            message = f"{policy}: no block was written: {left:,} were refused, {retries:,} times in all"
+        unfinished, retries = total("blocks_unfinished"), total("retries")
+        if unfinished and retries and not total("blocks"):
+            message = f"{policy}: no block was written: {unfinished:,} were refused, {retries:,} times in all"
             print(f"warning: {message}", file=sys.stderr)
-            why = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB says why"
-            print(f"hint: {why}", file=sys.stderr)
+            hint = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB shows the reason"
+            print(f"hint: {hint}", file=sys.stderr)
         for things, options in (("apps", "--app FILE"), ("tasks", "--job FILE")):
             arrived, unplaced = total(f"{things}.count"), total(f"{things}.unplaced")
             if arrived and unplaced == arrived:
                 thing = things.removesuffix("s")
                 message = f"{policy}: no {thing} was placed, of {arrived:,} that arrived"
                 print(f"warning: {message}", file=sys.stderr)
-                why = f"leeward place tasks --policy {policy} --cluster FILE {options} says why"
-                print(f"hint: {why}", file=sys.stderr)
+                hint = f"leeward place tasks --policy {policy} --cluster FILE {options} shows the reason"
+                print(f"hint: {hint}", file=sys.stderr)
 
 
 def summary(runs: list[Run]) -> dict[str, object]:

@@ -22,7 +22,7 @@ Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"One of: {', '.join(K
 def schema(kind: Kind) -> None:
     """Print the JSON schema of a kind of file.
 
-    Editors use it to complete fields of YAML and to mark mistakes.
+    Editors use it to complete fields in YAML and to mark errors.
     """
     if kind not in KINDS:
         raise typer.BadParameter(f"`{kind}`: expected one of {', '.join(KINDS)}")

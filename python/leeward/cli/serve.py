@@ -1,4 +1,4 @@
-"""`leeward serve`: the service."""
+"""`leeward serve`: the controller, as a service over HTTP."""
 
 import signal
 import sys
@@ -21,20 +21,18 @@ Examples:
   leeward serve --config leeward.yaml --check-config
   curl localhost:7600/v1/status
 
-It runs until it is interrupted (Ctrl-C) or terminated, and then finishes the requests under way. SIGHUP
-makes it read tokens, certificate, limits of rates, what it asks Prometheus and the level of its log again.
+The service runs until it is interrupted (Ctrl-C) or terminated, and then finishes requests in progress. On
+SIGHUP it reloads tokens, certificate, rate limits, Prometheus settings and log level.
 """
 
 
 def option(metavar: str, text: str, default: str | bool = False) -> Any:
-    """An option that defaults to the file of settings, and then to its own default."""
+    """An option whose value is otherwise that of the settings file, or else the shown default."""
     return typer.Option(metavar=metavar, help=text, show_default=default)
 
 
 def serve(
-    config: Annotated[
-        str | None, option("FILE", "Settings file, YAML or TOML; options take precedence.")
-    ] = None,
+    config: Annotated[str | None, option("FILE", "Settings file, YAML or TOML; options override it.")] = None,
     cluster: Annotated[str | None, option("FILE", "Cluster file.")] = None,
     listen: Annotated[
         str | None, option("HOST:PORT", "Address to listen on; port 0 finds a free one.", "127.0.0.1:7600")
@@ -46,25 +44,30 @@ def serve(
         str | None, option("POLICY", "Policy for tasks, with settings after colons.", "leeward")
     ] = None,
     moves: Annotated[
-        str | None, option("POLICY", "Policy that chooses the tasks that leave hot racks.", "none")
+        str | None, option("POLICY", "Policy for moves of tasks from hot racks.", "none")
     ] = None,
     interval: Annotated[str | None, option("TIME", "Time between reports of a link.", "1s")] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", parser=parse_seed, help="Seed of ties, from 0.", show_default="1"),
+        typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.", show_default="1"),
     ] = None,
     store: Annotated[
         str | None,
-        option("FILE", "Store of decisions: file, `memory` or PostgreSQL address.", "named like the cluster"),
+        option(
+            "FILE",
+            "Store of decisions: a file, `memory` or the address of a PostgreSQL.",
+            "named like the cluster",
+        ),
     ] = None,
     durable: Annotated[
         str | None, option("WHAT", "Failure that stored decisions survive: `process` or `power`.", "process")
     ] = None,
     tokens: Annotated[
-        str | None, option("FILE", "File of tokens; requests without one are rejected.")
+        str | None, option("FILE", "Token file; requests without one of its tokens are rejected.")
     ] = None,
     prometheus: Annotated[
-        str | None, option("URL", "Address of a Prometheus, queried for telemetry while this service leads.")
+        str | None,
+        option("URL", "Address of a Prometheus, queried for telemetry while this service is the leader."),
     ] = None,
     map_file: Annotated[
         str | None,
@@ -84,12 +87,14 @@ def serve(
     ] = None,
     demo: Annotated[
         bool,
-        typer.Option("--demo", help="Serve a simulated cluster, beside the same one without Leeward."),
+        typer.Option("--demo", help="Serve a simulated cluster, next to the same cluster without Leeward."),
     ] = False,
     speed: Annotated[
         float | None, option("N", "With --demo: simulated seconds in one second of real time.", "30")
     ] = None,
-    check_config: Annotated[bool, typer.Option("--check-config", help="Check all files and exit.")] = False,
+    check_config: Annotated[
+        bool, typer.Option("--check-config", help="Check all settings and files, and exit.")
+    ] = False,
 ) -> None:
     """Collect telemetry and place replicas and tasks over HTTP."""
     options: dict[str, str | int | None] = {
@@ -109,9 +114,11 @@ def serve(
         "http": http,
     }
     if speed is not None and not demo:
-        raise InputError("--speed", None, None, None, "it goes with --demo")
+        raise InputError("--speed", None, None, None, "only valid with --demo")
     if demo and check_config:
-        raise InputError("--check-config", None, None, None, "a demo has no settings to check; leave it out")
+        raise InputError(
+            "--check-config", None, None, None, "not valid with --demo, which has no settings to check"
+        )
     if demo:
         serve_demo.serve(options, serve_demo.SPEED if speed is None else speed)
         return
@@ -120,10 +127,10 @@ def serve(
         print("the settings are right", file=sys.stderr)
         return
 
-    def tell(url: str, location: str | None) -> None:
+    def on_listen(url: str, location: str | None) -> None:
         print(f"listening on {url}", file=sys.stderr, flush=True)
         print(f"decisions are kept in {location or 'memory'}", file=sys.stderr, flush=True)
 
-    # The service stops by itself at a signal. Python's own handler would end it with an exception.
+    # The service handles the signal and stops. Python's own handler would raise an exception in it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _native.serve(options, tell)
+    _native.serve(options, on_listen)

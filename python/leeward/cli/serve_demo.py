@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from leeward.demo.cell import Cell
 
 SPEED = 30.0
+"""Default of `--speed`: simulated seconds in a second."""
 FASTEST = 100_000.0
+"""Greatest value of `--speed`."""
 FIXED_OPTIONS = ("config", "cluster", "store", "durable", "tokens", "prometheus", "map", "http")
-"""Options that a demo sets by itself."""
+"""Options that a demo sets itself and rejects from the user."""
 SHUTDOWN_S = 45.0
-"""Seconds for the service to end after it stopped answering: requests in progress have half a minute."""
+"""Seconds from the last reply of the service to its end: requests in progress get half a minute."""
 
 
 def serve(options: dict[str, str | int | None], speed: float) -> None:
@@ -31,10 +33,10 @@ def serve(options: dict[str, str | int | None], speed: float) -> None:
 
     Args:
         options: Options of `leeward serve`; None for options that were not given.
-        speed: Simulated seconds in a second.
+        speed: Simulated seconds in a second of real time.
 
     Raises:
-        InputError: An option is invalid, or excluded in a demo.
+        InputError: An option is invalid, or not valid in a demo.
     """
     from leeward.demo.cell import Cell
 
@@ -43,7 +45,7 @@ def serve(options: dict[str, str | int | None], speed: float) -> None:
         raise InputError("--speed", None, None, None, message)
     for name in FIXED_OPTIONS:
         if options[name] is not None:
-            raise InputError(f"--{name}", None, None, None, "a demo has its own; leave it out")
+            raise InputError(f"--{name}", None, None, None, "not valid with --demo, which sets its own")
     cell = Cell()
     options = {**options, "store": "memory", "interval": options["interval"] or "1s"}
     options |= {name: options[name] or "leeward" for name in ("task_policy", "moves")}
@@ -53,7 +55,7 @@ def serve(options: dict[str, str | int | None], speed: float) -> None:
         options["cluster"] = str(file)
         _native.check_service(options)
         thread = _DriverThread(cell, options, speed)
-        # The service stops by itself at a signal. Python's own handler would end it with an exception.
+        # The service handles the signal and stops. Python's own handler would raise an exception in it.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
             _native.serve(options, thread.begin, demo=True)
@@ -65,7 +67,7 @@ def serve(options: dict[str, str | int | None], speed: float) -> None:
 
 
 class _DriverThread:
-    """The driver, in a thread of its own."""
+    """Thread of the driver, which simulates the cluster and sends requests to the service."""
 
     def __init__(self, cell: "Cell", options: dict[str, str | int | None], speed: float) -> None:
         self.failure: Exception | None = None
@@ -78,21 +80,25 @@ class _DriverThread:
         self._thread: threading.Thread | None = None
 
     def begin(self, url: str, _: str | None) -> None:
-        """Called when the service listens."""
+        """Starts the thread; called when the service listens."""
         cell, step = self._cell, self._speed * self._interval_s
         hosts = cell.racks * cell.hosts_per_rack
-        _tell(f"listening on {url}")
-        _tell(f"a simulated cluster of {hosts} hosts in {cell.racks} racks, {self._speed:g} times real time:")
-        _tell(
+        _print_line(f"listening on {url}")
+        _print_line(
+            f"a simulated cluster of {hosts} hosts in {cell.racks} racks, {self._speed:g} times real time:"
+        )
+        _print_line(
             f"  every {self._interval_s:g} s the demo reports the link loads of {step:g} s of simulated time"
         )
-        _tell("  the same jobs are placed by borg, which sees no network, and by this service over HTTP")
-        _tell(f"open {url}/ in a browser, or run leeward top; Ctrl-C ends it")
+        _print_line(
+            "  the same jobs are placed by borg, which sees no network, and by this service over HTTP"
+        )
+        _print_line(f"open {url}/ in a browser, or run leeward top; Ctrl-C ends it")
         self._thread = threading.Thread(target=self._drive, args=(url,), daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Called when the service has ended."""
+        """Stops the thread; called when the service has ended."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(SHUTDOWN_S)
@@ -104,12 +110,12 @@ class _DriverThread:
         try:
             step_s = self._speed * self._interval_s
             driver = build_driver(client, self._policy, self._cell, self._seed, step_s, self._interval_s)
-            run(client, driver, self._interval_s, self._stop, _tell)
+            run(client, driver, self._interval_s, self._stop, _print_line)
         except UnreachableError as error:
-            # A service that is stopping answers no more; otherwise the failure is an error.
+            # A stopping service no longer answers; without a stop, the failure is an error.
             if not self._stop.wait(SHUTDOWN_S):
                 self._fail(error)
-        except Exception as error:  # a demo that does not go on must not look as if it did
+        except Exception as error:  # a stopped demo must not look as if it still ran
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
@@ -117,5 +123,5 @@ class _DriverThread:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _tell(text: str) -> None:
+def _print_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`leeward simulate`: try policies on a simulated datacenter."""
+"""`leeward simulate`: compares policies on a simulated datacenter."""
 
 import sys
 from enum import StrEnum
@@ -30,7 +30,7 @@ Examples:
   leeward simulate examples/scenarios/first.yaml -o json
 
 \b
-A sweep, over ten seeds and two delays of telemetry. Killed and started again, it does what is left:
+A sweep over ten seeds and two delays of telemetry. If it is stopped, the same command resumes it:
   leeward simulate examples/scenarios/first.yaml --seeds 10 --set telemetry.delay=0s,2s --out sweep
 """
 
@@ -49,8 +49,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="POLICY,...",
-            help="Policies, with settings after colons; the first is what the others are compared with. By"
-            " default those of the scenario.",
+            help="Policies, with settings after colons; the first is the baseline. By default those of the"
+            " scenario.",
         ),
     ] = None,
     seed: Annotated[
@@ -62,7 +62,7 @@ def simulate(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 100_000),
-            help="Number of seeds, from the first on; with more than one, means and intervals.",
+            help="Number of consecutive seeds; with more than one, means and confidence intervals.",
         ),
     ] = 1,
     set_: Annotated[
@@ -78,7 +78,7 @@ def simulate(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 1024),
-            help="Number of runs at once, 1 to 1024; by default one for each processor.",
+            help="Number of parallel runs, 1 to 1024; by default one for each processor.",
         ),
     ] = None,
     backend: Annotated[
@@ -95,9 +95,9 @@ def simulate(
         typer.Option(
             metavar="FOLDER",
             parser=parse_path,
-            help="Folder for tables (Parquet), summary.json and report.html; for a sweep, its cells, with"
-            " which it goes on if it was stopped. One that is there must be empty or hold a result of the"
-            " same kind: that of a simulation is replaced, that of a sweep added to.",
+            help="Folder for tables (Parquet), summary.json and report.html; for a sweep, for its cells, from"
+            " which it resumes. An existing folder must be empty or hold a result of the same kind: a"
+            " simulation replaces the result, a sweep adds to it.",
         ),
     ] = None,
     output: FormatOption = Format.table,
@@ -109,15 +109,16 @@ def simulate(
     names = split_list(policy)
     if seeds > 1 or set_:
         if tables and not out:
-            raise typer.BadParameter("needs --out", param_hint="--tables")
+            raise typer.BadParameter("requires --out", param_hint="--tables")
         from leeward.cli.sweep import sweep
 
-        on = backend or Backend.threading
-        sweep(scenario, names, seed, seeds, set_ or [], jobs, on, tables, out, output)
+        sweep(
+            scenario, names, seed, seeds, set_ or [], jobs, backend or Backend.threading, tables, out, output
+        )
         return
     for option, value in (("--backend", backend), ("--tables", tables)):
         if value:
-            raise typer.BadParameter("needs a sweep: --seeds or --set", param_hint=option)
+            raise typer.BadParameter("requires a sweep: --seeds or --set", param_hint=option)
     from leeward.cli import results
 
     if out:
@@ -145,7 +146,7 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
 
 
 def show(runs: list[Run], output: Format) -> None:
-    """Prints the comparison on stdout; on stderr the arrivals and the meaning of the words."""
+    """Prints the comparison on stdout; the arrivals and the meaning of its words on stderr."""
     if output is Format.json:
         print_json(summary(runs))
     else:

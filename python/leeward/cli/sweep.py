@@ -19,7 +19,7 @@ from leeward.report.intervals import interval_rows
 from leeward.report.rows import glossary
 
 _OPTIONS = {"policies": "--policy", "seed": "--seed and --seeds"}
-"""Sources of settings that a sweep rejects."""
+"""Options that replace the settings that a sweep rejects."""
 
 
 def sweep(
@@ -34,17 +34,17 @@ def sweep(
     out: Path | None,
     output: Format,
 ) -> None:
-    """Runs a sweep with progress on stderr, prints its summary, and writes it to a folder, if given.
+    """Runs a sweep with progress on stderr, prints its summary, and writes it to the folder, if there is one.
 
     Args:
-        scenario: Path of its file.
-        policies: Names; by default those of the scenario.
+        scenario: Path of the scenario file.
+        policies: Names of policies; by default those of the scenario.
         seed: First seed; by default the scenario's.
         seeds: Number of seeds.
         options: Values of `--set`.
-        jobs: Number of runs at once.
+        jobs: Number of parallel runs.
         backend: Backend of the runs.
-        tables: Whether to keep their tables.
+        tables: Keeps the tables of the runs.
         out: Folder of results.
         output: Format of the summary.
     """
@@ -122,7 +122,7 @@ def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> N
 
 @contextmanager
 def _hint_options() -> Iterator[None]:
-    """Adds a hint to errors about settings that a sweep sets otherwise: the options to use."""
+    """Adds a hint to errors about settings that are options of a sweep: the option to use."""
     try:
         yield
     except InputError as error:
@@ -133,7 +133,7 @@ def _hint_options() -> Iterator[None]:
 
 @contextmanager
 def remarks_to_stderr() -> Iterator[None]:
-    """Prints remarks of a sweep on its folder on stderr."""
+    """Prints log messages of a sweep about its folder on stderr."""
     log, handler = logging.getLogger("leeward.sweep"), logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     log.addHandler(handler)
@@ -146,12 +146,12 @@ def remarks_to_stderr() -> Iterator[None]:
 
 @contextmanager
 def resumable(out: Path | None) -> Iterator[None]:
-    """Explains how to resume a sweep that is interrupted."""
+    """Prints how to resume a sweep that is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
         if out:
             print(f"stopped; the same command resumes from {out}", file=sys.stderr)
         else:
-            print("stopped, and nothing is kept; with --out a sweep can go on", file=sys.stderr)
+            print("stopped; nothing is saved, since only a sweep with --out can resume", file=sys.stderr)
         raise

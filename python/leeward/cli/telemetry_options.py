@@ -1,4 +1,4 @@
-"""Options of analyses for telemetry, from files or from Prometheus, shared by all commands."""
+"""Options for telemetry, from files or from Prometheus, that the commands of analyses share."""
 
 import inspect
 from collections.abc import Callable
@@ -24,7 +24,7 @@ FLAGS = {
         *("http", "keep"),
     )
 }
-"""Flags of the arguments of telemetry readers, for errors."""
+"""Flags of the arguments of the telemetry reader, for errors."""
 
 FilesOption = Annotated[
     list[str] | None,
@@ -41,7 +41,9 @@ ClusterOption = Annotated[
 PrometheusOption = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", help="A Prometheus server to query instead: http://prom:9090.", show_default=False
+        metavar="URL",
+        help="Prometheus server to query instead of files: http://prom:9090.",
+        show_default=False,
     ),
 ]
 SinceOption = Annotated[
@@ -49,13 +51,15 @@ SinceOption = Annotated[
     typer.Option(
         metavar="TIME",
         help="Start: a time before the end (30d, 6h), or a date (2026-01-31, 2026-01-31T12:00Z)."
-        " By default a day of Prometheus, and all of files.",
+        " By default a day before the end for Prometheus, and the start of files.",
         show_default=False,
     ),
 ]
 UntilOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="End: likewise, before now; by default now.", show_default=False),
+    typer.Option(
+        metavar="TIME", help="End: a time before now, or a date; by default now.", show_default=False
+    ),
 ]
 MapOption = Annotated[
     Path | None,
@@ -71,7 +75,7 @@ CadenceOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Usual time between samples (30s), at most 1h; by default the most frequent one.",
+        help="Time between samples (30s), at most 1h; by default the most frequent one.",
         show_default=False,
     ),
 ]
@@ -79,7 +83,8 @@ IntervalOption = Annotated[
     str, typer.Option(metavar="TIME", help="Length of the intervals of utilization, 1s to 1d.")
 ]
 CoverageOption = Annotated[
-    str, typer.Option(metavar="PERCENT", help="Least observed share of a judged interval.")
+    str,
+    typer.Option(metavar="PERCENT", help="Share of an interval that telemetry must cover for it to count."),
 ]
 EngineOption = Annotated[
     EngineName,
@@ -94,7 +99,7 @@ HttpOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=parse_path,
-        help="File of credentials for Prometheus: password, token, headers, certificates; as for promtool.",
+        help="File of credentials for Prometheus, in promtool's --http.config.file format.",
         show_default=False,
     ),
 ]
@@ -103,7 +108,7 @@ KeepOption = Annotated[
     typer.Option(
         metavar="DIR",
         parser=parse_path,
-        help="Folder that caches Prometheus' answers; by default in the user's cache.",
+        help="Folder that caches responses of Prometheus; by default in the user's cache.",
         show_default=False,
     ),
 ]
@@ -111,7 +116,7 @@ KeepOption = Annotated[
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Values of the options: source of telemetry, and ways to read it. Each field is an option."""
+    """Values of the options: the source of telemetry and its settings. Each field is an option."""
 
     cluster: ClusterOption
     files: FilesOption = None
@@ -131,13 +136,13 @@ class Telemetry:
         """Length of an interval.
 
         Raises:
-            InputError: The text is not a length; the error names `interval`.
+            InputError: The text is not a duration; the error names `interval`.
         """
         return read_milliseconds("interval", self.interval)
 
     @property
     def least_covered(self) -> float:
-        """Least observed share of an interval.
+        """Share of an interval that telemetry must cover for it to count.
 
         Raises:
             InputError: The text is not a share; the error names `coverage`.
@@ -149,11 +154,11 @@ class Telemetry:
         return replace(self, files=[file], prometheus=None)
 
     def read(self, engine: "Engine | None" = None, **flags: str) -> "Samples":
-        """Loads of links.
+        """Reads the loads of links.
 
         Args:
             engine: Engine to use; by default a new one, as `--engine` names it.
-            flags: Flags of arguments, where they differ from `FLAGS`.
+            flags: Flags of arguments that differ from `FLAGS`.
 
         Raises:
             InputError: An option is invalid; the error names its flag.
@@ -179,7 +184,7 @@ class Telemetry:
 
 
 def takes_telemetry(interval: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of `Telemetry`, in place of its parameter of that type.
+    """Replaces the parameter of type `Telemetry` of a command by the options of that class.
 
     Args:
         interval: Default of `--interval`, from the paper of each analysis.
@@ -200,7 +205,7 @@ def takes_telemetry(interval: str) -> Callable[[Callable[..., None]], Callable[.
             options = {one.name: values.pop(one.name) for one in fields(Telemetry)}
             command(**{name: Telemetry(**options)}, **values)
 
-        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # it is read from there
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # typer reads it
         wrapper.__annotations__ = {one.name: one.annotation for one in parameters}
         return wrapper
 

@@ -19,7 +19,7 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command("new", epilog=EXAMPLES)
 def new(
-    name: Annotated[str, typer.Option(metavar="NAME", help="Client of the token.", show_default=False)],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the client.", show_default=False)],
     role: Annotated[
         str,
         typer.Option(
@@ -32,7 +32,7 @@ def new(
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="With --role report: a host that it may report; repeat it for several.",
+            help="With --role report: host that the client may report, and no other; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -40,14 +40,14 @@ def new(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="File to append its line to; by default the line goes to stderr.",
+            help="File to append the token's line to; by default the line goes to stderr.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Make a token and print it, once.
+    """Create a token and print it once.
 
-    The file holds its hash, from which nobody can read the token.
+    The file stores only a hash of the token.
     """
     token, line = _native.new_token(name, role, host or [], tokens)
     if tokens is None:

@@ -33,12 +33,12 @@ Examples:
   leeward top --once --links 5
   leeward top --controller https://leeward:7600 --every 5s -o json | jq '.rows[0]'
 
-On a terminal it redraws every second, until q or Ctrl-C. Elsewhere it prints a table each time.
+On a terminal it redraws until q or Ctrl-C. Elsewhere it prints a table at each refresh.
 """
 BARS = " ▁▂▃▄▅▆▇█"
 """Levels of utilization in a trend."""
 WIDTH = 20
-"""Width of a bar of utilization, in letters."""
+"""Width of a bar of utilization, in characters."""
 
 
 def top(
@@ -49,14 +49,13 @@ def top(
         int, typer.Option(metavar="N", parser=whole_number(1, 1000), help="Number of links to show.")
     ] = 20,
     every: Annotated[str, typer.Option(metavar="TIME", help="Time between refreshes.")] = "1s",
-    once: Annotated[bool, typer.Option("--once", help="Show the links once, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Show the links once, and exit.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Show the hottest links, live.
 
-    Shows the utilization of each link, its trend over the last ten minutes, the time since it is hot, and
-    placed load that telemetry does not show yet. Stale values are marked. With -o json each refresh is a
-    line.
+    Shows the utilization of each link, its trend over the last ten minutes, how long it has been hot, and
+    placed load that telemetry does not show yet. Marks stale values. With -o json each refresh is a line.
     """
     with name_flags(every="--every"):
         pause = read_milliseconds("every", every) / 1000
@@ -90,9 +89,9 @@ SIDES = "<<><>>>>"
 
 
 def _head(view: View) -> str:
-    at = view.time.partition(".")[0].rstrip("Z").replace("T", " ")
+    time_text = view.time.partition(".")[0].rstrip("Z").replace("T", " ")
     hot = f"{view.hot} {'link' if view.hot == 1 else 'links'} above {100 * view.hot_above:.0f} %"
-    return f"{view.cluster}, {at} UTC: {hot}"
+    return f"{view.cluster}, {time_text} UTC: {hot}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -150,7 +149,7 @@ def _picture(view: View) -> "RenderableType":
         style = "red" if row.hot_s is not None else "yellow" if warm else "green"
         name, bar, *others = _cells(row)
         table.add_row(Text(name), Text(bar, style=style), *map(Text, others))
-    foot = Text(view.old, style="bold red") if view.old else Text("q ends it", style="dim")
+    foot = Text(view.old, style="bold red") if view.old else Text("press q to quit", style="dim")
     return Group(Text(_head(view), style="bold"), table, foot)
 
 
@@ -169,7 +168,7 @@ def _keys() -> Iterator[None]:
 
 
 def _pressed_q(pause: float) -> bool:
-    """True if q was pressed within a pause, or the terminal is gone."""
+    """True if the user presses q within a pause, or the terminal is closed."""
     until = time.monotonic() + pause
     while (left := until - time.monotonic()) > 0:
         if select.select([sys.stdin], [], [], left)[0]:

@@ -23,11 +23,11 @@ Examples:
       --circuit 100Gbps --night 10us --min-day 90us -o json
 """
 MOST_DAYS = 40
-"""Days of a schedule in a table."""
+"""Greatest number of days of a schedule in a table."""
 _WORDS = (
     ("week", "the sum of all nights and days; up: the part of it with circuits"),
     ("served", "the bytes of the demand that circuits carry"),
-    ("left", "the demand left for packets; packets take: the busiest port's time for it alone"),
+    ("left", "the demand left for packets; packets take: the time that the busiest port needs for it alone"),
     ("used", "the bytes that circuits carry, as a share of those that they could carry"),
 )
 
@@ -37,7 +37,7 @@ def schedule(
         str,
         typer.Argument(
             metavar="DEMAND",
-            help="Bytes from each rack to each: a square as CSV, rows are sources; or .npy.",
+            help="Bytes from each rack to each: a square of numbers, rows are sources; CSV or .npy.",
             show_default=False,
         ),
     ],
@@ -50,7 +50,7 @@ def schedule(
         typer.Option(
             metavar="FILE",
             parser=parse_path,
-            help="Evaluate the days of a file too (YAML or JSON).",
+            help="File of days (YAML or JSON), to evaluate too.",
             show_default=False,
         ),
     ] = None,
@@ -61,12 +61,15 @@ def schedule(
     night: Annotated[str, typer.Option(metavar="TIME", help="Time that circuits take to change.")] = "20us",
     week: Annotated[str, typer.Option(metavar="TIME", help="Greatest length of a schedule.")] = "2ms",
     min_day: Annotated[
-        str, typer.Option("--min-day", metavar="TIME", help="The shortest day; 0s for none.")
+        str, typer.Option("--min-day", metavar="TIME", help="Least length of a day; 0s for none.")
     ] = "180us",
     picture: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", parser=parse_path, help="Draw the schedules, as SVG.", show_default=False
+            metavar="FILE",
+            parser=parse_path,
+            help="File for a picture of the schedules, as SVG.",
+            show_default=False,
         ),
     ] = None,
     output: FormatOption = Format.table,
@@ -136,14 +139,14 @@ def _print(result: "list[Schedule]") -> None:
             "<>>>>>",
             [
                 (
-                    f"day {at}",
+                    f"day {number}",
                     day_length_text(day.start_s),
                     day_length_text(day.length_s),
                     f"{len(day.circuits):,}",
                     size_text(day.served_bytes),
                     f"{100 * day.used:.1f} %",
                 )
-                for at, day in enumerate(one.days[:MOST_DAYS])
+                for number, day in enumerate(one.days[:MOST_DAYS])
             ],
         )
         if len(one.days) > MOST_DAYS:

@@ -23,10 +23,10 @@ Examples:
 STEPS = 200
 SUMMARY = "summary.json"
 MOST_ROWS = 20
-"""Circuits in a table."""
+"""Greatest number of trains or circuits in a table."""
 _WORDS = (
     ("completion", "the time from a flow's first byte written to its last arrived, of finished flows"),
-    ("used", "the share of its days in which a circuit sends"),
+    ("used", "the share of its days during which a circuit sends"),
     ("latency", "the time of packets with data in the switch"),
 )
 
@@ -48,7 +48,7 @@ def simulate(
         typer.Option(
             metavar="FILE",
             parser=parse_path,
-            help="Draw sequence plots and queues of the pairs under `sample`, as SVG.",
+            help="File for sequence plots and queues of the pairs under `sample`, as SVG.",
             show_default=False,
         ),
     ] = None,
@@ -56,9 +56,9 @@ def simulate(
 ) -> None:
     """Simulate hosts, TCP and the hybrid switch.
 
-    Runs a scenario packet by packet, and shows the end of flows, their rates, the use of circuits, and the
-    time of packets in the switch. Packets take circuits of their own pair of racks, or by `routing` those of
-    others.
+    Runs a scenario packet by packet, and shows the completion times of flows, the use of circuits, and the
+    time of packets in the switch. Packets take circuits of their own pair of racks, or under `routing` those
+    of others.
     """
     from leeward._files import atomic_file, atomic_folder, check_file, check_replaced
     from leeward.packets import picture as draw
@@ -72,18 +72,18 @@ def simulate(
         check_file(picture, "--picture")
     network = read(scenario)
     if picture is not None and not network.sampled:
-        message = f"`{scenario}` looks at no queue: expected `sample` with `every` and `pairs`"
+        message = f"`{scenario}` samples no queue: expected `sample` with `every` and `pairs`"
         raise InputError("--picture", None, None, None, message)
     with progress(f"simulating {scenario}", STEPS) as advance:
         done = 0
 
-        def tell(share: float) -> None:
+        def on_progress(share: float) -> None:
             nonlocal done
             position = round(share * STEPS)
             advance(position - done)
             done = position
 
-        run = network.run(tell)
+        run = network.run(on_progress)
     figures = summary(run)
     if output is Format.json:
         print_json(figures)
@@ -104,7 +104,7 @@ def simulate(
 
 
 def _find_foreign(out: Path) -> str | None:
-    """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
+    """First entry of a folder that is not part of an earlier result; None in a valid or empty folder."""
     from leeward.packets import TABLES
 
     names = sorted(path.name for path in out.iterdir())

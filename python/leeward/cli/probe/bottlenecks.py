@@ -24,8 +24,8 @@ Examples:
   leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4
   leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.1.1,10.0.1.2 --hops --pairs 5 -o json
 
-Every experiment is a transfer alone and one beside another, one experiment at a time. With the defaults and
-four hosts it takes some two minutes.
+An experiment is a transfer alone, and then the same next to another one. Experiments run one at a time; with
+the defaults and four hosts they take about two minutes.
 """
 KINDS = {
     "hose": "a hose: each source has a rate that its paths share",
@@ -42,7 +42,7 @@ def bottlenecks(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 10_000),
-            help="Pairs of paths between four hosts, and as many from one source.",
+            help="Number of pairs of paths between four hosts, and as many from one source.",
         ),
     ] = 20,
     duration: Annotated[
@@ -50,7 +50,7 @@ def bottlenecks(
     ] = "3s",
     seed: Annotated[int, typer.Option(metavar="N", parser=parse_seed, help="Seed of the draw of pairs.")] = 1,
     hops: Annotated[
-        bool, typer.Option("--hops", help="Count hops too, and try the link out of each rack.")
+        bool, typer.Option("--hops", help="Count hops too, and measure the link out of each rack.")
     ] = False,
     secret: SecretOption = None,
     controller: ByControllerOption = None,
@@ -58,7 +58,7 @@ def bottlenecks(
     ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Look for paths that share a bottleneck, and recognise a hose."""
+    """Find paths that share a bottleneck, and recognise a hose."""
     from leeward import probe
 
     if controller:
@@ -67,15 +67,21 @@ def bottlenecks(
         result = run_survey(*access, "measuring", "bottlenecks", names, **options)["result"]
     else:
         targets, key = hosts_of(hosts), secret_of(secret)
-        with survey_progress("measuring") as tell:
+        with survey_progress("measuring") as on_progress:
             result = probe.bottlenecks(
-                targets, duration=duration, pairs=pairs, seed=seed, hops=hops, secret=key, progress=tell
+                targets,
+                duration=duration,
+                pairs=pairs,
+                seed=seed,
+                hops=hops,
+                secret=key,
+                progress=on_progress,
             )
     if output is Format.json:
         print_json(result)
     else:
         _print(result)
-    report_failures(result["errors"], "transfers were not carried, and their experiments are left out")
+    report_failures(result["errors"], "transfers failed, and their experiments are left out")
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -93,7 +99,7 @@ def _print(result: dict[str, Any]) -> None:
     if result["kind"]:
         print(f"the network is {KINDS[result['kind']]}")
     else:
-        print("hint: at least four hosts are needed to tell the kind of network", file=sys.stderr)
+        print("hint: the kind of network shows with at least four hosts", file=sys.stderr)
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:

@@ -16,21 +16,21 @@ ByControllerOption = Annotated[
     typer.Option(
         "--controller",
         metavar="URL",
-        help="Measure by the agents of this controller; hosts have the names of its cluster.",
+        help="Measure with the agents of this controller; hosts have their names in its cluster.",
         show_default=False,
     ),
 ]
 PATIENCE_S = 10.0
-"""Time for which a controller that does not answer, or runs another survey, is asked again."""
+"""Time during which requests to a controller that is unavailable, or runs another survey, are retried."""
 AT_ONCE = 64
-"""Greatest number of trains that a controller orders at once."""
+"""Greatest number of trains that a controller runs at once."""
 
 
 def hosts_in_cluster(hosts: str) -> list[str]:
-    """Checks that these are names of hosts.
+    """Names of hosts in a list with commas.
 
     Raises:
-        InputError: One of them has an address.
+        InputError: A host has an address.
     """
     names = [part for part in split_list(hosts) or [] if part]
     for name in names:
@@ -41,7 +41,7 @@ def hosts_in_cluster(hosts: str) -> list[str]:
 
 
 def train_of(bursts: int, packets: int, payload: int, gap: str) -> dict[str, Any]:
-    """A train in the form that a controller reads."""
+    """A train as a field of a request to a controller."""
     train = Train(bursts, packets, payload, gap)
     return {"bursts": train.bursts, "packets": train.packets, "payload": train.payload, "gap": train.gap}
 
@@ -56,18 +56,18 @@ def run_survey(
     hosts: list[str],
     **fields: Any,
 ) -> dict[str, Any]:
-    """Runs a survey by a controller and returns its result.
+    """Runs a survey through a controller, and returns it with its result.
 
     Raises:
-        InputError: The controller cannot be reached, or refuses.
-        OSError: The measurement failed.
+        InputError: The controller does not answer, or rejects the survey.
+        OSError: The survey failed or was cancelled.
     """
     if secret is not None:
-        message = "with --controller it is the controller's: `probes.secret` of its settings"
+        message = "with --controller, the secret is `probes.secret` of the controller's settings"
         raise InputError("--secret", None, None, None, message)
-    with controller_errors(), survey_progress(title) as tell:
+    with controller_errors(), survey_progress(title) as on_progress:
         service = client(controller, token_file, ca, PATIENCE_S)
-        survey = service.measure(kind, hosts, progress=tell, **fields)
+        survey = service.measure(kind, hosts, progress=on_progress, **fields)
     if survey["state"] == "cancelled":
         raise OSError("the survey was cancelled")
     if survey["result"] is None:

@@ -1,4 +1,4 @@
-"""`leeward probe calibrate`: the choice of a packet train for a network."""
+"""`leeward probe calibrate`: the best packet train for a network."""
 
 import sys
 from typing import Annotated
@@ -50,7 +50,10 @@ def calibrate(
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Compare packet trains with bulk transfers, and choose the cheapest accurate one."""
+    """Compare packet trains with bulk transfers, and choose one.
+
+    The choice is the cheapest train whose error is close to the least.
+    """
     from leeward import probe
 
     targets, key = hosts_of(hosts), secret_of(secret)

@@ -47,9 +47,9 @@ def cross(
     from leeward import probe
 
     key = secret_of(secret)
-    with survey_progress("measuring") as tell:
+    with survey_progress("measuring") as on_progress:
         result = probe.cross(
-            source, destination, duration=duration, rate=rate_given, secret=key, progress=tell
+            source, destination, duration=duration, rate=rate_given, secret=key, progress=on_progress
         )
     if output is Format.json:
         print_json(result)

@@ -17,8 +17,8 @@ def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption =
     from leeward import probe
 
     targets, key = hosts_of(hosts), secret_of(secret)
-    with survey_progress("counting hops") as tell:
-        result = probe.hops(targets, secret=key, progress=tell)
+    with survey_progress("counting hops") as on_progress:
+        result = probe.hops(targets, secret=key, progress=on_progress)
     if output is Format.json:
         print_json(result)
         return

@@ -1,4 +1,4 @@
-"""`leeward probe listen`: takes part in measurements."""
+"""`leeward probe listen`: the listener of a host that takes part in measurements."""
 
 import ipaddress
 import signal
@@ -18,7 +18,7 @@ Examples:
   leeward probe listen                                             for this machine alone
   leeward probe listen --listen 0.0.0.0:7601 --secret secret.txt
 
-It runs until it is interrupted (Ctrl-C) or terminated. One port is used, by TCP and by UDP.
+The listener runs until it is interrupted (Ctrl-C) or terminated. It uses one port, for TCP and for UDP.
 """
 
 MOST_PORT = 65_535
@@ -37,19 +37,19 @@ def listen(
     """
     address, key = resolve_address(listen), secret_of(secret)
 
-    def tell(local: str) -> None:
-        # The default action ends it at a signal; Python's own handler would wait until it ends.
+    def on_listen(local: str) -> None:
+        # The default action ends the process at once; Python's handler would wait until the listener ends.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         print(f"listening on {local}", file=sys.stderr, flush=True)
         if key is None and not ipaddress.ip_address(local.rpartition(":")[0].strip("[]")).is_loopback:
             print(
-                "note: any host that reaches this port may order measurements; --secret",
+                "note: any host that reaches this port may order measurements; --secret FILE prevents it",
                 file=sys.stderr,
                 flush=True,
             )
 
     with name_flags(listen="--listen"):
-        _native.probe_listen(address, key, tell)
+        _native.probe_listen(address, key, on_listen)
 
 
 def resolve_address(listen: str) -> str:

@@ -41,7 +41,7 @@ Examples:
   leeward probe mesh --hosts a=10.0.0.1,b=10.0.0.2,c=10.0.0.3 --shape hose --hops --out measured.yaml
   leeward probe mesh --hosts a,b,c --controller https://leeward:7600 --token-file admin.token --keep
 
-What --out writes is a cluster file; `leeward place tasks` takes it, with --policy choreo too.
+--out writes a cluster file, which `leeward place tasks` reads, with --policy choreo too.
 """
 
 
@@ -61,14 +61,14 @@ def mesh(
     ] = Shape.pipe,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")] = "measured",
     hops: Annotated[
-        bool, typer.Option("--hops", help="Count hops too, so that the cluster has racks.")
+        bool, typer.Option("--hops", help="Count hops too, so that the cluster file has racks.")
     ] = False,
     at_once: Annotated[
         int,
         typer.Option(
             metavar="N",
             parser=whole_number(1, MOST),
-            help="Trains at a time. No host is in two; with 1 they cannot meet elsewhere either.",
+            help="Greatest number of trains at once, each between other hosts; with 1, no two share a link.",
         ),
     ] = 1_000,
     bursts: BurstsOption = 10,
@@ -79,7 +79,9 @@ def mesh(
     controller: ByControllerOption = None,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="With --controller: the rates become those of its cluster, a mesh."),
+        typer.Option(
+            "--keep", help="With --controller: store the rates in its cluster, which must be a mesh."
+        ),
     ] = False,
     token_file: TokenFileOption = None,
     ca: CaOption = None,
@@ -100,10 +102,10 @@ def mesh(
         survey = run_survey(*access, "measuring paths", "mesh", names, train=train, **options)
         result, keep_error = survey["result"], survey["error"]
     elif keep:
-        raise InputError("--keep", None, None, None, "a controller keeps measurements: give --controller")
+        raise InputError("--keep", None, None, None, "requires --controller, whose cluster gets the rates")
     else:
         targets, key = hosts_of(hosts), secret_of(secret)
-        with survey_progress("measuring paths") as tell:
+        with survey_progress("measuring paths") as on_progress:
             result = probe.mesh(
                 targets,
                 train=Train(bursts, packets, payload, gap),
@@ -112,7 +114,7 @@ def mesh(
                 shape=shape.value,
                 name=name,
                 secret=key,
-                progress=tell,
+                progress=on_progress,
             )
     if output is Format.json:
         print_json(result)
@@ -144,11 +146,12 @@ def mesh(
         print(f"error: {keep_error}", file=sys.stderr)
         raise typer.Exit(1)
     if keep:
-        print(f"\nthe cluster is of version {survey['cluster_version']} with it", file=sys.stderr)
+        print(f"\nthe rates are in version {survey['cluster_version']} of the cluster", file=sys.stderr)
     if out:
         with atomic_file(out) as temporary:
             temporary.write_text(result["cluster"], encoding="utf-8")
         print(f"\nwrote {out}", file=sys.stderr)
         print(
-            "hint: it has no processors; `cpus: 4` in it says what each host has for tasks", file=sys.stderr
+            "hint: the file has no processors; add `cpus: 4`, the number in each host, to place tasks",
+            file=sys.stderr,
         )

@@ -28,7 +28,7 @@ HostsOption = Annotated[
     str,
     typer.Option(
         metavar="HOSTS",
-        help="Addresses, separated by commas; NAME=ADDRESS gives one a name.",
+        help="Addresses, separated by commas; NAME=ADDRESS names a host.",
         show_default=False,
     ),
 ]
@@ -37,15 +37,19 @@ SecretOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=parse_path,
-        help="File with the secret that the hosts share; by default they have none.",
+        help="File with the secret that the hosts share; by default none.",
         show_default=False,
     ),
 ]
 BurstsOption = Annotated[
-    int, typer.Option(metavar="K", parser=whole_number(1, MOST), help="Bursts of a train, 1 to 1,000.")
+    int,
+    typer.Option(metavar="K", parser=whole_number(1, MOST), help="Number of bursts of a train, 1 to 1,000."),
 ]
 PacketsOption = Annotated[
-    int, typer.Option(metavar="B", parser=whole_number(1, MOST), help="Packets of a burst, 2 to 10,000.")
+    int,
+    typer.Option(
+        metavar="B", parser=whole_number(1, MOST), help="Number of packets of a burst, 2 to 10,000."
+    ),
 ]
 PayloadOption = Annotated[
     int,
@@ -57,12 +61,13 @@ TransferOption = Annotated[
 ]
 SourceArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="FROM", help="A host that listens, or `here` for this machine.", show_default=False
-    ),
+    typer.Argument(metavar="FROM", help="Host that listens, or `here` for this machine.", show_default=False),
 ]
 DestinationArgument = Annotated[
-    str, typer.Argument(metavar="TO", help="A host that listens, as FROM knows it.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="TO", help="Host that listens, by an address that FROM reaches.", show_default=False
+    ),
 ]
 
 FLAGS = {
@@ -79,7 +84,7 @@ FLAGS = {
     "name": "--name",
     "own": "--own",
 }
-"""Flags by the names of arguments."""
+"""Flag of each argument."""
 
 
 def hosts_of(text: str) -> list[Host]:
@@ -89,7 +94,7 @@ def hosts_of(text: str) -> list[Host]:
 
 
 def secret_of(file: Path | None) -> str | None:
-    """First line of a file.
+    """Secret in the first line of a file.
 
     Raises:
         InputError: The file is empty, or cannot be read.
@@ -99,7 +104,7 @@ def secret_of(file: Path | None) -> str | None:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "expected a text"
+        why = getattr(error, "strerror", None) or "not text"
         raise InputError(str(file), None, None, None, why) from None
     if not lines or not lines[0].strip():
         raise InputError(str(file), None, None, None, "expected a secret in the first line")
@@ -108,14 +113,14 @@ def secret_of(file: Path | None) -> str | None:
 
 @contextmanager
 def survey_progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Names flags in errors, and shows the progress of a survey; gives the function to call with it."""
+    """Names flags in errors, and shows the progress of a survey; gives the function that takes it."""
     before = 0
     advance: Callable[[int], None] | None = None
     with name_flags(**FLAGS), ExitStack() as stack:
 
-        def tell(done: int, total: int) -> None:
+        def on_progress(done: int, total: int) -> None:
             nonlocal before, advance
-            # The first completed step brings the number of steps.
+            # The number of steps is known only with the first completed step.
             if not done:
                 return
             if advance is None:
@@ -123,11 +128,11 @@ def survey_progress(name: str) -> Iterator[Callable[[int, int], None]]:
             advance(done - before)
             before = done
 
-        yield tell
+        yield on_progress
 
 
 def report_failures(errors: Sequence[str], description: str) -> None:
-    """Reports failed measurements after all other output; none if there are no errors.
+    """Prints failed measurements after all other output, and ends the command if there are any.
 
     Raises:
         Exit: With code 1, if there are errors.
@@ -141,11 +146,11 @@ def report_failures(errors: Sequence[str], description: str) -> None:
 
 
 def remarks(path: dict[str, object]) -> str:
-    """Remarks on a measurement besides its rate."""
+    """Remarks on the measurement of a path."""
     flags: Sequence[tuple[object, str]] = (
         (path["error"], str(path["error"])),
-        (path["sender_limited"], "sender limits: at least this"),
+        (path["sender_limited"], "limited by the sender: a lower bound"),
         (path["overran"], "overran a queue"),
-        (path["overrun"], f"{path['overrun']} packets were too many for the receiver"),
+        (path["overrun"], f"{path['overrun']} packets dropped by the receiver"),
     )
-    return "; ".join(words for there, words in flags if there)
+    return "; ".join(text for flag, text in flags if flag)

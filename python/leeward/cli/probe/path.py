@@ -38,7 +38,9 @@ def path(
     destination: DestinationArgument,
     times: Annotated[
         int,
-        typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="Number of trains, one by one."),
+        typer.Option(
+            metavar="N", parser=whole_number(1, 1_000_000), help="Number of trains, one after another."
+        ),
     ] = 1,
     bursts: BurstsOption = 10,
     packets: PacketsOption = 200,
@@ -60,9 +62,11 @@ def path(
         result = survey["result"]
     else:
         key = secret_of(secret)
-        with survey_progress("measuring") as tell:
+        with survey_progress("measuring") as on_progress:
             trains = Train(bursts, packets, payload, gap)
-            result = probe.path(source, destination, train=trains, times=times, secret=key, progress=tell)
+            result = probe.path(
+                source, destination, train=trains, times=times, secret=key, progress=on_progress
+            )
     if output is Format.json:
         print_json(result)
         return

@@ -1,4 +1,4 @@
-"""`leeward probe steady`: validity of a path measurement over time."""
+"""`leeward probe steady`: error of earlier measurements of a path."""
 
 import sys
 from typing import Annotated, Any
@@ -50,7 +50,7 @@ def steady(
     from leeward import probe
 
     key = secret_of(secret)
-    with survey_progress("measuring") as tell:
+    with survey_progress("measuring") as on_progress:
         result = probe.steady(
             source,
             destination,
@@ -59,7 +59,7 @@ def steady(
             times=times,
             lags=split_list(lags) or [],
             secret=key,
-            progress=tell,
+            progress=on_progress,
         )
     if output is Format.json:
         print_json(result)
@@ -73,7 +73,7 @@ def _print(result: dict[str, Any]) -> None:
     least, most = rounded_rate_text(min(rates)), rounded_rate_text(max(rates))
     print(f"{len(rates)} measurements, from {least} to {most}\n")
     if not result["lags"]:
-        print("hint: no two samples are apart by a lag of --lags", file=sys.stderr)
+        print("hint: no two samples are as far apart as a lag of --lags", file=sys.stderr)
         return
     print_table(
         ("EARLIER BY", "PAIRS", "ERROR, MEDIAN", "MEAN", "95 %"),

@@ -19,8 +19,8 @@ app = group(admit, bound, check, curve, model, pack, prioritize)
 
 @app.callback(epilog=EXAMPLES)
 def slo() -> None:
-    """Keep tail latency objectives, such as 99.9 % within 20 ms.
+    """Keep objectives for tail latency, such as 99.9 % within 20 ms.
 
     A trace of requests describes a workload, and a profile a device. A file of workloads has their objectives
-    and their places on a cluster.
+    and their hosts in a cluster.
     """

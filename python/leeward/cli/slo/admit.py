@@ -1,4 +1,4 @@
-"""`leeward slo admit`: admission of more workloads."""
+"""`leeward slo admit`: admission of arriving workloads."""
 
 import sys
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ Examples:
   leeward slo admit examples/slo/w.yaml --cluster examples/slo/cluster.yaml \\
       --arriving examples/slo/new.yaml --method dnc:search=false
 
-The code is 1 if a workload is refused, or if one that was there has no bound within its SLO.
+The exit code is 1 if a workload is refused, or if a present one has no bound within its SLO.
 """
 
 
@@ -34,7 +34,7 @@ def admit(
         str,
         typer.Option(
             metavar="FILE",
-            help="Arriving or changed workloads, one after another, in this order.",
+            help="File of arriving or changed workloads, admitted in its order.",
             show_default=False,
         ),
     ],
@@ -49,11 +49,12 @@ def admit(
 ) -> None:
     """Decide which workloads to admit with their SLOs.
 
-    Workloads arrive one after another at the present ones. A workload that would break the SLO of a present
-    one is refused. But silo++ and qjump++ first admit the present ones again, and may refuse one.
+    Workloads arrive one after another, next to the present ones of FILE. A workload that would break the SLO
+    of a present one is refused. But silo++ and qjump++ first admit the present ones again, and may refuse
+    them.
 
-    A refused workload runs as best effort, after all others; or not at all, if even so it would break the SLO
-    of another.
+    A refused workload runs as best effort, after all others; or not at all, if it would break the SLO of
+    another one even then.
 
     A workload with the name of a present one replaces it on its servers.
     """
@@ -68,10 +69,10 @@ def admit(
         print_guarantees(record)
         print_settings(record)
         if record["method"] == "none":
-            note = "none makes no bounds; leeward slo bound does, of those that are in a file"
+            note = "none makes no bounds; leeward slo bound makes those of the workloads of a file"
             print(f"note: {note}", file=sys.stderr)
         if record["paced"]:
-            note = f"{record['admission']} bounds frames paced at its rates, of those that it admits"
+            note = f"{record['admission']} bounds the frames of admitted workloads, paced at its rates"
             print(f"note: {note}", file=sys.stderr)
     refusals = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
     refusals += unmet_objectives(record)
@@ -82,7 +83,7 @@ def admit(
 
 
 def _outcome_rows(record: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Outcome for arriving workloads, and for present ones that are refused."""
+    """Rows of arriving workloads, and of present ones that are refused."""
     outcomes = [(one, "was there") for one in record["residents"] if one["refused"]]
     outcomes += [(one, "changed" if one["changed"] else "arrives") for one in record["arrivals"]]
     return [
@@ -96,7 +97,7 @@ def _why_not(one: dict[str, Any]) -> str:
 
 
 def _refusals(outcomes: list[dict[str, Any]]) -> list[str]:
-    """Refused workloads, and their treatment."""
+    """Errors about refused workloads, with their treatment."""
     lines = []
     for one in outcomes:
         if one["refused"]:

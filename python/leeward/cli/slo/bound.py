@@ -24,20 +24,20 @@ Examples:
   leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method plp
   leeward slo bound examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method snc -o json
 
-The code is 1 if an SLO is not kept for sure.
+The exit code is 1 if an SLO is not guaranteed.
 """
 MethodOption = Annotated[
     str,
     typer.Option(
         metavar="METHOD",
-        help="dnc (curves), priority-meister and plp (linear programs, plp for equal priorities in order of"
-        " arrival) hold for every request that keeps to its limits; snc (models) for the SLO's percentile;"
-        " best is the least of them.",
+        help="Method of bounds. dnc (curves), priority-meister and plp (linear programs; plp serves equal"
+        " priorities in order of arrival) bound every request within the limits; snc (models) bounds the"
+        " SLO's percentile; best is the least bound of all.",
     ),
 ]
 _WORDS = (
     ("bound", "largest latency of requests: at limits, in queues and at the device without queueing"),
-    ("limits", "the enforced token bucket of the lowest rate, and the number of buckets"),
+    ("limits", "the enforced token bucket with the lowest rate, and the number of buckets"),
 )
 
 
@@ -49,8 +49,8 @@ def bound(
 ) -> None:
     """Bound the tail latency of workloads on a cluster.
 
-    A request waits in queues at each stage of its way. With arrival curves no request exceeds the bound, with
-    models at most the share that the SLO's percentile leaves.
+    A request waits in queues at each stage of its path. With arrival curves, no request exceeds the bound;
+    with models, at most the share that the SLO's percentile leaves.
     """
     workloads = load_workloads(file, cluster)
     with slow_notice("bounding latencies"), name_flags(method="--method"):

@@ -1,4 +1,4 @@
-"""`leeward slo check`: bounds and a replay of the traces."""
+"""`leeward slo check`: bounds, compared with a replay of the traces."""
 
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ Examples:
       --out requests.parquet
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --tails --seed 7
 
-The code is 1 if an SLO is not kept, for sure or in the replay, or if a bound is exceeded.
+The exit code is 1 if an SLO is not guaranteed, not met in the replay, or if a bound is exceeded.
 """
 _WORDS = (
     ("promised", "the bound on all requests or, by snc, on the SLO's percentile"),
@@ -38,7 +38,7 @@ _WORDS = (
     ("windows", "windows of three minutes in which the SLO was met"),
     (
         "bound",
-        "held, or EXCEEDED: by the worst; of snc or --tails, by what was seen; - where none is of this",
+        "held, or EXCEEDED by worst; with snc or --tails, by seen; - if no bound applies to the replay",
     ),
 )
 
@@ -53,7 +53,7 @@ def check(
         str | None,
         typer.Option(
             metavar="HOW",
-            help="Requests over a limit are held (default), as bounds assume, or demoted below all others.",
+            help="Requests over a limit: held (default), as bounds assume, or demoted below all others.",
             show_default=False,
         ),
     ] = None,
@@ -77,7 +77,9 @@ def check(
     ] = None,
     tails: Annotated[
         bool,
-        typer.Option("--tails", help="Draw the time of requests without queueing from the device's profile."),
+        typer.Option(
+            "--tails", help="Draw the time without queueing of each request from the device's profile."
+        ),
     ] = False,
     seed: Annotated[
         int | None,
@@ -111,11 +113,11 @@ def check(
         }
         extra = [flag for flag, value in options.items() if value is not None]
         if extra:
-            raise typer.BadParameter(f"{extra[0]} goes with --replay")
+            raise typer.BadParameter(f"{extra[0]} requires --replay")
         print_bounds(file, cluster, method, output)
         return
     if seed is not None and not tails:
-        raise typer.BadParameter("--seed goes with --tails")
+        raise typer.BadParameter("--seed requires --tails")
     from leeward._files import atomic_file, check_file
     from leeward.slo import check
 
@@ -167,18 +169,18 @@ def _print(record: dict[str, Any]) -> None:
     print_words(_WORDS)
     print(file=sys.stderr)
     outstanding = record["bounds"]["outstanding"]
-    once = "one request" if outstanding == 1 else f"{outstanding} requests"
+    requests = "one request" if outstanding == 1 else f"{outstanding} requests"
     print(
-        f"replay: over a limit {record['over']}, order {record['order']}, devices are handed {once} at once",
+        f"replay: over a limit {record['over']}, order {record['order']}, devices take {requests} at once",
         file=sys.stderr,
     )
     if record["tails_seed"] is not None:
         print(f"replay: times without queueing are drawn with seed {record['tails_seed']}", file=sys.stderr)
     if not _bounds_apply(record):
-        text = "bounds are of strict priorities and requests held at limits, and say nothing of this replay"
+        text = "bounds assume strict priorities and requests held at limits, and do not apply to this replay"
         print(f"note: {text}", file=sys.stderr)
     silent = [one["workload"] for one in record["workloads"] if not one["traced"]]
-    print_notes([f"{name}: known without a trace, so it sent nothing" for name in silent])
+    print_notes([f"{name}: no trace, so it sent nothing" for name in silent])
     print_notes(record["notes"])
 
 
@@ -204,7 +206,7 @@ def _row(one: dict[str, Any], applies: bool) -> tuple[str, ...]:
 
 
 def _failures(record: dict[str, Any]) -> list[str]:
-    """Violations in the replay."""
+    """Errors about unmet SLOs and exceeded bounds in the replay."""
     lines = []
     for one in record["workloads"]:
         replay = one["seen"]

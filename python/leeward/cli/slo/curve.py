@@ -46,10 +46,10 @@ Examples:
 MOST_BUCKETS = 12
 """Default number of buckets of a curve in a table, as in the thesis' released code."""
 _WORDS = (
-    ("mean", "work over the time from the first request to the last; of storage, as a share of the device"),
+    ("mean", "work over the time from the first request to the last; for storage, as a share of the device"),
     ("peak", "work of the busiest window over the mean of a window"),
-    ("burst at", "the least bucket at this multiple of the mean rate that never delays the trace"),
-    ("knee", "the bucket of the least rate + burst"),
+    ("burst at", "the least bucket at this multiple of the mean rate that delays no request"),
+    ("knee", "the bucket with the least sum of rate and burst"),
     ("effective", "the least rate that delays no request by more than --slo"),
 )
 
@@ -94,17 +94,22 @@ def curve(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="The fewest buckets that are nowhere more than this above the curve: 0.01.",
+            help="Keep the fewest buckets that exceed the curve by at most this share: 0.01.",
             show_default=False,
         ),
     ] = None,
     margin: Annotated[
-        str, typer.Option(metavar="SHARE", help="Share by which the work of requests grows: 10%.")
+        str, typer.Option(metavar="SHARE", help="Share that is added to the work of each request: 10%.")
     ] = "0%",
     window: Annotated[str, typer.Option(metavar="TIME", help="Window of peaks.")] = "1s",
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=parse_path, help="Draw the curves, as SVG.", show_default=False),
+        typer.Option(
+            metavar="FILE",
+            parser=parse_path,
+            help="File for a picture of the curves, as SVG.",
+            show_default=False,
+        ),
     ] = None,
     dialect: DialectOption = None,
     event: EventOption = "Q",
@@ -125,8 +130,8 @@ def curve(
 ) -> None:
     """Show how bursty a trace is: its r-b curves.
 
-    For each rate the least bucket that never delays a request, exactly, at each stage of a request's way; and
-    the buckets that other methods choose from it.
+    Shows the least bucket of each rate that delays no request, computed exactly, at each stage of a request's
+    path, and the buckets that other methods choose from the curve.
     """
     from leeward._files import check_file
 
@@ -135,7 +140,7 @@ def curve(
             raise InputError("--plot", None, None, None, f"`{plot}`: expected a name that ends in .svg")
         check_file(plot, "--plot")
     if percentile is not None and device is None:
-        raise InputError("--percentile", None, None, None, "needs --device and its profile")
+        raise InputError("--percentile", None, None, None, "requires --device")
     if prune is not None and error is not None:
         raise InputError("--prune", None, None, None, "expected one of --prune and --error, not both")
     names = stages(stage, device)

@@ -1,4 +1,4 @@
-"""`leeward slo model`: Markov-modulated arrivals of a trace."""
+"""`leeward slo model`: a model of a trace as Markov-modulated arrivals."""
 
 from typing import Annotated, Any
 
@@ -31,8 +31,8 @@ Examples:
   leeward slo model examples/slo/mail.csv.gz --stage network-in --published
 """
 _WORDS = (
-    ("leaves", "how often a second the chain goes from a state to another"),
-    ("misfit", "model over trace, less 1: of mean requests, of mean work, of the heaviest interval"),
+    ("to", "rate per second at which the chain goes from a state to another"),
+    ("misfit", "model over trace, less 1: for mean requests, mean work, and the heaviest interval"),
 )
 
 
@@ -43,7 +43,9 @@ def model(
     interval: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Window in which requests are counted.  [default: 100ms]", show_default=False
+            metavar="TIME",
+            help="Length of the windows in which requests are counted.  [default: 100ms]",
+            show_default=False,
         ),
     ] = None,
     step: Annotated[
@@ -54,7 +56,7 @@ def model(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Window whose requests count as one, with the sum of their work.  [default: 1ms]",
+            help="Length of a window whose requests count as one, with their work summed.  [default: 1ms]",
             show_default=False,
         ),
     ] = None,
@@ -71,7 +73,7 @@ def model(
         float | None,
         typer.Option(
             metavar="A",
-            help="Standard deviations of a state, to either side.  [default: 2]",
+            help="Standard deviations that a state covers, to either side.  [default: 2]",
             show_default=False,
         ),
     ] = None,
@@ -79,13 +81,15 @@ def model(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="empirical, exponential or hyperexponential.  [default: empirical]",
+            help="Model of sizes: empirical, exponential or hyperexponential.  [default: empirical]",
             show_default=False,
         ),
     ] = None,
     published: Annotated[
         bool,
-        typer.Option("--published", help="Fit as the thesis' released code; other options still apply."),
+        typer.Option(
+            "--published", help="Fit like the released code of the thesis; other options still apply."
+        ),
     ] = False,
     dialect: DialectOption = None,
     event: EventOption = "Q",
@@ -97,7 +101,8 @@ def model(
 ) -> None:
     """Fit a Markov chain to a trace, stage by stage.
 
-    Its states are phases of the trace with a rate of requests each. Bounds on percentiles of latency use it.
+    Each state is a phase of the trace with its own request rate. Bounds on percentiles of latency use the
+    chain.
     """
     source = open_trace_file(
         trace,
@@ -128,8 +133,8 @@ def model(
     if output is Format.json:
         print_json(models)
         return
-    for at, one in enumerate(models):
-        print("\n" * (at > 0), end="")
+    for index, one in enumerate(models):
+        print("\n" * (index > 0), end="")
         _print(one)
     print_words(_WORDS)
 
@@ -153,8 +158,8 @@ def _print(result: dict[str, Any]) -> None:
             work_rate_text(state["requests_per_s"] * state["mean_work"], unit),
         ]
         if count > 1:
-            leaves = enumerate(result["transitions"][at])
-            cells += ["" if to == at else number(share / step) if share else "0" for to, share in leaves]
+            row = enumerate(result["transitions"][at])
+            cells += ["" if to == at else number(share / step) if share else "0" for to, share in row]
         rows.append(cells)
     print_table(headers, "<" + ">" * (len(headers) - 1), rows)
     print()

@@ -15,8 +15,8 @@ TraceFile = Annotated[
     str,
     typer.Argument(
         metavar="TRACE",
-        help="Requests: CSV (MSR, SPC, the released traces, or a header seconds,kind,size,offset), blkparse"
-        " text, gzip or Parquet; data:SET/FILE is one of `leeward data`.",
+        help="Trace of requests: CSV (MSR, SPC, the released traces, or a header seconds,kind,size,offset),"
+        " blkparse text, gzip or Parquet; data:SET/FILE is a file of `leeward data`.",
         show_default=False,
     ),
 ]
@@ -32,7 +32,8 @@ StageOption = Annotated[
     str | None,
     typer.Option(
         metavar="STAGES",
-        help="network-in, storage, network-out, separated by commas; by default all known ones.",
+        help="Stages: network-in, storage, network-out, separated by commas; by default all, but storage"
+        " only with --device.",
         show_default=False,
     ),
 ]
@@ -40,12 +41,16 @@ DialectOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="leeward, compactor, msr, spc or blktrace; by default that of the first line.",
+        help="Dialect of the trace: leeward, compactor, msr, spc or blktrace; by default by its first line.",
         show_default=False,
     ),
 ]
 EventOption = Annotated[
-    str, typer.Option(metavar="Q|D", help="Event of a block trace: queued, or passed to the device.")
+    str,
+    typer.Option(
+        metavar="Q|D",
+        help="Event of a block trace that counts as a request: queued (Q), or passed to the device (D).",
+    ),
 ]
 VolumeOption = Annotated[
     str | None,
@@ -55,20 +60,23 @@ LargestOption = Annotated[str, typer.Option(metavar="SIZE", help="Greatest size 
 SeekOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="The same seek time for every request to a disk: 8ms.", show_default=False
+        metavar="TIME",
+        help="Seek time of every request to a disk: 8ms; by default that of the device file.",
+        show_default=False,
     ),
 ]
 NetworkOption = Annotated[
     str,
     typer.Option(
         metavar="BYTES,FACTOR,FACTOR",
-        help="Bytes a request in each direction, and factors of its size with the payload and the other way.",
+        help="Bytes per request in each direction, bytes per byte of payload in its direction, and in the"
+        " other.",
     ),
 ]
 MOST_MARGIN = 1e7
-"""Greatest share that requests may weigh more, as in workload files."""
+"""Greatest margin, as in workload files."""
 NETWORK = "200,1.1,0.025"
-"""Value of the released code."""
+"""Default of `--network`, as in the released code of the thesis."""
 
 
 def open_trace_file(
@@ -110,7 +118,7 @@ def stages(text: str | None, device: str | None) -> list[str]:
         if stage not in STAGES:
             raise InputError("--stage", None, None, None, f"`{stage}`: expected one of {', '.join(STAGES)}")
         if stage == "storage" and device is None:
-            raise InputError("--stage", None, None, None, "storage: its work is known with --device only")
+            raise InputError("--stage", None, None, None, "storage: requires --device")
     return [stage for stage in STAGES if stage in names]
 
 

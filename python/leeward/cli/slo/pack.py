@@ -24,15 +24,15 @@ Examples:
   leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --limits average
   leeward slo pack examples/slo/volumes.yaml --cluster examples/slo/servers.yaml --write packed.yaml
 
-The code is 1 if a workload is refused, or if one has no bound within its SLO.
+The exit code is 1 if a workload is refused, or has no bound within its SLO.
 """
 _WORDS = (
-    ("bound", "no request is later: by curves, under the file's `bounds`"),
-    ("spare", "what is left of the SLO"),
-    ("reserved", "the share of a link or device that the rates of limits take, the busiest first"),
+    ("bound", "greatest latency of a request, computed from curves, under the file's `bounds`"),
+    ("spare", "latency of the SLO less the bound"),
+    ("reserved", "share of a link or device that the rates of limits take, the busiest first"),
 )
 _MOST_QUEUES = 8
-"""Number of queues in the summary."""
+"""Greatest number of queues in a table."""
 
 
 class PackFormat(StrEnum):
@@ -49,13 +49,17 @@ def pack(
     limits: Annotated[
         str,
         typer.Option(
-            metavar="WAY",
+            metavar="METHOD",
             help="Method of choosing limits: compactor, effective-bandwidth, average, knee or several.",
         ),
     ] = "compactor",
     settings: Annotated[
         str | None,
-        typer.Option(metavar="MAPPING", help="Settings of the method: '{slack: 0.1}'.", show_default=False),
+        typer.Option(
+            metavar="MAPPING",
+            help="Settings of the method, as YAML or JSON: '{slack: 0.1}'.",
+            show_default=False,
+        ),
     ] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Skip servers whose configured rates leave no room.")
@@ -64,7 +68,7 @@ def pack(
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Safety margin, such as 10%; by default that of the file, and not below it.",
+            help="Safety margin, such as 10%, at least that of the file, which is the default.",
             show_default=False,
         ),
     ] = None,
@@ -73,12 +77,17 @@ def pack(
     ] = 1,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Discard servers, priorities and limits of the file."),
+        typer.Option(
+            "--again", help="Discard servers, priorities and limits of the file and choose them again."
+        ),
     ] = False,
     write: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", parser=parse_path, help="Output file with the choices.", show_default=False
+            metavar="FILE",
+            parser=parse_path,
+            help="Output file: FILE with the chosen values.",
+            show_default=False,
         ),
     ] = None,
     output: Annotated[
@@ -88,13 +97,14 @@ def pack(
             "--output",
             metavar="|".join(PackFormat),
             parser=choice(PackFormat),
-            help="Output format; yaml is the file with the choices.",
+            help="Output format; yaml is FILE with the chosen values.",
         ),
     ] = PackFormat.table,
 ) -> None:
     """Pack volumes onto few servers that keep every SLO.
 
-    First fit, in the order of the file: rate limits are chosen for all workloads of a server together.
+    Places volumes first fit, in the order of the file. Rate limits are chosen for all workloads of a server
+    together.
     """
     from leeward._files import atomic_file, check_file
     from leeward.slo import pack as pack_volumes
@@ -105,9 +115,9 @@ def pack(
     share = None if margin is None else read_share("--margin", margin, 0, MOST_MARGIN)
     network = read(cluster)
     flags = {"limits": "--limits", "margin": "--margin", "threads": "--threads"}
-    # Reads it once, since it may be a pipe.
+    # The file is read once, since it may be a pipe.
     text = text_of(file)
-    with hint_schema("slo", file), _hint_again(), name_flags(**flags), _rounds(text) as tell:
+    with hint_schema("slo", file), _hint_again(), name_flags(**flags), _rounds(text) as on_progress:
         record = pack_volumes(
             file,
             network,
@@ -117,7 +127,7 @@ def pack(
             margin=share,
             threads=threads,
             again=again,
-            progress=tell,
+            progress=on_progress,
             text=text,
         )
     if write is not None and record["workloads"]:
@@ -133,7 +143,7 @@ def pack(
     if record["workloads"] and write is not None:
         print(f"wrote {write}", file=sys.stderr)
     elif not record["workloads"] and (write is not None or output is PackFormat.yaml):
-        print("wrote nothing: no workload has a place", file=sys.stderr)
+        print("wrote nothing: no workload was placed", file=sys.stderr)
     failures = _failures(record)
     for line in failures:
         print("error:", line, file=sys.stderr)
@@ -154,18 +164,18 @@ def _hint_again() -> Iterator[None]:
 
 @contextmanager
 def _rounds(text: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows the progress of each round; gives the function to call with round and workloads done."""
+    """Shows the progress of each round; gives the function that takes a round and its placed workloads."""
     total = _count(text)
     advances: dict[int, Callable[[int], None]] = {}
     with ExitStack() as stack:
 
-        def tell(number: int, done: int) -> None:
+        def on_progress(number: int, done: int) -> None:
             if number not in advances:
                 stack.close()
                 advances[number] = stack.enter_context(progress(f"packing, round {number}", max(total, done)))
             advances[number](1)
 
-        yield tell
+        yield on_progress
 
 
 def _count(text: str) -> int:
@@ -231,7 +241,7 @@ def _print(record: dict[str, Any]) -> None:
 
 
 def _failures(record: dict[str, Any]) -> list[str]:
-    """Refused workloads, and bounds above SLOs."""
+    """Errors about refused workloads, and about bounds above SLOs."""
     lines = [f"{one['workload']} is refused: {one['why']}" for one in record["refused"]]
     for one in record["workloads"]:
         if one["why"]:

@@ -23,7 +23,7 @@ Examples:
   leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml --by-slo
   leeward slo prioritize examples/slo/w.yaml --cluster examples/slo/cluster.yaml --method priority-meister
 
-The code is 1 if an SLO is not kept for sure. Priorities in the file are not looked at.
+The exit code is 1 if an SLO is not guaranteed. Priorities in the file are ignored.
 """
 
 
@@ -31,27 +31,30 @@ def prioritize(
     file: WorkloadsArgument,
     cluster: ClusterOption,
     by_slo: Annotated[
-        bool, typer.Option("--by-slo", help="Order by SLO, the tightest first, instead of a search.")
+        bool, typer.Option("--by-slo", help="Order by SLO, the tightest first, instead of searching.")
     ] = False,
     levels: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             parser=whole_number(1, 1_000_000),
-            help="Number of priorities that networks distinguish; by default as in the file, or else 7.",
+            help="Number of priorities of the network; by default as in the file, or else 7.",
             show_default=False,
         ),
     ] = None,
     method: Annotated[
         str,
-        typer.Option(metavar="METHOD", help="Bound of the search: dnc, priority-meister, plp, snc or best."),
+        typer.Option(
+            metavar="METHOD",
+            help="Method of the bounds in the search: dnc, priority-meister, plp, snc or best.",
+        ),
     ] = "dnc",
     output: FormatOption = Format.table,
 ) -> None:
     """Find priorities under which workloads keep their SLOs.
 
-    PriorityMeister's search, from the lowest level upwards: a workload that keeps its SLO after all others
-    gets that level.
+    Runs the search of PriorityMeister, from the lowest level upwards: a workload that keeps its SLO after all
+    others gets that level.
     """
     workloads = load_workloads(file, cluster)
     with slow_notice("looking for priorities"), name_flags(method="--method", levels="--levels"):

@@ -1,4 +1,4 @@
-"""Files of workloads and tables of bounds, for the commands that share them."""
+"""Files of workloads and tables of bounds, which several commands share."""
 
 import sys
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ WorkloadsArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="Workloads and their SLOs, YAML or JSON.", show_default=False)
 ]
 _MOST_NAMES = 3
-"""Number of workloads or files that a note names."""
+"""Greatest number of workloads or files that a note names."""
 ClusterOption = Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)]
 
 
@@ -33,7 +33,7 @@ def load_workloads(file: str, cluster: str) -> "Workloads":
 
 
 def print_guarantees(record: dict[str, Any]) -> None:
-    """Prints workloads with their bounds, and each stage of them."""
+    """Prints workloads with their bounds, and the stages of each workload."""
     print_table(
         ("WORKLOAD", "CLIENT", "SERVER", "SLO", "BOUND", "BY", "MET"),
         "<<<>><<",
@@ -82,19 +82,19 @@ def objective_text(one: dict[str, Any]) -> str:
 def _limits(stage: dict[str, Any]) -> str:
     buckets, unit = stage["limits"], stage["unit"]
     last = buckets[-1]
-    words = f"{work_rate_text(last['rate'], unit)} + {work_text(last['burst'], unit)}"
-    return words if len(buckets) == 1 else f"{words}, {len(buckets)} buckets"
+    text = f"{work_rate_text(last['rate'], unit)} + {work_text(last['burst'], unit)}"
+    return text if len(buckets) == 1 else f"{text}, {len(buckets)} buckets"
 
 
 def print_settings(record: dict[str, Any]) -> None:
-    """Shows on stderr the settings under which bounds hold."""
+    """Prints on stderr the settings under which bounds hold."""
     print(file=sys.stderr)
     margin = f"{100 * record['margin']:g} %"
     print(f"margin: curves are {margin} above those of the files; models are unchanged", file=sys.stderr)
     arriving = record.get("margin_of_arriving", record["margin"])
     if arriving != record["margin"]:
-        print(f"margin: {100 * arriving:g} % of those that arrive", file=sys.stderr)
-    where = {"everywhere": "all links of a path", "hosts": "the links of hosts alone, by the file"}
+        print(f"margin: {100 * arriving:g} % for arriving workloads", file=sys.stderr)
+    where = {"everywhere": "all links of a path", "hosts": "only the links of hosts, as set in the file"}
     print(f"congestion: {where[record['congestion']]}", file=sys.stderr)
     order = {
         "by-slo": "the tightest SLO first",
@@ -109,7 +109,7 @@ def print_settings(record: dict[str, Any]) -> None:
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Shows notes on stderr; equal notes about several workloads or files once, with their names."""
+    """Prints notes on stderr; equal notes about several workloads or files share a line, with their names."""
     alike: dict[str, list[str]] = {}
     for note in notes:
         subject, colon, text = note.partition(": ")
@@ -121,7 +121,7 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def unmet_objectives(record: dict[str, Any]) -> list[str]:
-    """Unmet objectives, in words."""
+    """Errors about unmet objectives."""
     lines = []
     for one in record["workloads"]:
         if one["met"] is False and one["why"]:
