@@ -73,7 +73,7 @@ class Series:
                 argument is invalid.
         """
         length = seconds(interval)
-        array = _npy.numbers(numpy.asanyarray(matrices), name)
+        array = _npy.check_numbers(numpy.asanyarray(matrices), name)
         if array.ndim != 3 or array.shape[1] != array.shape[2]:
             shape = " x ".join(map(str, array.shape)) or "a single number"
             raise _input_error(name, f"{shape}; expected intervals x tasks x tasks")
