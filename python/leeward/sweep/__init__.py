@@ -61,7 +61,7 @@ def run(
             one name.
         seeds: Whole numbers from 0 to 2^64 - 1; by default the seed of the scenario.
         settings: For paths in the scenario, such as `telemetry.delay`, the values to try there, as YAML
-            text or anything that JSON knows; a text is one value.
+            text or as values of JSON; a text is one value.
         jobs: Number of runs at once, at least 1; by default the number of processors.
         backend: `threading`, `loky` (processes) or `ray`.
         out: Folder for the cells and `cells.parquet`; by default nothing is kept.
@@ -78,7 +78,7 @@ def run(
             made.
     """
     if tables and out is None:
-        raise InputError("tables", None, None, None, "a folder is needed to keep them in: `out`")
+        raise InputError("tables", None, None, None, "expected a folder for them: `out`")
     variants = plan.variants(scenario, data or traces.data_folder(), axes(settings or {}))
     scenario_read = variants[0].read()
     policy_names = scenario_read.policies if policies is None else names(policies)
