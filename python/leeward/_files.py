@@ -67,7 +67,7 @@ def check_folder(path: Path, flag: str) -> None:
     while not os.path.lexists(above) and above != above.parent:
         above = above.parent
     if not above.is_dir():
-        raise _input_error(flag, f"`{path}`: `{above}` is no folder")
+        raise _input_error(flag, f"`{path}`: `{above}` is not a folder")
     _check_writable(above, flag)
 
 

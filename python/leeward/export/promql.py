@@ -188,12 +188,12 @@ def _add_link_label(
 ) -> str:
     """An expression with a label `link`, by a template."""
     parts: list[str] = []
-    at = 0
+    position = 0
     for match in FIELD.finditer(template):
-        if template[at : match.start()]:
-            expression, part = _add_label(expression, len(parts), template[at : match.start()], "", "")
+        if template[position : match.start()]:
+            expression, part = _add_label(expression, len(parts), template[position : match.start()], "", "")
             parts.append(part)
-        at = match.end()
+        position = match.end()
         label, pattern, group = _label_of(ports, match[0])
         if group:
             expression, label = _add_label(expression, len(parts), f"${{{group}}}", label, pattern)
@@ -204,8 +204,8 @@ def _add_link_label(
                 expression = f"label_replace({expression}, {', '.join(map(quote, arguments))})"
             label = number_label
         parts.append(label)
-    if template[at:]:
-        expression, part = _add_label(expression, len(parts), template[at:], "", "")
+    if template[position:]:
+        expression, part = _add_label(expression, len(parts), template[position:], "", "")
         parts.append(part)
     return f"label_join({expression}, {', '.join(quote(text) for text in ('link', '', *parts))})"
 

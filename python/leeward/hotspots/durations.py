@@ -163,11 +163,11 @@ def distribution(windows: Windows, table: ibis.Table) -> pyarrow.Table:
     grouped = rows.group_by("cross_section", "duration_ms").agg(runs=rows.count())
     grouped = grouped.mutate(time=(grouped.runs * grouped.duration_ms).cast("int64"))
     until = ibis.cumulative_window(group_by="cross_section", order_by="duration_ms")
-    every = ibis.window(group_by="cross_section")
+    section_window = ibis.window(group_by="cross_section")
     result = grouped.select(
         *("cross_section", "duration_ms", "runs"),
-        up_to=_share(grouped.runs.sum().over(until), grouped.runs.sum().over(every)),
-        time_up_to=_share(grouped.time.sum().over(until), grouped.time.sum().over(every)),
+        up_to=_share(grouped.runs.sum().over(until), grouped.runs.sum().over(section_window)),
+        time_up_to=_share(grouped.time.sum().over(until), grouped.time.sum().over(section_window)),
     )
     return windows.samples.engine.arrow(result.order_by("cross_section", "duration_ms"))
 

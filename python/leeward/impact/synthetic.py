@@ -135,17 +135,17 @@ def _operations(
         for pair in pairs
     ]
     # Shape (pairs, intervals): the bucket of an operation in an interval, or in it and the one before.
-    one = numpy.array([level[links].max(axis=0) for links in crossed])
-    two = numpy.maximum(one, numpy.concatenate([one[:, :1], one[:, :-1]], axis=1))
-    two[:, 0] = -1
+    in_one = numpy.array([level[links].max(axis=0) for links in crossed])
+    in_two = numpy.maximum(in_one, numpy.concatenate([in_one[:, :1], in_one[:, :-1]], axis=1))
+    in_two[:, 0] = -1
     columns: dict[str, list[NDArray[numpy.generic]]] = {
         name: [] for name in ("t_ms", "latency_ms", "network_ms", "src", "dst")
     }
     normal = NormalDist(sigma=kind.spread)
     for bucket, growth in enumerate(kind.growth):
-        spanning = per_bucket // 4 if (two == bucket).any() else 0
+        spanning = per_bucket // 4 if (in_two == bucket).any() else 0
         places = []
-        for grid, count in ((two, spanning), (one, per_bucket - spanning)):
+        for grid, count in ((in_two, spanning), (in_one, per_bucket - spanning)):
             candidates = numpy.argwhere(grid == bucket)
             places.append(candidates[random.integers(0, len(candidates), count)])
         drawn = numpy.concatenate(places)

@@ -82,11 +82,11 @@ def sequence(
     )
 
 
-def _up(at: Floats, days: dict[str, Any]) -> Any:
+def _up(times: Floats, days: dict[str, Any]) -> Any:
     """True at each moment within one of a pair's days, which do not overlap."""
     # Days are in the order of their ends, and so of their starts.
-    last = numpy.searchsorted(days["began_s"], at + 1e-12, side="right") - 1
-    return (last >= 0) & (at < numpy.append(days["ended_s"], -numpy.inf)[last])
+    last = numpy.searchsorted(days["began_s"], times + 1e-12, side="right") - 1
+    return (last >= 0) & (times < numpy.append(days["ended_s"], -numpy.inf)[last])
 
 
 def _columns(table: Any, source: int, destination: int) -> dict[str, Any]:

@@ -134,13 +134,13 @@ class Plan:
         return self.summary() | {
             "planned": [
                 {
-                    "rack": one.rack,
-                    "kind": one.kind,
-                    "ports": asdict(one.ports) | {"added": one.ports.added},
-                    "shift": asdict(one.shift) | {"left": one.shift.left},
-                    "links": _records(one.outcomes),
+                    "rack": rack.rack,
+                    "kind": rack.kind,
+                    "ports": asdict(rack.ports) | {"added": rack.ports.added},
+                    "shift": asdict(rack.shift) | {"left": rack.shift.left},
+                    "links": _records(rack.outcomes),
                 }
-                for one in self.planned
+                for rack in self.planned
             ],
             "taking": _records(self.taking),
         }

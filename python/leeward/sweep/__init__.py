@@ -134,17 +134,17 @@ def finish(
             "%s: %d of %d cells are there already", store.folder, len(cells) - len(remaining), len(cells)
         )
     if progress:
-        for at in sorted(set(range(len(cells))) - set(remaining)):
-            progress(at, 1.0)
+        for number in sorted(set(range(len(cells))) - set(remaining)):
+            progress(number, 1.0)
 
-    def tell(at: int, share: float) -> None:
+    def tell(number: int, share: float) -> None:
         if progress:
-            progress(remaining[at], share)
+            progress(remaining[number], share)
 
-    cells_to_run = [cells[at] for at in remaining]
+    cells_to_run = [cells[number] for number in remaining]
     with name_policy("policies"), closing(outcomes(cells_to_run, jobs, backend, tables, tell)) as results:
-        for at, outcome in results:
-            store.write(cells_to_run[at], outcome)
+        for number, outcome in results:
+            store.write(cells_to_run[number], outcome)
     for cell in cells:
         if (cell.seed, cell.policy) == (cells[0].seed, cells[0].policy):
             for line in store.read(cell)[0]["arrivals"]:

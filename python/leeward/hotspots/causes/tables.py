@@ -108,12 +108,12 @@ def read(
     counts = engine.arrow(with_reason.group_by("reason").agg(n=ibis._.count()))
     reason_counts = sorted(counts.to_pylist(), key=lambda row: str(row["reason"]))
     for row in (row for row in reason_counts if row["reason"]):
-        some = (
+        invalid = (
             with_reason.filter(with_reason.reason == row["reason"]).order_by("t_ms", "rack").limit(_EXAMPLES)
         )
         examples = [
-            f"{Path(path).name}: rack {one['rack']} at {one['t_ms']}"
-            for one in engine.arrow(some).to_pylist()
+            f"{Path(path).name}: rack {example['rack']} at {example['t_ms']}"
+            for example in engine.arrow(invalid).to_pylist()
         ]
         discards.count(row["reason"], row["n"], *examples)
     good = with_reason.filter(with_reason.reason == "").drop("reason")

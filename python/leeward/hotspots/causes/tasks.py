@@ -176,12 +176,12 @@ def _concentration(
         ]
     )
     joined = sums.join(engine.table(pyarrow.Table.from_pylist(flags, schema)), [("rack", "of")])
-    some = joined.filter(joined.tasks > 0)
-    grouped = some.group_by("job", "kind").agg(
-        tasks=some.tasks.sum().cast("int64"),
-        on_hot=some.hot.ifelse(some.tasks, 0).sum().cast("int64"),
-        bps=some.hot.ifelse(some.bps, 0).sum().cast("int64"),
-        idle_with=some.idle.ifelse(1, 0).sum().cast("int64"),
+    running = joined.filter(joined.tasks > 0)
+    grouped = running.group_by("job", "kind").agg(
+        tasks=running.tasks.sum().cast("int64"),
+        on_hot=running.hot.ifelse(running.tasks, 0).sum().cast("int64"),
+        bps=running.hot.ifelse(running.bps, 0).sum().cast("int64"),
+        idle_with=running.idle.ifelse(1, 0).sum().cast("int64"),
     )
     outcome = []
     for row in engine.arrow(grouped.order_by("job", "kind")).to_pylist():
