@@ -18,7 +18,7 @@ from leeward.errors import InputError
 MOST_LINE = 2_000_000
 """Limit on the length of a line."""
 _MOST_LETTERS = 60
-"""Limit on the letters of a line in an error."""
+"""Limit on the characters of a line in an error."""
 _MOST_NAMES = 8
 """Limit on the columns that an error names."""
 
@@ -56,7 +56,7 @@ def _first_invalid_row(
     Args:
         name: Name of the file.
         columns: Columns of its header.
-        delimiter: Letter between cells.
+        delimiter: Character between cells.
         lines: Lines of the file, without those before.
         before: Number of lines before.
         line: Number of the only line to examine, if given.
@@ -64,15 +64,14 @@ def _first_invalid_row(
     raw_lines: list[bytes] = []
 
     def texts() -> Iterator[str]:
-        for one in lines:
-            raw_lines.append(one)
-            yield _text(one)
+        for line_read in lines:
+            raw_lines.append(line_read)
+            yield _text(line_read)
 
     rows = csv.reader(texts(), delimiter=delimiter, strict=True)
-    at = before
     while True:
-        at, first = before + rows.line_num + 1, len(raw_lines)
-        if line is not None and at > line:
+        number, first = before + rows.line_num + 1, len(raw_lines)
+        if line is not None and number > line:
             return None
         try:
             row = next(rows)
@@ -80,21 +79,17 @@ def _first_invalid_row(
             return None
         except csv.Error as error:
             raw = raw_lines[first] if len(raw_lines) > first else b""
-            message_of_reader = _reader_error(str(error), raw)
-            return (
-                InputError(name, at, None, None, f"{_quote_line(raw)}: {message_of_reader}")
-                if message_of_reader
-                else None
-            )
+            problem = _reader_error(str(error), raw)
+            return InputError(name, number, None, None, f"{_quote_line(raw)}: {problem}") if problem else None
         raw = raw_lines[first]
         if not row:
             del raw_lines[:]
             continue
         if len(row) != len(columns):
             message = f"{len(row):,} columns; expected {_header_text(columns)}"
-            return InputError(name, at, None, None, f"{_quote_line(raw)}: {message}")
+            return InputError(name, number, None, None, f"{_quote_line(raw)}: {message}")
         if any("\udc80" <= letter <= "\udcff" for cell in row for letter in cell):
-            return InputError(name, at, None, None, f"{_quote_line(raw)}: not text in UTF-8")
+            return InputError(name, number, None, None, f"{_quote_line(raw)}: not text in UTF-8")
         del raw_lines[:]
 
 
@@ -120,6 +115,6 @@ def _header_text(columns: Sequence[str]) -> str:
 
 def _quote_line(line: bytes) -> str:
     text = "".join(
-        one if one.isprintable() else "?" for one in _text(line.rstrip(b"\r\n")).replace("\t", " ")
+        letter if letter.isprintable() else "?" for letter in _text(line.rstrip(b"\r\n")).replace("\t", " ")
     )
     return f"`{text[:_MOST_LETTERS]}...`" if len(text) > _MOST_LETTERS else f"`{text}`"

@@ -27,11 +27,11 @@ def check_once(paths: Sequence[str | os.PathLike[str]], argument: str) -> None:
     seen: dict[tuple[int, int], str] = {}
     for path in [os.fspath(one) for one in paths]:
         try:
-            of = os.stat(path)
+            status = os.stat(path)
         except OSError:
             # The reader of the file reports that it is missing.
             continue
-        identity = of.st_dev, of.st_ino
+        identity = status.st_dev, status.st_ino
         if identity in seen:
             other = seen[identity]
             problem = "given twice" if other == path else f"the same file as `{other}`"
@@ -67,7 +67,7 @@ def check_folder(path: Path, flag: str) -> None:
     while not os.path.lexists(above) and above != above.parent:
         above = above.parent
     if not above.is_dir():
-        raise _input_error(flag, f"`{path}`: `{above}` is no folder")
+        raise _input_error(flag, f"`{path}`: `{above}` is not a folder")
     _check_writable(above, flag)
 
 

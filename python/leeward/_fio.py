@@ -4,8 +4,8 @@
 
 Work is one over the requests a second that the device serves when it always has enough of them (SLO section
 2.3.2). Mixes of reads and writes check that the work of both adds up. Where a mix is slower than its parts
-predict, reads and writes of that size get more work, so that the profile never promises more than any
-measured mix. Latency without queueing is measured with one request at a time.
+predict, reads and writes of that size get more work, so that the profile never states more than any
+measured mix serves. Latency without queueing is measured with one request at a time.
 """
 
 import json
@@ -24,7 +24,7 @@ from leeward.errors import InputError
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 """Percentiles of latency without queueing, in percent."""
 BEYOND = 10
-"""Minimum number of requests beyond a reported percentile; with fewer it is chance."""
+"""Minimum number of requests beyond a reported percentile; with fewer, its value is chance."""
 KINDS = ("read", "write")
 HINT = "install it with your system's packages: apt-get install fio, or dnf install fio"
 
@@ -54,7 +54,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of fio: the measured point, and its arguments without the file."""
+    """One run of fio: the measured point, and the arguments without the file."""
 
     what: str
     size: int
@@ -96,10 +96,10 @@ def _load(reads: int) -> tuple[str, ...]:
 
 def command(job: Job, file: str | os.PathLike[str]) -> list[str]:
     """Command line of a run."""
-    return ["fio", *job.arguments, f"--filename={_escaped(os.fspath(file))}"]
+    return ["fio", *job.arguments, f"--filename={_escape(os.fspath(file))}"]
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     # A colon ends a file name for fio.
     return name.replace("\\", "\\\\").replace(":", "\\:")
 
@@ -154,7 +154,7 @@ def measure(
         InputError: fio is not installed, or failed.
     """
     if shutil.which("fio") is None:
-        missing = _input_error("fio, which measures, is not installed")
+        missing = _input_error("fio is not installed")
         missing.add_note(HINT)
         raise missing
     results, version = [], ""
@@ -168,7 +168,7 @@ def measure(
             result = None
         if ran.returncode or result is None or result["error"]:
             lines = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("fio")]
-            why = lines[0] if lines else f"fio ended with code {ran.returncode} and no word"
+            why = lines[0] if lines else f"fio ended with code {ran.returncode} and no message"
             error = _input_error(f"{job.what} of {job.size} bytes: {why}")
             if not settings.buffered:
                 error.add_note("a file system without direct I/O can be measured with --buffered only")
@@ -196,7 +196,7 @@ def profile(
         for kind in kinds:
             if not counts[kind]:
                 raise _input_error(
-                    f"no {kind} of {job.size} bytes was done in {settings.seconds} s; take longer"
+                    f"no {kind} of {job.size} bytes was done in {settings.seconds} s; measure for longer"
                 )
         if job.what == "saturation":
             rates[job.size, job.reads] = (result["read"]["iops"], result["write"]["iops"])

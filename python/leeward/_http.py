@@ -17,7 +17,7 @@ def connections(url: str, tls: ssl.SSLContext | None = None) -> "PoolManager":
 
     Args:
         url: Address of the server.
-        tls: Checks of its certificate; the system's authorities by default.
+        tls: TLS settings; by default certificates are checked against the system's authorities.
     """
     from urllib.request import getproxies, proxy_bypass
 
@@ -41,14 +41,14 @@ def _default_tls() -> ssl.SSLContext:
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """The failure of the system below an error: urllib3 wraps it in errors of its own."""
+    """System failure behind an error; urllib3 wraps it in errors of its own."""
     from urllib3.exceptions import HTTPError
 
     while True:
         inner = getattr(error, "reason", None) or error.__cause__
         if inner is None and isinstance(error, HTTPError):
             inner = error.__context__
-            # An error of the package that the caller is handling is a context too, and no cause.
+            # An error of this package that the caller is handling is a context too, but not a cause.
             if not isinstance(inner, (HTTPError, OSError)) or type(inner).__module__.startswith("leeward"):
                 return error
         if not isinstance(inner, BaseException):

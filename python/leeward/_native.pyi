@@ -571,7 +571,7 @@ class PacketRun:
 
 @final
 class Trace:
-    """Requests in a file, which each question reads again. See `leeward.traces.open_trace`."""
+    """Requests in a file, which each method reads again. See `leeward.traces.open_trace`."""
 
     def __new__(
         cls,
@@ -698,7 +698,7 @@ def pack_slo(
     """Servers, priorities and limits for a file's workloads. See `leeward.slo.pack`."""
 
 def file_text(file: str) -> str:
-    """The text of a file of workloads. See `leeward.slo.content`."""
+    """The text of a file of workloads. See `leeward.slo.text_of`."""
 
 def check_device(name: str, text: str) -> None:
     """Checks the text of a device file; errors call it `name`.

@@ -23,17 +23,17 @@ def read(path: str | PathLike[str]) -> Array:
         with Path(path).open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise ValueError("it does not begin as one")
-        # A memory map keeps the header from asking for more than the file has.
+        # A memory map rejects a header whose array is larger than the file.
         array = cast("Array", numpy.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
         raise _input_error(path, why) from None
     except (ValueError, EOFError, TypeError, OverflowError, SyntaxError) as error:
         raise _input_error(path, f"not readable as a NumPy array: {_first_line(error)}") from None
-    return numbers(array, str(path))
+    return check_numbers(array, str(path))
 
 
-def numbers(array: Array, name: str) -> Array:
+def check_numbers(array: Array, name: str) -> Array:
     """Checks that an array is of real numbers.
 
     Raises:

@@ -29,7 +29,7 @@ PARQUET = b"PAR1"
 _ROWS = 64
 """Rows that are examined."""
 _LONGEST = 4_000_000
-"""Letters that are read, which limits the length of a header."""
+"""Bytes that are read, which limits the length of a header."""
 
 Kind = Literal["numbers", "texts", "bytes", "times", "lists"]
 """Kind of a Parquet column; lists are of numbers or texts."""
@@ -50,7 +50,7 @@ class Head:
         path: Path of the file.
         columns: Names of the columns, as written.
         types: Arrow types by column, for Parquet; empty for CSV.
-        delimiter: Letter between cells of CSV; empty for Parquet.
+        delimiter: Character between cells of CSV; empty for Parquet.
         compressed: Whether the CSV is in gzip.
         rows: First rows of CSV that are as long as the header; none for Parquet.
     """
@@ -98,15 +98,15 @@ class Head:
             InputError: The file is not readable.
         """
         if not self.parquet:
-            at = self.columns.index(column)
-            return next((row[at] for row in self.rows if row[at].strip()), None)
+            index = self.columns.index(column)
+            return next((row[index] for row in self.rows if row[index].strip()), None)
         if not _has_kind(self.types[column], ("numbers", "texts")):
             return None
         with _parquet_errors(self.path), parquet.ParquetFile(self.path) as file:
             batch = next(file.iter_batches(_ROWS, columns=[column]), None)
             cells = [] if batch is None else batch.column(0).to_pylist()
         return next(
-            (text for text in map(str, (one for one in cells if one is not None)) if text.strip()), None
+            (text for text in map(str, (cell for cell in cells if cell is not None)) if text.strip()), None
         )
 
 
@@ -164,7 +164,7 @@ def head(path: Path) -> Head:
         with path.open("rb") as file:
             magic = file.read(len(PARQUET))
         if magic == PARQUET:
-            return _of_parquet(path)
+            return _parquet_head(path)
         compressed = magic.startswith(GZIP)
         with cast("IO[bytes]", (gzip.open if compressed else open)(path, "rb")) as opened:
             content = opened.read(_LONGEST)
@@ -192,10 +192,10 @@ def head(path: Path) -> Head:
     return Head(path, tuple(names), {}, delimiter, compressed, whole)
 
 
-def _of_parquet(path: Path) -> Head:
+def _parquet_head(path: Path) -> Head:
     with _parquet_errors(path):
         schema = parquet.read_schema(path)
-    return Head(path, tuple(schema.names), {one.name: one.type for one in schema}, "", False, ())
+    return Head(path, tuple(schema.names), {field.name: field.type for field in schema}, "", False, ())
 
 
 class _parquet_errors:  # noqa: N801 (it is used as a function)

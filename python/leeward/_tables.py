@@ -16,10 +16,10 @@ MOST_ROWS = 30_000_000
 
 
 def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tuple[list[str], Iterator[Any]]:
-    """Names of the columns that a file has of the wanted ones, and their rows as record batches.
+    """Wanted columns that a file has, and their rows as record batches.
 
-    Columns of batches are of int64, uint64, float64 or string. A file without any wanted column has no
-    batches, and the names are those of its columns, for an error.
+    Columns of batches are of int64, uint64, float64 or string. For a file without any wanted column, the
+    names are those of all its columns, for an error, and there are no batches.
 
     Args:
         path: Path of the file.

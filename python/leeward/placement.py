@@ -58,7 +58,7 @@ def place_replicas(
 
     Returns:
         `hosts` (in the order of the chain, or None), `refused` (reason without a placement, or None), `note`
-        (reason for which the policy left the choice to another, or None), `why` (candidates, the best first,
+        (reason why the policy left the choice to another, or None), `why` (candidates, the best first,
         each with its limit, the source of its load, its score and its outcome), `policy`, and
         `oldest_telemetry_s`.
 
@@ -71,7 +71,7 @@ def place_replicas(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    wall = clock(max_age)
+    wall_clock = clock(max_age)
     with _errors_name_argument(), name_policy("policy"):
         return _native.place_replicas(
             network,
@@ -87,7 +87,7 @@ def place_replicas(
             max_imbalance=max_imbalance,
             seed=seed,
             explain=min(explain, ALL),
-            clock=wall,
+            clock=wall_clock,
         )
 
 
@@ -143,7 +143,7 @@ def place_tasks(
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
     network = _native.Cluster(cluster)
-    wall = clock(max_age)
+    wall_clock = clock(max_age)
     square = os.fspath(matrix) if isinstance(matrix, str | PathLike) else None
     if square is not None and square.endswith(".npy"):
         square = None
@@ -163,7 +163,7 @@ def place_tasks(
             together=together,
             seed=seed,
             explain=min(explain, ALL),
-            clock=wall,
+            clock=wall_clock,
         )
 
 
@@ -187,7 +187,7 @@ def migrate(
         max_age: Greatest age of the last line of each link in `telemetry`, where it has a column `t_s` of
             seconds since 1970.
         policy: A policy for moves, with settings after colons: `utp:margin=0.1`.
-        hot: Utilization above which a link is hot, a share from 0 to 1; by default 0.75.
+        hot: Utilization above which a link is hot, a share above 0 and at most 1; by default 0.75.
         seed: Seed of ties.
 
     Returns:
@@ -200,11 +200,11 @@ def migrate(
     """
     whole_number("seed", seed, 0, MOST_SEED)
     if hot is not None and not 0 < hot <= 1:
-        raise InputError("hot", None, None, None, f"{hot}: expected a share above 0, to 1")
+        raise InputError("hot", None, None, None, f"{hot}: expected a share above 0 and at most 1")
     network = _native.Cluster(cluster)
-    wall = clock(max_age)
+    wall_clock = clock(max_age)
     with _errors_name_argument(), name_policy("policy"):
-        return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed, clock=wall)
+        return _native.migrate(network, policy, running, telemetry, hot=hot, seed=seed, clock=wall_clock)
 
 
 def _rows(matrix: Any) -> list[list[float]]:
@@ -224,7 +224,7 @@ def _rows(matrix: Any) -> list[list[float]]:
             array = numpy.zeros(0)
     if array.ndim != 2:
         raise InputError(name, None, None, None, "expected a square of numbers")
-    _npy.numbers(array, name)
+    _npy.check_numbers(array, name)
     check_tasks(max(array.shape), name)
     return array.astype(numpy.float64).tolist()  # type: ignore[no-any-return]
 

@@ -1,7 +1,7 @@
 """Active measurement: sends packets to find the rates of a network (Choreo, section 3).
 
 Hosts take part by `leeward probe listen`. A host is named by its address, `10.0.0.7` or `10.0.0.7:7601`, as
-every other host knows it; `here` as a source is this process. Results are dictionaries: rates end in `_bps`,
+every other host knows it; the source `here` is this process. Results are dictionaries: rates end in `_bps`,
 times in `_s`, and shares are fractions of one.
 
     >>> from leeward import probe
@@ -256,7 +256,7 @@ def cross(
         InputError: An argument is out of bounds.
         OSError: A host is unreachable or refuses.
     """
-    counts = [whole_number("own", one, 1, 10_000) for one in own]
+    counts = [whole_number("own", count, 1, 10_000) for count in own]
     return _native.probe_cross(source, destination, duration, rate, counts, secret, progress)
 
 

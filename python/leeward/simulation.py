@@ -110,7 +110,7 @@ def runs_at_once(jobs: int | None) -> int:
 
 def _processors() -> int:
     """Processors available to this process, or of the machine where the system does not say."""
-    # Only Linux has it.
+    # Only Linux has this function.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

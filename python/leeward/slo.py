@@ -267,14 +267,14 @@ def filled(
             return name
         return path.relpath(path.join(base, name), folder)
 
-    placements = {one["workload"]: one for one in record["workloads"]}
+    placements = {placement["workload"]: placement for placement in record["workloads"]}
     if content.get("device") is not None:
         content["device"] = relative(content["device"])
     content["margin"] = f"{100 * record['margin']:.17g}%"
     workloads = []
     for workload in content["workloads"]:
-        one = placements.pop(workload["name"], None)
-        if one is None:
+        placement = placements.pop(workload["name"], None)
+        if placement is None:
             continue
         fields = {
             field: relative(value)
@@ -282,10 +282,11 @@ def filled(
             else value
             for field, value in workload.items()
         }
-        fields["server"] = one["server"]
-        # Stages stay as they are: none is crossed where the server is the client, and all elsewhere.
-        fields["priority"] = {stage["stage"]: str(stage["priority"]) for stage in one["stages"]}
-        fields["limits"] = {stage["stage"]: _buckets(stage) for stage in one["stages"] if stage["limits"]}
+        fields["server"] = placement["server"]
+        # `stages` stays unchanged: the reader skips network stages where the server is the client.
+        stages = placement["stages"]
+        fields["priority"] = {stage["stage"]: str(stage["priority"]) for stage in stages}
+        fields["limits"] = {stage["stage"]: _buckets(stage) for stage in stages if stage["limits"]}
         workloads.append(fields)
     if placements:
         raise _change_error(

@@ -31,12 +31,12 @@ def open_trace(
     network: tuple[float, float, float] | None = None,
     data: str | PathLike[str] | None = None,
 ) -> Trace:
-    """Opens a trace. Each question reads the file again, in constant memory.
+    """Opens a trace. Each call of a method reads the file again, in constant memory.
 
     Args:
         path: The file, plain, gzip or Parquet; `data:SET/FILE` is one below the folder of traces.
         device: A device file, for work at the storage stage.
-        dialect: One of `DIALECTS`; by default the one that the first line shows.
+        dialect: One of `DIALECTS`; by default the first line decides.
         event: Event of a block trace that is a request: `Q`, queued (the default), or `D`, passed to the
             device.
         volume: Only requests to this volume, in dialects that name volumes.

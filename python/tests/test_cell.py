@@ -62,7 +62,7 @@ def test_reports_of_a_cell_use_the_quantities_of_tasks(run: Run, scenario: Path)
     assert lines[0].split() == ["borg", "utp"]
     assert any(line.startswith("hot racks, of racks and intervals") for line in lines)
     assert not any("block" in line for line in lines)
-    assert "stretch: how many times as long" in result.stderr
+    assert "stretch: time of a tolerant task" in result.stderr
     out = scenario.parent / "out"
     assert "where tasks go" in (out / "report.html").read_text()
     runs = json.loads((out / "summary.json").read_text())["runs"]

@@ -167,7 +167,7 @@ def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> No
     assert (idle.days, idle.served_bytes, idle.left_bytes) == ((), 0, idle.demand_bytes)
     # As those by name do where there is nothing to serve.
     assert circuits.schedule([[0, 0], [0, 0]], "solstice").days == ()
-    with pytest.raises(InputError, match="settings: beside the function"):
+    with pytest.raises(InputError, match="settings: the function"):
         circuits.schedule(RING, lambda *_: [], settings="fair: true")
     with pytest.raises(InputError, match="settings: `solstice:fair=true` has settings already"):
         circuits.schedule(RING, "solstice:fair=true", settings="fair: false")

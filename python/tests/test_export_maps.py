@@ -152,7 +152,7 @@ def test_every_example_of_a_map_is_exported(run: Run, promtool: Promtool, tmp_pa
         ("snmp_exporter", "links[1]: `{port-1}`: PromQL cannot count with labels", "lists the valid numbers"),
         (
             "gnmic",
-            "prometheus.speed: missing: the metric that says what a port can carry",
+            "prometheus.speed: missing: the metric of the capacity of ports",
             "gives the capacities of links",
         ),
     ],

@@ -79,7 +79,7 @@ def test_a_folder_with_other_files_is_not_overwritten(run: Run, tmp_path: Path) 
         (("--sizes", "1MB,1KB"), "error: --sizes: `1e+06,1000`: expected edges"),
         (("--links", "scan"), "error: --links: `scan`: expected OPERATION=LINKS"),
         (("--links", "scan=up"), "error: --links: scan: `up`: expected one of src, dst, a colon, and one of"),
-        (("--weights", "PC=1"), "error: --weights: telemetry is not by class of service"),
+        (("--weights", "PC=1"), "error: --weights: only valid with telemetry by class of service"),
         (("--weights", "PC=x"), "error: --weights: PC: `x`: expected a whole number from 1"),
         (("--class-telemetry", "PC=a.csv"), "error: --class-telemetry: cannot be combined with --telemetry"),
         (("--latency", GIVEN[4]), f"error: --latency: `{GIVEN[4]}`: given twice; expected each file once"),

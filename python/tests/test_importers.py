@@ -230,12 +230,12 @@ def test_invalid_host_lists_are_rejected(text: str, message: str) -> None:
 WRONG = [
     ("hdfs", "a /r1\nb r2\n", "2: rack: `r2`: expected a path"),
     ("hdfs", "a /r1 x\n", "1: `a /r1 x`: expected a host and its rack"),
-    ("hdfs", "a /p/r1\nb /r2\n", "2: rack: `/r2`: a rack as deep as `/p/r1`"),
+    ("hdfs", "a /p/r1\nb /r2\n", "2: rack: `/r2`: expected a rack as deep as `/p/r1`"),
     ("hdfs", "# none\n", "no hosts in what is read as hdfs"),
     ("hdfs", "a /r1\n\u00e9 /r1\n", "2: host: `\u00e9`: expected a name"),
     ("slurm", "SwitchName=a Nodes=n[3-1]", "1: nodes: `[3-1]`: the range 3-1 ends"),
     ("slurm", "\nSwitchName=a\n", "2: a: expected either Nodes= or Switches="),
-    ("slurm", "SwitchName=a Switches=b", "1: Switches: `b`: no line says"),
+    ("slurm", "SwitchName=a Switches=b", "1: Switches: `b`: no line defines"),
     ("slurm", "Node=a", "1: `Node=a`: expected SwitchName= or BlockName="),
     ("slurm", "SwitchName=a Nodes=b Colour=red", "1: colour: not known; expected one of linkspeed"),
     ("slurm", "SwitchName=a Nodes=b\nSwitchName=a Nodes=c", "2: a: line 1 of"),
@@ -346,7 +346,7 @@ SPEEDS = [
     ({"nic": "1Gbps", "rack_link": "1Gbps", "oversubscription": "2"}, "oversubscription: `2`: expected this"),
     ({"nic": "1Gbps", "oversubscription": "0"}, "oversubscription: `0`: expected a positive number"),
     ({"nic": "1Gbps", "oversubscription": "nan"}, "oversubscription: `nan`: expected a positive number"),
-    ({"nic": "1Gbps", "oversubscription": "2", "pod_link": "1Gbps"}, "pod_link: `1Gbps`: it would change"),
+    ({"nic": "1Gbps", "oversubscription": "2", "pod_link": "1Gbps"}, "pod_link: `1Gbps`: without effect"),
 ]
 
 
@@ -465,4 +465,4 @@ def test_invalid_options_are_named_and_no_file_is_written(run: Run, tmp_path: Pa
     assert "error: --nic: `25Gb`: " in result.stderr
     assert not (tmp_path / "c.yaml").exists()
     completed = run("cluster", "import", "hdfs", "racks.txt", "--rack-label", "x")
-    assert "error: --rack-label: `x`: this is for kubernetes alone, not for hdfs" in completed.stderr
+    assert "error: --rack-label: `x`: only valid for kubernetes, not for hdfs" in completed.stderr

@@ -230,7 +230,7 @@ def npy(array: Any) -> bytes:
             "list.csv: 277,777,778 intervals of 1 pairs: more than 10,000,000",
         ),
         (HEADER + "0,a,b,1e18\n0,a,b,1e18\n", "list.csv: a to b, at 0 s: more than 1e+18 bytes"),
-        (HEADER + "0,a,b,1\n" + "x" * 70_000, "list.csv:3: longer than 65,536 letters"),
+        (HEADER + "0,a,b,1\n" + "x" * 70_000, "list.csv:3: longer than 65,536 characters"),
         (HEADER.encode() + b"0,a,\xff,1\n", "list.csv: neither Parquet nor text in UTF-8"),
         (gzip.compress((HEADER + "0,a,b,1\n" * 999).encode())[:-20], "list.csv: the gzip data ends early"),
         (b"\x1f\x8b" + b"x" * 50, "list.csv: not readable as gzip: "),
@@ -258,7 +258,7 @@ def test_invalid_files_are_rejected_with_the_position(text: str | bytes, error: 
     ("options", "error"),
     [
         ({"interval": "60"}, "interval: `60`: the unit is missing"),
-        ({"interval": "1 week"}, "interval: `1 week`: no time with a unit"),
+        ({"interval": "1 week"}, "interval: `1 week`: not a time with a unit"),
         ({"interval": "7h"}, "interval: `7h`: expected a time that divides a day"),
         ({"interval": "1d"}, "interval: `1d`: expected a time that divides a day"),
         ({"interval": "0s"}, "interval: `0s`: expected a time that divides a day"),

@@ -349,7 +349,7 @@ def test_credentials_and_headers_are_read_from_a_file(fake: Any, tmp_path: Path)
     [
         ("basic_auth: {username: me}", "basic_auth.password: expected a text"),
         ("authorization: {credentials_file: nowhere}", "authorization.credentials_file"),
-        ('authorization: {credentials: "a\\nb"}', "letter that it may not have"),
+        ('authorization: {credentials: "a\\nb"}', "invalid character"),
         ("tls_config: {ca_file: nowhere}", "tls_config: a certificate cannot be read"),
         ("basic: {}", "basic: no such field"),
         ("[", "expected the node content"),

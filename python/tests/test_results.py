@@ -38,7 +38,7 @@ def files(folder: Path) -> list[str]:
     [
         (".", "`.`: this is the current folder, or above it"),
         ("..", "`..`: this is the current folder, or above it"),
-        ("file", "`file`: `file` is no folder"),
+        ("file", "`file`: `file` is not a folder"),
         ("file/below", "`file/below`: `file` is no folder"),
         ("broken", "`broken`: `broken` is no folder"),
         ("notes", "`notes`: holds `notes.txt`; expected an empty folder or an earlier result of one seed"),

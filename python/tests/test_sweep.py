@@ -480,7 +480,7 @@ def test_a_sweep_resumes_in_a_folder_with_partial_temporary_files(
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"tables": True}, "tables: a folder is needed"),
+        ({"tables": True}, "tables: expected a folder for them"),
         ({"out": "afile"}, "out: `afile`: `afile` is no folder"),
         ({"out": "afile/below"}, "out: `afile/below`: `afile` is no folder"),
         ({"settings": {"telemetry.delay": "2x"}}, "settings telemetry.delay=2x: "),

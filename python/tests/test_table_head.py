@@ -84,7 +84,7 @@ def test_glob_characters_in_a_file_name_are_literal_in_spark(tmp_path: Path, spa
     assert count(telemetry(tmp_path / "a[1].csv", spark)) == 20
     assert count(telemetry(tmp_path / "f{g,h}.csv", spark)) == 20
     (tmp_path / "b.csv").write_bytes(gzip.compress(LOADS.encode()))
-    with pytest.raises(InputError, match="gzip, which Spark knows by"):
+    with pytest.raises(InputError, match="gzip, but its name does not end in"):
         telemetry(tmp_path / "b.csv", spark)
 
 

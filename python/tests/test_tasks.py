@@ -180,7 +180,7 @@ def test_migrate_lists_tasks_that_move_and_tasks_that_stay(run: Run) -> None:
     [
         ("hot", "`hot`: expected a percentage, such as 75%"),
         ("x%", "`x%`: expected a percentage, such as 75%"),
-        ("75", "75.0: expected a share above 0, to 1"),
+        ("75", "75.0: expected a share above 0 and at most 1"),
     ],
 )
 def test_migrate_rejects_invalid_hot_thresholds(run: Run, hot: str, error: str) -> None:

@@ -58,8 +58,8 @@ def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None
         (("--since", "1h", "--until", "never"), "--until: `never`: expected a time with a unit"),
         (("--prometheus", "http://127.0.0.1:1"), "--telemetry: expected either files or a Prometheus server"),
         (("--map", "none.yaml"), "none.yaml: no such file"),
-        (("--http", "http.yaml"), "--http: there is no Prometheus server to ask; expected it with one"),
-        (("--keep", "answers"), "--keep: there is no Prometheus server to ask; expected it with one"),
+        (("--http", "http.yaml"), "--http: only valid with a Prometheus server"),
+        (("--keep", "answers"), "--keep: only valid with a Prometheus server"),
         (LINKS, f"--telemetry: `{LINKS[1]}`: given twice; expected each file once"),
     ],
 )
@@ -77,7 +77,7 @@ def test_a_map_without_prometheus_queries_is_rejected_by_option(
 ) -> None:
     (tmp_path / "map.yaml").write_text("links:\n  - match: {device: s1}\n    in: r0:downlink\n")
     result = run(*required_arguments(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
-    assert result.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")
+    assert result.stderr.startswith("error: --map: it does not name the counters to query from Prometheus")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

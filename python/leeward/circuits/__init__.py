@@ -8,14 +8,14 @@ works. A *week* is one schedule of nights and days. Packets carry the rest of th
 
     >>> from leeward import circuits
     >>> demand = [[0, 9e6, 0], [0, 0, 9e6], [9e6, 3e5, 0]]
-    >>> made = circuits.schedule(demand, "eclipse", circuits.Network(week="1ms"))
-    >>> [(day.length_s, day.served_bytes) for day in made.days]
+    >>> schedule = circuits.schedule(demand, "eclipse", circuits.Network(week="1ms"))
+    >>> [(day.length_s, day.served_bytes) for day in schedule.days]
     [(0.0009, 27000000), (3e-05, 300000)]
-    >>> made.left_bytes
+    >>> schedule.left_bytes
     0
 
-An own scheduler is a function of a demand and a network that returns days; its result is checked and measured
-in the same way:
+A scheduler of the user is a function of a demand and a network that returns days. Its result is checked and
+measured in the same way:
 
     >>> def first_come(demand, network):
     ...     return [("900us", [(0, 1), (1, 2), (2, 0)])]

@@ -1,4 +1,4 @@
-"""Network for which a schedule is made."""
+"""Rates and times of the network that a schedule is for."""
 
 from dataclasses import dataclass
 

@@ -28,24 +28,24 @@ def picture(schedules: Sequence[Schedule]) -> str:
     from leeward.report.style import SETTINGS
 
     with matplotlib.rc_context(SETTINGS | {"axes.grid": False}):  # type: ignore[arg-type]
-        heights = [0.9 + min(0.2 * one.racks, 4.0) for one in schedules]
+        heights = [0.9 + min(0.2 * schedule.racks, 4.0) for schedule in schedules]
         fig = Figure(figsize=(10, sum(heights) + 0.6), layout="constrained")
         FigureCanvasSVG(fig)
         rows = fig.subplots(len(schedules), 1, sharex=True, squeeze=False, height_ratios=heights)
-        end_us = max((1e6 * max(one.length_s, one.week_s) for one in schedules), default=1.0)
-        for axes, one in zip(rows[:, 0], schedules, strict=True):
-            _draw(axes, one, end_us)
+        end_us = max((1e6 * max(schedule.length_s, schedule.week_s) for schedule in schedules), default=1.0)
+        for axes, schedule in zip(rows[:, 0], schedules, strict=True):
+            _draw(axes, schedule, end_us)
         rows[-1, 0].set_xlabel("time, us")
         out = StringIO()
         fig.savefig(out, format="svg", metadata={"Date": None})
         return out.getvalue()
 
 
-def _draw(axes: "Axes", one: Schedule, end_us: float) -> None:
+def _draw(axes: "Axes", schedule: Schedule, end_us: float) -> None:
     from matplotlib import colormaps
 
     shade = colormaps["Blues"]
-    for day in one.days:
+    for day in schedule.days:
         start, length = 1e6 * day.start_s, 1e6 * day.length_s
         for circuit in day.circuits:
             utilization = circuit.bytes / day.circuit_bytes if day.circuit_bytes else 0.0
@@ -56,18 +56,19 @@ def _draw(axes: "Axes", one: Schedule, end_us: float) -> None:
                 edgecolor="#1c3d5a",
                 linewidth=0.4,
             )
-            if one.racks <= _MOST_NAMED_RACKS and length > _LEAST_WIDTH * end_us:
+            if schedule.racks <= _MOST_NAMED_RACKS and length > _LEAST_WIDTH * end_us:
                 colour = "white" if utilization > 0.6 else "black"
                 place = (start + length / 2, circuit.source)
                 axes.text(
                     *place, str(circuit.destination), ha="center", va="center", fontsize=6, color=colour
                 )
-    axes.axvline(1e6 * one.week_s, color="#6f6f6f", linestyle=":", linewidth=1)
+    axes.axvline(1e6 * schedule.week_s, color="#6f6f6f", linestyle=":", linewidth=1)
     axes.set_xlim(0, 1.005 * end_us)
-    axes.set_ylim(one.racks - 0.5, -0.5)
-    if one.racks <= _MOST_NAMED_RACKS:
-        axes.set_yticks(range(one.racks))
+    axes.set_ylim(schedule.racks - 0.5, -0.5)
+    if schedule.racks <= _MOST_NAMED_RACKS:
+        axes.set_yticks(range(schedule.racks))
     axes.set_ylabel("source rack")
-    days = f"{len(one.days)} days" if len(one.days) != 1 else "1 day"
-    title = f"{one.scheduler}: {days}, up {100 * one.up:.0f} % of the time, serves {100 * one.served:.1f} %"
+    days = f"{len(schedule.days)} days" if len(schedule.days) != 1 else "1 day"
+    up, served = f"up {100 * schedule.up:.0f} % of the time", f"serves {100 * schedule.served:.1f} %"
+    title = f"{schedule.scheduler}: {days}, {up}, {served}"
     axes.set_title(title, loc="left", fontsize=10)

@@ -144,19 +144,19 @@ def schedule(
     *,
     settings: str | None = None,
 ) -> Schedule:
-    """Makes a schedule for a demand, and serves the demand with it.
+    """Makes a schedule for a demand, and computes the bytes that it serves.
 
     Args:
         demand: Bytes from each rack to each: an array or rows, with a row for each source; or the path of a
             file that `read` reads. A rack sends nothing to itself.
         scheduler: One of `schedulers()`, with settings after colons: `eclipse:keep_min_day=true`; or a
-            function that is given the demand and the network and returns days, each as its length (`"180us"`,
-            or seconds) and its circuits, (source, destination). Without days all is left for packets.
+            function of the demand and the network that returns days, each as its length (`"180us"`, or
+            seconds) and its circuits, (source, destination). Without days, packets carry all of the demand.
         network: Rates and times; by default Etalon's.
         settings: Settings of the scheduler as YAML, instead of those after colons.
 
     Returns:
-        The schedule. It keeps to the week and the shortest day of the network if its scheduler promises so.
+        The schedule. It keeps to the week and the shortest day of the network if its scheduler guarantees it.
 
     Raises:
         InputError: The demand, the network, the scheduler or a day is invalid; the error names the row and
@@ -168,7 +168,7 @@ def schedule(
     if callable(scheduler):
         name = scheduler_name(scheduler)
         if settings is not None:
-            message = f"beside the function `{name}`, which takes none: expected the name of a scheduler"
+            message = f"the function `{name}` takes no settings; expected the name of a scheduler"
             raise InputError("settings", None, None, None, message)
         days = run_scheduler(scheduler, matrix, network or Network())
         fields = _native.evaluate_circuits(rows, texts, days, name)

@@ -15,7 +15,7 @@ from leeward.errors import InputError
 Days = Iterable[tuple[str | float, Iterable[tuple[int, int]]]]
 """Days of the user: length (a text with its unit, or seconds), and circuits, (source, destination)."""
 UserScheduler = Callable[[Ints, Network], Days]
-"""A scheduler of the user, given the demand in bytes, rows are sources."""
+"""A scheduler of the user. Its demand is in bytes; rows are sources."""
 NsDays = list[tuple[int, list[tuple[int, int]]]]
 """Days with lengths in whole nanoseconds."""
 _EXPECTED = "expected a length such as 180us and circuits as (source, destination)"
@@ -25,7 +25,7 @@ def read_days(path: str | PathLike[str]) -> list[tuple[float, list[tuple[int, in
     """Reads days of a file (YAML or JSON) with `days`, each of a `length` and `circuits`.
 
     Returns:
-        Days as an own scheduler returns them, with lengths in seconds.
+        Days as a scheduler of the user returns them, with lengths in seconds.
 
     Raises:
         InputError: The file cannot be read, or has no days.
@@ -39,7 +39,7 @@ def scheduler_name(scheduler: Any) -> str:
 
 
 def run_scheduler(scheduler: Any, demand: Any, network: Network) -> NsDays:
-    """Days of a function for a demand; none if it returns none.
+    """Calls a scheduler of the user and checks its days.
 
     Raises:
         InputError: The function returns something else; the error names `days` and the day.
@@ -48,10 +48,10 @@ def run_scheduler(scheduler: Any, demand: Any, network: Network) -> NsDays:
     if not isinstance(result, Iterable) or isinstance(result, str | bytes):
         message = f"`{scheduler_name(scheduler)}` returned {type(result).__name__}: expected a list of days"
         raise InputError("days", None, None, None, message)
-    return [_day(at, day) for at, day in enumerate(result)]
+    return [_day(number, day) for number, day in enumerate(result)]
 
 
-def _day(at: int, day: Any) -> tuple[int, list[tuple[int, int]]]:
+def _day(number: int, day: Any) -> tuple[int, list[tuple[int, int]]]:
     """A day of the user, its length in nanoseconds.
 
     Raises:
@@ -64,8 +64,8 @@ def _day(at: int, day: Any) -> tuple[int, list[tuple[int, int]]]:
         # Only whole numbers: truncation would name another rack.
         pairs = [(operator.index(source), operator.index(destination)) for source, destination in circuits]
     except (InputError, TypeError, ValueError, OverflowError):
-        raise InputError("days", None, None, None, f"day {at}: {_EXPECTED}") from None
+        raise InputError("days", None, None, None, f"day {number}: {_EXPECTED}") from None
     if not 0 <= ns < 2**63 or any(not 0 <= rack < 2**32 for pair in pairs for rack in pair):
-        message = f"day {at}: expected a length from 0 and racks numbered from 0"
+        message = f"day {number}: expected a length from 0 and racks numbered from 0"
         raise InputError("days", None, None, None, message)
     return ns, pairs

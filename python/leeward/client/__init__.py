@@ -5,8 +5,8 @@
     >>> client.url
     'http://127.0.0.1:7600'
 
-Every request may be sent again without effect, and is, for as long as `patience_s`: after a lost answer, or
-while the service is busy or restarts.
+Requests are idempotent. The client repeats a request for up to `patience_s` after a lost answer, or while the
+service is busy or restarts.
 """
 
 from leeward.client.client import Client

@@ -11,7 +11,7 @@ from leeward.client.http import Http
 URL = "http://127.0.0.1:7600"
 """Default address of a service."""
 PAGE = 1_000
-"""Items of a page."""
+"""Greatest number of items of a page."""
 
 
 def _new_key() -> str:
@@ -40,8 +40,8 @@ class ClientBase:
             token: Token of the client, if the service requires one.
             ca: PEM file of the authority of the service's certificate; by default the system's authorities.
             timeout_s: Time limit of an answer.
-            patience_s: Time for which a request is sent again without an answer or while the service is busy;
-                0 for never.
+            patience_s: Time for which a request is repeated without an answer or while the service is busy; 0
+                for never.
             sleep: Waits for some seconds.
             clock: Seconds from any origin.
             new_key: Returns a unique key for each placement.
@@ -62,12 +62,12 @@ class ClientBase:
 
     def _all(self, path: str, most: int | None = None, **query: Any) -> Iterator[Any]:
         """Items of a list, fetched page by page; at most a given number."""
-        after, left = None, most
-        while left is None or left > 0:
-            limit = PAGE if left is None else min(left, PAGE)
+        after, remaining = None, most
+        while remaining is None or remaining > 0:
+            limit = PAGE if remaining is None else min(remaining, PAGE)
             page = self._get(path, limit=limit, after=after, **query)
             yield from page["items"]
             after = page["next"]
-            left = None if left is None else left - len(page["items"])
+            remaining = None if remaining is None else remaining - len(page["items"])
             if after is None:
                 return

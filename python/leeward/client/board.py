@@ -13,7 +13,7 @@ TREND_STEP_S = 60
 TREND_STEPS = 10
 """Length of a trend: ten minutes."""
 TREND_S = 10.0
-"""Seconds until a trend is read again; the steps of a controller are at least as long."""
+"""Seconds until a trend is read again. The steps of a controller are at least as long."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Row:
         measured_bps: Load by telemetry; None without any.
         utilization: The same as a share of the capacity.
         pending_bps: Placed load that telemetry does not show yet.
-        hot_s: Time since it is hot; None if it is not.
+        hot_s: Time for which it has been hot; None if it is not.
         age_s: Age of the last window; None without any.
         trend: Utilization minute by minute, None without telemetry.
     """
@@ -67,12 +67,12 @@ class View:
 
     @property
     def old(self) -> str | None:
-        """Reason for which the view is stale; None for a current one."""
+        """Reason why the view is stale; None for a current one."""
         if self.why is not None:
             return f"the controller has not answered for {self.silent_s:.0f} s: {self.why}"
         ages = [row.age_s for row in self.rows if row.utilization is not None and row.age_s is not None]
         if self.rows and not ages:
-            return "no link is seen: nobody has reported what links carry for three intervals"
+            return "no link is seen: no loads were reported for three intervals"
         if ages and min(ages) > 2 * self.interval_s:
             text = f"the last report ended {min(ages):.0f} s ago"
             return f"{text}, and an interval is {self.interval_s:g} s"
@@ -135,8 +135,8 @@ class Board:
         )
 
     def _row(self, link: Link, now: datetime) -> Row:
-        def since(at: str | None) -> float | None:
-            return None if at is None else max((now - read_time(at)).total_seconds(), 0.0)
+        def since(time: str | None) -> float | None:
+            return None if time is None else max((now - read_time(time)).total_seconds(), 0.0)
 
         return Row(
             link=link["link"],

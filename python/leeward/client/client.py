@@ -34,9 +34,9 @@ from leeward.client.types import (
 class Client(PlacementMethods, ProbeMethods):
     """A client of one service. It may be shared by threads.
 
-    A refusal of the service is a `ProblemError` with the fields of its document; a policy without a placement
-    is a `RefusedError`. Without an answer, after requests for as long as `patience_s`, it is an
-    `UnreachableError`. Placements have keys, so that a repeated request places nothing twice.
+    A method raises `ProblemError`, with the fields of the problem document, if the service refuses;
+    `RefusedError` if the policy finds no placement; and `UnreachableError` if the service does not answer
+    within `patience_s`. Placements have keys, so that a repeated request places nothing twice.
     """
 
     # ---- telemetry ------------------------------------------------------------------------------------
@@ -127,11 +127,11 @@ class Client(PlacementMethods, ProbeMethods):
         return self._all("/v1/hotspots")
 
     def snapshot(self, after: int | None = None, wait_s: float = 0.0) -> Snapshot:
-        """Every link in short form, with the number of the counted placements.
+        """Every link in short form, with the epoch of the ledger.
 
         Args:
-            after: Number of a state of the ledger to exceed; by default the answer comes at once.
-            wait_s: Time to wait for it, a minute at most. The state at the end is the answer.
+            after: Epoch to exceed: the answer waits for a later one. By default it comes at once.
+            wait_s: Longest wait for a later epoch, a minute at most. Then the answer is the state as it is.
         """
         wait = None if after is None else f"{round(1000 * wait_s)}ms"
         query = {"after": after, "wait": wait}
@@ -143,7 +143,7 @@ class Client(PlacementMethods, ProbeMethods):
     def migrations(
         self, state: Literal["advised", "done", "refused", "expired"] | None = None
     ) -> Iterator[Migration]:
-        """Advised moves, the latest first."""
+        """Moves of tasks that the service advised, the latest first."""
         return self._all("/v1/migrations", state=state)
 
     def answer_migration(
@@ -162,7 +162,7 @@ class Client(PlacementMethods, ProbeMethods):
         """Removes the limit on moves of a job, or the job after its end."""
         self._http.ask("DELETE", f"/v1/jobs/{part(job)}")
 
-    # ---- workloads, and what would be -----------------------------------------------------------------
+    # ---- workloads, scores and what-if ----------------------------------------------------------------
 
     def workloads(self) -> Iterator[Workload]:
         """Workloads with a granted SLO, the latest first."""

@@ -15,7 +15,7 @@ PATH = "/v1/events"
 SILENCE_S = 45.0
 """Seconds without a byte after which the connection is dead: the service sends one every 15 seconds."""
 LONGEST_EVENT = 64 * 2**20
-"""Greatest bytes of a line of a stream, and of the data of an event."""
+"""Greatest number of bytes of a line of a stream, and of the data of an event."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Event:
 
 
 def follow(http: Http, after: str | None) -> Iterator[Event]:
-    """Events, from now on or after one. A stream that ends is opened again at its end.
+    """Events from now on, or after a given one. A stream that ends is opened again after its last event.
 
     Raises:
         ProblemError: The service refuses.
@@ -96,7 +96,7 @@ def _read(data: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        raise NotControllerError(PATH, f"an event is no JSON: `{beginning(data)}`") from None
+        raise NotControllerError(PATH, f"an event is not JSON: `{beginning(data)}`") from None
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Http:
         token: Token sent with every request, if any.
         ca: PEM file of the authority of its certificate; by default the system's authorities.
         timeout_s: Time limit of the start of an answer, and of each pause in it.
-        patience_s: Time for which a request is sent again after the first time; 0 for never.
+        patience_s: Time for which a request is repeated; 0 for never.
         sleep: Waits for some seconds.
         clock: Seconds from any origin.
     """
@@ -71,7 +71,9 @@ class Http:
 
     def __post_init__(self) -> None:
         if "@" in self.url:
-            error = InputError("url", None, None, None, "a password in an address is seen by everyone here")
+            error = InputError(
+                "url", None, None, None, "other users of this machine can see a password in an address"
+            )
             error.add_note("pass a token instead")
             raise error
         try:
@@ -85,11 +87,11 @@ class Http:
         if self.ca is not None and parts.scheme != "https":
             raise InputError("ca", None, None, None, "the address is not https, so no certificate is checked")
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable()):
-            message = "it has a letter that no token has; expected what `leeward token new` printed"
+            message = "it has an invalid character; expected the output of `leeward token new`"
             raise InputError("token", None, None, None, message)
         for name, value in (("timeout_s", self.timeout_s), ("patience_s", self.patience_s)):
             if not (math.isfinite(value) and value >= 0):
-                raise InputError(name, None, None, None, f"{value}: expected seconds from 0 on")
+                raise InputError(name, None, None, None, f"{value}: expected at least 0 seconds")
 
     def ask(
         self,
@@ -100,7 +102,7 @@ class Http:
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> Answer:
-        """Answer to a request that may be sent again.
+        """Answer to an idempotent request, which is repeated while the service is busy or does not answer.
 
         Args:
             method: HTTP method.
@@ -108,7 +110,7 @@ class Http:
             query: Parameters; None leaves one out.
             body: JSON body, if not None.
             headers: Additional headers.
-            timeout_s: Time limit, if another than that of all.
+            timeout_s: Time limit of this request; by default that of all.
 
         Raises:
             ProblemError: The service refused.
@@ -163,7 +165,7 @@ class Http:
         parameters = {name: _text(value) for name, value in (query or {}).items() if value is not None}
         url = f"{self.url}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
         longest = self.timeout_s if timeout_s is None else timeout_s
-        patience = Timeout(connect=min(longest, 10.0) or None, read=longest or None)
+        timeout = Timeout(connect=min(longest, 10.0) or None, read=longest or None)
         try:
             # The target of a redirect must not get the token.
             response = self._pool.request(
@@ -171,7 +173,7 @@ class Http:
                 url,
                 body=data,
                 headers=request_headers,
-                timeout=patience,
+                timeout=timeout,
                 redirect=False,
                 preload_content=False,
             )
@@ -193,7 +195,7 @@ class Http:
         text = response.read(MOST_BYTES + 1)
         headers = {name.lower(): value for name, value in response.headers.items()}
         if len(text) > MOST_BYTES:
-            raise NotControllerError(self.url, f"more than {MOST_BYTES // 2**20} MiB came")
+            raise NotControllerError(self.url, f"the answer is larger than {MOST_BYTES // 2**20} MiB")
         if not text:
             return Answer(None, headers)
         try:

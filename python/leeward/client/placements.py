@@ -105,7 +105,7 @@ class PlacementMethods(ClientBase):
         return self._place("/v1/place/tasks", body, **options)
 
     def promise(self, workload: Mapping[str, Any], **options: Unpack[PlacementOptions]) -> Decision:
-        """Grants a workload its SLO on the server of its volume, if it can be kept, until it is released.
+        """Grants a workload its SLO on the server of its volume, if the SLO can be kept, until its release.
 
         Args:
             workload: Fields as in a file of workloads, with `server` and without names of files.

@@ -1,4 +1,4 @@
-"""Measurements through the service, which orders them from agents."""
+"""Measurements by agents, which the service starts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, cast
@@ -9,11 +9,11 @@ from leeward.client.types import Probe
 from leeward.errors import names
 
 EVERY_S = 0.25
-"""Seconds between questions about a survey's progress."""
+"""Seconds between polls of a survey's progress."""
 
 
 class ProbeMethods(ClientBase):
-    """Orders measurements of paths between hosts; one survey at a time."""
+    """Starts measurements of paths between hosts; one survey at a time."""
 
     def begin_probe(
         self,

@@ -12,7 +12,7 @@ PASSING = (429, 502, 503, 504)
 
 
 class UnreachableError(ConnectionError):
-    """The service did not answer, or not as a controller.
+    """The service did not answer, or it is not a controller.
 
     Attributes:
         url: Address.
@@ -30,7 +30,7 @@ class UnreachableError(ConnectionError):
 
 
 class NotControllerError(UnreachableError):
-    """The server is not a controller, or answers as none does; a retry would not help."""
+    """The server is not a controller, or its answer is invalid. A retry would not help."""
 
 
 class ProblemError(Exception):
@@ -42,7 +42,7 @@ class ProblemError(Exception):
         status: Status of the answer.
         detail: Problem and remedy.
         field: Path of the invalid field; None without one.
-        after_s: Seconds to wait before a retry, by the service; 0 if it says none.
+        after_s: Seconds that the service asks to wait before a retry; 0 without a request.
         leader: Address of the leader, if known; only for `follower`.
     """
 
@@ -70,7 +70,7 @@ class ProblemError(Exception):
     def passes(self) -> bool:
         """True for temporary problems: the service is busy, or unavailable just now.
 
-        A follower stays one until it leads: the client should ask its leader.
+        The answer of a follower is not temporary: the client should send the request to the leader.
         """
         return self.status in PASSING and self.word != "follower"
 
@@ -109,5 +109,5 @@ def parse_problem(status: int, body: bytes, retry_after: str | None = None) -> P
 
 
 def beginning(text: str, most: int = 200) -> str:
-    """Text of another system as one printable line; at most a given number of letters."""
+    """Text of another system as one printable line of at most a given number of characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text[:most]).split())

@@ -33,7 +33,7 @@ _REDIRECTS = Retry(total=None, connect=0, read=0, redirect=5, status=0, other=0)
 
 
 class State(StrEnum):
-    """State of a file's place."""
+    """State of a file on disk."""
 
     valid = "valid"
     missing = "missing"
@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 class FetchError(OSError):
-    """A file could not be fetched; its place stays empty."""
+    """A file could not be fetched, and stays missing."""
 
 
 class HostError(FetchError):
@@ -75,7 +75,7 @@ def url(file: TraceFile) -> str:
     """Address of a file that can be fetched; LEEWARD_DATA_MIRROR replaces the host.
 
     Raises:
-        InputError: LEEWARD_DATA_MIRROR is not such an address.
+        InputError: LEEWARD_DATA_MIRROR is not an address of http, https or file.
     """
     base = os.environ.get("LEEWARD_DATA_MIRROR") or HOST
     try:
@@ -126,7 +126,7 @@ def fetch(folder: Path, file: TraceFile, progress: Callable[[int], object] | Non
 def _writer(file: TraceFile, raw: BinaryIO) -> AbstractContextManager[BinaryIO]:
     if not file.compressed:
         return nullcontext(raw)
-    # Without a time and a name: equal content gives equal bytes.
+    # The header has neither time nor name, so that equal content gives equal bytes.
     return cast("AbstractContextManager[BinaryIO]", gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
 
 
@@ -134,7 +134,7 @@ def _download(address: str) -> Iterator[bytes]:
     """Bytes of a file, in parts.
 
     Raises:
-        FetchError: The server does not answer, refuses, or breaks off.
+        FetchError: The server does not answer, refuses, or closes the connection early.
     """
     answered = urlsplit(address).scheme == "file"
     try:

@@ -61,7 +61,7 @@ class BlindPlacer:
 
 
 class ControllerPlacer:
-    """A controller over HTTP; it gets loads of links and requests, and its moves are carried out."""
+    """A controller over HTTP, which gets loads of links and requests. Its moves are carried out."""
 
     def __init__(
         self,
@@ -135,13 +135,13 @@ class ControllerPlacer:
         return [
             {
                 "decision": self._decisions[job.number],
-                "task": at,
+                "task": number,
                 "egress_bps": int(egress),
                 "ingress_bps": int(ingress),
             }
             for job in jobs
             if job.tolerant
-            for at, (egress, ingress) in enumerate(
+            for number, (egress, ingress) in enumerate(
                 zip(job.egress_bps * job.now, job.ingress_bps * job.now, strict=True)
             )
         ]

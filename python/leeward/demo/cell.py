@@ -31,15 +31,15 @@ class Cell:
         processors: Average share of all processors that tasks request.
         tolerant: Share of the requested processors in batch jobs, whose tasks may move.
         network: Average load that tasks send out of racks, as a share of the capacity of all uplinks.
-        spread: Deviation of the logarithm of bandwidth per processor over jobs (Hotspots, figure 7: a tail of
-            more than ten times the median).
-        uneven: Deviation of the logarithm of a job's received over its sent load.
-        restless: Deviation of the logarithm of a task's rate over time; half of its variance is common to its
-            job.
+        spread: Standard deviation of the logarithm of bandwidth per processor over jobs (Hotspots, figure 7:
+            a tail of more than ten times the median).
+        uneven: Standard deviation of the logarithm of a job's received over its sent load.
+        restless: Standard deviation of the logarithm of a task's rate over time; half of its variance is
+            common to its job.
         calm_s: Correlation time of a rate.
         service_s: Average duration of services.
         batch_s: Average duration of batch jobs.
-        lasting: Deviation of the logarithm of that duration.
+        lasting: Standard deviation of the logarithm of both durations.
         most_tasks: Greatest number of tasks of a job; sizes are log-uniform.
     """
 
@@ -68,7 +68,7 @@ class Cell:
 
     @property
     def uplink_bps(self) -> float:
-        """Capacity of the uplink of a usual rack."""
+        """Capacity of an uplink whose factor is 1."""
         return self.hosts_per_rack * self.nic_bps / self.oversubscription
 
     @property
@@ -122,7 +122,7 @@ class Network:
         hosts = cluster.host_table().to_pylist()
         racks = cluster.rack_table().to_pylist()
         pods = list(dict.fromkeys(rack["pod"] for rack in racks))
-        rack_at = {rack["rack"]: at for at, rack in enumerate(racks)}
+        rack_number = {rack["rack"]: number for number, rack in enumerate(racks)}
         owners = {"host-ToR": ("host", hosts), "ToR-pod": ("rack", racks), "pod-core": ("pod", pods)}
         row_of_link = {}
         for row in rows:
@@ -139,9 +139,9 @@ class Network:
             links=[row["name"] for row in link_rows],
             capacity_bps=numpy.array([row["capacity_bps"] for row in link_rows], dtype=numpy.float64),
             leaves_pod=(len(racks) - len(racks) / len(pods)) / max(len(racks) - 1, 1),
-            rack_of=numpy.array([rack_at[host["rack"]] for host in hosts]),
+            rack_of=numpy.array([rack_number[host["rack"]] for host in hosts]),
             pod_of=numpy.array([pods.index(rack["pod"]) for rack in racks]),
-            at={host["host"]: at for at, host in enumerate(hosts)},
+            at={host["host"]: number for number, host in enumerate(hosts)},
         )
 
     def demands_bps(self, hosts: Places, egress_bps: Numbers, ingress_bps: Numbers) -> Numbers:

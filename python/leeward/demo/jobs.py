@@ -15,7 +15,7 @@ import numpy
 from leeward.demo.cell import Cell, Numbers
 
 PEAK = 1.645
-"""Deviations above the mean of a normal variable that it exceeds in 5 % of all cases."""
+"""Standard deviations above its mean that a normal variable exceeds in 5 % of all cases."""
 SIZES = (1, 2, 4, 8)
 """Processors of a task; all sizes are equally frequent."""
 
@@ -132,10 +132,10 @@ class Arrivals:
         random = numpy.random.default_rng((self._seed, 2, tolerant))
         # Jobs that run at a moment are longer than average, and at any point of their life.
         mu = math.log(mean_s) + self._cell.lasting**2 / 2
-        left_s = random.random(running) * random.lognormal(mu, self._cell.lasting, running)
+        remaining_s = random.random(running) * random.lognormal(mu, self._cell.lasting, running)
         arrive_s = random.random(running) * fills_s
-        rows = zip(arrive_s, left_s, strict=True)
-        return sorted((float(at), tolerant, float(fills_s - at + left)) for at, left in rows)
+        rows = zip(arrive_s, remaining_s, strict=True)
+        return sorted((float(at), tolerant, float(fills_s - at + remaining)) for at, remaining in rows)
 
     def _later(self, tolerant: bool, mean_s: float, running: float, fills_s: float) -> Iterator[_Arrival]:
         """Later jobs, which keep an average number of jobs running."""

@@ -11,7 +11,7 @@ from leeward.demo.cell import Cell, Network
 from leeward.demo.driver import Driver
 
 BASELINE = "borg"
-"""Policy of today's schedulers: spread over racks, then balance of hosts, by counts and processors."""
+"""Policy of today's schedulers: spreads over racks, then balances hosts, by counts and processors."""
 LATE = 2.0
 """Intervals of delay before a warning."""
 
@@ -64,9 +64,9 @@ def run(
         client.set_demo(driver.comparison(speed))
         if driver.refused > refused:
             refused = driver.refused
-            tell(f"{refused} jobs so far were refused under one of them, and run under neither")
+            tell(f"{refused} jobs so far were refused by one of both policies, and run under neither")
         late = (clock() - start) / interval_s - driver.steps
         if late > LATE and not warning_sent:
             warning_sent = True
             behind = f"the demo is {late * interval_s:.0f} s behind"
-            tell(f"this machine is busy: {behind}, and slower than it says")
+            tell(f"this machine is busy: {behind}, and slower than its stated speed")

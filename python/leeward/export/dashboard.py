@@ -28,7 +28,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
     panels = [
         _panel("stat", "Hot links now", f"sum({series[HOT]})", "none", 4),
         _panel("stat", "Links seen", f"count({series[UTILIZATION]})", "none", 4),
-        # Each interval counts alike, also that of links seen in few.
+        # Each link-interval counts equally, even of a link that was seen in few intervals.
         _panel(
             "stat",
             RATE_OF_DAY,

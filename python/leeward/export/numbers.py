@@ -1,4 +1,4 @@
-r"""Numbers in names of links, `{port-1}`: PromQL cannot count, so that rules list each number.
+r"""Numbers in names of links, `{port-1}`: a rule lists each, since PromQL cannot count.
 
 The names of a cluster's links give the numbers: with `r0h47:egress`, the template `{rack}h{port-1}:egress`
 has a port 48. Only ports of these numbers are selected, so that other ports are not links. The last digits of
@@ -19,7 +19,7 @@ MOST_ENDS = 300
 
 
 def numbers(template: str, names: Iterable[str]) -> dict[str, list[int]]:
-    """For each field of a template that counts, the numbers for which a link exists.
+    """For each field of a template with a difference, the numbers for which a link exists.
 
     Args:
         template: Template of names of links.
@@ -42,29 +42,29 @@ def numbers(template: str, names: Iterable[str]) -> dict[str, list[int]]:
     name_pattern = re.compile(pattern + re.escape(template[at:]), re.ASCII)
     for name in names:
         match = name_pattern.fullmatch(name)
-        for (field_, more), text in zip(fields, match.groups() if match else (), strict=False):
-            if int(text) >= more:
-                result[field_].add(int(text) - more)
-    return {field_: sorted(every) for field_, every in result.items()}
+        for (field_, difference), text in zip(fields, match.groups() if match else (), strict=False):
+            if int(text) >= difference:
+                result[field_].add(int(text) - difference)
+    return {field_: sorted(field_numbers) for field_, field_numbers in result.items()}
 
 
-def ends(numbers: Iterable[int], more: int) -> dict[str, str]:
+def ends(numbers: Iterable[int], difference: int) -> dict[str, str]:
     """Rules that turn each number into its sum: patterns, and their replacements.
 
     Args:
         numbers: Numbers, from 0.
-        more: Difference to each; no sum is below 0.
+        difference: Difference to add to each; no sum is below 0.
     """
     result: dict[str, str] = {}
     for number in numbers:
         ten = 10
-        while number // ten != (number + more) // ten:
+        while number // ten != (number + difference) // ten:
             ten *= 10
-        end, width = (number + more) % ten, len(str(ten)) - 1
+        end, width = (number + difference) % ten, len(str(ten)) - 1
         if ten == 10:
             result[f"0*([1-9][0-9]*|){number % ten}"] = f"${{1}}{end}"
         elif number < ten:
-            # Without digits and zeros before it.
+            # Only zeros may precede the number.
             result[f"0*{number}"] = str(end)
         else:
             result[f"0*([1-9][0-9]*){number % ten:0{width}}"] = f"${{1}}{end:0{width}}"

@@ -82,18 +82,20 @@ def links(source: Source, selector: str, way: str, expression_of: Callable[[str]
             numbers_of_field = _numbers(source, number, template)
             matchers = [_matcher(source, number, label, "=~", text) for label, text in ports.match.items()]
             matchers += [
-                _matcher(source, number, *_number_matcher(ports, field_, of))
-                for field_, of in numbers_of_field.items()
+                _matcher(source, number, *_number_matcher(ports, field_, field_numbers))
+                for field_, field_numbers in numbers_of_field.items()
             ]
             # The first rule that matches counts: this one excludes ports of earlier rules.
-            single = [one for one in before if len(one) == 1]
+            single = [match for match in before if len(match) == 1]
             matchers += [
-                _matcher(source, number, label, "!~", text) for one in single for label, text in one.items()
+                _matcher(source, number, label, "!~", text)
+                for match in single
+                for label, text in match.items()
             ]
             expression = expression_of(_narrow(source, selector, matchers))
-            for one in before:
-                if len(one) > 1:
-                    other = [_matcher(source, number, label, "=~", text) for label, text in one.items()]
+            for match in before:
+                if len(match) > 1:
+                    other = [_matcher(source, number, label, "=~", text) for label, text in match.items()]
                     expression = f"({expression} unless {expression_of(_narrow(source, selector, other))})"
             result.append(_add_link_label(ports, template, numbers_of_field, expression))
         before.append(ports.match)
@@ -128,30 +130,30 @@ def _without_names(pattern: str) -> str:
 
 
 def quote(text: str) -> str:
-    """A text in quotes, as PromQL has it."""
+    """A text as a string of PromQL, in quotes."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{plain}"'
 
 
 def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]:
-    """Numbers for each field of a template that counts.
+    """Numbers for each field of a template with a difference.
 
     Raises:
         InputError: The numbers are unknown, absent, or too many.
     """
     numbers_of_field = numbers(template, source.capacities)
-    for field_, of in numbers_of_field.items():
+    for field_, field_numbers in numbers_of_field.items():
         place = f"links[{number}]"
         if not source.capacities:
             error = InputError(source.name, None, None, place, f"`{field_}`: PromQL cannot count with labels")
             error.add_note("--cluster FILE lists the valid numbers")
             raise error
-        if not of:
+        if not field_numbers:
             message = (
                 f"`{template}`: no link of the cluster has such a name, as `{next(iter(source.capacities))}`"
             )
             raise InputError(source.name, None, None, place, message)
-        if (steps := len(ends(of, _difference(field_)))) > MOST_ENDS:
+        if (steps := len(ends(field_numbers, _difference(field_)))) > MOST_ENDS:
             message = (
                 f"`{field_}`: PromQL would need {steps:,} steps to count with it, of at most {MOST_ENDS}"
             )
@@ -165,10 +167,10 @@ def _difference(field_: str) -> int:
     return int(match[2]) if match else 0
 
 
-def _number_matcher(ports: Ports, field_: str, of: Sequence[int]) -> tuple[str, str, str]:
+def _number_matcher(ports: Ports, field_: str, allowed: Sequence[int]) -> tuple[str, str, str]:
     """A matcher of a label by the pattern of its possible numbers."""
     label, pattern, group = _label_of(ports, field_)
-    return label, "=~", narrow_group(pattern, group, of) if group else any_number(of)
+    return label, "=~", narrow_group(pattern, group, allowed) if group else any_number(allowed)
 
 
 def _label_of(ports: Ports, field_: str) -> tuple[str, str, str]:
@@ -186,12 +188,12 @@ def _add_link_label(
 ) -> str:
     """An expression with a label `link`, by a template."""
     parts: list[str] = []
-    at = 0
+    position = 0
     for match in FIELD.finditer(template):
-        if template[at : match.start()]:
-            expression, part = _add_label(expression, len(parts), template[at : match.start()], "", "")
+        if template[position : match.start()]:
+            expression, part = _add_label(expression, len(parts), template[position : match.start()], "", "")
             parts.append(part)
-        at = match.end()
+        position = match.end()
         label, pattern, group = _label_of(ports, match[0])
         if group:
             expression, label = _add_label(expression, len(parts), f"${{{group}}}", label, pattern)
@@ -202,8 +204,8 @@ def _add_link_label(
                 expression = f"label_replace({expression}, {', '.join(map(quote, arguments))})"
             label = number_label
         parts.append(label)
-    if template[at:]:
-        expression, part = _add_label(expression, len(parts), template[at:], "", "")
+    if template[position:]:
+        expression, part = _add_label(expression, len(parts), template[position:], "", "")
         parts.append(part)
     return f"label_join({expression}, {', '.join(quote(text) for text in ('link', '', *parts))})"
 

@@ -23,7 +23,7 @@ ENDS = (("up", "uplink|egress"), ("down", "downlink|ingress"), ("in", "in"), ("o
 MANY = 0.1
 """Hotspot rate of a cross-section that raises an alert. The paper gives none."""
 REMEDIES = {
-    "migrate": "Move tasks off the rack that can bear it, now.",
+    "migrate": "Move tolerant tasks off the rack now.",
     "place": "Place data and long-running jobs elsewhere.",
     "provision": "Plan capacity for it, or upgrade the rack: leeward plan.",
 }
@@ -95,8 +95,8 @@ def recordings(watch: Watch) -> dict[str, str]:
     least = -(-round(settings.coverage * settings.interval_ms) // watch.cadence_ms) + 1
     load, sample_counts = [], []
     for way, counter in source.counters.items():
-        load += links(source, counter, way, lambda one: f"rate({one}[{reach}])")
-        sample_counts += links(source, counter, way, lambda one: f"count_over_time({one}[{reach}])")
+        load += links(source, counter, way, lambda selector: f"rate({selector}[{reach}])")
+        sample_counts += links(source, counter, way, lambda selector: f"count_over_time({selector}[{reach}])")
     bits = _times(_sum_by_link("sum", load), source.bits)
     enough = f"{_sum_by_link('min', sample_counts)} >= {max(least, 2)}"
     return {
@@ -115,7 +115,7 @@ def _port_capacities(watch: Watch, speed: str, within: str) -> str:
     """Capacities of links by their ports."""
     source, capacity = watch.source, []
     for way in source.counters:
-        capacity += links(source, speed, way, lambda one: f"avg_over_time({one}[{within}])")
+        capacity += links(source, speed, way, lambda selector: f"avg_over_time({selector}[{within}])")
     return _add_place_labels(watch, _times(_sum_by_link("sum", capacity), source.speed_bps))
 
 
@@ -125,7 +125,7 @@ def _cluster_capacities(capacities: Mapping[str, int]) -> str:
     for name, bps in capacities.items():
         kinds.setdefault(name.rpartition(":")[2], Counter())[bps] += 1
     # A name without an ending is of a pair of hosts, and each pair is a kind of its own.
-    usual_bps = {end: max(of, key=lambda bps: (of[bps], bps)) for end, of in kinds.items()}
+    usual_bps = {end: max(counts, key=lambda bps: (counts[bps], bps)) for end, counts in kinds.items()}
     names_by_bps: dict[int, list[str]] = {}
     for name, bps in capacities.items():
         end = name.rpartition(":")[2]
@@ -142,7 +142,7 @@ def _cluster_capacities(capacities: Mapping[str, int]) -> str:
 
 
 def _literal(name: str) -> str:
-    """A name as a pattern, with escaped points."""
+    """A name as a pattern, with escaped dots."""
     return name.replace(".", "\\.")
 
 
@@ -197,7 +197,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             settings.hours_ms - step,
             {"severity": "warning"},
             f"More than {100 * MANY:g} % of {{{{ $labels.cross_section }}}} links are hot",
-            "leeward hotspots says which, since when and why.",
+            "leeward hotspots lists them, with their start and cause.",
         )
     )
     if watch.source.speed is not None:
@@ -207,7 +207,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
                 f"{CAPACITY} < {settings.fell:g} * max_over_time({CAPACITY}[{duration(day)}])",
                 0,
                 {"severity": "warning"},
-                f"{{{{ $labels.link }}}} can carry less than {100 * settings.fell:g} % of what it could",
+                f"{{{{ $labels.link }}}} has less than {100 * settings.fell:g} % of its earlier capacity",
                 "Ports are down. Placement uses the reported capacity.",
             )
         )
@@ -217,8 +217,8 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             f"max_over_time({UTILIZATION}[{duration(day)}]) unless on (link) {UTILIZATION}",
             2 * step,
             {"severity": "warning"},
-            "Nothing is known of {{ $labels.link }}, which was seen in the last day",
-            "What cannot be seen takes no work.",
+            "No telemetry of {{ $labels.link }}, which was seen in the last day",
+            "Placement sends no best-effort work over a link without telemetry.",
         )
     )
     speed = [watch.source.speed] if watch.source.speed is not None else []
@@ -229,8 +229,8 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             " or ".join(f"absent({metric})" for metric in metrics),
             step,
             {"severity": "critical"},
-            "A metric that hotspots are computed from is not there",
-            "Is the exporter scraped?",
+            "A metric needed to compute hotspots is missing",
+            "Check that Prometheus scrapes the exporter.",
         )
     )
     result.append(

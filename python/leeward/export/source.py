@@ -23,10 +23,10 @@ def from_map(path: str | PathLike[str], capacities: Mapping[str, int] | None = N
     telemetry_map = read_map(path)
     if telemetry_map.metrics is None:
         raise InputError(
-            telemetry_map.name, None, None, "prometheus", "missing: the counters that rules are made of"
+            telemetry_map.name, None, None, "prometheus", "missing: the counters that the rules read"
         )
     if telemetry_map.metrics.speed is None and not capacities:
-        message = "missing: the metric that says what a port can carry"
+        message = "missing: the metric of the capacity of ports"
         error = InputError(telemetry_map.name, None, None, "prometheus.speed", message)
         error.add_note("--cluster FILE gives the capacities of links")
         raise error

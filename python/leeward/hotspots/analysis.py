@@ -35,7 +35,7 @@ class Extent:
         interval_ms: Length of an interval.
         cadence_ms: Usual time between samples of a link.
         links: Number of links of the cluster.
-        seen: Number of links with a judged interval.
+        seen: Number of links with at least one judged interval.
         intervals: Number of judged link-intervals.
         thin: Number of link-intervals that were seen for too short a time.
         hot: Number of hot link-intervals.
@@ -65,7 +65,7 @@ class Analysis:
         units: `hot.unit_errors`.
         utilization: `hot.utilization`.
         heat: `hot.heat`.
-        runs: `durations.named`.
+        runs: `durations.named_runs`.
         durations: `durations.distribution`.
         classes: `durations.by_class`.
         causes: `causes.causes`.
@@ -158,26 +158,26 @@ def analyze(
         InputError: No link was seen, or a link's capacity in an interval exceeds exact doubles.
     """
     settings, tables = settings or Settings(), tables or Tables()
-    every = windows(samples, settings.interval_ms, settings.coverage)
+    all_windows = windows(samples, settings.interval_ms, settings.coverage)
     advance(1)
-    bins = hot.histogram(every, settings)
-    extent = _extent(every, bins)
+    bins = hot.histogram(all_windows, settings)
+    extent = _extent(all_windows, bins)
     discards = Discards()
     discards.add(samples.discards)
     tables = _within(samples.engine, tables, extent, discards)
-    hot_rows = durations.hot_intervals(every, settings)
-    runs = durations.runs(every, hot_rows)
-    by_hour = hot.hours(every)
-    links = hot.by_link(every, bins, by_hour, runs)
+    hot_rows = durations.hot_intervals(all_windows, settings)
+    runs = durations.runs(all_windows, hot_rows)
+    by_hour = hot.hours(all_windows)
+    links = hot.by_link(all_windows, bins, by_hour, runs)
     advance(1)
-    sections, kinds = hot.by_cross_section(every, bins), hot.by_kind(every, bins)
-    pictures = hot.utilization(every, bins), hot.heat(every, CELLS)
+    sections, kinds = hot.by_cross_section(all_windows, bins), hot.by_kind(all_windows, bins)
+    pictures = hot.utilization(all_windows, bins), hot.heat(all_windows, CELLS)
     advance(1)
-    cause_results = causes(every, links, by_hour, hot_rows, runs, tables, settings)
+    cause_results = causes(all_windows, links, by_hour, hot_rows, runs, tables, settings)
     advance(1)
-    imbalances = imbalance(every, by_hour, settings)
+    imbalances = imbalance(all_windows, by_hour, settings)
     advance(1)
-    ahead = forecast(every, hot_rows, settings)
+    ahead = forecast(all_windows, hot_rows, settings)
     advance(1)
     return Analysis(
         settings,
@@ -187,9 +187,9 @@ def analyze(
         links,
         hot.unit_errors(links),
         *pictures,
-        durations.named_runs(every, runs, settings),
-        durations.distribution(every, runs),
-        durations.by_class(every, runs, settings),
+        durations.named_runs(all_windows, runs, settings),
+        durations.distribution(all_windows, runs),
+        durations.by_class(all_windows, runs, settings),
         cause_results,
         imbalances,
         ahead,
@@ -227,8 +227,8 @@ def _within(engine: Engine, tables: Tables, extent: Extent, discards: Discards) 
     return replace(tables, **within)
 
 
-def _extent(every: Windows, bins: ibis.Table) -> Extent:
-    engine, samples = every.samples.engine, every.samples
+def _extent(all_windows: Windows, bins: ibis.Table) -> Extent:
+    engine, samples = all_windows.samples.engine, all_windows.samples
     row = engine.arrow(
         bins.agg(
             seen=bins.link.nunique(),
@@ -236,16 +236,16 @@ def _extent(every: Windows, bins: ibis.Table) -> Extent:
             hot=bins.hot.sum().cast("int64"),
         )
     ).to_pylist()[0]
-    table = every.table
+    table = all_windows.table
     most = engine.arrow(
         table.agg(most=table.capacity_bits.max(), first=table.start_ms.min(), last=table.start_ms.max())
     ).to_pylist()[0]
-    thin = engine.arrow(every.thin.agg(n=every.thin.count()))["n"][0].as_py()
+    thin = engine.arrow(all_windows.thin.agg(n=all_windows.thin.count()))["n"][0].as_py()
     if most["first"] is None:
         message = f"no link was seen for long enough in any of {thin:,} intervals"
         error = InputError("telemetry", None, None, None, message)
         error.add_note(
-            "--coverage says which share of an interval must be seen, --cadence how long a sample is"
+            "--coverage sets the share of an interval that must be seen, --cadence the length of a sample"
         )
         raise error
     if most["most"] >= EXACT:
@@ -255,8 +255,8 @@ def _extent(every: Windows, bins: ibis.Table) -> Extent:
         raise error
     return Extent(
         most["first"],
-        most["last"] + every.interval_ms,
-        every.interval_ms,
+        most["last"] + all_windows.interval_ms,
+        all_windows.interval_ms,
         samples.cadence_ms,
         samples.links.num_rows,
         row["seen"],

@@ -65,7 +65,7 @@ def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
 
     Args:
         windows: All intervals.
-        hot: Hot intervals, from `marked`.
+        hot: Hot intervals, from `hot_intervals`.
 
     Returns:
         `link`, `start_ms`, `end_ms`, `intervals` (hot ones), `kbits` (thousands of bits), `covered_ms`,
@@ -116,34 +116,35 @@ def by_class(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow
     """
     rows_of_section = _with_places(windows, table)
     with_class = rows_of_section.mutate(
-        at=persistence(rows_of_section.start_ms, rows_of_section.end_ms, settings)
+        class_index=persistence(rows_of_section.start_ms, rows_of_section.end_ms, settings)
     )
-    grouped = with_class.group_by("cross_section", "at").agg(
+    grouped = with_class.group_by("cross_section", "class_index").agg(
         runs=with_class.count(),
         hot_ms=(with_class.end_ms - with_class.start_ms).sum().cast("int64"),
         open=with_class.open.ifelse(1, 0).sum().cast("int64"),
     )
     row_of = {
-        (row["cross_section"], row["at"]): row for row in windows.samples.engine.arrow(grouped).to_pylist()
+        (row["cross_section"], row["class_index"]): row
+        for row in windows.samples.engine.arrow(grouped).to_pylist()
     }
     rows = []
     for section in CROSS_SECTIONS:
-        of_section = [row_of.get((section, at)) for at in range(len(CLASSES))]
-        every = sum(row["runs"] for row in of_section if row)
-        time = sum(row["hot_ms"] for row in of_section if row)
-        for one, row in zip(CLASSES, of_section, strict=True):
-            if not every:
+        of_section = [row_of.get((section, index)) for index in range(len(CLASSES))]
+        runs_total = sum(row["runs"] for row in of_section if row)
+        hot_ms = sum(row["hot_ms"] for row in of_section if row)
+        for persistence_class, row in zip(CLASSES, of_section, strict=True):
+            if not runs_total:
                 continue
             counts = row or {"runs": 0, "hot_ms": 0, "open": 0}
             rows.append(
                 {
                     "cross_section": section,
-                    "class": one.name,
-                    "remedy": one.remedy,
+                    "class": persistence_class.name,
+                    "remedy": persistence_class.remedy,
                     "runs": counts["runs"],
-                    "share": counts["runs"] / every,
+                    "share": counts["runs"] / runs_total,
                     "hot_ms": counts["hot_ms"],
-                    "hot_share": counts["hot_ms"] / time,
+                    "hot_share": counts["hot_ms"] / hot_ms,
                     "open": counts["open"],
                 }
             )
@@ -162,11 +163,11 @@ def distribution(windows: Windows, table: ibis.Table) -> pyarrow.Table:
     grouped = rows.group_by("cross_section", "duration_ms").agg(runs=rows.count())
     grouped = grouped.mutate(time=(grouped.runs * grouped.duration_ms).cast("int64"))
     until = ibis.cumulative_window(group_by="cross_section", order_by="duration_ms")
-    every = ibis.window(group_by="cross_section")
+    section_window = ibis.window(group_by="cross_section")
     result = grouped.select(
         *("cross_section", "duration_ms", "runs"),
-        up_to=_share(grouped.runs.sum().over(until), grouped.runs.sum().over(every)),
-        time_up_to=_share(grouped.time.sum().over(until), grouped.time.sum().over(every)),
+        up_to=_share(grouped.runs.sum().over(until), grouped.runs.sum().over(section_window)),
+        time_up_to=_share(grouped.time.sum().over(until), grouped.time.sum().over(section_window)),
     )
     return windows.samples.engine.arrow(result.order_by("cross_section", "duration_ms"))
 
@@ -181,12 +182,12 @@ def named_runs(windows: Windows, table: ibis.Table, settings: Settings) -> pyarr
     engine = windows.samples.engine
     places = engine.table(windows.samples.links).select("link", "name", "cross_section", "direction", "rack")
     joined = table.join(places, "link")
-    at = persistence(joined.start_ms, joined.end_ms, settings)
-    words = [one.name for one in CLASSES]
+    index = persistence(joined.start_ms, joined.end_ms, settings)
+    names = [remedy.name for remedy in CLASSES]
     mean = joined.kbits.cast("float64") * 1e6 / ibis.greatest(joined.capacity_kbits, 1).cast("float64")
     result = joined.select(
         *("link", "name", "cross_section", "direction", "rack", "start_ms", "end_ms", "intervals"),
-        **{"class": ibis.ifelse(at == 0, words[0], ibis.ifelse(at == 1, words[1], words[2]))},
+        **{"class": ibis.ifelse(index == 0, names[0], ibis.ifelse(index == 1, names[1], names[2]))},
         mean_ppm=mean.floor().cast("int64"),
         most_ppm=joined.most_ppm,
         open=joined.open,

@@ -8,16 +8,16 @@ answers are baselines:
 
 The *hazard* table refines the base rate by facts about a hot link: the length of its run so far (1, 2, 3-4,
 5-8, ... intervals), its excess above the threshold (in steps of 5 %) and the time of day (six blocks, UTC).
-The chance of a cell is the share of its past that stayed hot, drawn towards its parent's (the cell without
-the last feature) with the weight of `PULL` observations::
+The chance of a cell is the share of its past that stayed hot, shrunk towards its parent's (the cell without
+the last feature) with the weight of `PRIOR_WEIGHT` observations::
 
-    chance(cell) = (stayed + PULL x chance(parent)) / (seen + PULL)
+    chance(cell) = (stayed + PRIOR_WEIGHT x chance(parent)) / (seen + PRIOR_WEIGHT)
 
 It learns from the first part of the time and is scored on the rest: Brier score (mean squared error of the
 chance), skill against each baseline (1 - its Brier score / theirs), precision and recall of "still hot" at a
-chance of one half. The intervals of skills are of a bootstrap over links. Forecasts use the hazard table only
-if it beats both baselines with 95 % confidence, else the better of the baselines: a forecast never claims
-more than its score supports. An interval without telemetry scores nothing.
+chance of one half. The intervals of skills come from a bootstrap over links. Forecasts use the hazard table
+only if it beats both baselines with 95 % confidence, else the better of the baselines: a forecast never
+claims more than its score supports. An interval without telemetry scores nothing.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from leeward._arrays import Floats
 from leeward.hotspots.settings import HOUR_MS, Settings
 from leeward.telemetry import Windows
 
-PULL = 20.0
+PRIOR_WEIGHT = 20.0
 """Weight of a parent's chance, in observations."""
 LEAST = 30
 """Least number of hot intervals to learn from, and to score."""
@@ -93,7 +93,7 @@ def forecast(windows: Windows, hot: ibis.Table, settings: Settings) -> Forecast:
 
     Args:
         windows: All intervals.
-        hot: The hot ones, from `durations.marked`.
+        hot: The hot ones, from `durations.hot_intervals`.
         settings: Thresholds, time ahead, and split of the time.
     """
     engine, ahead = windows.samples.engine, settings.ahead_ms
@@ -105,14 +105,14 @@ def forecast(windows: Windows, hot: ibis.Table, settings: Settings) -> Forecast:
     cells = _cells(windows, hot, settings, cut, cut - ahead - windows.interval_ms)
     train, test = cells["later"] == 0, cells["later"] == 1
     learnt, scored = (int(cells["n"][part].sum()) for part in (train, test))
-    at = numpy.stack([cells["length"], cells["level"], cells["block"]], axis=1)
+    indices = numpy.stack([cells["length"], cells["level"], cells["block"]], axis=1)
     enough = learnt >= LEAST and scored >= LEAST
-    counts = _counts(at[train], cells["n"][train], cells["stayed"][train])
+    counts = _counts(indices[train], cells["n"][train], cells["stayed"][train])
     rate = float(cells["stayed"][train].sum() / learnt) if learnt else None
     scores: tuple[Score, ...] = ()
     if enough and rate is not None:
         held_out = {name: cells[name][test] for name in ("link", "n", "stayed")}
-        scores = _scores(held_out, _chances(counts, rate)[tuple(at[test].T)], rate, settings.seed)
+        scores = _scores(held_out, _chances(counts, rate)[tuple(indices[test].T)], rate, settings.seed)
     predictor = _best_predictor(scores) if scores else None
     now = _now(windows, hot, last, settings, counts, rate, predictor)
     return Forecast(ahead, learnt, scored, rate, scores, predictor, now)
@@ -148,20 +148,20 @@ def _cells(
     return {name: table[name].to_numpy() for name in (*keys, "n", "stayed")}
 
 
-def _counts(at: numpy.ndarray, n: numpy.ndarray, stayed: numpy.ndarray) -> Floats:
+def _counts(indices: numpy.ndarray, n: numpy.ndarray, stayed: numpy.ndarray) -> Floats:
     """Seen and stayed of each cell, shape (2, lengths, levels, blocks)."""
     counts = numpy.zeros((2, LENGTHS, LEVELS, BLOCKS))
-    for which, values in enumerate((n, stayed)):
-        numpy.add.at(counts[which], tuple(at.T), values)
+    for count, values in zip(counts, (n, stayed), strict=True):
+        numpy.add.at(count, tuple(indices.T), values)
     return counts
 
 
 def _chances(counts: Floats, rate: float) -> Floats:
-    """The chance of each cell, drawn towards its parents': shape (lengths, levels, blocks)."""
+    """The chance of each cell, shrunk towards its parent's: shape (lengths, levels, blocks)."""
     parent: Floats = numpy.full((LENGTHS, 1, 1), rate)
     for axes in ((2, 3), (3,), ()):
         seen, stayed = counts.sum(axis=axes, keepdims=True) if axes else counts
-        parent = (stayed + PULL * parent) / (seen + PULL)
+        parent = (stayed + PRIOR_WEIGHT * parent) / (seen + PRIOR_WEIGHT)
     return parent
 
 
@@ -173,16 +173,16 @@ def _scores(held_out: dict[str, numpy.ndarray], hazard: Floats, rate: float, see
     by_link: Floats = numpy.stack([numpy.bincount(link, error) for error in errors], axis=1)
     resamples = _resample(by_link, seed)
     result = []
-    for at, (name, chance) in enumerate(zip(PREDICTORS, chances, strict=True)):
+    for index, (name, chance) in enumerate(zip(PREDICTORS, chances, strict=True)):
         says_hot = chance >= 0.5
         right = float(stayed[says_hot].sum())
         result.append(
             Score(
                 name,
-                float(errors[at].sum() / n.sum()),
+                float(errors[index].sum() / n.sum()),
                 right / float(n[says_hot].sum()) if says_hot.any() else None,
                 right / float(stayed.sum()) if stayed.any() else None,
-                *(_skill(by_link.sum(axis=0), resamples, at, other) for other in (0, 1)),
+                *(_skill(by_link.sum(axis=0), resamples, index, other) for other in (0, 1)),
             )
         )
     return tuple(result)
@@ -195,13 +195,13 @@ def _resample(by_link: Floats, seed: int) -> Floats:
     return numpy.stack([draw @ by_link for draw in draws])
 
 
-def _skill(error: Floats, resamples: Floats, at: int, other: int) -> tuple[float, float, float] | None:
+def _skill(error: Floats, resamples: Floats, index: int, other: int) -> tuple[float, float, float] | None:
     """1 - error / other's, and the interval of 95 % of resamples; None if the other makes no error."""
     if not error[other]:
         return None
-    some = resamples[resamples[:, other] > 0]
-    low, high = numpy.quantile(1 - some[:, at] / some[:, other], [0.025, 0.975])
-    return float(1 - error[at] / error[other]), float(low), float(high)
+    valid = resamples[resamples[:, other] > 0]
+    low, high = numpy.quantile(1 - valid[:, index] / valid[:, other], [0.025, 0.975])
+    return float(1 - error[index] / error[other]), float(low), float(high)
 
 
 def _best_predictor(scores: tuple[Score, ...]) -> str:

@@ -23,7 +23,7 @@ from leeward.telemetry.units import UNIT_PPM, off_by
 CROSS_SECTIONS = ("host-ToR", "ToR-pod", "pod-core", "pair")
 """Cross-sections from the hosts up; `pair` is of a mesh of measured pairs."""
 TOR = "ToR-pod"
-"""Cross-section of a "hotspot" without further words (section 3.2)."""
+"""Cross-section of a "hotspot" without further qualification (section 3.2)."""
 PERCENTILES = (50, 95, 98)
 
 
@@ -65,7 +65,7 @@ def hours(windows: Windows) -> ibis.Table:
     )
     return windows.samples.engine.keep(
         rows.group_by("link", "start_ms", "sure").agg(
-            # In thousands, so that the sums of years fit.
+            # Sums of thousands of bits over years fit into 64 bits.
             kbits=(rows.bits // 1000).sum().cast("int64"),
             capacity_kbits=(rows.capacity_bits // 1000).sum().cast("int64"),
             load_bps=rate(rows.bits, rows.covered_ms).max(),
@@ -127,7 +127,7 @@ def by_kind(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
     rows = _with_places(windows, bins).filter(ibis._.cross_section == TOR).join(racks, "rack")
     table = _rates(windows, rows, ("kind",), {})
     hot = table["hot"].to_pylist()
-    shares = [one / sum(hot) if sum(hot) else None for one in hot]
+    shares = [count / sum(hot) if sum(hot) else None for count in hot]
     return table.append_column("share", pyarrow.array(shares, pyarrow.float64()))
 
 
@@ -142,8 +142,8 @@ def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.
 
     Returns:
         `name`, `cross_section`, `direction`, `rack`, `pod`, `kind`, `intervals`, `hot`, `rate`,
-        `mean_ppm`, percentiles, `most_ppm`, `hot_since_ms` (its first hot interval), `last_hot_ms` (the end
-        of its last), `runs`, `longest_ms`.
+        `mean_ppm`, percentiles, `most_ppm`, `over` (intervals above 105 %), `hot_since_ms` (start of the
+        first hot interval), `last_hot_ms` (end of the last one), `runs`, `longest_ms`.
     """
     engine = windows.samples.engine
     counts = _sums(bins.group_by("link"), bins).join(percentiles(bins, ["link"]), "link")
@@ -281,4 +281,4 @@ def _rates(
 
 
 def _rank(column: str, values: Sequence[str]) -> dict[str, dict[str, int]]:
-    return {column: {value: at for at, value in enumerate(values)}}
+    return {column: {value: rank for rank, value in enumerate(values)}}

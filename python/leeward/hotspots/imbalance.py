@@ -5,7 +5,7 @@
   there, and here if samples come that often; else the intervals of the analysis apply, which hide changes
   within them. An interval without any load has no Cv.
 * *Evenness in the long run*: the median of Cv of utilization averaged over longer times. It falls where the
-  imbalance is of short term.
+  imbalance is short-term.
 * *Busiest links*: the share of intervals in which the 95th percentile over links is above the threshold
   (nearest rank; "25 % of the time" there).
 * *Stability*: from a sample's utilization U(t) on, the chance that the mean over the next T seconds is within
@@ -32,7 +32,7 @@ SHORT_MS = 10_000
 STABLE_MS = (5_000, 10_000, 20_000, 40_000)
 LONGER_MS = (HOUR_MS, 6 * HOUR_MS, DAY_MS)
 UNIT = 100
-"""Resolution of utilizations for Cv in millionths, so that squares can be added up."""
+"""Resolution of utilizations for Cv, in millionths: sums of their squares fit into 64 bits."""
 CV_BINS = 1000
 """Parts of a Cv of 1."""
 
@@ -48,7 +48,7 @@ class Imbalance:
             95th percentile over links above the threshold), `idle` (intervals without any load), `doubtful`
             (link intervals left out).
         cv: `cross_section`, `direction`, `permille` (of Cv, rounded down), `intervals`.
-        longer: `cross_section`, `direction`, `average_ms` (0: all the time), `averages`, `cv_p50`.
+        longer: `cross_section`, `direction`, `average_ms` (0: all of the time), `averages`, `cv_p50`.
         stability: `horizon_ms`, `links`, `pairs`, `worst` (chance of the least predictable link),
             `worst_link`, `all` (chance over all links). Without rows where the cadence is too long.
     """
@@ -60,62 +60,63 @@ class Imbalance:
     stability: pyarrow.Table
 
 
-def imbalance(every: Windows, by_hour: ibis.Table, settings: Settings) -> Imbalance:
+def imbalance(all_windows: Windows, by_hour: ibis.Table, settings: Settings) -> Imbalance:
     """Imbalance of all cross-sections.
 
     Args:
-        every: The intervals of the analysis.
+        all_windows: The intervals of the analysis.
         by_hour: Loads of links, from `hot.hours`.
         settings: Thresholds.
     """
-    short = every
-    if every.samples.cadence_ms <= SHORT_MS < every.interval_ms:
-        short = windows(every.samples, SHORT_MS, settings.coverage)
+    short = all_windows
+    if all_windows.samples.cadence_ms <= SHORT_MS < all_windows.interval_ms:
+        short = windows(all_windows.samples, SHORT_MS, settings.coverage)
     spread = _spread(short, settings)
     return Imbalance(
         short.interval_ms,
         _unevenness(short, spread),
         _histogram(short, spread),
-        _longer(every, by_hour),
-        _stability(every, settings),
+        _longer(all_windows, by_hour),
+        _stability(all_windows, settings),
     )
 
 
-def _sets(of: Windows) -> tuple[ibis.Table, list[tuple[str, str]]]:
+def _sets(windows: Windows) -> tuple[ibis.Table, list[tuple[str, str]]]:
     """The number of each link's set, and the cross-section and direction of each set, from the hosts up.
 
     These numbers group many rows faster than names do.
     """
-    links = of.samples.links.select(["link", "cross_section", "direction"]).to_pylist()
+    links = windows.samples.links.select(["link", "cross_section", "direction"]).to_pylist()
     sets = sorted(
         {(row["cross_section"], row["direction"]) for row in links},
-        key=lambda one: (CROSS_SECTIONS.index(one[0]), one[1]),
+        key=lambda place: (CROSS_SECTIONS.index(place[0]), place[1]),
     )
-    number = {one: at for at, one in enumerate(sets)}
+    number_of_set = {place: number for number, place in enumerate(sets)}
     table = pyarrow.table(
         {
             "link": pyarrow.array([row["link"] for row in links], pyarrow.int32()),
             "set": pyarrow.array(
-                [number[row["cross_section"], row["direction"]] for row in links], pyarrow.int32()
+                [number_of_set[row["cross_section"], row["direction"]] for row in links], pyarrow.int32()
             ),
         }
     )
-    return of.samples.engine.table(table), sets
+    return windows.samples.engine.table(table), sets
 
 
-def _with_names(of: Windows, table: ibis.Table, *order: str) -> pyarrow.Table:
+def _with_names(windows: Windows, table: ibis.Table, *order: str) -> pyarrow.Table:
     """A small table by sets, sorted, with the names of sets in place of their numbers."""
-    _, sets = _sets(of)
-    arrow = of.samples.engine.arrow(table.order_by("set", *order))
-    at = arrow["set"].to_pylist()
-    for name, which in (("direction", 1), ("cross_section", 0)):
-        arrow = arrow.add_column(0, name, pyarrow.array([sets[one][which] for one in at], pyarrow.string()))
+    _, sets = _sets(windows)
+    arrow = windows.samples.engine.arrow(table.order_by("set", *order))
+    numbers = arrow["set"].to_pylist()
+    for name, part in (("direction", 1), ("cross_section", 0)):
+        names = [sets[number][part] for number in numbers]
+        arrow = arrow.add_column(0, name, pyarrow.array(names, pyarrow.string()))
     return arrow.drop_columns(["set"])
 
 
-def _spread(of: Windows, settings: Settings) -> ibis.Table:
+def _spread(windows: Windows, settings: Settings) -> ibis.Table:
     """For each interval and set of links: number of links, utilization, and Cv in thousandths."""
-    seen = of.table.select("link", "start_ms", "ppm").join(_sets(of)[0], "link")
+    seen = windows.table.select("link", "start_ms", "ppm").join(_sets(windows)[0], "link")
     sure = seen.ppm <= UNIT_PPM
     seen = seen.mutate(x=sure.ifelse(seen.ppm // UNIT, 0), sure=sure)
     grouped = seen.group_by("set", "start_ms").agg(
@@ -125,7 +126,7 @@ def _spread(of: Windows, settings: Settings) -> ibis.Table:
         s=seen.x.sum().cast("int64"),
         q=(seen.x * seen.x).sum().cast("int64"),
     )
-    return of.samples.engine.keep(grouped.mutate(permille=_cv(grouped.links, grouped.s, grouped.q)))
+    return windows.samples.engine.keep(grouped.mutate(permille=_cv(grouped.links, grouped.s, grouped.q)))
 
 
 def _cv(n: ibis.Value, s: ibis.Value, q: ibis.Value) -> ibis.Value:
@@ -135,7 +136,7 @@ def _cv(n: ibis.Value, s: ibis.Value, q: ibis.Value) -> ibis.Value:
     return (s > 0).ifelse((variance.sqrt() * float(CV_BINS) / s).floor(), None).cast("int64")
 
 
-def _unevenness(of: Windows, spread: ibis.Table) -> pyarrow.Table:
+def _unevenness(windows: Windows, spread: ibis.Table) -> pyarrow.Table:
     # The value of rank ceil(0.95 n) is above the threshold if fewer values than that are not.
     judged = spread.links > 0
     rank = (spread.links * 95 + 99) // 100
@@ -158,40 +159,41 @@ def _unevenness(of: Windows, spread: ibis.Table) -> pyarrow.Table:
         idle=joined.idle,
         doubtful=joined.doubtful,
     )
-    return _with_names(of, result)
+    return _with_names(windows, result)
 
 
-def _histogram(of: Windows, spread: ibis.Table) -> pyarrow.Table:
-    some = spread.filter(spread.permille.notnull())
-    return _with_names(of, some.group_by("set", "permille").agg(intervals=some.count()), "permille")
+def _histogram(windows: Windows, spread: ibis.Table) -> pyarrow.Table:
+    with_cv = spread.filter(spread.permille.notnull())
+    counts = with_cv.group_by("set", "permille").agg(intervals=with_cv.count())
+    return _with_names(windows, counts, "permille")
 
 
 def _percentiles(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis.Table:
     """Percentiles of Cv by nearest rank, from its histogram."""
-    some = spread.filter(spread.permille.notnull())
-    counts = some.group_by(*keys, "permille").agg(n=some.count())
+    with_cv = spread.filter(spread.permille.notnull())
+    counts = with_cv.group_by(*keys, "permille").agg(n=with_cv.count())
     until = ibis.cumulative_window(group_by=keys, order_by="permille")
     table = counts.mutate(
-        below=counts.n.sum().over(until), every=counts.n.sum().over(ibis.window(group_by=keys))
+        below=counts.n.sum().over(until), total=counts.n.sum().over(ibis.window(group_by=keys))
     )
     result = {
-        f"cv_p{rank}": table.permille.min(where=table.below * 100 >= table.every * rank).cast("float64")
+        f"cv_p{rank}": table.permille.min(where=table.below * 100 >= table.total * rank).cast("float64")
         / float(CV_BINS)
         for rank in ranks
     }
     return table.group_by(*keys).agg(**result)
 
 
-def _longer(every: Windows, by_hour: ibis.Table) -> pyarrow.Table:
+def _longer(all_windows: Windows, by_hour: ibis.Table) -> pyarrow.Table:
     """Median of Cv of utilization averaged over longer and longer times."""
-    lengths = [length for length in LONGER_MS if length > every.interval_ms]
+    lengths = [length for length in LONGER_MS if length > all_windows.interval_ms]
     sure = by_hour.filter(by_hour.sure)
     spreads = [
         _averages(sure, length).mutate(average_ms=ibis.literal(length, "int64")) for length in (*lengths, 0)
     ]
     sums = ibis.union(*spreads) if spreads[1:] else spreads[0]
     share = sums.kbits.cast("float64") * 1e6 / ibis.greatest(sums.capacity_kbits, 1).cast("float64")
-    values = sums.mutate(x=(share / float(UNIT)).floor().cast("int64")).join(_sets(every)[0], "link")
+    values = sums.mutate(x=(share / float(UNIT)).floor().cast("int64")).join(_sets(all_windows)[0], "link")
     grouped = values.group_by("set", "average_ms", "start_ms").agg(
         n=values.count(), s=values.x.sum().cast("int64"), q=(values.x * values.x).sum().cast("int64")
     )
@@ -200,11 +202,11 @@ def _longer(every: Windows, by_hour: ibis.Table) -> pyarrow.Table:
     counts = spread.group_by(*keys).agg(averages=spread.permille.count())
     percentiles = _percentiles(spread, keys, (50,)).rename(of="set", over="average_ms")
     result = counts.left_join(percentiles, [("set", "of"), ("average_ms", "over")]).drop("of", "over")
-    return _with_names(every, result, "average_ms")
+    return _with_names(all_windows, result, "average_ms")
 
 
 def _averages(table: ibis.Table, length: int) -> ibis.Table:
-    """Thousands of bits, carried and possible, of each link in longer times; of length 0 in all of it."""
+    """Carried and possible bits, in thousands, of each link in periods of a length; 0 is all of the time."""
     start = table.start_ms - table.start_ms % length if length else table.start_ms * 0
     rows = table.select("link", "kbits", "capacity_kbits", start_ms=start)
     return rows.group_by("link", "start_ms").agg(
@@ -212,13 +214,13 @@ def _averages(table: ibis.Table, length: int) -> ibis.Table:
     )
 
 
-def _stability(every: Windows, settings: Settings) -> pyarrow.Table:
-    cadence = every.samples.cadence_ms
+def _stability(all_windows: Windows, settings: Settings) -> pyarrow.Table:
+    cadence = all_windows.samples.cadence_ms
     horizons = [horizon for horizon in STABLE_MS if horizon % cadence == 0]
     if not horizons:
         return pyarrow.Table.from_pylist([], _STABILITY_SCHEMA)
-    engine, sample = every.samples.engine, every.samples.table
-    places = engine.table(every.samples.links)
+    engine, sample = all_windows.samples.engine, all_windows.samples.table
+    places = engine.table(all_windows.samples.links)
     above = places.filter(places.cross_section != CROSS_SECTIONS[0]).select("link", "name")
     whole = sample.filter(sample.span_ms == cadence).join(above, "link")
     possible = whole.capacity_bps.cast("float64") * float(cadence) / 1000.0

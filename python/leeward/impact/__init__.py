@@ -2,13 +2,13 @@
 
 Each latency gets the greatest utilization of its operation's links in the intervals of 30 s that it ran in.
 Buckets of 5 % of utilization have a 95th percentile and a median, and inflation is their ratio to those of
-the lowest bucket. Load-tolerance is the utilization at which it reaches 1.5 or 2; hotspot-inflation is its
-value at 75 %.
+the lowest bucket. Load-tolerance is the utilization at which inflation reaches 1.5 or 2; hotspot-inflation is
+its value at 75 %.
 
 After Hotspots, section 4 and appendices A to D. Open choices of the paper are settings: the fewest latencies
 of a bucket, values between buckets, edges of classes, the weights of weighted-effective utilization. Two
-things are ours: intervals by the bootstrap, and an operation in several intervals takes the greatest of their
-utilizations.
+things are not in the paper: intervals by the bootstrap, and an operation in several intervals takes the
+greatest of their utilizations.
 """
 
 from leeward.impact.analysis import Impact, measure

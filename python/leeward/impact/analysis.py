@@ -30,7 +30,7 @@ class Impact:
         settings: Settings of the analysis.
         rows: Number of latencies.
         latencies: Number of latencies with a utilization.
-        discards: Reasons of the others.
+        discards: Counts of the other latencies, by reason.
         telemetry: Telemetry left out.
         warnings: Doubts about the numbers.
         weights: Weights of classes of service, for weighted-effective utilizations.
@@ -84,8 +84,8 @@ def measure(
         discards.add(rows.discards)
         ratios = None if stages is None else stages_of.read(Path(stages), folder, discards)
         joined = join(rows, use, options, ratios, discards)
-    for one in several:
-        telemetry_discards.add(one.discards)
+    for samples in several:
+        telemetry_discards.add(samples.discards)
     result = curves(joined.counts, joined.by, options)
     warnings = _warnings(result, joined.above, rows.too_fast, options)
     return Impact(
@@ -110,11 +110,12 @@ def _utilization(
             message = "telemetry is by class of service: expected the weights of its scheduler"
             raise InputError("weights", None, None, None, message)
         by_class = {
-            name: windows(of, settings.interval_ms, settings.coverage) for name, of in telemetry.items()
+            name: windows(samples, settings.interval_ms, settings.coverage)
+            for name, samples in telemetry.items()
         }
         return effective(by_class, weights)
     if weights is not None:
-        message = "telemetry is not by class of service, so that nothing can be weighed"
+        message = "only valid with telemetry by class of service"
         raise InputError("weights", None, None, None, message)
     return plain(windows(telemetry, settings.interval_ms, settings.coverage))
 
@@ -128,8 +129,8 @@ def _warnings(
         factor, why = off_by(worst.usual_ppm / MILLION)
         likely = f"is a unit off by {factor:g}? {why}" if factor else why
         subject = f"{len(above):,} links were" if len(above) > 1 else "a link was"
-        at = f"{worst.most_ppm / 10_000:,.0f}"
-        lines.append(f"{subject} above 105 % of capacity, `{worst.name}` at {at} %; {likely}")
+        most = f"{worst.most_ppm / 10_000:,.0f}"
+        lines.append(f"{subject} above 105 % of capacity, `{worst.name}` at {most} %; {likely}")
     if too_fast:
         lines.append(
             f"{too_fast:,} latencies are too short for their bytes to have crossed the links: is a unit off?"
@@ -137,8 +138,8 @@ def _warnings(
     for curve in result:
         name, judged = f"{curve.name}{'' if curve.part == 'total' else ', network'}", curve.judged
         if not judged:
-            most = max(bucket.latencies for bucket in curve.buckets)
-            lines.append(f"{name}: no bucket has {settings.least} latencies (the fullest has {most})")
+            fullest = max(bucket.latencies for bucket in curve.buckets)
+            lines.append(f"{name}: no bucket has {settings.least} latencies (the fullest has {fullest})")
         elif len(judged) == 1:
             (only,) = judged
             span = f"{only.low_ppm / 10_000:g} to {only.high_ppm / 10_000:g} %"

@@ -12,9 +12,9 @@ Whole = NDArray[numpy.int64]
 
 _BITS = 8
 ERROR = 1 / (2 << _BITS)
-"""Greatest distance of a bin's middle from its values, as a share of them: 0.2 %."""
+"""Greatest distance of a bin's middle from its values, as a share of the values: 0.2 %."""
 MOST = 1 << 53
-"""Nanoseconds below which latencies have a bin: doubles hold every whole number there."""
+"""Nanoseconds below which latencies have a bin: doubles represent every whole number up to there."""
 
 
 def bins(latency_ns: Whole) -> Whole:
@@ -25,8 +25,8 @@ def bins(latency_ns: Whole) -> Whole:
     return numpy.asarray((shift << _BITS) + (latency_ns >> shift), dtype=numpy.int64)
 
 
-def middles(of: Whole) -> NDArray[numpy.float64]:
+def middles(bins: Whole) -> NDArray[numpy.float64]:
     """Middles of bins, in nanoseconds."""
-    shift = numpy.maximum((of >> _BITS) - 1, 0)
-    lower = (of - (shift << _BITS)) << shift
+    shift = numpy.maximum((bins >> _BITS) - 1, 0)
+    lower = (bins - (shift << _BITS)) << shift
     return numpy.asarray(lower + ((1 << shift) - 1) / 2, dtype=numpy.float64)

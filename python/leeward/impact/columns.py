@@ -25,9 +25,9 @@ BATCH = 1 << 17
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Nanoseconds in each unit of time."""
 _MOST_LETTERS = 160
-"""Letters of a cell in a message."""
+"""Greatest number of characters of an error of Arrow in a message."""
 _MICROS = {"s": 1e6, "ms": 1e3, "us": 1.0}
-"""Units of a timestamp in a microsecond."""
+"""Microseconds in each unit of a timestamp."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Rows:
         invalid_rows = numpy.flatnonzero(where & self.rows)
         self.rows[invalid_rows] = False
         examples = [
-            f"{self._file} row {self._first + at}" + (f": {field} `{texts[at].as_py()}`" if field else "")
-            for at in invalid_rows[:3].tolist()
+            f"{self._file} row {self._first + row}" + (f": {field} `{texts[row].as_py()}`" if field else "")
+            for row in invalid_rows[:3].tolist()
         ]
         self._discards.count(reason, len(invalid_rows), *examples)
 
@@ -124,7 +124,7 @@ class _table_errors:  # noqa: N801 (it is used as a function)
         if isinstance(error, (pyarrow.ArrowException, OSError, EOFError)):
             if self._path.suffix != ".parquet" and (csv_error := find_error(self._path)):
                 raise csv_error from None
-            # An example of binary data is cut short.
+            # An error may quote binary data at length.
             text = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])
             text = f"{text[:_MOST_LETTERS]}..." if len(text) > _MOST_LETTERS else text
             raise InputError(str(self._path), None, None, None, f"not readable as a table: {text}") from None
@@ -224,7 +224,7 @@ def _moment(value: object) -> int | None:
 
 
 def texts(column: Any) -> Any:
-    """A column as texts, null where there is nothing."""
+    """A column as texts; an empty cell is null."""
     cells = compute.cast(plain(column), pyarrow.string())
     return compute.if_else(compute.equal(cells, ""), None, cells)
 

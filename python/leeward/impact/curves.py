@@ -132,8 +132,8 @@ class _Histogram:
         return -(-percent * self.latencies // 100)
 
     def percentile(self, percent: int) -> float:
-        at = numpy.searchsorted(self.cumulative, self.rank(percent))
-        return float(middles(self.bins[at : at + 1])[0])
+        index = numpy.searchsorted(self.cumulative, self.rank(percent))
+        return float(middles(self.bins[index : index + 1])[0])
 
     def resample(self, percent: int, times: int, random: numpy.random.Generator) -> Floats:
         """Percentile of each of a number of resamples, which have as many latencies, drawn with replacement.
@@ -144,8 +144,8 @@ class _Histogram:
         """
         rank, total = self.rank(percent), self.latencies
         share = random.beta(rank, total + 1 - rank, times)
-        at = numpy.searchsorted(self.cumulative, share * total)
-        return middles(self.bins[numpy.minimum(at, len(self.bins) - 1)])
+        indices = numpy.searchsorted(self.cumulative, share * total)
+        return middles(self.bins[numpy.minimum(indices, len(self.bins) - 1)])
 
 
 def curves(counts: pyarrow.Table, by: Sequence[str], settings: Settings) -> list[Curve]:
@@ -192,9 +192,9 @@ def _curve(
     key = zlib.crc32(json.dumps([part, *split.items()]).encode())
     inflation: dict[str, dict[int, float]] = {}
     resamples: dict[str, dict[int, Floats]] = {}
-    for at, (name, percent) in enumerate(PERCENTILES.items()):
+    for number, (name, percent) in enumerate(PERCENTILES.items()):
         # Each curve and percentile has its own generator, so that further curves do not change its draws.
-        random = numpy.random.Generator(numpy.random.PCG64([settings.seed, key, at]))
+        random = numpy.random.Generator(numpy.random.PCG64([settings.seed, key, number]))
         times = settings.resamples
         values = {bucket: histograms[bucket].percentile(percent) for bucket in judged}
         draws = {bucket: histograms[bucket].resample(percent, times, random) for bucket in judged}

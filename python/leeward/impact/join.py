@@ -1,8 +1,8 @@
 """Join of latencies and utilizations: each gets the maximum over its links and its intervals.
 
-As in Hotspots, section 4.1: the busiest link of a storage operation limits it. An operation in several
-intervals takes the maximum over them, which is ours: the paper's lie within one. With a link without
-telemetry the maximum is unknown, and the latency is counted and left out.
+As in Hotspots, section 4.1: the busiest link of a storage operation limits it. Operations of the paper lie
+within one interval; here an operation in several intervals takes the maximum over them. If a link has no
+telemetry, the maximum is unknown, and the latency is left out and counted.
 """
 
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def join(
         seconds = f"{utilization.cadence_ms / 1000:g}s"
         message = f"`{utilization.interval_ms / 1000:g}s`: telemetry has a sample every {seconds} only"
         error = InputError("interval", None, None, None, message)
-        error.add_note(f"--interval {seconds} takes intervals that are as long")
+        error.add_note(f"--interval {seconds} sets intervals of that length")
         raise error
     engine = utilization.engine
     by = _splits(latencies, settings, ratios)
@@ -104,8 +104,10 @@ def join(
     routes = engine.table(
         pyarrow.table(
             {
-                "route": pyarrow.array([at for at, of in enumerate(latencies.routes) for _ in of], "int32"),
-                "link": pyarrow.array([link for of in latencies.routes for link in of], "int32"),
+                "route": pyarrow.array(
+                    [number for number, route in enumerate(latencies.routes) for _ in route], "int32"
+                ),
+                "link": pyarrow.array([link for route in latencies.routes for link in route], "int32"),
             }
         )
     )
@@ -185,14 +187,16 @@ def _count(rows: Any, by: Sequence[str], settings: Settings, latencies: Latencie
     rows = rows.select(
         "bin", "latency_us", "network_bin", "network_us", bucket=rows.ppm // settings.bucket_ppm, **split
     )
-    total = rows.mutate(part=ibis.literal("total"), at=rows.bin, us=rows.latency_us)
+    total = rows.mutate(part=ibis.literal("total"), part_bin=rows.bin, us=rows.latency_us)
     parts = total
     if "network" in latencies.optional_columns:
         network = rows.filter(rows.network_bin.notnull())
-        network = network.mutate(part=ibis.literal("network"), at=network.network_bin, us=network.network_us)
+        network = network.mutate(
+            part=ibis.literal("network"), part_bin=network.network_bin, us=network.network_us
+        )
         parts = total.union(network)
     keys = [*by, "part", "bucket"]
-    counts = parts.group_by(*keys, bin=parts["at"].cast("int64")).agg(
+    counts = parts.group_by(*keys, bin=parts.part_bin.cast("int64")).agg(
         latencies=lambda t: t.count(), sum_us=lambda t: t.us.sum().cast("int64")
     )
     order = [ibis.asc(name, nulls_first=True) for name in keys]
@@ -222,7 +226,7 @@ def _above(utilization: Utilization, latencies: Latencies, names: Sequence[str])
 
 
 def _no_overlap_error(
-    latencies: Latencies, utilization: Utilization, result: dict[str, int], unseen: Sequence[str]
+    latencies: Latencies, utilization: Utilization, counts: dict[str, int], unseen: Sequence[str]
 ) -> InputError:
     """Reports the reason if no latency has a utilization."""
     table, width = utilization.table, utilization.interval_ms
@@ -232,19 +236,20 @@ def _no_overlap_error(
         return InputError("telemetry", None, None, None, "no samples of links")
     low, high = row["low"], row["high"] + width
     if latencies.last_ms < low or latencies.first_ms >= high:
-        ours, theirs = (latencies.first_ms, latencies.last_ms), (low, high)
-        message = f"no overlap in time: latencies are of {_range(*ours)}, and telemetry of {_range(*theirs)}"
+        first, last = latencies.first_ms, latencies.last_ms
+        ranges = f"latencies are of {_range(first, last)}, and telemetry of {_range(low, high)}"
+        message = f"no overlap in time: {ranges}"
         error = InputError("latency", None, None, None, message)
         for factor, words in ((1000, "seconds where milliseconds"), (1 / 1000, "milliseconds where seconds")):
-            if ours[0] * factor < high and ours[1] * factor >= low:
+            if first * factor < high and last * factor >= low:
                 error.add_note(f"times of latencies look like {words} are expected")
         return error
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(result.items()))
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.items()))
     message = f"none of {latencies.valid_rows:,} latencies has a utilization: {reasons}"
     error = InputError("latency", None, None, None, message)
     if unseen:
-        error.add_note(f"telemetry has nothing of {', '.join(unseen)}")
-        error.add_note("--links OPERATION=dst:downlink sets operations beside other links")
+        error.add_note(f"no telemetry of {', '.join(unseen)}")
+        error.add_note("--links OPERATION=dst:downlink compares operations with other links")
     return error
 
 

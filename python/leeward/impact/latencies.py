@@ -30,7 +30,7 @@ OPTIONAL = ("src", "dst", "links", "size_bytes", "medium", "class", "compute_rat
 LONGEST_S = 86_400
 """Greatest length of an operation, a day; a longer one would span thousands of intervals."""
 TOO_FAST = 1.05
-"""An operation with more bytes than this factor of the capacity of its links has the wrong unit of bytes."""
+"""Multiple of the capacity of its links that an operation cannot have carried: its unit of bytes is wrong."""
 MOST_S = 1e11
 """Greatest plausible time in seconds since 1970. Times of this century in milliseconds are greater."""
 SCHEMA = pyarrow.schema(
@@ -195,7 +195,7 @@ class _Codes:
         self.values: list[Any] = []
         self._code_of: dict[Any, int] = {}
 
-    def of(self, texts: Any, parse: Callable[[str], Any]) -> Any:
+    def encode(self, texts: Any, parse: Callable[[str], Any]) -> Any:
         """Code of each text in a column; a missing text counts as an empty one."""
         encoded = compute.fill_null(texts, "").dictionary_encode()
         codes = [self._code(parse(text)) for text in encoded.dictionary.to_pylist()]
@@ -229,7 +229,7 @@ class _Reader:
         """
         result, rows = self._result, batch.num_rows
         valid = Rows(source.file, first, rows, result.discards)
-        column = {name: batch.column(at) for at, name in enumerate(source.columns)}
+        column = {name: batch.column(index) for index, name in enumerate(source.columns)}
         _check_unit(source, column[source.time])
         end = columns.micros(column[source.time], TIMES[source.time])
         valid.drop("no-time", end.missing)
@@ -255,11 +255,11 @@ class _Reader:
         ratio = self._optional(valid, column, "compute_ratio", float(MILLION), float(MILLION))
         routes = self._routes(source, valid, text["operation"], column, first)
         self._count_fast(valid, routes, size, latency_ns)
-        at = numpy.flatnonzero(valid.rows)
-        if len(at):
-            result.valid_rows += len(at)
-            result.first_ms = min(result.first_ms, int(first_ms[at].min()))
-            result.last_ms = max(result.last_ms, int(last_ms[at].max()))
+        indices = numpy.flatnonzero(valid.rows)
+        if len(indices):
+            result.valid_rows += len(indices)
+            result.first_ms = min(result.first_ms, int(first_ms[indices].min()))
+            result.last_ms = max(result.last_ms, int(last_ms[indices].max()))
         # A part on the network that is too short for the clock is 0, and bins begin at 1 ns.
         network_bin = pyarrow.array(bins(numpy.maximum(network_ns, 1)), mask=~stated)
         arrays = {
@@ -275,9 +275,10 @@ class _Reader:
             "compute_ppm": ratio,
         }
         table = pyarrow.table(
-            [compute.cast(pyarrow.array(arrays[one.name]), one.type) for one in SCHEMA], schema=SCHEMA
+            [compute.cast(pyarrow.array(arrays[name]), SCHEMA.field(name).type) for name in SCHEMA.names],
+            schema=SCHEMA,
         )
-        return table.take(pyarrow.array(at))
+        return table.take(pyarrow.array(indices))
 
     def _span(
         self, valid: Rows, column: Mapping[str, Any], name_and_unit: tuple[str, float], missing: str | None
@@ -307,16 +308,18 @@ class _Reader:
     ) -> Any:
         """Index of each row's route. Drops rows without a route."""
         rows = len(valid.rows)
-        codes = [self._operations.of(operation, str)]
+        codes = [self._operations.encode(operation, str)]
         for name in (*ENDS, "links"):
             texts = columns.lists(column[name]) if name in column else pyarrow.nulls(rows, pyarrow.string())
-            codes.append(self._names.of(texts, _split if name == "links" or self._by_host else self._racks))
+            codes.append(
+                self._names.encode(texts, _split if name == "links" or self._by_host else self._racks)
+            )
         # Many rows have the same ends; their links are looked up once.
-        at = numpy.flatnonzero(valid.rows)
-        row_codes = numpy.stack(codes, axis=1)[at]
+        positions = numpy.flatnonzero(valid.rows)
+        row_codes = numpy.stack(codes, axis=1)[positions]
         firsts, which = _distinct(row_codes)
         lookups = [
-            self._route(source, tuple(key), first + int(at[row]))
+            self._route(source, tuple(key), first + int(positions[row]))
             for key, row in zip(row_codes[firsts].tolist(), firsts, strict=True)
         ]
         failed: dict[str, list[int]] = {}
@@ -325,15 +328,15 @@ class _Reader:
                 failed.setdefault(lookup.reason, []).append(index)
         for reason, indices in failed.items():
             is_dropped = numpy.isin(which, indices)
-            valid.rows[at[is_dropped]] = False
+            valid.rows[positions[is_dropped]] = False
             examples = [
-                f"{source.file} row {first + int(at[row])}: {lookups[which[row]]}"
+                f"{source.file} row {first + int(positions[row])}: {lookups[which[row]]}"
                 for row in numpy.flatnonzero(is_dropped)[:3]
             ]
             self._result.discards.count(reason, int(is_dropped.sum()), *examples)
         routes = numpy.zeros(rows, dtype=numpy.int64)
         values = [0 if isinstance(lookup, NoLinksError) else lookup for lookup in lookups]
-        routes[at] = numpy.array(values, dtype=numpy.int64)[which]
+        routes[positions] = numpy.array(values, dtype=numpy.int64)[which]
         return routes
 
     def _racks(self, text: str) -> tuple[str, ...]:

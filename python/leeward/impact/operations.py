@@ -22,8 +22,8 @@ OPERATIONS = {
     "query": "dst:downlink,dst:uplink,src:uplink?",
 }
 """Table 4 of Hotspots has the first three. For file reads and writes the server's side counts (section 4.3).
-The rule of a query is ours: both sides of its workers (`dst`), and of its servers (`src`) if they are
-known."""
+The rule of a query is not in the paper: both sides of its workers (`dst`), and of its servers (`src`) if they
+are known."""
 SIDES = {
     "uplink": ("rack", "up"),
     "downlink": ("rack", "down"),
@@ -70,11 +70,11 @@ def _rule(name: str, text: str) -> tuple[Crossing, ...]:
     result = []
     for part in text.split(","):
         end, _, side = part.strip().partition(":")
-        where_stated = side.endswith("?")
+        optional = side.endswith("?")
         if end not in ENDS or side.removesuffix("?") not in SIDES:
             expected = f"expected one of {', '.join(ENDS)}, a colon, and one of {', '.join(SIDES)}"
             raise InputError("operations", None, None, name, f"`{part.strip()}`: {expected}")
-        result.append(Crossing(end, side.removesuffix("?"), where_stated))
+        result.append(Crossing(end, side.removesuffix("?"), optional))
     return tuple(result)
 
 
@@ -127,8 +127,8 @@ class Places:
     def links_crossed(self, rule: Sequence[Crossing], ends: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
         """Links that an operation crosses.
 
-        Bytes between two hosts of a rack do not cross its uplink, and those of one host not its interface:
-        the link of a place does not count if the other end is known and inside.
+        Bytes between two hosts of a rack do not cross its uplink, and bytes within a host do not cross its
+        interface: the link of a place does not count if the other end is known and inside.
 
         Args:
             rule: Rule of its kind.

@@ -17,8 +17,8 @@ def write_page(path: str | PathLike[str], impact: Impact) -> None:
 
 def page(impact: Impact) -> str:
     """The page as text."""
-    beside = "each beside the utilization of its busiest link"
-    warnings = [document.section("Before you believe it", document.listing(impact.warnings))]
+    beside = "each with the utilization of its busiest link"
+    warnings = [document.section("Warnings", document.listing(impact.warnings))]
     curves = [
         document.details(_title(curve), _table(*rows.buckets(impact, curve))) for curve in impact.curves
     ]
@@ -26,10 +26,10 @@ def page(impact: Impact) -> str:
     summary = _table(headers, cells, rows.sides(headers, impact.by))
     return document.document(
         "Impact of utilization on latency",
-        "What hot links cost",
+        "Cost of hot links",
         [
             f"{impact.latencies:,} of {impact.rows:,} latencies, {beside}.",
-            "What grows with utilization need not be caused by it.",
+            "Growth with utilization does not prove that utilization is its cause.",
         ],
         [
             *(warnings if impact.warnings else []),
@@ -49,9 +49,9 @@ def _pictures(result: Impact) -> Iterator[Picture]:
     band = " The band is the interval." if result.settings.resamples else ""
     caption = f"The 95th percentile over that of the lowest bucket.{band} A gap has too few latencies."
     for part, title in (("total", "Inflation of latency"), ("network", "Inflation of time on the network")):
-        of = [curve for curve in result.curves if curve.part == part and len(curve.judged) > 1]
-        for first in range(0, len(of), pictures.TOGETHER):
-            together = of[first : first + pictures.TOGETHER]
+        drawable = [curve for curve in result.curves if curve.part == part and len(curve.judged) > 1]
+        for first in range(0, len(drawable), pictures.TOGETHER):
+            together = drawable[first : first + pictures.TOGETHER]
             yield title, pictures.inflation(together, result.settings), caption
 
 
@@ -59,5 +59,5 @@ def _title(curve: Curve) -> str:
     return curve.name if curve.part == "total" else f"{curve.name}, {curve.part}"
 
 
-def _table(headers: Sequence[str], of: Sequence[Sequence[str]], sides: str | None = None) -> Html:
-    return document.table([header.lower() for header in headers], of, sides)
+def _table(headers: Sequence[str], cells: Sequence[Sequence[str]], sides: str | None = None) -> Html:
+    return document.table([header.lower() for header in headers], cells, sides)

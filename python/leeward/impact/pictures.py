@@ -38,13 +38,13 @@ def draw(axes: "Axes", curves: Sequence[Curve], settings: Settings, percentile: 
     """Draws the curves, and lines at the factors and at hot."""
     most = max(settings.factors) * 1.1
     last = 0.0
-    for at, curve in enumerate(curves):
+    for index, curve in enumerate(curves):
         middles, values, lows, highs = _points(curve, percentile)
-        colour, line = COLOURS[at % TOGETHER], LINES[at % len(LINES)]
+        colour, line = COLOURS[index % TOGETHER], LINES[index % len(LINES)]
         axes.plot(middles, values, color=colour, linestyle=line, marker=".", label=curve.name)
         axes.fill_between(middles, lows, highs, color=colour, alpha=0.15, linewidth=0)
         top = max((value for value in values if isfinite(value)), default=1.0)
-        # A wide interval must not press all curves to the floor.
+        # A wide interval must not compress all curves.
         most = max(most, min(max((high for high in highs if isfinite(high)), default=top), 1.5 * top))
         last = max([last, *middles])
     for factor in settings.factors:

@@ -28,7 +28,7 @@ def summary(impact: Impact) -> tuple[list[str], list[list[str]]]:
         judged = curve.judged
         row.append(latency_text(judged[0].ns["p95"]) if judged else NONE)
         for factor in settings.factors:
-            matches = [of for of in curve.tolerances if of.of == "p95" and of.factor == factor]
+            matches = [item for item in curve.tolerances if (item.of, item.factor) == ("p95", factor)]
             row.append(tolerance(impact, matches[0]) if matches else NONE)
         row += [inflation(curve.hotspot[name]) for name in ("p95", "median")]
         rows.append(row)
@@ -71,7 +71,7 @@ def glossary(impact: Impact) -> Iterator[tuple[str, str]]:
     ):
         yield "above", "not reached in the buckets that are judged, the last of which ends there"
     yield "too few", f"less than {settings.least:,} latencies: such a bucket is not judged"
-    if any(of.gap for curve in impact.curves for of in curve.tolerances):
+    if any(item.gap for curve in impact.curves for item in curve.tolerances):
         yield "at most", "buckets just below have too few latencies, so that it may be reached there already"
     if settings.resamples:
         yield (
@@ -83,29 +83,31 @@ def glossary(impact: Impact) -> Iterator[tuple[str, str]]:
 
 def discard_lines(impact: Impact) -> Iterator[str]:
     """Lines on rows left out."""
-    for noun, some in (("latencies", impact.discards), ("samples of telemetry", impact.telemetry)):
-        for reason, count, examples in some:
+    for noun, discards in (("latencies", impact.discards), ("samples of telemetry", impact.telemetry)):
+        for reason, count, examples in discards:
             examples_text = f" ({'; '.join(examples)})" if examples else ""
             yield f"left out: {count:,} {noun}, {reason}{examples_text}"
 
 
-def tolerance(impact: Impact, of: Tolerance) -> str:
+def tolerance(impact: Impact, result: Tolerance) -> str:
     """A load-tolerance with its interval."""
-    estimate = of.utilization
+    estimate = result.utilization
     # With classes of service a link may be full at more than 100 %.
-    full = impact.weights is None and of.judged_ppm >= MILLION
-    value, low, high = (_reach_text(end, of, full) for end in (estimate.value, estimate.low, estimate.high))
-    text = f"at most {value}" if of.gap and estimate.value is not None else value
+    full = impact.weights is None and result.judged_ppm >= MILLION
+    ends = (estimate.value, estimate.low, estimate.high)
+    value, low, high = (_reach_text(end, result, full) for end in ends)
+    text = f"at most {value}" if result.gap and estimate.value is not None else value
     return f"{text} ({low} to {high})" if impact.settings.resamples and low != high else text
 
 
-def inflation(of: Estimate) -> str:
+def inflation(estimate: Estimate) -> str:
     """An inflation with its interval."""
-    if of.value is None:
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if value is None:
         return NONE
-    if of.low is None or of.high is None or of.low == of.high == of.value:
-        return f"{of.value:.2f}x"
-    return f"{of.value:.2f}x ({of.low:.2f} to {of.high:.2f})"
+    if low is None or high is None or low == high == value:
+        return f"{value:.2f}x"
+    return f"{value:.2f}x ({low:.2f} to {high:.2f})"
 
 
 def span(bucket: Bucket) -> str:
@@ -119,10 +121,10 @@ def sides(headers: Sequence[str], by: Sequence[str]) -> str:
     return "".join("<" if header in texts else ">" for header in headers)
 
 
-def _reach_text(utilization: float | None, of: Tolerance, full: bool) -> str:
+def _reach_text(utilization: float | None, result: Tolerance, full: bool) -> str:
     if utilization is not None:
         return f"{100 * utilization:.4g} %"
-    return NEVER if full else f"above {of.judged_ppm / 10_000:g} %"
+    return NEVER if full else f"above {result.judged_ppm / 10_000:g} %"
 
 
 def _between(result: Impact) -> str:

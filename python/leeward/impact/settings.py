@@ -23,7 +23,7 @@ class Settings:
         coverage: Least observed share of an interval that is judged.
         bucket_ppm: The width of a bucket of utilization, in millionths (section 4.1: 5 %).
         hot_ppm: Utilization of hotspot-inflation: that of the bucket that holds it (section 4.2: 75 %).
-        least: Least number of latencies of a judged bucket; ours, the paper states none.
+        least: Least number of latencies of a judged bucket; the paper states none.
         factors: Factors of inflation, for load-tolerance (section 4.1: 1.5 and 2).
         interpolate: Whether load-tolerance lies between the middles of buckets, instead of on the lower edge
             of the first that reaches the factor.
@@ -31,7 +31,7 @@ class Settings:
         sizes: Edges of classes of size, in bytes, growing (appendix B: 10 KB, 100 KB, 1 MB, 10 MB).
         ratios: Edges of classes of compute ratio, in millionths, growing.
         resamples: Number of resamples of the bootstrap.
-        confidence: Share of them that an interval holds.
+        confidence: Share of the resamples that an interval holds.
         seed: Seed of the bootstrap.
     """
 

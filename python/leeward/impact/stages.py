@@ -26,7 +26,7 @@ from leeward.impact.settings import MILLION
 from leeward.telemetry import Discards, Engine
 
 SLOWEST = 10
-"""Number of a stage's workers whose times the paper's telemetry has."""
+"""Number of slowest workers of a stage whose times the paper's telemetry has."""
 SCHEMA = pyarrow.schema(
     [
         ("query", pyarrow.string()),
@@ -72,12 +72,12 @@ def read(path: str | Path, folder: Path, discards: Discards) -> Path:
 
 
 def _clean(valid: Rows, batch: Any, units: list[tuple[str, float]]) -> Any:
-    names = [columns.texts(batch.column(at)) for at in range(len(_NAMES))]
+    names = [columns.texts(batch.column(index)) for index in range(len(_NAMES))]
     for name in names:
         valid.drop("stage-without-name", name.is_null().to_numpy(zero_copy_only=False))
     spans = []
-    for at, (name, unit) in enumerate(units, len(_NAMES)):
-        numbers = columns.numbers(batch.column(at))
+    for index, (name, unit) in enumerate(units, len(_NAMES)):
+        numbers = columns.numbers(batch.column(index))
         valid.numbers(name, numbers, "stage-without-time")
         valid.drop("negative", numbers.values < 0, name, numbers.texts)
         ns = numpy.rint(numbers.values * unit)
@@ -86,8 +86,8 @@ def _clean(valid: Rows, batch: Any, units: list[tuple[str, float]]) -> Any:
     valid.drop("compute-above-total", spans[0] > spans[1], units[0][0], batch.column(len(_NAMES)))
     table = pyarrow.table(
         [
-            compute.cast(pyarrow.array(one), kind.type)
-            for one, kind in zip([*names, *spans], SCHEMA, strict=True)
+            compute.cast(pyarrow.array(values), kind.type)
+            for values, kind in zip([*names, *spans], SCHEMA, strict=True)
         ],
         schema=SCHEMA,
     )
@@ -97,7 +97,7 @@ def _clean(valid: Rows, batch: Any, units: list[tuple[str, float]]) -> Any:
 def compute_ratios(engine: Engine, file: Path) -> ibis.Table:
     """Compute ratio of each query: `query`, `ratio_ppm` (int64, millionths, rounded down).
 
-    Queries without any time have none.
+    Queries without any time have no row.
     """
     workers = engine.parquet([file])
     order = ibis.window(

@@ -77,7 +77,7 @@ def plant(
 
     Args:
         links: Links of a cluster with racks, as in `Cluster.links()`.
-        kinds: Kinds of operations, all with curves of as many buckets; of 5 % each if there are 20.
+        kinds: Kinds of operations. All curves have the same number of buckets: 20 if a bucket is 5 % wide.
         intervals: Number of intervals.
         per_bucket: Number of latencies of each kind in each bucket.
         even: Whether the factors of a bucket are the distribution's quantiles, so that the analysis finds the
@@ -89,7 +89,7 @@ def plant(
     buckets = len(kinds[0].growth)
     rows = [row for row in links.to_pylist() if row["host"] is None and row["rack"] is not None]
     racks = list(dict.fromkeys(row["rack"] for row in rows))
-    number = {(row["rack"], row["direction"]): at for at, row in enumerate(rows)}
+    row_of_link = {(row["rack"], row["direction"]): number for number, row in enumerate(rows)}
     level = random.integers(0, buckets, (len(rows), intervals))
     # Away from the edges, so that rounding of bits moves none to another bucket.
     utilization = (level + random.uniform(0.01, 0.99, level.shape)) / buckets
@@ -107,7 +107,9 @@ def plant(
     )
     pairs = numpy.array([(src, dst) for src in racks for dst in racks if src != dst])
     parts = [
-        _operations(kind, number, pairs, level, ends - interval_ms, per_bucket, even, interval_ms, random)
+        _operations(
+            kind, row_of_link, pairs, level, ends - interval_ms, per_bucket, even, interval_ms, random
+        )
         for kind in kinds
     ]
     return SyntheticData(samples, pyarrow.concat_tables(parts))
@@ -115,7 +117,7 @@ def plant(
 
 def _operations(
     kind: Kind,
-    number: Mapping[tuple[str, str], int],
+    row_of_link: Mapping[tuple[str, str], int],
     pairs: NDArray[numpy.str_],
     level: NDArray[numpy.int64],
     starts: NDArray[numpy.int64],
@@ -124,26 +126,29 @@ def _operations(
     interval_ms: int,
     random: numpy.random.Generator,
 ) -> pyarrow.Table:
-    """Latencies of a kind, as many in each bucket."""
+    """Latencies of a kind, equally many in each bucket."""
     crossed = [
-        [number[str(pair[ENDS.index(part.end)]), SIDES[part.side][1]] for part in rules()[kind.operation]]
+        [
+            row_of_link[str(pair[ENDS.index(part.end)]), SIDES[part.side][1]]
+            for part in rules()[kind.operation]
+        ]
         for pair in pairs
     ]
     # Shape (pairs, intervals): the bucket of an operation in an interval, or in it and the one before.
-    one = numpy.array([level[links].max(axis=0) for links in crossed])
-    two = numpy.maximum(one, numpy.concatenate([one[:, :1], one[:, :-1]], axis=1))
-    two[:, 0] = -1
+    in_one = numpy.array([level[links].max(axis=0) for links in crossed])
+    in_two = numpy.maximum(in_one, numpy.concatenate([in_one[:, :1], in_one[:, :-1]], axis=1))
+    in_two[:, 0] = -1
     columns: dict[str, list[NDArray[numpy.generic]]] = {
         name: [] for name in ("t_ms", "latency_ms", "network_ms", "src", "dst")
     }
     normal = NormalDist(sigma=kind.spread)
     for bucket, growth in enumerate(kind.growth):
-        spanning = per_bucket // 4 if (two == bucket).any() else 0
+        spanning = per_bucket // 4 if (in_two == bucket).any() else 0
         places = []
-        for grid, count in ((two, spanning), (one, per_bucket - spanning)):
-            result = numpy.argwhere(grid == bucket)
-            places.append(result[random.integers(0, len(result), count)])
-        at = numpy.concatenate(places)
+        for grid, count in ((in_two, spanning), (in_one, per_bucket - spanning)):
+            candidates = numpy.argwhere(grid == bucket)
+            places.append(candidates[random.integers(0, len(candidates), count)])
+        drawn = numpy.concatenate(places)
         if even:
             shares = (numpy.arange(per_bucket) + 0.5) / per_bucket
             factor = numpy.exp([normal.inv_cdf(share) for share in random.permutation(shares)])
@@ -151,11 +156,11 @@ def _operations(
             factor = random.lognormal(0.0, kind.spread, per_bucket)
         network = kind.base_ms * kind.share * growth * factor
         latency = kind.base_ms * (1 - kind.share) * factor + network
-        start = starts[at[:, 1]].astype(numpy.float64)
+        start = starts[drawn[:, 1]].astype(numpy.float64)
         # Either half before the interval begins, or all within it.
         within = start + latency + random.uniform(0.01, 0.99, per_bucket) * (interval_ms - latency)
         end = numpy.where(numpy.arange(per_bucket) < spanning, start + latency / 2, within)
-        for name, values in zip(columns, (end, latency, network, *pairs[at[:, 0]].T), strict=True):
+        for name, values in zip(columns, (end, latency, network, *pairs[drawn[:, 0]].T), strict=True):
             columns[name].append(values)
     whole = {name: numpy.concatenate(parts) for name, parts in columns.items()}
     rows = len(whole["t_ms"])

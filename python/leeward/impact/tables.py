@@ -20,9 +20,10 @@ def tables(impact: Impact) -> dict[str, pyarrow.Table]:
 def buckets(impact: Impact) -> pyarrow.Table:
     """A row for each bucket of each curve.
 
-    Fields that they are split by (text, null if unknown), `part`, `from_utilization` and `to_utilization`
-    (shares), `latencies` (int64), `enough` (bool), for each percentile `p95_s`, its inflation `p95_inflation`
-    and the ends of the interval `p95_low` and `p95_high` (null if not judged), `mean_s`.
+    Fields that latencies are split by (text, null if unknown), `part`, `from_utilization` and
+    `to_utilization` (shares), `latencies` (int64), `enough` (bool), for each percentile `p95_s`, its
+    inflation `p95_inflation` and the ends of the interval `p95_low` and `p95_high` (null if not judged),
+    `mean_s`.
     """
     rows = []
     for curve in impact.curves:
@@ -36,32 +37,33 @@ def buckets(impact: Impact) -> pyarrow.Table:
                 "enough": bucket.enough,
             }
             for name in PERCENTILES:
-                of = bucket.inflation[name]
-                row |= {f"{name}_s": bucket.ns[name] / 1e9, f"{name}_inflation": of.value}
-                row |= {f"{name}_low": of.low, f"{name}_high": of.high}
+                inflation = bucket.inflation[name]
+                row |= {f"{name}_s": bucket.ns[name] / 1e9, f"{name}_inflation": inflation.value}
+                row |= {f"{name}_low": inflation.low, f"{name}_high": inflation.high}
             rows.append(row | {"mean_s": bucket.sum_us / bucket.latencies / 1e6})
     kinds = [(name, pyarrow.string()) for name in (*impact.by, "part")]
     kinds += [(f"{end}_utilization", _DOUBLE) for end in ("from", "to")]
     kinds += [("latencies", pyarrow.int64()), ("enough", pyarrow.bool_())]
-    kinds += [(f"{name}_{of}", _DOUBLE) for name in PERCENTILES for of in ("s", "inflation", "low", "high")]
+    suffixes = ("s", "inflation", "low", "high")
+    kinds += [(f"{name}_{suffix}", _DOUBLE) for name in PERCENTILES for suffix in suffixes]
     return pyarrow.Table.from_pylist(rows, pyarrow.schema([*kinds, ("mean_s", _DOUBLE)]))
 
 
 def tolerance(impact: Impact) -> pyarrow.Table:
     """A row for each curve, percentile and factor, and one for each hotspot-inflation.
 
-    Fields that they are split by, `part`, `figure` (`load-tolerance` or `hotspot-inflation`), `percentile`,
-    `factor` (null for hotspot-inflation), `value`, `low`, `high` (shares of capacity, or inflation; null if
-    not reached or unknown); for load-tolerance `judged_to` (utilization up to which buckets are judged) and
-    `gap` (bool: buckets just below have too few latencies).
+    Fields that latencies are split by, `part`, `figure` (`load-tolerance` or `hotspot-inflation`),
+    `percentile`, `factor` (null for hotspot-inflation), `value`, `low`, `high` (shares of capacity, or
+    inflation; null if not reached or unknown); for load-tolerance `judged_to` (utilization up to which
+    buckets are judged) and `gap` (bool: buckets just below have too few latencies).
     """
     rows: list[dict[str, Any]] = []
     for curve in impact.curves:
         kind = {**curve.split, "part": curve.part}
-        for of in curve.tolerances:
-            figure = {"figure": "load-tolerance", "percentile": of.of, "factor": of.factor}
-            more = {"gap": of.gap, "judged_to": of.judged_ppm / MILLION}
-            rows.append(kind | figure | more | _estimate(of.utilization))
+        for item in curve.tolerances:
+            figure = {"figure": "load-tolerance", "percentile": item.of, "factor": item.factor}
+            more = {"gap": item.gap, "judged_to": item.judged_ppm / MILLION}
+            rows.append(kind | figure | more | _estimate(item.utilization))
         for name, inflation in curve.hotspot.items():
             figure = {"figure": "hotspot-inflation", "percentile": name}
             rows.append(kind | figure | _estimate(inflation))
@@ -73,9 +75,9 @@ def tolerance(impact: Impact) -> pyarrow.Table:
 def discards(impact: Impact) -> pyarrow.Table:
     """Rows left out: `of` (`latencies` or `telemetry`), `reason`, `count` (int64), `examples` (texts)."""
     rows = [
-        {"of": of} | row
-        for of, some in (("latencies", impact.discards), ("telemetry", impact.telemetry))
-        for row in some.record()
+        {"of": source} | row
+        for source, counts in (("latencies", impact.discards), ("telemetry", impact.telemetry))
+        for row in counts.record()
     ]
     kinds = [("of", pyarrow.string()), ("reason", pyarrow.string()), ("count", pyarrow.int64())]
     return pyarrow.Table.from_pylist(
@@ -117,10 +119,10 @@ def _curve(curve: Curve) -> dict[str, Any]:
         "split": dict(curve.split),
         "part": curve.part,
         "load_tolerance": [
-            {"factor": of.factor, "percentile": of.of}
-            | _estimate(of.utilization)
-            | {"gap": of.gap, "judged_to": of.judged_ppm / MILLION}
-            for of in curve.tolerances
+            {"factor": item.factor, "percentile": item.of}
+            | _estimate(item.utilization)
+            | {"gap": item.gap, "judged_to": item.judged_ppm / MILLION}
+            for item in curve.tolerances
         ],
         "hotspot_inflation": [
             {"percentile": name} | _estimate(inflation) for name, inflation in curve.hotspot.items()
@@ -142,5 +144,5 @@ def _curve(curve: Curve) -> dict[str, Any]:
     }
 
 
-def _estimate(of: Estimate) -> dict[str, float | None]:
-    return {"value": of.value, "low": of.low, "high": of.high}
+def _estimate(estimate: Estimate) -> dict[str, float | None]:
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}

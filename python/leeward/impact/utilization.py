@@ -2,7 +2,7 @@
 
 The scheduler of the switch decides how classes of service share a link. Hotspots' appendix C sums the
 utilizations of all classes, where lower ones weigh less than 1 and higher ones more than 1; it prints neither
-a formula nor weights. Ours::
+a formula nor weights. The formula here::
 
     effective utilization of class q = sum over classes c of (weight of c / weight of q) x utilization by c
 
@@ -55,28 +55,29 @@ def plain(windows: Windows) -> Utilization:
     return Utilization(samples.engine, table, windows.interval_ms, samples.cadence_ms, samples.links)
 
 
-def effective(of: Mapping[str, Windows], weights: Mapping[str, int]) -> Utilization:
+def effective(by_class: Mapping[str, Windows], weights: Mapping[str, int]) -> Utilization:
     """Weighted-effective utilizations.
 
     Args:
-        of: Load of each class of service alone, of one engine, cluster and interval.
+        by_class: Load of each class of service alone, of one engine, cluster and interval.
         weights: Weights of the same classes, whole numbers from 1.
 
     Raises:
         InputError: A class has no weight or no telemetry, or a weight is out of bounds.
     """
-    for name in sorted(of.keys() - weights.keys()):
-        raise InputError("weights", None, None, name, f"no weight; there are some of {', '.join(weights)}")
+    for name in sorted(by_class.keys() - weights.keys()):
+        raise InputError("weights", None, None, name, f"no weight; there are weights of {', '.join(weights)}")
     for name, weight in weights.items():
-        if name not in of:
-            raise InputError("weights", None, None, name, f"no telemetry of it; there is of {', '.join(of)}")
+        if name not in by_class:
+            message = f"no telemetry of this class; there is telemetry of {', '.join(by_class)}"
+            raise InputError("weights", None, None, name, message)
         if not 1 <= weight <= MOST_WEIGHT:
             message = f"`{weight}`: expected a whole number from 1 to {MOST_WEIGHT:,}"
             raise InputError("weights", None, None, name, message)
     parts = []
-    for name, windows in of.items():
-        every = windows.table.select("link", "start_ms", "ppm").union(_thin(windows))
-        parts.append(every.mutate(load=every.ppm * ibis.literal(weights[name], "int64")))
+    for name, windows in by_class.items():
+        table = windows.table.select("link", "start_ms", "ppm").union(_thin(windows))
+        parts.append(table.mutate(load=table.ppm * ibis.literal(weights[name], "int64")))
     sums = (
         (ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0])
         .group_by("link", "start_ms")
@@ -86,17 +87,17 @@ def effective(of: Mapping[str, Windows], weights: Mapping[str, int]) -> Utilizat
             load=lambda t: t.load.sum().cast("int64"),
         )
     )
-    whole = sums.filter(sums.classes == len(of))
+    whole = sums.filter(sums.classes == len(by_class))
     results = []
     for name, weight in weights.items():
         # Below 2^53, so that the quotient of doubles is that of whole numbers, rounded down.
         ppm = (whole.load.cast("float64") / float(weight)).floor().cast("int64")
-        judged = ibis.ifelse(whole.seen == len(of), ppm, ibis.null("int64"))
+        judged = ibis.ifelse(whole.seen == len(by_class), ppm, ibis.null("int64"))
         results.append(whole.select("link", "start_ms", ppm=judged).mutate(**{"class": ibis.literal(name)}))
-    first = next(iter(of.values()))
+    first = next(iter(by_class.values()))
     engine = first.samples.engine
     table = engine.keep(ibis.union(*results) if len(results) > 1 else results[0])
-    cadence = max(windows.samples.cadence_ms for windows in of.values())
+    cadence = max(windows.samples.cadence_ms for windows in by_class.values())
     return Utilization(engine, table, first.interval_ms, cadence, first.samples.links, dict(weights))
 
 

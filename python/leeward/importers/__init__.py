@@ -64,10 +64,10 @@ def read(
         Format.KUBERNETES: {"rack_label": rack_label, "pod_label": pod_label},
         Format.LLDP: {"tors": tors, "spines": spines},
     }
-    for of, arguments in only.items():
+    for only_form, arguments in only.items():
         for argument, value in arguments.items():
-            if value is not None and form is not of:
-                message = f"`{value}`: this is for {of} alone, not for {form}"
+            if value is not None and form is not only_form:
+                message = f"`{value}`: only valid for {only_form}, not for {form}"
                 raise InputError(argument, None, None, None, message)
     topology = Topology(form, paths)
     match form:

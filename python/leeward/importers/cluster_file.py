@@ -91,18 +91,20 @@ def _check_speeds(
     return result
 
 
-def _check_need(speeds: Speeds, of: tuple[str, ...], unknown: list[str], noun: str, flags: str) -> None:
+def _check_need(
+    speeds: Speeds, speed_names: tuple[str, ...], unknown: list[str], noun: str, flags: str
+) -> None:
     """Checks that exactly one of some speeds is given if it is needed, and none if not."""
-    names_given = [name for name in of if getattr(speeds, name) is not None]
+    names_given = [name for name in speed_names if getattr(speeds, name) is not None]
     if unknown and not names_given:
         names = ", ".join(unknown[:_MOST_NAMES]) + (", ..." if len(unknown) > _MOST_NAMES else "")
         where = "" if unknown == ["pods"] else f" of {len(unknown):,}: {names}"
-        error = InputError(of[0], None, None, None, f"the speed of {noun} is not known{where}")
-        error.add_note(f"say it: {flags}")
+        error = InputError(speed_names[0], None, None, None, f"the speed of {noun} is not known{where}")
+        error.add_note(f"set it: {flags}")
         raise error
     if names_given and not unknown:
-        message = f"`{getattr(speeds, names_given[0])}`: it would change nothing: " + (
-            "there are no pods" if "pod" in of[0] else f"the speed of all {noun} is known"
+        message = f"`{getattr(speeds, names_given[0])}`: without effect: " + (
+            "there are no pods" if "pod" in speed_names[0] else f"the speed of all {noun} is known"
         )
         raise InputError(names_given[0], None, None, None, message)
     if len(names_given) > 1:
@@ -128,12 +130,12 @@ def _files(files: list[str]) -> str:
 
 
 def _quote(name: str) -> str:
-    """A name as a YAML text, whatever its letters."""
+    """A name as YAML text, in quotes where they are necessary."""
     return name if _PLAIN.fullmatch(name) and name.lower() not in _WORDS else json.dumps(name)
 
 
 def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
-    """Lines of a rack. The most frequent value of its hosts stands once."""
+    """Lines of a rack. The most frequent value of its hosts stands once, at the rack."""
     lines = [f"  - name: {_quote(rack)}"]
     if hosts[0].pod is not None:
         lines.append(f"    pod: {_quote(hosts[0].pod)}")

@@ -55,8 +55,8 @@ def read(topology: Topology) -> None:
         *above, last = path.strip("/").split("/")
         depths.setdefault(len(above), (file, number, path))
         if len(depths) > 1:
-            (*_, one), (_, _, other) = depths.values()
-            message = f"`{other}`: a rack as deep as `{one}` was expected; HDFS wants all alike"
+            (*_, first_path), (_, _, other) = depths.values()
+            message = f"`{other}`: expected a rack as deep as `{first_path}`; HDFS requires equal depths"
             raise InputError(file, number, None, "rack", message)
         pod = topology.name(".".join(above), file, number, "rack") if above else None
         entry = Host(

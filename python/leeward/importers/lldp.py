@@ -5,9 +5,9 @@ written into the same file before; else it is the file's name without its ending
 link: the number of links between two devices is the greater one of both views.
 
 *Kinds of switches.* A switch with a link to a host is a ToR. A switch with links to ToRs and no host is a
-spine. Hosts that share a ToR, directly or through other hosts, are one rack: a pair of ToRs is one. Racks
-that share a spine are one pod. Devices that announce the capability bridge or router are switches. Hosts that
-run containers announce these too; patterns then name ToRs and spines.
+spine. Hosts that share a ToR, directly or through other hosts, are one rack, so that a pair of ToRs is one
+rack. Racks that share a spine are one pod. Devices that announce the capability bridge or router are
+switches. Hosts that run containers announce these too; patterns then name ToRs and spines.
 
 *Speeds* are those of ports by their MAU type (`100GbaseSR4`), where it is sent.
 """
@@ -35,7 +35,8 @@ class _View:
     """Union of all files.
 
     `links` has for each pair of devices, and each end with a view, the speeds of the ports between them (0 if
-    unknown); `described` has the devices with known capabilities, and `switches` the switches among them.
+    unknown); `announcers` has the devices with known capabilities, `switches` the switches among them, and
+    `places` the file that names a device first.
     """
 
     links: dict[Link, dict[str, list[int]]] = field(default_factory=dict)
@@ -86,7 +87,7 @@ def _roles(
         # Another device that announces itself as a switch may be a host that runs containers.
         top = {name for name in near if fnmatchcase(name, tors)}
         return top | joining, top - joining
-    # A device without a view is a switch if it has a link to a device that is known to be none.
+    # A device without a view is a switch if it has a link to a device that is known not to be one.
     stations = view.announcers - view.switches
     silent = {name for name in near.keys() - view.announcers if stations.intersection(near[name])}
     switches = (near.keys() & (view.switches | silent)) | joining
@@ -108,15 +109,15 @@ def _add(
         members.setdefault(racks.of(tor), []).append(tor)
     pods = _Groups()
     above: dict[str, list[str]] = {}
-    for rack, of in members.items():
-        above[rack] = sorted({other for tor in of for other in near[tor] if other in joining})
+    for rack, rack_tors in members.items():
+        above[rack] = sorted({other for tor in rack_tors for other in near[tor] if other in joining})
         for spine in above[rack]:
             pods.join(above[rack][0], spine)
-    name_of_rack = {rack: "_".join(of) for rack, of in members.items()}
+    name_of_rack = {rack: "_".join(rack_tors) for rack, rack_tors in members.items()}
     for several in (name for rack, name in name_of_rack.items() if len(members[rack]) > 1):
         topology.notes.append(f"rack {several} has several ToRs")
     under: dict[str, list[str]] = {}
-    for spine in sorted({spine for of in above.values() for spine in of}):
+    for spine in sorted({spine for rack_spines in above.values() for spine in rack_spines}):
         under.setdefault(pods.of(spine), []).append(spine)
     for rack, spines in above.items():
         speeds = [_speed(view, tor, spine) for tor in members[rack] for spine in spines if spine in near[tor]]
@@ -237,13 +238,13 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
     result: list[tuple[str, dict[str, Any]]] = []
     for part in _several(lldp):
         interfaces = part.get("interface") if isinstance(part, dict) else part
-        for one in _several(interfaces):
-            if not isinstance(one, dict):
+        for item in _several(interfaces):
+            if not isinstance(item, dict):
                 raise InputError(file, None, None, "lldp.interface", "expected objects, one a port")
-            if isinstance(one.get("name"), str) and "chassis" in one:
-                result.append((one["name"], one))
+            if isinstance(item.get("name"), str) and "chassis" in item:
+                result.append((item["name"], item))
                 continue
-            for port, interface in one.items():
+            for port, interface in item.items():
                 # Several neighbours of one port are a list.
                 for view in _several(interface):
                     if not isinstance(view, dict):
@@ -254,15 +255,15 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
     return result
 
 
-def _chassis_below(of: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _chassis_below(parent: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Chassis below a key, each with its name (in json the key of the chassis) as a field."""
-    for one in _several(of.get(key)):
-        if not isinstance(one, dict):
+    for item in _several(parent.get(key)):
+        if not isinstance(item, dict):
             continue
-        if "id" in one or "name" in one or "capability" in one:
-            yield key, one
+        if "id" in item or "name" in item or "capability" in item:
+            yield key, item
             continue
-        for name, inside in one.items():
+        for name, inside in item.items():
             if isinstance(inside, dict):
                 yield key, {**inside, "name": name}
 

@@ -22,7 +22,7 @@ Place = tuple[str, int]
 
 @dataclass
 class _Switches:
-    """Children of each switch with their lines, and the number of names that may follow."""
+    """Children of each switch with their lines, and the number of names that are still allowed."""
 
     nodes: dict[str, tuple[Place, list[str]]] = field(default_factory=dict)
     switches: dict[str, tuple[Place, list[str]]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ def read(topology: Topology) -> None:
     for switch, ((file, number), below) in tree.switches.items():
         for child in below:
             if child not in tree.nodes and child not in tree.switches:
-                message = f"`{child[:60]}`: no line says what is below this switch"
+                message = f"`{child[:60]}`: no line defines this switch"
                 raise InputError(file, number, None, "Switches", message)
             if parents.setdefault(child, switch) != switch:
                 parent = parents[child]
@@ -122,7 +122,7 @@ def _line(topology: Topology, place: Place, line: str, tree: _Switches) -> None:
     below = _names(place, key, words[key], tree)
     for name in _names(place, kind, words[kind], tree):
         if before := tree.nodes.get(name) or tree.switches.get(name):
-            message = f"line {before[0][1]} of {before[0][0]} says already what is below it"
+            message = f"already defined on line {before[0][1]} of {before[0][0]}"
             raise InputError(*place, None, name[:60], message)
         (tree.nodes if key == "nodes" else tree.switches)[name] = (place, below)
 

@@ -80,10 +80,10 @@ class Topology:
         return result
 
     def name(self, text: str, file: str, line: int | None, field: str | None) -> str:
-        """A valid name for cluster files: `-` replaces other letters, which are counted.
+        """A valid name for cluster files: `-` replaces invalid characters, and changed names are counted.
 
         Raises:
-            InputError: No letter is left.
+            InputError: No valid character is left.
         """
         valid = _NOT_IN_NAMES.sub("-", text.strip()).strip("-")
         if not valid:
@@ -110,7 +110,7 @@ class Topology:
             self.left_out.count("second-rack", 1, f"{host.name}: in {before.rack}, not in {host.rack}")
 
     def settle(self, pods: bool) -> None:
-        """Makes one consistent tree of all hosts, at the end.
+        """Makes one consistent tree of all hosts, after the last one was added.
 
         A single pod is left out, since it would be a second name of the core. A rack whose name occurs in
         several pods, or as a pod, becomes `pod.rack`.
@@ -133,14 +133,16 @@ class Topology:
             return
         for host in self.hosts:
             if host.pod is None:
-                message = f"rack {host.rack}: it is in no pod, and others are ({min(pod_names)})"
+                message = f"rack {host.rack}: without a pod, but others have one ({min(pod_names)})"
                 error = InputError(self.files[0], None, None, None, message)
                 error.add_note("--no-pods joins all racks in one core")
                 raise error
         within: dict[str, set[str | None]] = {}
         for host in self.hosts:
             within.setdefault(host.rack, set()).add(host.pod)
-        ambiguous = {rack for rack, of in within.items() if len(of) > 1 or rack in pod_names}
+        ambiguous = {
+            rack for rack, pods_of_rack in within.items() if len(pods_of_rack) > 1 or rack in pod_names
+        }
         used_names = (within.keys() - ambiguous) | pod_names
         for rack in sorted(ambiguous):
             for full in sorted(f"{pod}.{rack}" for pod in within[rack]):

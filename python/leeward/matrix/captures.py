@@ -70,8 +70,8 @@ class Capture:
             raise InputError("capture", None, None, None, "no traffic between known places")
         sources, targets = (self.cells[name].combine_chunks().dictionary_encode() for name in ("src", "dst"))
         number_of = {
-            name: at
-            for at, name in enumerate(
+            name: number
+            for number, name in enumerate(
                 dict.fromkeys([*sources.dictionary.to_pylist(), *targets.dictionary.to_pylist()])
             )
         }

@@ -38,7 +38,7 @@ from leeward.matrix.series import (
 COLUMNS = ("t_s", "src", "dst", "bytes")
 MOST_LINES = 10_000_000
 _LONGEST = 65_536
-"""Greatest length of a line, in letters."""
+"""Greatest length of a line, in characters."""
 _LATEST_S = 1e12
 """Greatest distance of times from 0."""
 
@@ -148,12 +148,12 @@ def sum_transfers(
     first = int(starts.min())
     intervals = int(starts.max()) - first + 1
     ends = places[ends]
-    at = starts - first
-    some = sizes >= LEAST_BYTES
-    pairs, which = numpy.unique(ends[some], axis=0, return_inverse=True)
+    interval_of = starts - first
+    counted = sizes >= LEAST_BYTES
+    pairs, pair_of = numpy.unique(ends[counted], axis=0, return_inverse=True)
     check_values(intervals, len(pairs), name)
-    cells = at[some] * len(pairs) + which.reshape(-1)
-    total = numpy.bincount(cells, sizes[some], minlength=intervals * len(pairs))
+    cells = interval_of[counted] * len(pairs) + pair_of.reshape(-1)
+    total = numpy.bincount(cells, sizes[counted], minlength=intervals * len(pairs))
     values = total.astype(numpy.float64).reshape(intervals, len(pairs))
     if (values > MOST_BYTES).any():
         over, pair = numpy.argwhere(values > MOST_BYTES)[0]
@@ -174,11 +174,11 @@ def _places(
     else:
         check_tasks(len(tasks), name)
         order = tuple(sorted(tasks, key=lambda task: (natural(task), task))) if order is None else order
-        at = {task: place for place, task in enumerate(order)}
+        place_of = {task: place for place, task in enumerate(order)}
         for task in tasks:
-            if task not in at:
+            if task not in place_of:
                 raise _input_error(name, f"`{task}`: not one of the {len(order)} tasks that were named")
-        places = [at[task] for task in tasks]
+        places = [place_of[task] for task in tasks]
     return order, numpy.array(places, dtype=numpy.int64)
 
 
@@ -217,7 +217,7 @@ def _limited_lines(text: TextIOWrapper, name: str) -> Iterator[str]:
     while line := text.readline(_LONGEST):
         number += 1
         if len(line) == _LONGEST and not line.endswith("\n"):
-            raise InputError(name, number, None, None, f"longer than {_LONGEST:,} letters")
+            raise InputError(name, number, None, None, f"longer than {_LONGEST:,} characters")
         if number > MOST_LINES + 1:
             raise _input_error(name, f"more than {MOST_LINES:,} lines")
         yield line

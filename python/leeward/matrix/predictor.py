@@ -2,7 +2,7 @@
 
 For a pair with l bytes in the last hour and d at the same time of day, the prediction is w l + (1 - w) d,
 with w from 0 to 1 by least squares over the hours of the fit. Weights that are not negative and add up to 1
-keep a prediction between l and d: it is finite, not negative, and exact where both are. Free weights did
+keep a prediction between l and d: it is finite, not negative, and exact if l and d are. Free weights did
 worse than the last hour alone, on hours outside of the fit.
 
 Four models are fitted: one weight for all pairs (errors of each count in proportion to its own size) or one
@@ -91,10 +91,12 @@ def fit(values: Floats, past: History, until: int, day: int) -> Model:
         until: Number of intervals of the fit; later ones are not read.
         day: Number of intervals of a day.
     """
-    # Pairs without traffic so far teach nothing; without them sums do not depend on later senders.
+    # Pairs without traffic so far do not count in the fit, so that sums do not depend on later senders.
     active = values[:until].any(axis=0)
     learnt = values[:until, active]
-    seen = History(*(of[:until, active] for of in (past.last, past.day_before, past.earlier_days, past.mean)))
+    seen = History(
+        *(values[:until, active] for values in (past.last, past.day_before, past.earlier_days, past.mean))
+    )
     models = [_fit(learnt, seen, days, scope, day) for days, scope in CANDIDATES]
     best = min(models, key=lambda model: numpy.inf if model.validation is None else model.validation)
     weights = numpy.ones(values.shape[1])
@@ -133,15 +135,15 @@ def _shared(learnt: Floats, past: History, days: Days) -> Floats:
         numpy.vstack([past.mean, learnt.mean(axis=0)]) if len(learnt) else numpy.zeros((1, learnt.shape[1]))
     )
     size = numpy.where(size > 0, size, numpy.inf)
-    above, below = ((of / size / size).sum(axis=1) for of in (above, below))
+    above, below = ((sums / size / size).sum(axis=1) for sums in (above, below))
     return _quotients(above, below, numpy.ones(len(above)))
 
 
 def _sums(learnt: Floats, last: Floats, daily: Floats) -> Iterator[Floats]:
     """Sums whose quotient is the best weight, over the intervals before each, and over all."""
     apart = last - daily
-    for of in (apart * (learnt - daily), apart * apart):
-        yield numpy.vstack([numpy.zeros((1, learnt.shape[1])), numpy.cumsum(of, axis=0)])
+    for terms in (apart * (learnt - daily), apart * apart):
+        yield numpy.vstack([numpy.zeros((1, learnt.shape[1])), numpy.cumsum(terms, axis=0)])
 
 
 def _quotients(above: Floats, below: Floats, otherwise: Floats) -> Floats:
@@ -152,6 +154,6 @@ def _quotients(above: Floats, below: Floats, otherwise: Floats) -> Floats:
 
 
 def _between(weight: Floats, last: Floats, daily: Floats) -> Floats:
-    # Rounding could move a mean of two outside of them.
+    # Rounding could move a mean of two values outside of their range.
     result = weight * last + (1 - weight) * daily
     return numpy.clip(result, numpy.minimum(last, daily), numpy.maximum(last, daily))

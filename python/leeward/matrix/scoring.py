@@ -84,9 +84,7 @@ def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
     model, predictions = held_out(series, learnt)
     sent = series.bytes[learnt:]
     if not sent.any():
-        message = (
-            f"nothing was sent in the {len(sent)} intervals after the first {learnt}: no error is relative"
-        )
+        message = f"nothing was sent in the {len(sent)} intervals after the first {learnt}: no relative error"
         raise InputError("series", None, None, None, message)
     has = sent.any(axis=1)
     columns = [
@@ -98,12 +96,15 @@ def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
     figures_of_all = _figures(by_interval.sum(axis=0))
     resamples = _resample(by_interval, max(series.day // 4, 1), seed)
     scored = []
-    for at, name in enumerate(PREDICTORS):
-        above = float(figures_of_all[at, 0] - figures_of_all[0, 0])
-        figures = [Figure(float(value), None) for value in (*figures_of_all[at], above)]
+    for index, name in enumerate(PREDICTORS):
+        above = float(figures_of_all[index, 0] - figures_of_all[0, 0])
+        figures = [Figure(float(value), None) for value in (*figures_of_all[index], above)]
         if resamples is not None:
-            spread = [*resamples[:, at].T, resamples[:, at, 0] - resamples[:, 0, 0]]
-            figures = [Figure(one.value, _interval(of)) for one, of in zip(figures, spread, strict=True)]
+            spread = [*resamples[:, index].T, resamples[:, index, 0] - resamples[:, 0, 0]]
+            figures = [
+                Figure(figure.value, _interval(resampled))
+                for figure, resampled in zip(figures, spread, strict=True)
+            ]
         scored.append(Scored(name, *figures))
     return Score(series.intervals, learnt, len(series.pairs), model, tuple(scored))
 
@@ -146,9 +147,9 @@ def _errors(predicted: Floats, sent: Floats) -> Floats:
     result = numpy.zeros((4, len(sent)))
     result[0] = errors.sum(axis=1)
     numpy.divide(numpy.abs(predicted.sum(axis=1) - sums), sums, out=result[1], where=sums > 0)
-    for at in numpy.flatnonzero(sums > 0):
-        some = sent[at] > 0
-        result[2:, at] = numpy.quantile(errors[at, some] / sent[at, some], (0.5, 0.9))
+    for row in numpy.flatnonzero(sums > 0):
+        active = sent[row] > 0
+        result[2:, row] = numpy.quantile(errors[row, active] / sent[row, active], (0.5, 0.9))
     return result
 
 

@@ -73,7 +73,7 @@ class Series:
                 argument is invalid.
         """
         length = seconds(interval)
-        array = _npy.numbers(numpy.asanyarray(matrices), name)
+        array = _npy.check_numbers(numpy.asanyarray(matrices), name)
         if array.ndim != 3 or array.shape[1] != array.shape[2]:
             shape = " x ".join(map(str, array.shape)) or "a single number"
             raise _input_error(name, f"{shape}; expected intervals x tasks x tasks")
@@ -84,19 +84,21 @@ class Series:
         names = tuple(map(str, range(count))) if tasks is None else check_order(tasks)
         if len(names) != count:
             raise _input_error("tasks", f"{len(names)} names, but the matrices are of {count} tasks")
-        # NaN counts as traffic here, and is found below.
-        some = numpy.zeros((count, count), dtype=bool)
+        # NaN counts as traffic here, and is rejected below.
+        active = numpy.zeros((count, count), dtype=bool)
         for matrix in array:
-            some |= ~(abs(matrix) < LEAST_BYTES)
-        pairs = numpy.argwhere(some)
+            active |= ~(abs(matrix) < LEAST_BYTES)
+        pairs = numpy.argwhere(active)
         check_values(intervals, len(pairs), name)
-        values = numpy.array(array[:, some], dtype=numpy.float64)
+        values = numpy.array(array[:, active], dtype=numpy.float64)
         bad = ~((values >= 0) & (values <= MOST_BYTES))
         if bad.any():
-            at, pair = numpy.argwhere(bad)[0]
+            number, pair = numpy.argwhere(bad)[0]
             row, column = pairs[pair]
-            where = f"interval {at}, row {row}, column {column}"
-            raise _input_error(name, f"{where}: {values[at, pair]:g}: expected bytes, 0 to {MOST_BYTES:g}")
+            where = f"interval {number}, row {row}, column {column}"
+            raise _input_error(
+                name, f"{where}: {values[number, pair]:g}: expected bytes, 0 to {MOST_BYTES:g}"
+            )
         values[values < LEAST_BYTES] = 0
         return Series(names, length, pairs, values)
 
@@ -109,7 +111,7 @@ def seconds(interval: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]*)\s*", interval, re.ASCII)
     if not match or match[2] not in _UNITS:
-        why = "the unit is missing" if match and not match[2] else "no time with a unit"
+        why = "the unit is missing" if match and not match[2] else "not a time with a unit"
         raise _input_error("interval", f"`{interval}`: {why}; expected one such as 1h or 5min")
     length = float(match[1]) * _UNITS[match[2]]
     if not 1 <= length <= DAY_S / 2 or DAY_S % length:
@@ -123,7 +125,7 @@ def seconds(interval: str) -> int:
 
 
 def check_order(tasks: Sequence[str]) -> tuple[str, ...]:
-    """Given names of tasks, in order.
+    """Checks given names of tasks, in order.
 
     Raises:
         InputError: A name is empty or repeated.
@@ -154,7 +156,7 @@ def check_values(intervals: int, pairs: int, name: str) -> None:
 def natural(name: str) -> list[str | int]:
     """Sort key of names: `map2` comes before `map10`."""
     parts = re.split(r"(\d{1,18})", name, flags=re.ASCII)
-    return [int(part) if at % 2 else part for at, part in enumerate(parts)]
+    return [int(part) if index % 2 else part for index, part in enumerate(parts)]
 
 
 def is_bytes(value: float) -> bool:

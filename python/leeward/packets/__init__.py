@@ -10,8 +10,8 @@
 >>> run.totals()["finished"]
 1
 
-An own scheduler, a function of a demand and a network as for `circuits.schedule`, may replace a name; with
-`demand` it is called for each week's days:
+A scheduler of the user, a function as for `circuits.schedule`, may replace a name. With `demand` it is called
+for the days of each week:
 
 >>> def ring(demand, network):
 ...     return [("1980us", [(rack, (rack + 1) % len(demand)) for rack in range(len(demand))])]

@@ -19,7 +19,7 @@ def picture(scenario: PacketScenario, run: PacketRun) -> str:
 
     For each of the first few pairs: bytes that have arrived in order since a day of it ended, on average over
     days, and its queue with its capacity; shaded where it has a circuit, darker the more of these days have
-    one then. A pair without a day that enough of the run follows is drawn from the run's start.
+    one then. If the run ends too soon after every day of a pair, the pair is drawn from the run's start.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -28,41 +28,41 @@ def picture(scenario: PacketScenario, run: PacketRun) -> str:
     from leeward.report.style import SETTINGS
 
     pairs = list(dict.fromkeys(scenario.sampled))[:MOST]
-    sequences = [one for pair in pairs if (one := sequence(run, *pair)) is not None]
+    sequences = [plot for pair in pairs if (plot := sequence(run, *pair)) is not None]
     with matplotlib.rc_context(SETTINGS):  # type: ignore[arg-type]
         figure = Figure(figsize=(10, max(3.2 * len(sequences), 1.0)), layout="constrained")
         FigureCanvasSVG(figure)
         rows = figure.subplots(max(len(sequences), 1), 2, squeeze=False)
-        for (arrivals, queue), one in zip(rows, sequences, strict=False):
-            _draw(arrivals, queue, one)
+        for (arrivals, queue), plot in zip(rows, sequences, strict=False):
+            _draw(arrivals, queue, plot)
         out = StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None})
         return out.getvalue()
 
 
-def _draw(arrivals: "Axes", queue: "Axes", one: Sequence) -> None:
-    at_us = 1e6 * one.at_s
-    arrivals.plot(at_us, one.arrived_bytes / 1e6, color=_BYTES)
+def _draw(arrivals: "Axes", queue: "Axes", plot: Sequence) -> None:
+    at_us = 1e6 * plot.at_s
+    arrivals.plot(at_us, plot.arrived_bytes / 1e6, color=_BYTES)
     arrivals.set_ylabel("arrived in order, MB")
-    queue.plot(at_us, one.queued_packets, color=_QUEUE, label="in the queue")
-    queue.plot(at_us, one.capacity_packets, color=_LIMIT, linestyle="--", label="it may hold")
+    queue.plot(at_us, plot.queued_packets, color=_QUEUE, label="in the queue")
+    queue.plot(at_us, plot.capacity_packets, color=_LIMIT, linestyle="--", label="capacity")
     queue.set_ylabel("packets")
     queue.legend(fontsize=8)
-    since = "time of the run" if one.over == 0 else "since a day ended"
+    since = "time of the run" if plot.over == 0 else "since a day ended"
     for axes in (arrivals, queue):
-        for start, end, share in _circuits(one):
+        for start, end, share in _circuits(plot):
             axes.axvspan(1e6 * start, 1e6 * end, color=_DAY, alpha=0.15 * share, linewidth=0)
         axes.set_xlabel(f"{since}, us")
         axes.set_xlim(at_us[0], at_us[-1])
         axes.set_ylim(bottom=0)
-    over = {0: "the run", 1: "after one day"}.get(one.over, f"mean over {one.over:,} days")
-    arrivals.set_title(f"r{one.source} to r{one.destination}: {over}", loc="left", fontsize=10)
+    over = {0: "the run", 1: "after one day"}.get(plot.over, f"mean over {plot.over:,} days")
+    arrivals.set_title(f"r{plot.source} to r{plot.destination}: {over}", loc="left", fontsize=10)
 
 
-def _circuits(one: Sequence) -> list[tuple[float, float, float]]:
+def _circuits(plot: Sequence) -> list[tuple[float, float, float]]:
     """Start and end of each circuit, and the share of days that have it."""
     result: list[tuple[float, float, float]] = []
-    for start, end, share in zip(one.at_s, one.at_s[1:], one.up, strict=False):
+    for start, end, share in zip(plot.at_s, plot.at_s[1:], plot.up, strict=False):
         if result and result[-1][1:] == (start, share):
             result[-1] = (result[-1][0], float(end), float(share))
         elif share > 0:

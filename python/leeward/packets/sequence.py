@@ -50,46 +50,47 @@ def sequence(
         step_s: Time between moments; by default the time between samples.
 
     Returns:
-        The sequence: of the complete run if no day is followed by that much of it; None without two samples.
+        The sequence. It is of the complete run if no day is followed by that much of the run. None without
+        two samples.
     """
     samples, days = _columns(run.samples(), source, destination), _columns(run.days(), source, destination)
-    at = samples["time_s"]
-    if len(at) < 2:
+    times = samples["time_s"]
+    if len(times) < 2:
         return None
     ended = days["ended_s"]
     if span_s is None and len(ended) > 1:
         span_s = WEEKS * float(numpy.median(numpy.diff(ended)))
-    step = step_s or float(numpy.median(numpy.diff(at)))
-    whole = ended[:0] if span_s is None else ended[ended + span_s <= at[-1] + 1e-12]
+    step = step_s or float(numpy.median(numpy.diff(times)))
+    whole = ended[:0] if span_s is None else ended[ended + span_s <= times[-1] + 1e-12]
     if span_s is None or not len(whole):
-        since, starts = at, numpy.zeros(1)
+        since, starts = times, numpy.zeros(1)
     else:
         since, starts = step * numpy.arange(round(span_s / step) + 1), whole
-    arrived = [numpy.interp(start + since, at, samples["delivered_bytes"]) for start in starts]
-    # Queues change at once: the last sample holds.
-    last = [numpy.searchsorted(at, start + since + 1e-12, side="right") - 1 for start in starts]
+    arrived = [numpy.interp(start + since, times, samples["delivered_bytes"]) for start in starts]
+    # Queues change abruptly, so the last sample counts.
+    last = [numpy.searchsorted(times, start + since + 1e-12, side="right") - 1 for start in starts]
     up = [_up(start + since, days) for start in starts]
     return Sequence(
         source,
         destination,
         len(whole),
         since,
-        numpy.mean([one - one[0] for one in arrived], axis=0),
+        numpy.mean([counts - counts[0] for counts in arrived], axis=0),
         numpy.mean([samples["packets"][index] for index in last], axis=0),
         numpy.mean([samples["capacity"][index] for index in last], axis=0),
         numpy.mean(up, axis=0),
     )
 
 
-def _up(at: Floats, days: dict[str, Any]) -> Any:
+def _up(times: Floats, days: dict[str, Any]) -> Any:
     """True at each moment within one of a pair's days, which do not overlap."""
     # Days are in the order of their ends, and so of their starts.
-    last = numpy.searchsorted(days["began_s"], at + 1e-12, side="right") - 1
-    return (last >= 0) & (at < numpy.append(days["ended_s"], -numpy.inf)[last])
+    last = numpy.searchsorted(days["began_s"], times + 1e-12, side="right") - 1
+    return (last >= 0) & (times < numpy.append(days["ended_s"], -numpy.inf)[last])
 
 
 def _columns(table: Any, source: int, destination: int) -> dict[str, Any]:
     """Rows of a pair, by column."""
-    of = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    ours = (of["source"] == source) & (of["destination"] == destination)
-    return {name: column[ours] for name, column in of.items()}
+    columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+    is_pair = (columns["source"] == source) & (columns["destination"] == destination)
+    return {name: column[is_pair] for name, column in columns.items()}

@@ -44,12 +44,12 @@ def _text(scenario: Mapping[str, Any]) -> str:
     """A scenario in the form of a file.
 
     Raises:
-        InputError: A value cannot stand in a file.
+        InputError: A value is not one of JSON.
     """
     try:
         return json.dumps(scenario)
     except (TypeError, ValueError) as error:
-        message = f"{error}: expected what a file can hold"
+        message = f"{error}: expected values of JSON"
         raise InputError("scenario", None, None, None, message) from None
 
 

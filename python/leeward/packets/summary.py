@@ -23,7 +23,7 @@ def summary(run: PacketRun) -> dict[str, Any]:
     totals = run.totals()
     latency = {path: {str(share): run.latency(path, share) for share in (0.5, 0.99)} for path in PATHS}
     completion = _completion(run)
-    total = sum(one["delivered_bytes"] for one in completion)
+    total = sum(row["delivered_bytes"] for row in completion)
     return {
         "totals": totals,
         "throughput_bps": 8 * total / totals["ended_s"],
@@ -36,22 +36,22 @@ def summary(run: PacketRun) -> dict[str, Any]:
 
 def _completion(run: PacketRun) -> list[dict[str, Any]]:
     table = run.flows()
-    of = {
+    columns = {
         name: table[name].to_numpy(zero_copy_only=False)
         for name in ("class", "began_s", "finished_s", "delivered_bytes")
     }
     result = []
-    for one in numpy.unique(of["class"]):
-        ours = of["class"] == one
-        times = (of["finished_s"] - of["began_s"])[ours]
+    for flow_class in numpy.unique(columns["class"]):
+        of_class = columns["class"] == flow_class
+        times = (columns["finished_s"] - columns["began_s"])[of_class]
         times = times[~numpy.isnan(times)]
         median, tail = numpy.percentile(times, (50, 99)) if len(times) else (None, None)
         result.append(
             {
-                "class": int(one),
-                "flows": int(ours.sum()),
+                "class": int(flow_class),
+                "flows": int(of_class.sum()),
                 "finished": len(times),
-                "delivered_bytes": int(of["delivered_bytes"][ours].sum()),
+                "delivered_bytes": int(columns["delivered_bytes"][of_class].sum()),
                 "median_s": None if median is None else float(median),
                 "p99_s": None if tail is None else float(tail),
             }

@@ -61,7 +61,7 @@ class Settings:
         """
         if not 0 < self.percentile <= 100 or self.thousandths == 0:
             raise _input_error(
-                "percentile", f"`{self.percentile:g}`: expected a number above 0, of 100 at most"
+                "percentile", f"`{self.percentile:g}`: expected a number above 0 and at most 100"
             )
         if not 0 < self.threshold_ppm <= 10**6:
             share = f"`{self.threshold_ppm / 10_000:g}%`"
@@ -134,13 +134,13 @@ class Plan:
         return self.summary() | {
             "planned": [
                 {
-                    "rack": one.rack,
-                    "kind": one.kind,
-                    "ports": asdict(one.ports) | {"added": one.ports.added},
-                    "shift": asdict(one.shift) | {"left": one.shift.left},
-                    "links": _records(one.outcomes),
+                    "rack": rack.rack,
+                    "kind": rack.kind,
+                    "ports": asdict(rack.ports) | {"added": rack.ports.added},
+                    "shift": asdict(rack.shift) | {"left": rack.shift.left},
+                    "links": _records(rack.outcomes),
                 }
-                for one in self.planned
+                for rack in self.planned
             ],
             "taking": _records(self.taking),
         }
@@ -160,14 +160,14 @@ def plan(
         InputError: No link of a rack was seen, or the data exceeds a limit.
     """
     settings = settings or Settings()
-    every = windows(samples, settings.interval_ms, settings.coverage)
+    all_windows = windows(samples, settings.interval_ms, settings.coverage)
     links = [row for row in samples.links.to_pylist() if row["cross_section"] == TOR]
     # The time ahead of a forecast does not matter here; any multiple of the interval is valid.
     hotspot_settings = Hotspots(
         interval_ms=settings.interval_ms, coverage=settings.coverage, ahead_ms=settings.interval_ms
     )
-    bins = histogram(every, hotspot_settings)
-    percent_of = percentiles(every, bins, settings.thousandths)
+    bins = histogram(all_windows, hotspot_settings)
+    percent_of = percentiles(all_windows, bins, settings.thousandths)
     advance()
     ranks: dict[str, int] = {}
     for row in links:
@@ -178,11 +178,11 @@ def plan(
         error.add_note("leeward plan needs readings of racks' links, such as r3:uplink")
         raise error
     order = sorted(ranks, key=lambda rack: (-ranks[rack], rack))
-    # A bin is a percent wide: only those at the edge of the threshold need exact values.
+    # A bin is a percent wide, so racks from the bin of the threshold on need exact values.
     edge = settings.threshold_ppm // 10_000
     near = [rack for rack in order if ranks[rack] >= edge]
     quiet = [rack for rack in reversed(order) if ranks[rack] < edge][:MOST_TARGETS]
-    measured, racks = _racks(_numbers(samples, near[: 2 * MOST_PLANNED] + quiet), samples, every)
+    measured, racks = _racks(_numbers(samples, near[: 2 * MOST_PLANNED] + quiet), samples, all_windows)
     advance()
     evaluator = Evaluator(settings.threshold_ppm, settings.thousandths)
     worst = {
@@ -243,21 +243,23 @@ def _numbers(samples: Samples, racks: list[str]) -> dict[str, dict[str, int]]:
     return result
 
 
-def _racks(numbers: dict[str, dict[str, int]], samples: Samples, every: Any) -> tuple[Loads, dict[str, Rack]]:
+def _racks(
+    numbers: dict[str, dict[str, int]], samples: Samples, all_windows: Any
+) -> tuple[Loads, dict[str, Rack]]:
     """Series of racks and their pods."""
-    measured = loads(every, [link for of in numbers.values() for link in of.values()])
+    measured = loads(all_windows, [link for links in numbers.values() for link in links.values()])
     name_of = {row["link"]: row["name"] for row in samples.links.select(["link", "name"]).to_pylist()}
 
-    def of(owner: str | None) -> dict[str, Series]:
+    def series_of(owner: str | None) -> dict[str, Series]:
         if owner is None:
             return {}
         names = {way: name_of[link] for way, link in numbers.get(owner, {}).items()}
         return {way: measured.links[name] for way, name in names.items() if name in measured.links}
 
     racks = {
-        row["rack"]: Rack(row["rack"], row["kind"], row["pod"], of(row["rack"]), of(row["pod"]))
+        row["rack"]: Rack(row["rack"], row["kind"], row["pod"], series_of(row["rack"]), series_of(row["pod"]))
         for row in samples.racks.select(["rack", "kind", "pod"]).to_pylist()
-        if row["rack"] in numbers and of(row["rack"])
+        if row["rack"] in numbers and series_of(row["rack"])
     }
     return measured, racks
 

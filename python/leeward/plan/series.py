@@ -74,8 +74,8 @@ def nearest_rank(values: Numbers, thousandths: int) -> float:
         values: Values, at least one.
         thousandths: Thousandths of a percent, from 1 to 100,000: 98,000 is the 98th percentile.
     """
-    at = rank(len(values), thousandths) - 1
-    return float(numpy.partition(values, at)[at])
+    index = rank(len(values), thousandths) - 1
+    return float(numpy.partition(values, index)[index])
 
 
 def rank(count: int, thousandths: int) -> int:
@@ -111,15 +111,15 @@ def loads(windows: Windows, links: Collection[int]) -> Loads:
         raise error
     row_of = {row["link"]: row for row in samples.links.select(["link", "name", "capacity_bps"]).to_pylist()}
     order = numpy.asarray(sorted(links))
-    # Every row has its place, so that the engine need not sort them.
+    # Each row has a place in the arrays, so that the engine need not sort the rows.
     columns_table = engine.arrow(rows)
     columns = {name: columns_table[name].to_numpy() for name in columns_table.column_names}
-    where = numpy.searchsorted(order, columns["link"])
-    at = (columns["start_ms"] - ends["first"]) // windows.interval_ms
+    link_index = numpy.searchsorted(order, columns["link"])
+    interval_index = (columns["start_ms"] - ends["first"]) // windows.interval_ms
     seconds = columns["covered_ms"] / 1000.0
     load, capacity = (numpy.full((len(order), count), numpy.nan) for _ in range(2))
-    load[where, at] = columns["bits"] / seconds
-    capacity[where, at] = columns["capacity_bits"] / seconds
+    load[link_index, interval_index] = columns["bits"] / seconds
+    capacity[link_index, interval_index] = columns["capacity_bits"] / seconds
     result = {}
     for number, link in enumerate(order.tolist()):
         row = row_of[link]

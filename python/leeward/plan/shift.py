@@ -85,7 +85,7 @@ class LinkLoads:
         if added is None:
             return least / link.now_bps
         load = (self.of(link) + added)[link.seen]
-        # Added load raises it, so that it is among the values from there on, which are few.
+        # Added load only raises the percentile, so it is among the few values from the old one on.
         high = load[load >= least]
         above = len(load) - rank(len(load), self.thousandths)
         return float(numpy.partition(high, -1 - above)[-1 - above]) / link.now_bps
@@ -121,9 +121,9 @@ def shift(rack: Rack, targets: Mapping[str, Rack], loads: LinkLoads) -> Shift:
     while units_moved < percent and queue:
         before, name = heapq.heappop(queue)
         target = targets[name]
-        # The work may raise its percentile, or a pod's links may have filled up: then it goes back to its
-        # place.
-        share = _with(rack, target, units, loads)
+        # The work may raise the rack's percentile, or links of its pod may have filled up. Then the rack goes
+        # back into the queue.
+        share = _percentile_with(rack, target, units, loads)
         if share > before:
             heapq.heappush(queue, (share, name))
             continue
@@ -133,7 +133,7 @@ def shift(rack: Rack, targets: Mapping[str, Rack], loads: LinkLoads) -> Shift:
             loads.put(link, loads.of(link) + units[way])
         to[name] = to.get(name, 0) + 1
         units_moved += 1
-        heapq.heappush(queue, (_with(rack, target, units, loads), name))
+        heapq.heappush(queue, (_percentile_with(rack, target, units, loads), name))
     for way, link in rack.links.items():
         loads.put(link, loads.of(link) - units_moved * units[way])
     outside = sum(number for name, number in to.items() if targets[name].pod != rack.pod)
@@ -172,6 +172,6 @@ def _overlaps(rack: Rack, target: Rack) -> bool:
     )
 
 
-def _with(rack: Rack, target: Rack, units: Mapping[str, Numbers], loads: LinkLoads) -> float:
+def _percentile_with(rack: Rack, target: Rack, units: Mapping[str, Numbers], loads: LinkLoads) -> float:
     """Greatest percentile over the links that one more unit would use."""
     return max(loads.percentile(link, units[way]) for way, link in _links_used(rack, target))

@@ -132,9 +132,9 @@ def _scenario(
     for row, (name, link) in enumerate(links.items()):
         values = _capacity(link, part, capacities)
         start[name] = values[0]
-        for at in numpy.flatnonzero(numpy.diff(values)) + 1:
-            capacity = _rate_text(values[at])
-            events.append({"at": f"{float(at * interval)!r}s", "link": name, "capacity": capacity})
+        for index in numpy.flatnonzero(numpy.diff(values)) + 1:
+            capacity = _rate_text(values[index])
+            events.append({"at": f"{float(index * interval)!r}s", "link": name, "capacity": capacity})
         load[row] = numpy.nan_to_num(moved_loads.get(name, link.load_bps)[part])
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)

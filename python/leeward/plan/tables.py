@@ -24,13 +24,13 @@ def racks(plan: Plan) -> pyarrow.Table:
     """
     rows = [
         {
-            "rack": one.rack,
-            "kind": one.kind,
-            **{name: getattr(one.ports, name) for name in ("speed_bps", "assumed", *_PORTS)},
-            "shift": one.shift.percent,
-            "left": one.shift.left,
+            "rack": rack.rack,
+            "kind": rack.kind,
+            **{name: getattr(rack.ports, name) for name in ("speed_bps", "assumed", *_PORTS)},
+            "shift": rack.shift.percent,
+            "left": rack.shift.left,
         }
-        for one in plan.planned
+        for rack in plan.planned
     ]
     columns = [("rack", _TEXT), ("kind", _TEXT), ("speed_bps", _WHOLE), ("assumed", pyarrow.bool_())]
     columns += [(name, _WHOLE) for name in (*_PORTS, "shift", "left")]

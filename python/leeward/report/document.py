@@ -1,6 +1,6 @@
 """A page for people: one HTML file without external parts, made of a few kinds of parts.
 
-Parts escape their texts, so that the maker of a page deals only with texts. Pictures are SVG.
+Parts escape their texts, so that a page is made of plain texts only. Pictures are SVG.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ Html = NewType("Html", str)
 Picture = tuple[str, str, str]
 """Title, SVG and caption."""
 _WIDE = 48
-"""Letters of a cell from which on its lines wrap."""
+"""Characters of a cell above which its text wraps."""
 _CSS = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
@@ -86,7 +86,7 @@ def listing(lines: Iterable[str]) -> Html:
 
 
 def words(meanings: Iterable[tuple[str, str]], sources: Mapping[str, str] | None = None) -> Html:
-    """Words and what they mean.
+    """Words and their meanings.
 
     Args:
         meanings: Meaning of each word; without any, the part is empty.

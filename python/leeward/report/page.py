@@ -58,21 +58,19 @@ def page_pictures(runs: Sequence[Run]) -> list[Picture]:
 
     baseline = runs[0].policy
     slow = (
-        "How many full blocks take longer than a time: lower and further left is better. Both axes are"
-        " logarithmic. A steep step is made by blocks that only the disk held back."
+        "Share of full blocks that take longer than a time: lower and further left is better. Both axes are"
+        " logarithmic. A steep step consists of blocks that only the disk limited."
     )
     gain = (
         f"For each block its {against(baseline)}: right of 1 it was faster than under {baseline}, left of it"
         " slower."
     )
     balance = "Standard deviation over mean of the loads of all rack downlinks, for every interval."
-    busy = (
-        "The part of a line right of the mark is what operators call hotspots. The vertical axis is"
-        " logarithmic."
-    )
+    busy = "Intervals right of the mark are hot. The vertical axis is logarithmic."
     if len(runs[0].apps()):
         times = (
-            "How many apps take longer than a time, from their arrival on: lower and further left is better."
+            "Share of apps that take longer than a time, from their arrival on: lower and further left is"
+            " better."
         )
         return [
             ("The slow apps", pictures.app_times(runs), times),

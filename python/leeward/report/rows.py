@@ -47,32 +47,32 @@ TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "pla
 _OTHER_WRITES = (("  smaller blocks", "partial_blocks"), ("  all blocks", "blocks"), ("  files", "files"))
 
 _WORDS = {
-    "write time": "from asking for a block to its last copy on disk; of a file, from its first block to its"
-    " last",
+    "write time": "from the request for a block to its last copy on disk; of a file, from its first block to"
+    " its last",
     "full block": "one of its file's block size; a smaller block is the rest at the end of a file",
     "Cv": "standard deviation over mean: of the loads of all links of a tier in an interval (the median over"
     " all intervals), or of what racks store; 0 is even",
-    "hot": "of a link of a rack or pod: a mean load of more than 75 % (or what the scenario says) in an"
+    "hot": "of a link of a rack or pod: a mean load of more than 75 % (or the scenario's threshold) in an"
     " interval",
 }
 
 
 HOT_RACKS = "hot racks, of racks and intervals"
 _CELL_WORDS = {
-    "hot": "a rack of which the uplink or downlink carries more than 75 % (or what the scenario says) in the"
-    " mean over an interval",
-    "98th percentile": "over racks in an interval, the mean over intervals; utilization: what uplinks carry"
-    " together over what they can",
-    "network-intensive": "the tenth of all tasks with the most bandwidth per processor; on hot racks: put, or"
-    " moved, where a link was hot in the interval before",
-    "stretch": "how many times as long as its work alone a tolerant task takes, from its first host on",
+    "hot": "a rack whose uplink or downlink has a mean load of more than 75 % (or the scenario's threshold)"
+    " in an interval",
+    "98th percentile": "over racks in an interval, averaged over intervals; utilization: load of all uplinks"
+    " over their capacity",
+    "network-intensive": "the tenth of all tasks with the most bandwidth per processor; on hot racks:"
+    " placed on, or moved to, a rack with a link that was hot in the interval before",
+    "stretch": "time of a tolerant task from its first host on, over the time of its work alone",
 }
 
 APP_TIME = "time from arrival to last transfer, mean"
 _APP_WORDS = {
     "run time": "from its hosts to an app's last transfer; all transfers begin together, when it is placed",
-    "forecast": "what the model said of the run time when the app was placed; of apps that ran undisturbed",
-    "across the network": "what tasks on different hosts sent each other, of all that tasks sent",
+    "forecast": "run time by the model when the app was placed; of apps that ran undisturbed",
+    "across the network": "bytes between tasks on different hosts, of all bytes that tasks sent",
     "Cv": _WORDS["Cv"],
 }
 
@@ -109,10 +109,10 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
 
     Args:
         policies: Compared policies; the others are compared with the first.
-        figures: Names of all figures, which tell the kind of the runs, and whether there are reads.
+        figures: Names of all figures, which show the kind of the runs, and whether there are reads.
     """
     if f"{APPS}.count" in figures:
-        return _of_apps(policies)
+        return _app_quantities(policies)
     cell = f"{TASKS}.count" in figures
     if cell:
         return [
@@ -146,8 +146,8 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
     ]
     if len(policies) > 1:
         baseline = policies[0]
-        of = f"time of the same full blocks, {against(baseline)}"
-        for words, writes in ((of, "full_blocks"), *_OTHER_WRITES):
+        full_blocks = f"time of the same full blocks, {against(baseline)}"
+        for words, writes in ((full_blocks, "full_blocks"), *_OTHER_WRITES):
             result.append(Quantity(words, f"{BASELINE}.{writes}.factor", times))
         for words, share in shares(baseline):
             result.append(Quantity(words, f"{BASELINE}.full_blocks.{share}", percent_text))
@@ -182,7 +182,7 @@ def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
     return result
 
 
-def _of_apps(policies: Sequence[str]) -> list[Quantity]:
+def _app_quantities(policies: Sequence[str]) -> list[Quantity]:
     """Lines of the comparison of apps."""
     result = [
         Quantity("apps that arrived", f"{APPS}.count", count),
@@ -270,14 +270,14 @@ def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
         words.insert(2, (against(baseline), meaning))
     names = {row.quantity for row in rows}
     if UNWRITTEN in names:
-        words.append((UNWRITTEN, "blocks that were asked for and not on disk when the run ended"))
+        words.append((UNWRITTEN, "blocks that were requested and not on disk when the run ended"))
     if READ_TIME in names:
-        words.append(("read time", "from asking for a part of a block that is on disk to its last byte"))
+        words.append(("read time", "from the request for a part of a block on disk to its last byte"))
     if DEGRADED in names:
-        meaning = "whose chunk did not come in time, so that others of its stripe were read in its place"
+        meaning = "reads whose chunk did not arrive in time, so that others of its stripe were read instead"
         words.append((DEGRADED, meaning))
     if BLIND in names:
-        words.append((BLIND, "blocks that a policy left to the default one, because it could see no load"))
+        words.append((BLIND, "blocks that a policy left to the default policy, because it saw no load"))
     return words
 
 

@@ -55,7 +55,7 @@ SETTINGS = {
 
 # In pixels of a picture at its layout resolution.
 _WIDTH = 9.5
-"""Greatest width of a letter of a name."""
+"""Greatest width of a character of a name."""
 _HEIGHT = 17.0
 _GAP = 4.0
 """Distance between a name and its curve."""
@@ -149,8 +149,8 @@ def _points(axes: "Axes", line: Any) -> Floats:
     if len(points) < 2:
         return numpy.asarray(points)
     along = numpy.concatenate([[0], numpy.cumsum(numpy.hypot(*numpy.diff(points, axis=0).T))])
-    at = numpy.linspace(0, along[-1], 300)
-    return numpy.column_stack([numpy.interp(at, along, points[:, column]) for column in (0, 1)])
+    distances = numpy.linspace(0, along[-1], 300)
+    return numpy.column_stack([numpy.interp(distances, along, points[:, column]) for column in (0, 1)])
 
 
 def _place(
@@ -159,7 +159,7 @@ def _place(
     """Position of a curve's label: close to it, at a point that is far from the other curves."""
     best: tuple[float, _Place] | None = None
     for x, y in points[::3]:
-        # A label at a place where curves run together would be of all of them.
+        # A label at a place where curves run together would seem to belong to each of them.
         distance = min((float(numpy.hypot(*(other - (x, y)).T).min()) for other in others), default=_ROOM)
         if distance < _APART:
             continue

@@ -61,7 +61,7 @@ def run(
             one name.
         seeds: Whole numbers from 0 to 2^64 - 1; by default the seed of the scenario.
         settings: For paths in the scenario, such as `telemetry.delay`, the values to try there, as YAML
-            text or anything that JSON knows; a text is one value.
+            text or as values of JSON; a text is one value.
         jobs: Number of runs at once, at least 1; by default the number of processors.
         backend: `threading`, `loky` (processes) or `ray`.
         out: Folder for the cells and `cells.parquet`; by default nothing is kept.
@@ -78,7 +78,7 @@ def run(
             made.
     """
     if tables and out is None:
-        raise InputError("tables", None, None, None, "a folder is needed to keep them in: `out`")
+        raise InputError("tables", None, None, None, "expected a folder for them: `out`")
     variants = plan.variants(scenario, data or traces.data_folder(), axes(settings or {}))
     scenario_read = variants[0].read()
     policy_names = scenario_read.policies if policies is None else names(policies)
@@ -134,17 +134,17 @@ def finish(
             "%s: %d of %d cells are there already", store.folder, len(cells) - len(remaining), len(cells)
         )
     if progress:
-        for at in sorted(set(range(len(cells))) - set(remaining)):
-            progress(at, 1.0)
+        for number in sorted(set(range(len(cells))) - set(remaining)):
+            progress(number, 1.0)
 
-    def tell(at: int, share: float) -> None:
+    def tell(number: int, share: float) -> None:
         if progress:
-            progress(remaining[at], share)
+            progress(remaining[number], share)
 
-    cells_to_run = [cells[at] for at in remaining]
+    cells_to_run = [cells[number] for number in remaining]
     with name_policy("policies"), closing(outcomes(cells_to_run, jobs, backend, tables, tell)) as results:
-        for at, outcome in results:
-            store.write(cells_to_run[at], outcome)
+        for number, outcome in results:
+            store.write(cells_to_run[number], outcome)
     for cell in cells:
         if (cell.seed, cell.policy) == (cells[0].seed, cells[0].policy):
             for line in store.read(cell)[0]["arrivals"]:

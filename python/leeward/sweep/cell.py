@@ -1,7 +1,7 @@
 """One cell: a run, and the data that any comparison with it on the same arrivals needs.
 
 Runs are compared write by write, as `Run.compare` does (Sinbad section 7.1), but from tables of write times:
-so a cell of yesterday can be compared with a new one, and with another baseline.
+so an earlier cell can be compared with a new one, and with another baseline.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ SAME_WITHIN = 0.01
 
 
 ANY = {"replicas": "uniform", "cell": "borg", "apps": "borg"}
-"""A policy of each kind, where any serves."""
+"""A policy of each kind, for runs whose results do not matter."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def writes(run: Run) -> pyarrow.Table:
     others = (("file", files, "start_s"), ("job", jobs, "start_s"), ("read", reads, "asked_s"))
     for kind, table, start in others:
         # The number of a read is not its row: the set of reads differs by policy.
-        rows_of = numpy.arange(len(table), dtype=numpy.uint32)
-        numbers = table["read"].to_numpy() if kind == "read" else rows_of
+        row_numbers = numpy.arange(len(table), dtype=numpy.uint32)
+        numbers = table["read"].to_numpy() if kind == "read" else row_numbers
         none = numpy.zeros(len(table), dtype=numpy.uint32)
         counts = table[start].to_numpy() >= run.warmup_s
         rows.append((kind, numbers, none, none.astype(bool), counts, _durations(table, start)))
@@ -149,12 +149,13 @@ def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
     if "app" in ours["kind"].combine_chunks().dictionary.to_pylist():
         parts |= {"apps": ("app", None)}
     comparison: dict[str, Any] = {
-        name: _pairs(_of(ours, kind, full), _of(baseline, kind, None)) for name, (kind, full) in parts.items()
+        name: _pairs(_select(ours, kind, full), _select(baseline, kind, None))
+        for name, (kind, full) in parts.items()
     }
     return comparison | {"same_within": SAME_WITHIN}
 
 
-def _of(writes: pyarrow.Table, kind: str, full: bool | None) -> dict[str, Any]:
+def _select(writes: pyarrow.Table, kind: str, full: bool | None) -> dict[str, Any]:
     kinds = writes["kind"].combine_chunks()
     codes = {name: code for code, name in enumerate(kinds.dictionary.to_pylist())}
     selection = kinds.indices.to_numpy() == codes.get(kind, -1)
@@ -171,11 +172,11 @@ def _of(writes: pyarrow.Table, kind: str, full: bool | None) -> dict[str, Any]:
 def _pairs(ours: dict[str, Any], baseline: dict[str, Any]) -> dict[str, Any]:
     order = numpy.argsort(baseline["key"])
     keys, times = baseline["key"][order], baseline["time"][order]
-    at = numpy.searchsorted(keys, ours["key"])
-    result = at < len(keys)
-    result[result] = keys[at[result]] == ours["key"][result]
-    before = numpy.full(len(at), numpy.nan)
-    before[result] = times[at[result]]
+    positions = numpy.searchsorted(keys, ours["key"])
+    paired = positions < len(keys)
+    paired[paired] = keys[positions[paired]] == ours["key"][paired]
+    before = numpy.full(len(positions), numpy.nan)
+    before[paired] = times[positions[paired]]
     both = ours["counted"] & numpy.isfinite(ours["time"]) & numpy.isfinite(before)
     after, before = ours["time"][both], before[both]
     count, total = len(after), _sum(after)

@@ -83,14 +83,14 @@ def cancel_at_end(results: Generator[Any, None, None]) -> Iterator[None]:
 def _report_each(
     results: Iterable[tuple[int, Outcome]], progress: Progress | None
 ) -> Iterator[tuple[int, Outcome]]:
-    for at, outcome in results:
+    for number, outcome in results:
         if progress:
-            progress(at, 1.0)
-        yield at, outcome
+            progress(number, 1.0)
+        yield number, outcome
 
 
-def _make(at: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
-    return at, make(cell.variant, cell.policy, cell.seed, tables, None)
+def _make(number: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
+    return number, make(cell.variant, cell.policy, cell.seed, tables, None)
 
 
 class _StopError(Exception):
@@ -106,15 +106,15 @@ class _RunThreads:
         self.count = 0
         self.change = threading.Condition()
 
-    def make(self, at: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
+    def make(self, number: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
         def tell(_: int, share: float) -> None:
             if self.stop_requested:
                 raise _StopError
             if self.progress:
-                self.progress(at, share)
+                self.progress(number, share)
 
         with self._count_run():
-            return at, make(cell.variant, cell.policy, cell.seed, tables, tell)
+            return number, make(cell.variant, cell.policy, cell.seed, tables, tell)
 
     def stop(self) -> None:
         with self.change:

@@ -161,7 +161,7 @@ def file_digest(path: Path) -> str:
 
 
 def digest_of(value: object) -> str:
-    """SHA-256 of anything that JSON knows."""
+    """SHA-256 of a value of JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

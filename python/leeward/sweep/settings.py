@@ -21,14 +21,14 @@ Setting = tuple[tuple[str, str], ...]
 
 _PART = re.compile(r"\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]")
 _APART = ("policies", "seed")
-"""Fields that a sweep sets otherwise."""
+"""Fields that a sweep sets by arguments of their own."""
 
 
 def axes(values: Mapping[str, Sequence[object] | str]) -> list[Setting]:
     """Every combination of values, the last path's changing fastest.
 
     Args:
-        values: For each path its values: YAML text, or anything that JSON knows. A text is one value.
+        values: For each path its values: YAML text, or values of JSON. A text is one value.
 
     Raises:
         InputError: A path or value is invalid or repeated.

@@ -37,7 +37,8 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
         mean over seeds and their interval: `mean`, `low`, `high`; `difference`, `difference_low`,
         `difference_high` from the baseline under the same seed; `ratio`, `ratio_low`, `ratio_high`, the
         baseline's value over this one's. An interval is null with less than two seeds, a comparison for the
-        baseline and for quantities that are one already, and a ratio where a seed has no value above zero.
+        baseline and for quantities that are comparisons already, and a ratio where a seed has no value above
+        zero.
 
     Raises:
         InputError: The confidence is not between 0 and 1.
@@ -61,11 +62,12 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
             pairs = []
             if policy != baseline and not quantity.startswith("against_baseline."):
                 others = [by_cell.get((place, baseline, row["seed"]), {}).get(quantity) for row in values]
-                pairs = [(row[quantity], b) for row, b in zip(values, others, strict=True) if b is not None]
-            ratios = [b / ours for ours, b in pairs] if all(min(pair) > 0 for pair in pairs) else []
+                rows_and_others = zip(values, others, strict=True)
+                pairs = [(row[quantity], other) for row, other in rows_and_others if other is not None]
+            ratios = [other / ours for ours, other in pairs] if all(min(pair) > 0 for pair in pairs) else []
             figures = (
                 *_mean(confidence, [row[quantity] for row in values]),
-                *_mean(confidence, [ours - b for ours, b in pairs]),
+                *_mean(confidence, [ours - other for ours, other in pairs]),
                 *_mean(confidence, ratios),
             )
             keys = {"policy": policy, "baseline": baseline, "quantity": quantity, "seeds": len(values)}

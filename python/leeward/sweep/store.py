@@ -60,7 +60,9 @@ class Store:
         for name in names:
             path = self.folder / name
             ours = (
-                name == "cells" or (name == TABLE and _of_cells(path)) or (name == SUMMARY and _sums_up(path))
+                name == "cells"
+                or (name == TABLE and _is_table(path))
+                or (name == SUMMARY and _is_summary(path))
             )
             if not ours and not is_temporary(name, (TABLE, SUMMARY)):
                 return name
@@ -105,20 +107,20 @@ class Store:
         for name in files:
             file = self.cells / name
             if not file.is_file() or file_digest(file) != files[name]:
-                log.warning("%s: not what was written; computing the cell again", file)
+                log.warning("%s: its content does not match its digest; computing the cell again", file)
                 return False
         return True
 
     def others(self, cells: list[Cell]) -> int:
-        """Number of cells of an earlier state of what `cells` runs: of its files, or of Leeward."""
-        now = {_place(cell.identity): cell.key for cell in cells}
+        """Number of stored cells like one of `cells`, but of earlier files or an earlier Leeward."""
+        current_keys = {_place(cell.identity): cell.key for cell in cells}
         count = 0
         for path in sorted(self.cells.glob("[!.]*.json")):
             try:
                 identity = _read(path)["cell"]
             except ValueError:
                 continue
-            key = now.get(_place(identity))
+            key = current_keys.get(_place(identity))
             count += key is not None and not path.stem.endswith(key[:16])
         return count
 
@@ -152,7 +154,7 @@ class Store:
         return self.cells / f"{policy}-{cell.seed}-{cell.key[:16]}{suffix}"
 
 
-def _of_cells(path: Path) -> bool:
+def _is_table(path: Path) -> bool:
     """True for the table of a sweep's cells."""
     try:
         return {"policy", "seed", "baseline"} <= set(parquet.read_schema(path).names)
@@ -160,7 +162,7 @@ def _of_cells(path: Path) -> bool:
         return False
 
 
-def _sums_up(path: Path) -> bool:
+def _is_summary(path: Path) -> bool:
     """True for the summary of a sweep."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -179,7 +181,7 @@ def _read(path: Path) -> dict[str, Any]:
     """Reads the document of a cell; a ValueError describes an invalid one."""
     document = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(document, dict) or document.pop("sha256", None) != digest_of(document):
-        raise ValueError("not what was written")
+        raise ValueError("its content does not match its digest")
     return document
 
 

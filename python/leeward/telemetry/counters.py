@@ -3,7 +3,7 @@
 Readings of a series are sorted by time. From one to the next::
 
     grew = value - value before
-    bits = grew x bits of one
+    bits = grew x bits of one unit
 
 A counter that decreases was restarted, unless it has 32 bits and wrapped: then it grew by 2^32 more. The
 number of wraps is invisible; the least one that the speed allows is taken.
@@ -57,9 +57,9 @@ def counters(engine: Engine, series: Series, counter: Counter, discards: Discard
         discards: Counts duplicates, restarts, wraps, gaps and jumps.
         name: Name of the source in errors.
     """
-    every = series.table
-    window = {"group_by": every.series, "order_by": [every.t_ms, every.value]}
-    with_repeats = every.mutate(again=(every.t_ms == every.t_ms.lag().over(**window)).fill_null(False))
+    table = series.table
+    window = {"group_by": table.series, "order_by": [table.t_ms, table.value]}
+    with_repeats = table.mutate(again=(table.t_ms == table.t_ms.lag().over(**window)).fill_null(False))
     once = with_repeats.filter(~with_repeats.again)
     window = {"group_by": once.series, "order_by": once.t_ms}
     before = {
@@ -69,8 +69,8 @@ def counters(engine: Engine, series: Series, counter: Counter, discards: Discard
     steps = once.mutate(**before)
     steps = steps.filter(steps.span_ms.notnull())
     if counter.width == 0:
-        most = every.group_by("series").agg(narrow=every.value.max() < TOP)
-        steps = steps.join(most, "series")
+        widths = table.group_by("series").agg(narrow=table.value.max() < TOP)
+        steps = steps.join(widths, "series")
     else:
         steps = steps.mutate(narrow=ibis.literal(counter.width == 32))
     capacity = _positive(steps.speed).fill_null(steps.share_bps.cast("float64"))
@@ -78,8 +78,8 @@ def counters(engine: Engine, series: Series, counter: Counter, discards: Discard
     back = steps.grew < 0
     unwrapped = steps.grew + TOP
     fits = unwrapped.cast("float64") * counter.unit <= steps.possible
-    over = back & steps.narrow & fits
-    steps = steps.mutate(wrap=over, grew=over.ifelse(unwrapped, steps.grew))
+    wrapped = back & steps.narrow & fits
+    steps = steps.mutate(wrap=wrapped, grew=wrapped.ifelse(unwrapped, steps.grew))
     bits = steps.grew.cast("float64") * counter.unit
     jump = bits > steps.possible
     # More than an int64 of bits is beyond any link, whatever its speed.
@@ -87,8 +87,8 @@ def counters(engine: Engine, series: Series, counter: Counter, discards: Discard
     fate = ibis.cases(
         (steps.grew < 0, 1), (steps.span_ms > counter.gap_ms, 2), (beyond, 4), (jump, 3), else_=0
     ).cast("int8")
-    often = steps.possible > 2.0 * TOP * counter.unit * TOO_FAST
-    with_fate = steps.mutate(fate=fate, twice=ibis.literal(counter.width == 32) & often)
+    may_wrap_twice = steps.possible > 2.0 * TOP * counter.unit * TOO_FAST
+    with_fate = steps.mutate(fate=fate, twice=ibis.literal(counter.width == 32) & may_wrap_twice)
     rows = engine.keep(with_fate.drop("value", "again", "narrow", "possible"))
     with reading(name):
         tally = engine.arrow(

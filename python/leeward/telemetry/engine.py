@@ -18,7 +18,7 @@ from leeward._engines import EngineName
 from leeward.errors import InputError
 
 _HADOOP = (r"([*?\[\]{}\\])", r"\\\1")
-"""Letters with a meaning in paths of Spark, and their escapes."""
+"""Characters with a meaning in paths of Spark, and their escapes."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Engine:
         """A small table as one of the engine's."""
         if self.name is EngineName.DUCKDB:
             return ibis.memtable(data)
-        # Ibis would send its rows through processes of Python, one by one.
+        # Ibis would send the rows through processes of Python, one by one.
         return self._view(self.connection._session.createDataFrame(data))
 
     def parquet(self, paths: Sequence[str | os.PathLike[str]]) -> ibis.Table:
@@ -99,8 +99,13 @@ class Engine:
             return self.connection.read_csv(names, compression="gzip" if compressed else "none", **options)
         for path in paths:
             if str(path).endswith(".gz") is not compressed:
-                expected = "gzip, which Spark knows by" if compressed else "no gzip, but Spark takes it so by"
-                raise InputError(str(path), None, None, None, f"this is {expected} `.gz` at a name's end")
+                problem = (
+                    "this is gzip, but its name does not end in"
+                    if compressed
+                    else "this is not gzip, but its name ends in"
+                )
+                message = f"{problem} `.gz`, by which Spark recognizes gzip"
+                raise InputError(str(path), None, None, None, message)
         # Lines longer or shorter than the header are rejected, whichever columns are read.
         options |= {"sep": delimiter, "mode": "FAILFAST", "columnPruning": False}
         reader = self.connection._session.read.options(**options)
@@ -108,7 +113,7 @@ class Engine:
         return ibis.union(*tables) if len(tables) > 1 else tables[0]
 
     def _view(self, frame: Any) -> ibis.Table:
-        """A data frame of Spark's as a table."""
+        """A data frame of Spark as a table."""
         name = ibis.util.gen_name("read")
         frame.createOrReplaceTempView(name)
         return self.connection.table(name)

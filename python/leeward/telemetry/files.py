@@ -73,7 +73,7 @@ def readings(
     Args:
         engine: Engine that reads the files.
         paths: Files in CSV or Parquet, or folders (`_table_head.files`).
-        map_columns: Columns that a map names; by default their names tell.
+        map_columns: Columns that a map names; by default their names decide.
 
     Raises:
         InputError: A file cannot be read, or has other kinds of columns than the others.
@@ -92,8 +92,8 @@ def readings(
     parts = [_part(engine, group, head, file_layout) for head, file_layout, group in groups.values()]
     first = parts[0]
     for other in parts[1:]:
-        same = ("ways", "labels", "counter", "width", "unit")
-        if any(getattr(first, one) != getattr(other, one) for one in same):
+        names = ("ways", "labels", "counter", "width", "unit")
+        if any(getattr(first, name) != getattr(other, name) for name in names):
             raise _input_error(other.name, f"its columns are of another kind than those of {first.name}")
     table = first.table if len(parts) == 1 else ibis.union(*(part.table for part in parts))
     speeds = any(part.speeds for part in parts)
@@ -180,11 +180,11 @@ def _part(engine: Engine, group: list[Path], head: Head, file_layout: Layout) ->
             )
             for way, column in file_layout.values.items()
         ]
-        every = ibis.union(*ways) if several else ways[0]
+        all_ways = ibis.union(*ways) if several else ways[0]
         unit_bits = max(COUNTERS.get(column.unit, 1) for column in file_layout.values.values())
         speeds = file_layout.speed is not None
         return Readings(
-            every,
+            all_ways,
             tuple(file_layout.values),
             file_layout.labels,
             file_layout.counter,
@@ -204,7 +204,10 @@ def _long(table: ibis.Table, time: Any, file_layout: Layout) -> ibis.Table:
     kind = "int64" if file_layout.counter else "float64"
     # A direct cast of numbers is faster than the conversion of text. Counters of uint64 need the conversion.
     uint64 = ibis.dtype("uint64")
-    direct = all(of.is_integer() and of != uint64 if file_layout.counter else of.is_numeric() for of in types)
+    if file_layout.counter:
+        direct = all(column_type.is_integer() and column_type != uint64 for column_type in types)
+    else:
+        direct = all(column_type.is_numeric() for column_type in types)
     cells = {link: table[link].cast(kind if direct else "string") for link in file_layout.values}
     long = table.select(t_ms=time, **cells).pivot_longer(
         list(file_layout.values), names_to="key", values_to="value"

@@ -194,7 +194,7 @@ def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
         raise InputError("prometheus", None, None, None, f"`{url}`: expected an address: http://prom:9090")
     if parts.username is not None:
         error = InputError(
-            "prometheus", None, None, None, "a password in an address is seen by everyone here"
+            "prometheus", None, None, None, "other users of this machine can see a password in an address"
         )
         error.add_note("put it in a file: --http FILE, with basic_auth")
         raise error
@@ -204,10 +204,10 @@ def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
 def read_access(path: str | PathLike[str]) -> Access:
     """Reads a file of credentials and certificates, as promtool's `--http.config.file`.
 
-    Fields: `basic_auth` (`username`, and `password` or `password_file`), `authorization` (`type`, and
-        `credentials` or `credentials_file`), `http_headers` (for each name its value, or a list of one),
-        `tls_config` (`ca_file`, `cert_file`, `key_file`, `insecure_skip_verify`). Relative paths are from its
-        folder.
+    The fields are `basic_auth` (`username`, and `password` or `password_file`), `authorization` (`type`, and
+    `credentials` or `credentials_file`), `http_headers` (for each name its value, or a list of one), and
+    `tls_config` (`ca_file`, `cert_file`, `key_file`, `insecure_skip_verify`). Relative paths are from the
+    folder of the file.
 
     Raises:
         InputError: The file cannot be read, or a field is invalid.
@@ -224,30 +224,30 @@ def read_access(path: str | PathLike[str]) -> Access:
     fields = _fields(name, "", content, _FIELDS)
     headers: dict[str, str] = {}
     for header, value in _fields(name, "http_headers", fields.get("http_headers", {}), None).items():
-        one = value[0] if isinstance(value, list) and len(value) == 1 else value
-        headers[header] = _text(name, f"http_headers.{header}", one)
+        item = value[0] if isinstance(value, list) and len(value) == 1 else value
+        headers[header] = _text(name, f"http_headers.{header}", item)
     if "basic_auth" in fields:
-        at = "basic_auth"
-        basic = _fields(name, at, fields[at], ("username", "password", "password_file"))
-        user = _text(name, f"{at}.username", basic.get("username"))
-        pair = f"{user}:{_secret(name, folder, at, basic, 'password')}".encode()
+        where = "basic_auth"
+        basic = _fields(name, where, fields[where], ("username", "password", "password_file"))
+        user = _text(name, f"{where}.username", basic.get("username"))
+        pair = f"{user}:{_secret(name, folder, where, basic, 'password')}".encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
     if "authorization" in fields:
-        at = "authorization"
-        content = _fields(name, at, fields[at], ("type", "credentials", "credentials_file"))
-        kind = _text(name, f"{at}.type", content.get("type", "Bearer"))
-        headers["Authorization"] = f"{kind} {_secret(name, folder, at, content, 'credentials')}"
+        where = "authorization"
+        content = _fields(name, where, fields[where], ("type", "credentials", "credentials_file"))
+        kind = _text(name, f"{where}.type", content.get("type", "Bearer"))
+        headers["Authorization"] = f"{kind} {_secret(name, folder, where, content, 'credentials')}"
     for header, text in headers.items():
         if not (header + text).isascii() or any(ord(letter) < 32 for letter in header + text):
-            raise InputError(name, None, None, header, "a header has a letter that it may not have")
+            raise InputError(name, None, None, header, "a header has an invalid character")
     return Access(headers, _tls(name, folder, fields.get("tls_config")))
 
 
 def _tls(name: str, folder: Path, content: Any) -> ssl.SSLContext | None:
     if content is None:
         return None
-    at = "tls_config"
-    fields = _fields(name, at, content, ("ca_file", "cert_file", "key_file", "insecure_skip_verify"))
+    where = "tls_config"
+    fields = _fields(name, where, content, ("ca_file", "cert_file", "key_file", "insecure_skip_verify"))
     try:
         ca = fields.get("ca_file")
         context = ssl.create_default_context(cafile=None if ca is None else str(folder / str(ca)))
@@ -258,42 +258,42 @@ def _tls(name: str, folder: Path, content: Any) -> ssl.SSLContext | None:
             )
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise InputError(name, None, None, at, f"a certificate cannot be read: {why}") from None
+        raise InputError(name, None, None, where, f"a certificate cannot be read: {why}") from None
     skip = fields.get("insecure_skip_verify", False)
     if not isinstance(skip, bool):
-        raise InputError(name, None, None, f"{at}.insecure_skip_verify", "expected true or false")
+        raise InputError(name, None, None, f"{where}.insecure_skip_verify", "expected true or false")
     if skip:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
 
 
-def _fields(name: str, at: str, content: Any, names: tuple[str, ...] | None) -> Mapping[str, Any]:
+def _fields(name: str, where: str, content: Any, names: tuple[str, ...] | None) -> Mapping[str, Any]:
     if not isinstance(content, dict):
-        raise InputError(name, None, None, at or None, "expected fields with values")
-    for one in content:
-        if names is not None and one not in names:
-            field_name = f"{at}.{one}".strip(".")
+        raise InputError(name, None, None, where or None, "expected fields with values")
+    for key in content:
+        if names is not None and key not in names:
+            field_name = f"{where}.{key}".strip(".")
             raise InputError(name, None, None, field_name, f"no such field; expected {', '.join(names)}")
-    return {str(one): value for one, value in content.items()}
+    return {str(key): value for key, value in content.items()}
 
 
-def _text(name: str, at: str, value: Any) -> str:
+def _text(name: str, where: str, value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):
-        raise InputError(name, None, None, at, "expected a text")
+        raise InputError(name, None, None, where, "expected a text")
     return str(value)
 
 
-def _secret(name: str, folder: Path, at: str, fields: Mapping[str, Any], kind: str) -> str:
+def _secret(name: str, folder: Path, where: str, fields: Mapping[str, Any], kind: str) -> str:
     """A secret, or the content of its file."""
     if f"{kind}_file" not in fields:
-        return _text(name, f"{at}.{kind}", fields.get(kind))
-    file = folder / _text(name, f"{at}.{kind}_file", fields[f"{kind}_file"])
+        return _text(name, f"{where}.{kind}", fields.get(kind))
+    file = folder / _text(name, f"{where}.{kind}_file", fields[f"{kind}_file"])
     try:
         return file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not text"
-        raise InputError(name, None, None, f"{at}.{kind}_file", f"{file}: {why}") from None
+        raise InputError(name, None, None, f"{where}.{kind}_file", f"{file}: {why}") from None
 
 
 def _beginning(response: BaseHTTPResponse) -> tuple[str, str]:

@@ -53,18 +53,19 @@ _SPEED = {
 }
 
 
-_ONE = {
+_WHOLE_NAMES = {
     "bps": ("load", "bps", False),
     "octets": ("load", "octets", True),
     "counter_octets": ("load", "octets", True),
     "counter_bits": ("load", "bits", True),
     **{f"if{hc}{way}octets": (way, "octets", True) for hc in ("", "hc") for way in ("in", "out")},
 }
+"""Way and unit of readings, and true for counters, by the complete name of a column."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and the unit of its numbers; the values tell an empty unit of a time."""
+    """A column, and the unit of its numbers. If the unit of a time is empty, the values decide it."""
 
     name: str
     unit: str
@@ -138,7 +139,7 @@ def layout(file: str, columns: Sequence[str], map_columns: MapColumns | None = N
     if map_columns.wide or not (labels or values):
         if labels and not map_columns.wide:
             raise _input_error(file, None, f"no readings; there are: {_few(columns)}")
-        # A unit of a map is that of all links.
+        # The unit in a map is that of all links.
         unit = map_columns.wide or "bps"
         links = [name for name in columns if name != time.name and name not in map_columns.labels]
         if not links:
@@ -157,7 +158,7 @@ def layout(file: str, columns: Sequence[str], map_columns: MapColumns | None = N
     counter = units <= set(COUNTERS)
     if not counter and not units <= set(RATES):
         raise _input_error(file, None, f"rates and counters in one file: {', '.join(sorted(units))}")
-    narrow = any(re.fullmatch(r"if(in|out)octets", plain.get(one.name, "")) for one in values.values())
+    narrow = any(re.fullmatch(r"if(in|out)octets", plain.get(column.name, "")) for column in values.values())
     return Layout(
         time, labels, values, wide, counter, map_columns.counter_bits or (32 if narrow else 0), speed
     )
@@ -197,14 +198,18 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
         result = counters if counter else rates
         if way in result:
             raise _input_error(
-                file, column, f"`{result[way].name}` is a reading of the same: say in a map which counts"
+                file,
+                column,
+                f"`{result[way].name}` is a reading of the same; a map file must name the one that counts",
             )
         result[way] = Column(column, unit)
     # In a file with both, counters are the source of the rates, for the same ways.
-    without_counter = [one for way, one in rates.items() if way not in counters]
+    without_counter = [column for way, column in rates.items() if way not in counters]
     if counters and without_counter:
         message = f"a rate beside the counter `{next(iter(counters.values())).name}`, and no counter of it"
-        raise _input_error(file, without_counter[0].name, f"{message}: say in a map which counts")
+        raise _input_error(
+            file, without_counter[0].name, f"{message}; a map file must name the one that counts"
+        )
     columns = counters or rates
     return {"load": columns["load"]} if "load" in columns else columns
 
@@ -212,8 +217,8 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
 def _reading(text: str) -> tuple[str, str, bool]:
     """Way, unit and kind (counter or rate) of a column's plain name."""
     text = text.removesuffix("_total").removeprefix("node_network_")
-    if text in _ONE:
-        return _ONE[text]
+    if text in _WHOLE_NAMES:
+        return _WHOLE_NAMES[text]
     for way, words in _WAYS.items():
         for units, unit in _RATE.items():
             if re.fullmatch(rf"(?:{words})_(?:{units})", text):

@@ -13,13 +13,13 @@ from leeward.telemetry.files import reading
 from leeward.telemetry.series import Series
 
 
-def of_links(
+def link_samples(
     engine: Engine, samples: ibis.Table, series: Series, speeds: bool, discards: Discards, name: str
 ) -> ibis.Table:
     """Samples by link: the columns of `samples.COLUMNS`.
 
-    A port with an unknown speed has the cluster's, divided by the number of ports. A port whose speed is 0 is
-    down: it has no capacity.
+    A port with an unknown speed has an equal part of the link's capacity in the cluster file. A port whose
+    speed is 0 is down: it has no capacity.
 
     Args:
         engine: Engine of the tables.
@@ -43,7 +43,9 @@ def of_links(
         )
         with reading(name):
             row = engine.arrow(counts).to_pylist()[0]
-        discards.count("no-speed", int(row["missing"] or 0), "the cluster's capacity is taken instead")
+        discards.count(
+            "no-speed", int(row["missing"] or 0), "the capacity in the cluster file is used instead"
+        )
         discards.count("no-capacity", int(row["down"] or 0), "a speed of 0")
     single = samples
     if series.has_bundles:

@@ -100,7 +100,7 @@ class Map:
         return None
 
     def _is_ignored(self, labels: Mapping[str, str]) -> bool:
-        return any(_groups(one, labels) is not None for one in self.ignore)
+        return any(_groups(patterns, labels) is not None for patterns in self.ignore)
 
     def _link_name(self, number: int, template: str, texts: Mapping[str, str]) -> str:
         def put(match: re.Match[str]) -> str:
@@ -180,112 +180,114 @@ class _Reader:
         return Map(self.name, metrics, columns, tuple(rules), tuple(ignore))
 
     def metrics(self, node: Any) -> Metrics:
-        at = "prometheus"
-        fields = self.fields(node, at, (*WAYS, "unit", "speed", "speed_unit", "counter_bits"))
-        queries = {way: self.text(fields[way], f"{at}.{way}") for way in WAYS if way in fields}
+        where = "prometheus"
+        fields = self.fields(node, where, (*WAYS, "unit", "speed", "speed_unit", "counter_bits"))
+        queries = {way: self.text(fields[way], f"{where}.{way}") for way in WAYS if way in fields}
         if not queries:
-            raise self.error(node, at, "expected the counters to query: `in` and `out`, or `load`")
-        unit = self.choice(fields.get("unit"), f"{at}.unit", COUNTERS, "octets")
-        speed_unit = self.choice(fields.get("speed_unit"), f"{at}.speed_unit", RATES, "Mbps")
-        speed = self.text(fields["speed"], f"{at}.speed") if "speed" in fields else None
-        return Metrics(queries, unit, speed, speed_unit, self.width(fields, at) or 64)
+            raise self.error(node, where, "expected the counters to query: `in` and `out`, or `load`")
+        unit = self.choice(fields.get("unit"), f"{where}.unit", COUNTERS, "octets")
+        speed_unit = self.choice(fields.get("speed_unit"), f"{where}.speed_unit", RATES, "Mbps")
+        speed = self.text(fields["speed"], f"{where}.speed") if "speed" in fields else None
+        return Metrics(queries, unit, speed, speed_unit, self.width(fields, where) or 64)
 
     def columns(self, node: Any) -> MapColumns:
-        at = "columns"
-        fields = self.fields(node, at, ("time", "labels", *WAYS, "speed", "wide", "counter_bits"))
-        time = self.column(fields["time"], f"{at}.time", check_time_unit) if "time" in fields else None
+        where = "columns"
+        fields = self.fields(node, where, ("time", "labels", *WAYS, "speed", "wide", "counter_bits"))
+        time = self.column(fields["time"], f"{where}.time", check_time_unit) if "time" in fields else None
         speed = None
         if "speed" in fields:
-            speed = self.column(fields["speed"], f"{at}.speed", check_unit)
+            speed = self.column(fields["speed"], f"{where}.speed", check_unit)
             if speed.unit not in RATES:
-                raise self.error(fields["speed"], f"{at}.speed.unit", f"`{speed.unit}`: expected a rate")
+                raise self.error(fields["speed"], f"{where}.speed.unit", f"`{speed.unit}`: expected a rate")
         labels = [
-            self.text(one, f"{at}.labels[{number}]")
-            for number, one in enumerate(self.items(fields.get("labels"), f"{at}.labels"))
+            self.text(one, f"{where}.labels[{number}]")
+            for number, one in enumerate(self.items(fields.get("labels"), f"{where}.labels"))
         ]
-        values = {way: self.column(fields[way], f"{at}.{way}", check_unit) for way in WAYS if way in fields}
+        values = {
+            way: self.column(fields[way], f"{where}.{way}", check_unit) for way in WAYS if way in fields
+        }
         wide = None
         if "wide" in fields:
-            wide = self.choice(fields["wide"], f"{at}.wide", {**RATES, **COUNTERS}, "bps")
-        return MapColumns(time, tuple(labels), values, speed, wide, self.width(fields, at))
+            wide = self.choice(fields["wide"], f"{where}.wide", {**RATES, **COUNTERS}, "bps")
+        return MapColumns(time, tuple(labels), values, speed, wide, self.width(fields, where))
 
-    def column(self, node: Any, at: str, check: Any) -> Column:
-        fields = self.fields(node, at, ("column", "unit"))
+    def column(self, node: Any, where: str, check: Any) -> Column:
+        fields = self.fields(node, where, ("column", "unit"))
         if "column" not in fields:
-            raise self.error(node, f"{at}.column", "missing")
-        unit = self.text(fields["unit"], f"{at}.unit") if "unit" in fields else ""
+            raise self.error(node, f"{where}.column", "missing")
+        unit = self.text(fields["unit"], f"{where}.unit") if "unit" in fields else ""
         if unit or check is check_unit:
-            check(self.name, node.start_mark.line + 1, f"{at}.unit", unit)
-        return Column(self.text(fields["column"], f"{at}.column"), unit)
+            check(self.name, node.start_mark.line + 1, f"{where}.unit", unit)
+        return Column(self.text(fields["column"], f"{where}.column"), unit)
 
-    def rule(self, node: Any, at: str) -> Rule:
-        fields = self.fields(node, at, ("match", *WAYS))
+    def rule(self, node: Any, where: str) -> Rule:
+        fields = self.fields(node, where, ("match", *WAYS))
         if "match" not in fields:
-            raise self.error(node, f"{at}.match", "missing")
-        links = {way: self.text(fields[way], f"{at}.{way}") for way in WAYS if way in fields}
+            raise self.error(node, f"{where}.match", "missing")
+        links = {way: self.text(fields[way], f"{where}.{way}") for way in WAYS if way in fields}
         if not links:
-            raise self.error(node, at, "expected `in`, `out` or `load`: the name of a link")
+            raise self.error(node, where, "expected `in`, `out` or `load`: the name of a link")
         for way, template in links.items():
             rest = _FIELD.sub("", template)
             if "{" in rest or "}" in rest:
                 raise self.error(
-                    fields[way], f"{at}.{way}", f"`{template}`: expected `{{name}}` or `{{name+1}}`"
+                    fields[way], f"{where}.{way}", f"`{template}`: expected `{{name}}` or `{{name+1}}`"
                 )
-        return Rule(self.patterns(fields["match"], f"{at}.match"), links)
+        return Rule(self.patterns(fields["match"], f"{where}.match"), links)
 
-    def patterns(self, node: Any, at: str) -> dict[str, re.Pattern[str]]:
+    def patterns(self, node: Any, where: str) -> dict[str, re.Pattern[str]]:
         result = {}
-        for label, value in self.fields(node, at, None).items():
-            text = self.text(value, f"{at}.{label}")
+        for label, value in self.fields(node, where, None).items():
+            text = self.text(value, f"{where}.{label}")
             try:
                 result[label] = re.compile(text)
             except (re.error, RecursionError, OverflowError) as error:
-                raise self.error(value, f"{at}.{label}", f"`{text[:80]}`: no pattern: {error}") from None
+                raise self.error(value, f"{where}.{label}", f"`{text[:80]}`: no pattern: {error}") from None
         if not result:
-            raise self.error(node, at, "expected labels with patterns")
+            raise self.error(node, where, "expected labels with patterns")
         return result
 
-    def width(self, fields: dict[str, Any], at: str) -> int | None:
+    def width(self, fields: dict[str, Any], where: str) -> int | None:
         if "counter_bits" not in fields:
             return None
-        return int(self.choice(fields["counter_bits"], f"{at}.counter_bits", ("32", "64"), "64"))
+        return int(self.choice(fields["counter_bits"], f"{where}.counter_bits", ("32", "64"), "64"))
 
-    def choice(self, node: Any, at: str, choices: Iterable[str], default: str) -> str:
+    def choice(self, node: Any, where: str, choices: Iterable[str], default: str) -> str:
         if node is None:
             return default
-        text = self.text(node, at)
+        text = self.text(node, where)
         if text not in choices:
-            raise self.error(node, at, f"`{text[:80]}`: expected one of {', '.join(choices)}")
+            raise self.error(node, where, f"`{text[:80]}`: expected one of {', '.join(choices)}")
         return text
 
-    def fields(self, node: Any, at: str, names: tuple[str, ...] | None) -> dict[str, Any]:
+    def fields(self, node: Any, where: str, names: tuple[str, ...] | None) -> dict[str, Any]:
         if not isinstance(node, yaml.MappingNode):
-            raise self.error(node, at or None, "expected fields with values")
+            raise self.error(node, where or None, "expected fields with values")
         result: dict[str, Any] = {}
         for key, value in node.value:
-            name = self.text(key, at)
+            name = self.text(key, where)
             if names is not None and name not in names:
                 raise self.error(
-                    key, f"{at}.{name}".strip("."), f"no such field; expected {', '.join(names)}"
+                    key, f"{where}.{name}".strip("."), f"no such field; expected {', '.join(names)}"
                 )
             if name in result:
-                raise self.error(key, f"{at}.{name}".strip("."), "given twice")
+                raise self.error(key, f"{where}.{name}".strip("."), "given twice")
             result[name] = value
         return result
 
-    def items(self, node: Any, at: str) -> list[Any]:
+    def items(self, node: Any, where: str) -> list[Any]:
         if node is None:
             return []
         if not isinstance(node, yaml.SequenceNode):
-            raise self.error(node, at, "expected a list")
+            raise self.error(node, where, "expected a list")
         return list(node.value)
 
-    def text(self, node: Any, at: str) -> str:
+    def text(self, node: Any, where: str) -> str:
         if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
-            raise self.error(node, at, "expected a text")
+            raise self.error(node, where, "expected a text")
         return str(node.value)
 
-    def error(self, node: Any, at: str | None, message: str) -> InputError:
+    def error(self, node: Any, where: str | None, message: str) -> InputError:
         mark = getattr(node, "start_mark", None)
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-        return InputError(self.name, line, column, at, message)
+        return InputError(self.name, line, column, where, message)

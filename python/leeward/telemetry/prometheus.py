@@ -36,7 +36,7 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 POINTS = 1_000_000
 """Approximate number of points of one answer."""
 LENGTHS_MS = tuple(60_000 * minutes for minutes in (1440, 360, 120, 30, 10))
-"""Length of a piece."""
+"""Possible lengths of a piece, the longest first."""
 LEAST_MS = 300_000
 """Length of a piece that is split by label, and no longer by time."""
 SPEED_STEP_MS = 300_000
@@ -46,7 +46,7 @@ LATE_MS = 600_000
 SETTLED_MS = 600_000
 """Ends of pieces that are old enough to keep are whole multiples of this."""
 LABEL = "instance"
-"""Labels that split a piece."""
+"""Label whose values split a piece."""
 SCHEMA = pyarrow.schema(
     [
         ("labels", pyarrow.dictionary(pyarrow.int32(), pyarrow.string())),
@@ -83,8 +83,8 @@ def fetch(
     """
     prometheus = server(url, http)
     if map_file.metrics is None:
-        error = InputError("map", None, None, None, "it does not say which counters to ask Prometheus for")
-        error.add_note("--map examples/telemetry/snmp_exporter.yaml, say: its field `prometheus`")
+        error = InputError("map", None, None, None, "it does not name the counters to query from Prometheus")
+        error.add_note("--map examples/telemetry/snmp_exporter.yaml names them in its field `prometheus`")
         raise error
     place = Path(keep) if keep is not None else user_folder() / "prometheus"
     place = place / hashlib.sha256(prometheus.url.encode()).hexdigest()[:12]
@@ -104,13 +104,15 @@ def fetch(
         pieces = _missing_pieces(prometheus, query, steps, folder, (begin, settled, last))
         jobs.append((way, query, steps, folder, pieces))
     total = sum(len(pieces) for *_, pieces in jobs)
-    show = nullcontext(lambda _: None) if progress is None or not total else progress(f"asking {url}", total)
+    show = (
+        nullcontext(lambda _: None) if progress is None or not total else progress(f"querying {url}", total)
+    )
     with show as advance:
         for _, query, steps, folder, pieces in jobs:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / _TAIL).unlink(missing_ok=True)
             for start, end in pieces:
-                # Counters of restarts during the query would be missed for good.
+                # A piece that may still be incomplete is cached only until the next run.
                 name = _TAIL if end > settled else f"{start}-{end}.parquet"
                 _store(folder / name, prometheus, query, steps, start, end)
                 advance(1)
@@ -132,7 +134,7 @@ def _readings(engine: Engine, prometheus: Server, map_file: Map, tables: dict[st
         for way, table in tables.items()
         if way != "speed"
     ]
-    every = ibis.union(*ways) if len(ways) > 1 else ways[0]
+    readings = ibis.union(*ways) if len(ways) > 1 else ways[0]
     if "speed" in tables:
         speeds = tables["speed"]
         speed = speeds.value * RATES[metrics.speed_unit]
@@ -145,18 +147,22 @@ def _readings(engine: Engine, prometheus: Server, map_file: Map, tables: dict[st
         spans = changes.select(
             labels=changes.labels,
             speed=changes.speed,
-            # Before its first speed, a port has that one.
+            # The first speed of a port counts for the time before it too.
             since=beginning.ifelse(-(2**62), changes.t_ms),
             until=changes.t_ms.lead().over(**window).fill_null(2**62),
         )
         with reading(prometheus.url):
             spans = engine.keep(spans)
-        within = [every.key == spans.labels, every.t_ms >= spans.since, every.t_ms < spans.until]
-        every = every.left_join(spans, within).select(*every.columns, "speed")
+        within = [
+            readings.key == spans.labels,
+            readings.t_ms >= spans.since,
+            readings.t_ms < spans.until,
+        ]
+        readings = readings.left_join(spans, within).select(*readings.columns, "speed")
     else:
-        every = every.mutate(speed=ibis.null("float64"))
+        readings = readings.mutate(speed=ibis.null("float64"))
     return Readings(
-        every,
+        readings,
         tuple(metrics.queries),
         ("labels",),
         True,
@@ -168,7 +174,7 @@ def _readings(engine: Engine, prometheus: Server, map_file: Map, tables: dict[st
 
 
 def _table(engine: Engine, folder: Path) -> ibis.Table:
-    files = sorted(one for one in folder.glob("*.parquet") if not one.name.startswith("."))
+    files = sorted(file for file in folder.glob("*.parquet") if not file.name.startswith("."))
     if not files:
         return engine.table(SCHEMA.empty_table().cast(_plain()))
     table = engine.parquet(files)
@@ -183,14 +189,14 @@ def _plain() -> pyarrow.Schema:
 
 def _exists(prometheus: Server, query: str, begin: int, last: int) -> bool:
     """True if a server has any series of a selector."""
-    question = {"match[]": query, "start": _seconds(begin), "end": _seconds(last)}
-    return bool(_texts(prometheus, prometheus.ask("label/__name__/values", **question)))
+    parameters = {"match[]": query, "start": _seconds(begin), "end": _seconds(last)}
+    return bool(_texts(prometheus, prometheus.ask("label/__name__/values", **parameters)))
 
 
 def _missing_metric(prometheus: Server, query: str, begin: int, last: int) -> InputError:
     """Lists the metrics that a server has instead."""
-    question = {"start": _seconds(begin), "end": _seconds(last)}
-    names = _texts(prometheus, prometheus.ask("label/__name__/values", **question))
+    parameters = {"start": _seconds(begin), "end": _seconds(last)}
+    names = _texts(prometheus, prometheus.ask("label/__name__/values", **parameters))
     metric = re.split(r"[{\s]", query)[0]
     if metric in names:
         message = f"`{query}`: it has `{metric}`, but not with these labels in these times"
@@ -219,15 +225,15 @@ def _missing_pieces(
         period: Start, end of cacheable answers, and end of wanted ones.
     """
     begin, settled, last = period
-    gaps, at = [], begin
+    gaps, covered_to = [], begin
     for start, end in sorted(_cached_pieces(folder)):
-        if start > at:
-            gaps.append((at, min(start, last)))
-        at = max(at, end)
-        if at >= last:
+        if start > covered_to:
+            gaps.append((covered_to, min(start, last)))
+        covered_to = max(covered_to, end)
+        if covered_to >= last:
             break
-    if at < last:
-        gaps.append((at, last))
+    if covered_to < last:
+        gaps.append((covered_to, last))
     length = _length(prometheus, query, steps, begin, last) if gaps else LENGTHS_MS[0]
     pieces = []
     for gap_start, gap_end in gaps:
@@ -256,18 +262,18 @@ def _length(prometheus: Server, query: str, steps: bool, begin: int, last: int) 
         query_text, most = f"count({query}) * {3_600_000 // SPEED_STEP_MS}", 0.0
     else:
         query_text, most = f"sum(count_over_time({query}[1h]))", 0.0
-    for at in (last, (begin + last) // 2):
+    for time_ms in (last, (begin + last) // 2):
         try:
             counts = _results(
-                prometheus, prometheus.ask("query", query=query_text, time=_seconds(at)), "vector"
+                prometheus, prometheus.ask("query", query=query_text, time=_seconds(time_ms)), "vector"
             )
         except TooMuchError:
             return LENGTHS_MS[-1]
-        for one in counts:
+        for result in counts:
             try:
-                most = max(most, float(one["value"][1]))
+                most = max(most, float(result["value"][1]))
             except (KeyError, IndexError, TypeError, ValueError):
-                raise prometheus.not_prometheus(str(one)[:80]) from None
+                raise prometheus.not_prometheus(str(result)[:80]) from None
     return next((length for length in LENGTHS_MS if most * length <= POINTS * 3.6e6), LENGTHS_MS[-1])
 
 
@@ -282,16 +288,16 @@ def _pieces(prometheus: Server, query: str, steps: bool, start: int, end: int) -
     """Readings after `start` up to `end`, split until no answer is too large."""
     try:
         if steps:
-            question = {
+            parameters = {
                 "start": _seconds(start + 1),
                 # One step beyond, to see changes after the last.
                 "end": _seconds(end + SPEED_STEP_MS),
                 "step": f"{SPEED_STEP_MS / 1000:g}",
             }
-            answers = [prometheus.ask("query_range", query=query, **question)]
-            for at in _changes(prometheus, _results(prometheus, answers[0], "matrix")):
+            answers = [prometheus.ask("query_range", query=query, **parameters)]
+            for time_ms in _changes(prometheus, _results(prometheus, answers[0], "matrix")):
                 reach = f"{query}[{SPEED_STEP_MS}ms]"
-                answers.append(prometheus.ask("query", query=reach, time=_seconds(at)))
+                answers.append(prometheus.ask("query", query=reach, time=_seconds(time_ms)))
         else:
             answers = [prometheus.ask("query", query=f"{query}[{end - start}ms]", time=_seconds(end))]
     except TooMuchError:
@@ -309,27 +315,27 @@ def _pieces(prometheus: Server, query: str, steps: bool, start: int, end: int) -
 
 def _changes(prometheus: Server, results: list[dict[str, Any]]) -> list[int]:
     """Times of steps at which any series differs from the step before."""
-    matches: set[int] = set()
+    changes: set[int] = set()
     for result in results:
         try:
-            for (_, before), (at, value) in pairwise(result["values"]):
+            for (_, before), (time, value) in pairwise(result["values"]):
                 if value != before:
-                    matches.add(round(1000 * float(at)))
+                    changes.add(round(1000 * float(time)))
         except (KeyError, TypeError, ValueError, OverflowError):
             raise prometheus.not_prometheus(str(result)[:80]) from None
-    return sorted(matches)
+    return sorted(changes)
 
 
 def _parts(prometheus: Server, query: str, start: int, end: int) -> Iterator[str]:
     """A selector in two halves by a label."""
-    question = {"match[]": query, "start": _seconds(start), "end": _seconds(end)}
-    values = sorted(_texts(prometheus, prometheus.ask(f"label/{LABEL}/values", **question)))
+    parameters = {"match[]": query, "start": _seconds(start), "end": _seconds(end)}
+    values = sorted(_texts(prometheus, prometheus.ask(f"label/{LABEL}/values", **parameters)))
     if len(values) < 2:
         message = f"`{query}`: five minutes of it are too much for one answer"
         raise InputError(prometheus.url, None, None, None, message)
     half = len(values) // 2
-    for some in (values[:half], values[half:]):
-        pattern = "|".join(re.escape(value) for value in some)
+    for part in (values[:half], values[half:]):
+        pattern = "|".join(re.escape(value) for value in part)
         matcher = f"{LABEL}=~{json.dumps(pattern)}"
         text = query.strip()
         if text.endswith("}"):
@@ -345,11 +351,11 @@ def _as_table(prometheus: Server, results: list[dict[str, Any]], start: int, end
     for result in results:
         try:
             labels = {str(name): str(text) for name, text in result["metric"].items() if name != "__name__"}
-            times = [round(float(at) * 1000) for at, _ in result["values"]]
+            times = [round(float(time) * 1000) for time, _ in result["values"]]
             values = [float(value) for _, value in result["values"]]
-            if any(abs(at) > 10**15 for at in times):
+            if any(abs(time) > 10**15 for time in times):
                 raise ValueError("an invalid time")
-            within = [number for number, at in enumerate(times) if start < at <= end]
+            within = [number for number, time in enumerate(times) if start < time <= end]
             labels_text = json.dumps(labels, sort_keys=True, ensure_ascii=False)
             columns = {
                 "labels": pyarrow.DictionaryArray.from_arrays(
@@ -368,7 +374,7 @@ def _results(prometheus: Server, answer: Any, kind: str) -> list[dict[str, Any]]
     if not isinstance(answer, dict) or answer.get("resultType") != kind:
         raise prometheus.not_prometheus(str(answer)[:80])
     results = answer.get("result")
-    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+    if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise prometheus.not_prometheus(str(answer)[:80])
     return results
 
@@ -376,10 +382,10 @@ def _results(prometheus: Server, answer: Any, kind: str) -> list[dict[str, Any]]
 def _texts(prometheus: Server, answer: Any) -> list[str]:
     if answer is None:
         return []
-    if not isinstance(answer, list) or not all(isinstance(one, str) for one in answer):
+    if not isinstance(answer, list) or not all(isinstance(text, str) for text in answer):
         raise prometheus.not_prometheus(str(answer)[:80])
     return answer
 
 
-def _seconds(at_ms: int) -> str:
-    return f"{at_ms // 1000}.{at_ms % 1000:03d}"
+def _seconds(time_ms: int) -> str:
+    return f"{time_ms // 1000}.{time_ms % 1000:03d}"

@@ -1,10 +1,10 @@
 """Rates to samples: each rate stands for one cadence, the usual time since the reading before.
 
-With readings somewhat earlier or later than that, spans overlap or leave a gap of the same length. A
-utilization is the mean of rates all the same: bits and capacities are of the same spans. Readings so early
-that two share a slot of time (below) stand for the time since the one before.
+With readings somewhat earlier or later than that, spans overlap or leave a gap of the same length. The
+utilization is still the mean of the rates, since bits and capacities are of the same spans. A reading so
+early that it shares a slot of time (below) with the one before stands for the time since that one.
 
-One pass without a sort detects duplicates. Time has a slot for each cadence or somewhat less, and 32 of them
+One pass without a sort detects duplicates. Time has a slot for each cadence or somewhat less, and 32 slots
 are the bits of a number. If no two readings of a series share a slot, the sum of their bits equals their
 union. Only where it is larger are they sorted and examined one by one.
 """
@@ -28,7 +28,7 @@ def rates(engine: Engine, series: Series, discards: Discards, name: str) -> ibis
         discards: Counts duplicates.
         name: Name of the source in errors.
     """
-    cadence, every = series.cadence_ms, series.table
+    cadence, readings = series.cadence_ms, series.table
     # A power of two needs no division. It is from half a cadence up to one.
     shift = cadence.bit_length() - 1
     place = series.times.t_ms >> shift
@@ -42,9 +42,9 @@ def rates(engine: Engine, series: Series, discards: Discards, name: str) -> ibis
     with reading(name):
         suspicious = engine.arrow(repeats.order_by("series", "block"))
     if not suspicious.num_rows:
-        return samples_of(every, cadence)
+        return samples_of(readings, cadence)
     table = engine.table(suspicious)
-    in_blocks = every.mutate(block=every.t_ms >> (shift + 5))
+    in_blocks = readings.mutate(block=readings.t_ms >> (shift + 5))
     unique = in_blocks.anti_join(table, ["series", "block"]).drop("block")
     rest = in_blocks.semi_join(table, ["series", "block"]).drop("block")
     window = {"group_by": rest.series, "order_by": [rest.t_ms, rest.value]}
@@ -65,7 +65,7 @@ def samples_of(table: ibis.Table, cadence_ms: int) -> ibis.Table:
 
 @ibis.udf.agg.builtin(name="bit_or")  # type: ignore[untyped-decorator]
 def _bit_or(bits: int) -> int:
-    """Union of bits. Both engines have it; Ibis knows only that of DuckDB."""
+    """Union of bits. Both engines have this function; Ibis supports only that of DuckDB."""
     raise NotImplementedError
 
 

@@ -11,7 +11,7 @@ from leeward.telemetry.counters import GAP, Counter, counters
 from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.files import Readings, readings
-from leeward.telemetry.links import of_links
+from leeward.telemetry.links import link_samples
 from leeward.telemetry.mapping import Map, read_map
 from leeward.telemetry.rates import rates
 from leeward.telemetry.samples import Samples
@@ -64,16 +64,14 @@ def read(
         Samples, in no order, without duplicates. Omissions and corrections are counted.
 
     Raises:
-        InputError: An argument is invalid, a source is unreadable or unreachable, or has nothing of these
-            links.
+        InputError: An argument is invalid, a source is unreadable or unreachable, or it has no reading of
+            these links.
     """
     if bool(paths) == bool(prometheus):
         raise InputError("telemetry", None, None, None, "expected either files or a Prometheus server")
     for argument, value in (("http", http), ("keep", keep)):
         if value is not None and not prometheus:
-            raise InputError(
-                argument, None, None, None, "there is no Prometheus server to ask; expected it with one"
-            )
+            raise InputError(argument, None, None, None, "only valid with a Prometheus server")
     now = round(time.time() * 1000) if now_ms is None else now_ms
     last = now if until is None else moment("until", until, now)
     first = None if since is None else moment("since", since, last)
@@ -92,7 +90,7 @@ def read(
         period = Period(begin, last, now)
     else:
         source = readings(engine, paths, map_content.columns)
-        # Without an end, times ahead of our clock are reported apart from those outside of the period.
+        # Without an end, times ahead of the clock are reported apart from those outside of the period.
         ahead = 2**62 if until is None else last
         period = Period(-(2**62) if first is None else first, ahead, now)
     links = cluster.links()
@@ -107,5 +105,5 @@ def read(
         samples = counters(engine, series_table, counter, discards, source.name)
     else:
         samples = rates(engine, series_table, discards, source.name)
-    table = of_links(engine, samples, series_table, source.speeds, discards, source.name)
+    table = link_samples(engine, samples, series_table, source.speeds, discards, source.name)
     return Samples(engine, table, links, racks, series_table.cadence_ms, discards)

@@ -23,9 +23,9 @@ def schema() -> dict[str, Any]:
         )
 
     ways = {
-        "in": "what comes into a port",
-        "out": "what goes out of a port",
-        "load": "what a link carries",
+        "in": "incoming traffic of a port",
+        "out": "outgoing traffic of a port",
+        "load": "traffic of a link",
     }
     width = {"enum": [32, 64], "description": "Bits of the counters."}
     reading = {way: column([*RATES, *COUNTERS]) for way in ways}
@@ -33,9 +33,9 @@ def schema() -> dict[str, Any]:
         "prometheus": _record(
             {
                 **{way: _text(f"The selector of a counter of {text}.") for way, text in ways.items()},
-                "unit": one_of(COUNTERS, "Of the counters; octets unless it is said."),
-                "speed": _text("The selector of what a port can carry."),
-                "speed_unit": one_of(RATES, "Of the speed; Mbps unless it is said."),
+                "unit": one_of(COUNTERS, "Unit of the counters; octets by default."),
+                "speed": _text("The selector of the capacity of a port."),
+                "speed_unit": one_of(RATES, "Unit of the speed; Mbps by default."),
                 "counter_bits": width,
             },
             [],
@@ -65,12 +65,16 @@ def schema() -> dict[str, Any]:
                 ["match"],
             ),
         },
-        "ignore": {"type": "array", "items": patterns, "description": "Ports that are no links."},
+        "ignore": {
+            "type": "array",
+            "items": patterns,
+            "description": "Ports that are not links of the cluster.",
+        },
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Telemetry map",
-        "description": "Which labels are which links, and what to ask Prometheus for.",
+        "description": "Links of labels, metrics to query from Prometheus, and meanings of columns.",
         **_record(properties, []),
     }
 

@@ -28,7 +28,7 @@ MOST_RATE = 1e15
 """Bits per second beyond any link."""
 _MOST_PROBES = 8
 """Number of series whose spacings are examined."""
-_HINT = "a map file says which labels are which links: --map FILE"
+_HINT = "a map file gives the links of labels: --map FILE"
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def series(
     for row in rows:
         most = row["most"]
         if most is not None and most > MOST_CAPACITY:
-            speed = f"a speed of {most:g} bps, of at most {MOST_CAPACITY:g}: its unit?"
+            speed = f"a speed of {most:g} bps, of at most {MOST_CAPACITY:g}: is its unit right?"
             message = f"{_series_text(readings, row)}: {speed}"
             raise InputError(readings.name, None, None, None, message)
         reason = REASONS[row["reason"]]
@@ -115,15 +115,15 @@ def series(
     good = [row for row in rows if row["reason"] == 0]
     if not good and alone:
         outside = sum(row["number"] for row in rows if REASONS[row["reason"]] == "outside")
-        raise _nothing(readings, discards, outside)
+        raise _no_reading_error(readings, discards, outside)
     series_links = _link_series(readings, good, links, map_file, discards, alone)
     if cadence_ms is None:
         cadence_ms = cadence_of(engine, clean, readings, series_links)
     if cadence_ms is None:
         error = InputError(
-            readings.name, None, None, None, "no series has two readings: how far apart are they?"
+            readings.name, None, None, None, "no series has two readings, so that their spacing is unknown"
         )
-        error.add_note("say it: --cadence 30s")
+        error.add_note("set it: --cadence 30s")
         raise error
     if cadence_ms > MOST_CADENCE_MS:
         message = f"readings are {cadence_ms / 3.6e6:.3g} h apart; expected at most 1 h"
@@ -151,7 +151,7 @@ def _judge(engine: Engine, readings: Readings, period: Period) -> tuple[list[dic
     highest = 2**63 - 1 if readings.counter else MOST_RATE
     with reading(readings.name):
         rows = engine.arrow(summary.order_by(readings.by)).to_pylist()
-    # Mostly all are valid, which the sums show. An invalid number counts as the highest.
+    # Usually all readings are valid, which these sums show. An invalid number counts as the highest.
     if all(
         row["number"] == row["times"] == row["values"]
         and first <= row["first"] <= row["last"] <= last
@@ -210,7 +210,7 @@ def _series_text(readings: Readings, row: dict[str, Any]) -> str:
 
 def _link_series(
     readings: Readings,
-    result: list[dict[str, Any]],
+    summaries: list[dict[str, Any]],
     links: pyarrow.Table,
     map_file: Map,
     discards: Discards,
@@ -223,9 +223,9 @@ def _link_series(
     """
     numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
     rows: list[tuple[str, str, int]] = []
-    strangers: list[str] = []
+    unmatched: list[str] = []
     ignored: list[str] = []
-    for row in result:
+    for row in summaries:
         labels = _labels(readings, row["key"])
         name = map_file.link(labels, row["way"])
         if name in numbers:
@@ -240,15 +240,15 @@ def _link_series(
             _series_text(readings, row) if name is None else f"{_series_text(readings, row)}: `{name}`"
         )
         # The search for similar names is slow among many.
-        if len(strangers) < 3:
+        if len(unmatched) < 3:
             near = nearest(text_of_labels, numbers)
-            strangers.append(f"{description}; nearest: {', '.join(near)}" if near else description)
-        discards.count("no-link", row["number"], *strangers[-1:])
+            unmatched.append(f"{description}; nearest: {', '.join(near)}" if near else description)
+        discards.count("no-link", row["number"], *unmatched[-1:])
     if not rows and alone:
-        text = "; ".join(strangers or ignored[:3])
-        message = f"none of {len(result):,} series is a link of the cluster: {text}"
+        text = "; ".join(unmatched or ignored[:3])
+        message = f"none of {len(summaries):,} series is a link of the cluster: {text}"
         error = InputError(readings.name, None, None, None, message)
-        if not strangers:
+        if not unmatched:
             ways = ", ".join(f"`{way}`" for way in readings.ways)
             error.add_note(f"{map_file.name}: `ignore` has them, or their rule has no link for {ways}")
         else:
@@ -275,20 +275,20 @@ def links_of_keys(
 def _shares(rows: list[tuple[str, str, int]], links: pyarrow.Table) -> pyarrow.Table:
     """Keys, ways and links as a table, with the number of series of each link."""
     capacities = dict(zip(links["link"].to_pylist(), links["capacity_bps"].to_pylist(), strict=True))
-    of = numpy.array([link for *_, link in rows], numpy.int64)
-    _, place, members = numpy.unique(of, return_inverse=True, return_counts=True)
-    every = members[place]
+    numbers = numpy.array([link for *_, link in rows], numpy.int64)
+    _, place, counts = numpy.unique(numbers, return_inverse=True, return_counts=True)
+    members = counts[place]
     shares = [
-        max(1, capacities[link] // int(several)) for link, several in zip(of.tolist(), every, strict=True)
+        max(1, capacities[link] // int(count)) for link, count in zip(numbers.tolist(), members, strict=True)
     ]
     return pyarrow.table(
         {
             "key": pyarrow.array([key for key, *_ in rows], pyarrow.string()),
             "way": pyarrow.array([way for _, way, _ in rows], pyarrow.string()),
             "series": pyarrow.array(range(len(rows)), pyarrow.int32()),
-            "link": pyarrow.array(of, pyarrow.int32()),
+            "link": pyarrow.array(numbers, pyarrow.int32()),
             "share_bps": pyarrow.array(shares, pyarrow.int64()),
-            "members": pyarrow.array(every, pyarrow.int32()),
+            "members": pyarrow.array(members, pyarrow.int32()),
         }
     )
 
@@ -313,7 +313,7 @@ def cadence_of(
 
 
 def most_frequent(spacings: Iterable[int], counts: Iterable[int]) -> int:
-    """Most frequent spacing, by inexact clocks.
+    """Most frequent spacing, of readings by inexact clocks.
 
     Spacings within a twentieth of one count as equal to it; the result is the median of the most frequent
     ones.
@@ -332,10 +332,10 @@ def most_frequent(spacings: Iterable[int], counts: Iterable[int]) -> int:
     return int(values[numpy.searchsorted(sums[1:], middle, "left")])
 
 
-def _nothing(readings: Readings, discards: Discards, outside: int) -> InputError:
+def _no_reading_error(readings: Readings, discards: Discards, outside: int) -> InputError:
     if outside:
         return InputError(
-            readings.name, None, None, None, f"all {outside:,} readings are outside of the times asked for"
+            readings.name, None, None, None, f"all {outside:,} readings are outside of the requested period"
         )
     text = ", ".join(f"{reason}: {number:,}" for reason, number, _ in discards)
     return InputError(readings.name, None, None, None, f"no reading can be used ({text})")

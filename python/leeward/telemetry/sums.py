@@ -17,7 +17,7 @@ import pyarrow
 from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.files import Readings, reading
-from leeward.telemetry.links import of_links
+from leeward.telemetry.links import link_samples
 from leeward.telemetry.rates import rates, samples_of
 from leeward.telemetry.samples import Sums
 from leeward.telemetry.series import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 PLACES = 32
 """Bits of a number that mark slots."""
 ONE = 2.0**PLACES
-"""One reading, in the bits above."""
+"""Count of one reading, in the bits above those of slots."""
 EXACT = 2.0**53
 """Bound below which the sum of whole numbers as doubles is exact, in any order."""
 
@@ -52,7 +52,7 @@ def bit_count(number: int) -> int:
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def floor(number: float) -> float:
-    """As in Ibis, without a cast to whole numbers, which some values of a file are not."""
+    """Like the function of Ibis, but without its cast to a whole number, which fails for some values."""
     raise NotImplementedError
 
 
@@ -104,39 +104,39 @@ def sum_rates(
         _with_links(engine, in_period, series_links), in_period.table, readings.by, series_links, cadence_ms
     )
     with reading(readings.name):
-        every = engine.keep(_sums(engine, in_period, series_table, length, period))
-        counts = every.agg(every=every.count(), sure=every.sure.ifelse(1, 0).sum())
+        all_sums = engine.keep(_sums(engine, in_period, series_table, length, period))
+        counts = all_sums.agg(total=all_sums.count(), sure=all_sums.sure.ifelse(1, 0).sum())
         row = engine.arrow(counts).to_pylist()[0]
     if not row["sure"]:
         return None
-    doubtful = row["every"] > row["sure"]
+    doubtful = row["total"] > row["sure"]
     columns = ("link", "start_ms", "bits", "capacity_bits", "covered_ms", "ppm")
     good = series_table.table
     parts = []
     if doubtful:
         names = engine.table(series_links.select(["link", *readings.by]))
-        marks = every.filter(~every.sure).select("link", "start_ms").join(names, "link")
+        marks = all_sums.filter(~all_sums.sure).select("link", "start_ms").join(names, "link")
         keys_of = [*readings.by, "start_ms"]
         with_start = in_period.table.mutate(start_ms=_start(in_period.table.t_ms, length))
         parts.append(with_start.semi_join(marks.select(keys_of), keys_of).drop("start_ms"))
-        timeless = in_period.table.filter(in_period.table.t_ms.isnull())
-        parts.append(timeless.semi_join(names, readings.by))
-        doubts = every.filter(~every.sure).select("link", "start_ms")
+        without_time = in_period.table.filter(in_period.table.t_ms.isnull())
+        parts.append(without_time.semi_join(names, readings.by))
+        doubts = all_sums.filter(~all_sums.sure).select("link", "start_ms")
         good = good.mutate(start_ms=_start(good.t_ms, length)).anti_join(doubts, ["link", "start_ms"])
         good = good.filter(good.t_ms.notnull())
     if len(keys) > series_links.num_rows:
         names = engine.table(series_links.select(readings.by))
         parts.append(in_period.table.anti_join(names, readings.by))
-    table = of_links(engine, samples_of(good, cadence_ms), series_table, False, discards, readings.name)
+    table = link_samples(engine, samples_of(good, cadence_ms), series_table, False, discards, readings.name)
     if not parts:
-        return SampleSums(table, Sums(every.select(columns), length), cadence_ms)
+        return SampleSums(table, Sums(all_sums.select(columns), length), cadence_ms)
     rest = replace(readings, table=ibis.union(*parts) if parts[1:] else parts[0])
     examined = series(engine, rest, links, map_file, period, cadence_ms, discards, alone=False)
     samples = rates(engine, examined, discards, readings.name)
-    others = of_links(engine, samples, examined, False, discards, readings.name)
+    others = link_samples(engine, samples, examined, False, discards, readings.name)
     with reading(readings.name):
         more = engine.keep(utilization(group_samples(others, length)))
-    sums = ibis.union(every.filter(every.sure).select(columns), more.select(columns))
+    sums = ibis.union(all_sums.filter(all_sums.sure).select(columns), more.select(columns))
     return SampleSums(ibis.union(table, others), Sums(sums, length), cadence_ms)
 
 
@@ -177,9 +177,9 @@ def _sums(
     """Columns of windows, and `sure`, of each link and interval."""
     table, cadence = readings.table, series_table.cadence_ms
     good = (table.value >= 0) & (table.value <= MOST_RATE)
-    # Before 1970 the slot may be any: such intervals are doubtful as a whole.
+    # Before 1970 the slot may be wrong: all readings of such intervals are examined.
     place = (((table.t_ms - 1) % length) >> _shift(cadence)) & (PLACES - 1)
-    # By names: a look-up of links is faster for sums than for readings.
+    # Groups are by names: a look-up of links is faster for sums than for readings.
     keys = [*readings.by, "start_ms"]
     slots = table.select(
         *readings.by,

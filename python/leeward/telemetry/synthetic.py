@@ -1,7 +1,7 @@
-"""Synthetic telemetry with known truths: quiet links, except for planted ones.
+"""Synthetic telemetry with known states: quiet links, except for planted ones.
 
-For tests, examples and figures on synthetic fleets. Without a plant, a link's utilization in a sample is its
-own mean, drawn once, with noise around it drawn for each sample; never above `QUIET`.
+It serves tests, examples and figures of synthetic fleets. Without a plant, a link's utilization in a sample
+is its own mean, drawn once, with noise around it drawn for each sample; never above `QUIET`.
 """
 
 from collections.abc import Sequence
@@ -73,18 +73,18 @@ def telemetry(
     for link, name, capacity in rows:
         mean = random.uniform(*means)
         load = numpy.clip(mean + random.uniform(-noise, noise, len(ends)), 0.0, QUIET)
-        left = numpy.ones(len(ends))
+        capacity_share = numpy.ones(len(ends))
         seen = numpy.ones(len(ends), dtype=bool)
         for plant in plants_of_link.get(name, ()):
             within = (ends > plant.start_ms) & (ends <= plant.end_ms)
             if plant.utilization is not None:
                 load[within] = plant.utilization
-            left[within] = plant.capacity
+            capacity_share[within] = plant.capacity
             seen[within] = plant.seen
             load[within] = numpy.minimum(load[within], plant.capacity)
-        now = numpy.rint(capacity * left).astype(numpy.int64)
+        capacities = numpy.rint(capacity * capacity_share).astype(numpy.int64)
         bits = numpy.rint(load * capacity * cadence_ms / 1000).astype(numpy.int64)
-        columns = (numpy.full(len(ends), link), ends, numpy.full(len(ends), cadence_ms), bits, now)
+        columns = (numpy.full(len(ends), link), ends, numpy.full(len(ends), cadence_ms), bits, capacities)
         for column, values in zip(column_parts, columns, strict=True):
             column.append(values[seen])
     arrays = [

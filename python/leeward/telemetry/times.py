@@ -22,9 +22,9 @@ def moment(argument: str, text: str, before_ms: int) -> int:
     stripped = text.strip()
     if re.match(r"\d{4}-\d", stripped, re.ASCII):
         try:
-            at = datetime.fromisoformat(stripped)
-            at = at if at.tzinfo else at.replace(tzinfo=UTC)
-            return round(at.timestamp() * 1000)
+            time = datetime.fromisoformat(stripped)
+            time = time if time.tzinfo else time.replace(tzinfo=UTC)
+            return round(time.timestamp() * 1000)
         except (ValueError, OverflowError):
             raise _time_error(argument, text) from None
     try:
@@ -36,12 +36,12 @@ def moment(argument: str, text: str, before_ms: int) -> int:
     return before_ms - round(length * 1000)
 
 
-def moment_text(at_ms: int) -> str:
+def moment_text(time_ms: int) -> str:
     """A time in milliseconds since 1970 as a date, or as a number outside of the calendar."""
     try:
-        return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, OSError):
-        return f"{at_ms / 1000:g} s"
+        return f"{time_ms / 1000:g} s"
 
 
 def _time_error(argument: str, text: str) -> InputError:

@@ -51,17 +51,17 @@ def windows(samples: Samples, interval_ms: int = INTERVAL_MS, coverage: float = 
     """
     sums, engine = samples.sums, samples.engine
     if sums is not None and sums.length_ms == interval_ms:
-        every = sums.table
+        table = sums.table
     elif sums is not None and interval_ms % sums.length_ms == 0:
-        every = engine.keep(utilization(_longer(sums.table, interval_ms)))
+        table = engine.keep(utilization(_longer(sums.table, interval_ms)))
     else:
-        every = engine.keep(utilization(group_samples(samples.table, interval_ms)))
-    enough = every.covered_ms >= int(interval_ms * coverage)
-    return Windows(samples, every.filter(enough), interval_ms, every.filter(~enough))
+        table = engine.keep(utilization(group_samples(samples.table, interval_ms)))
+    enough = table.covered_ms >= int(interval_ms * coverage)
+    return Windows(samples, table.filter(enough), interval_ms, table.filter(~enough))
 
 
 def group_samples(sample: ibis.Table, interval_ms: int) -> ibis.Table:
-    """Samples by link and interval: the columns of windows, but for `ppm`."""
+    """Samples by link and interval: the columns of windows, without `ppm`."""
     last = sample.t_ms - 1
     start = last - last % interval_ms
     rows = sample.mutate(start_ms=start, possible=possible(sample.capacity_bps, sample.span_ms))

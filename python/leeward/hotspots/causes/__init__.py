@@ -3,7 +3,7 @@
 Changes of capacity or load (`changes`) come from telemetry, and small uplinks (`provision`) from the
 cluster. The other causes need tables of the fleet: racks' loads by storage and compute (`split`), and their
 tasks (`tasks`). A table of storage requests (`uplinks`) shows the effect of small uplinks. A cause without
-enough data is `unknown` or left out; none is guessed.
+enough data is `unknown` or left out, and not guessed.
 """
 
 from dataclasses import dataclass

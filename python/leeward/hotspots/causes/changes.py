@@ -10,9 +10,9 @@ cause               when
 `capacity-loss`     capacity below 90 % of before, load not above 110 % of before, and with the capacity
                     of before the link would not be hot
 `demand-growth`     capacity as before, load above 110 % of before
-`both`              capacity below 90 % and load above 110 % of before; or it is below, and the link
-                    would have been hot all the same
-`demand`            neither: the link is too small for what it carried before as well
+`both`              capacity below 90 % and load above 110 % of before; or the capacity is below 90 %,
+                    and the link would be hot at the earlier capacity too
+`demand`            neither: the link is too small for its earlier load too
 `unknown`           nothing was seen before
 =================== ==================================================================================
 
@@ -49,8 +49,10 @@ def changes(windows: Windows, by_hour: ibis.Table, runs: ibis.Table, settings: S
     # The hour of a run's start may be in doubt itself; then it has no row to add.
     run_hours = runs.select("link", hour=runs.start_ms // period).distinct()
     run_hours = run_hours.mutate(capacity=ibis.null("int64"), load=ibis.null("int64"))
-    every = hours.union(run_hours)
-    merged = every.group_by("link", "hour").agg(capacity=every.capacity.max(), load=every.load.max())
+    all_hours = hours.union(run_hours)
+    merged = all_hours.group_by("link", "hour").agg(
+        capacity=all_hours.capacity.max(), load=all_hours.load.max()
+    )
     earlier = ibis.window(group_by="link", order_by="hour", preceding=(None, 1), following=None)
     before = merged.select(
         of="link",
@@ -92,8 +94,8 @@ def by_cause(windows: Windows, table: ibis.Table) -> pyarrow.Table:
     grouped = rows.group_by("cross_section", "cause").agg(
         links=rows.link.nunique(), runs=rows.count(), intervals=rows.intervals.sum().cast("int64")
     )
-    every = grouped.intervals.sum().over(ibis.window(group_by="cross_section")).cast("float64")
-    result = grouped.mutate(share=grouped.intervals.cast("float64") / every)
+    total = grouped.intervals.sum().over(ibis.window(group_by="cross_section")).cast("float64")
+    result = grouped.mutate(share=grouped.intervals.cast("float64") / total)
     return engine.arrow(result.order_by("cross_section", ibis.desc("intervals"), "cause"))
 
 

@@ -27,7 +27,7 @@ def attribution(
 
     Args:
         windows: Windows of all links.
-        hot: Hot intervals, from `durations.marked`.
+        hot: Hot intervals, from `durations.hot_intervals`.
         split: Loads of racks by storage and compute, as in `tables.SPLIT`; None if unknown.
         fleet: Provisioned uplinks.
         settings: Thresholds.
@@ -74,11 +74,11 @@ def _means(windows: Windows, split: ibis.Table) -> ibis.Table:
     grouped = each.group_by("rack", "start_ms", direction="way").agg(
         n=each.count(), storage=each.storage.sum().cast("int64"), compute=each.compute.sum().cast("int64")
     )
-    of = grouped.n.cast("float64")
+    rows_of_group = grouped.n.cast("float64")
     return grouped.select(
         *("rack", "direction", "start_ms"),
-        storage=(grouped.storage.cast("float64") / of).floor(),
-        compute=(grouped.compute.cast("float64") / of).floor(),
+        storage=(grouped.storage.cast("float64") / rows_of_group).floor(),
+        compute=(grouped.compute.cast("float64") / rows_of_group).floor(),
     )
 
 

@@ -22,7 +22,7 @@ from leeward.telemetry.files import reading
 MOST = 1e15
 """Greatest value of any number in them."""
 MOST_SUM = 4e18
-"""Greatest sum of the numbers of a column: sums are whole numbers of 64 bits, some of two columns."""
+"""Greatest sum of the numbers of a column: sums, some of two columns, are whole numbers of 64 bits."""
 _EXAMPLES = 3
 
 
@@ -34,7 +34,7 @@ class Column:
         name: Name.
         kind: `text`, or a `number` that is not negative.
         default: Value for a missing column; None for a required one.
-        parts: Number of parts of one in sums.
+        parts: Factor of the numbers in sums, which are of whole numbers: 1000 for thousandths.
     """
 
     name: str
@@ -94,9 +94,9 @@ def read(
     head.check_names()
     table = _cast(_raw(engine, head), head, columns)
     bad = {
-        "not-a-number": _any(_odd(table[one.name]) for one in (Column("t_ms", "number"), *columns)),
-        "negative": _any(table[one.name] < 0 for one in columns if one.kind == "number"),
-        "too-large": _any(table[one.name] > MOST for one in columns if one.kind == "number"),
+        "not-a-number": _any(_invalid(table[column.name]) for column in (Column("t_ms", "number"), *columns)),
+        "negative": _any(table[column.name] < 0 for column in columns if column.kind == "number"),
+        "too-large": _any(table[column.name] > MOST for column in columns if column.kind == "number"),
         "no-rack": ~table.rack.isin(list(racks)),
     }
     for name, words in WORDS.items():
@@ -106,14 +106,14 @@ def read(
     with reading(str(path)):
         with_reason = engine.keep(with_reason)
     counts = engine.arrow(with_reason.group_by("reason").agg(n=ibis._.count()))
-    reason_counts = sorted(counts.to_pylist(), key=lambda one: str(one["reason"]))
+    reason_counts = sorted(counts.to_pylist(), key=lambda row: str(row["reason"]))
     for row in (row for row in reason_counts if row["reason"]):
-        some = (
+        invalid = (
             with_reason.filter(with_reason.reason == row["reason"]).order_by("t_ms", "rack").limit(_EXAMPLES)
         )
         examples = [
-            f"{Path(path).name}: rack {one['rack']} at {one['t_ms']}"
-            for one in engine.arrow(some).to_pylist()
+            f"{Path(path).name}: rack {example['rack']} at {example['t_ms']}"
+            for example in engine.arrow(invalid).to_pylist()
         ]
         discards.count(row["reason"], row["n"], *examples)
     good = with_reason.filter(with_reason.reason == "").drop("reason")
@@ -125,12 +125,13 @@ def read(
 
 
 def _check_sums(engine: Engine, table: ibis.Table, head: Head, columns: Sequence[Column]) -> None:
-    numbers = [one for one in columns if one.kind == "number"]
-    sums = engine.arrow(table.agg(**{one.name: table[one.name].sum() for one in numbers})).to_pylist()[0]
-    for one in numbers:
-        if (sums[one.name] or 0) * one.parts > MOST_SUM:
-            message = f"its numbers add up to {sums[one.name]:.2g}: is their unit right?"
-            raise InputError(str(head.path), None, None, one.name, message)
+    numbers = [column for column in columns if column.kind == "number"]
+    totals = {column.name: table[column.name].sum() for column in numbers}
+    sums = engine.arrow(table.agg(**totals)).to_pylist()[0]
+    for column in numbers:
+        if (sums[column.name] or 0) * column.parts > MOST_SUM:
+            message = f"its numbers add up to {sums[column.name]:.2g}: is their unit right?"
+            raise InputError(str(head.path), None, None, column.name, message)
 
 
 def _file(path: str | PathLike[str]) -> Path:
@@ -149,29 +150,29 @@ def _cast(raw: ibis.Table, head: Head, columns: Sequence[Column]) -> ibis.Table:
     """Requested columns, in their types."""
     result: dict[str, ibis.Value] = {}
     time, factor = ("t_ms", 1.0) if "t_ms" in head.columns else ("t_s", 1000.0)
-    for one in (Column(time, "number"), *columns):
-        if one.name not in head.columns:
-            if one.default is None:
+    for wanted in (Column(time, "number"), *columns):
+        if wanted.name not in head.columns:
+            if wanted.default is None:
                 required = ", ".join(column.name for column in columns if column.default is None)
-                error = InputError(str(head.path), None, None, one.name, "there is no such column")
+                error = InputError(str(head.path), None, None, wanted.name, "there is no such column")
                 error.add_note(f"expected t_ms (or t_s), {required}; there are {', '.join(head.columns)}")
                 raise error
-            result[one.name] = ibis.literal(one.default)
+            result[wanted.name] = ibis.literal(wanted.default)
             continue
-        head.check_type(one.name, "numbers", "texts")
-        column = raw[one.name]
-        # CSV has only texts: `001` stays the name that it is, and `abc` is one invalid number.
-        result[one.name] = column.cast("string") if one.kind == "text" else number(column, "float64")
-    at = result.pop(time)
-    # Null without a valid time.
-    sound = at.notnull() & ~at.isnan() & (at >= 0) & (at * factor < 2.0**52)
-    result["t_ms"] = sound.ifelse(at * factor, None).round().cast("int64")
+        head.check_type(wanted.name, "numbers", "texts")
+        column = raw[wanted.name]
+        # Columns of CSV are texts: `001` stays a name, and `abc` in a column of numbers is one invalid cell.
+        result[wanted.name] = column.cast("string") if wanted.kind == "text" else number(column, "float64")
+    times = result.pop(time)
+    # An invalid time becomes null.
+    valid = times.notnull() & ~times.isnan() & (times >= 0) & (times * factor < 2.0**52)
+    result["t_ms"] = valid.ifelse(times * factor, None).round().cast("int64")
     return raw.select(**result)
 
 
-def _odd(value: ibis.Value) -> ibis.Value:
-    odd = value.isnull()
-    return odd | value.isnan() | value.isinf() if value.type().is_floating() else odd
+def _invalid(value: ibis.Value) -> ibis.Value:
+    invalid = value.isnull()
+    return invalid | value.isnan() | value.isinf() if value.type().is_floating() else invalid
 
 
 def _any(conditions: Iterable[ibis.Value]) -> ibis.Value:

@@ -1,15 +1,15 @@
 """Jobs that make racks hot: bandwidth per compute unit, and places (Hotspots, section 3.3).
 
 * *Bandwidth per compute unit* of a job: load of its tasks, sent and received, over their processors (figure
-  7, normalized to the median job's). Above twice the median, a job is network-intensive; the paper lists its
-  own instead.
+  7, normalized to the median job's). Above twice the median, a job is network-intensive; the paper lists such
+  jobs instead.
 * *Network-intensive tasks per unit of bandwidth* of a rack: their mean number over the times of the table,
   over the rack's uplink in Gb/s, against the rack's mean utilization (the busier direction), with Pearson's
   correlation over racks (figure 8).
 * *Concentration* (the second incident of section 3.4): a constraint keeps a job off most machines and packs
-  it on the rest. A job is concentrated if, among racks of one kind, the hot ones hold at least twice the
-  share of its tasks that they are of all hosts, at least a tenth of their traffic is its, and racks of the
-  same kind that idle hold none of it.
+  it on the rest. A job is concentrated if, among racks of one kind, the share of its tasks on hot racks is
+  at least twice the share of hosts there, it causes at least a tenth of their traffic, and some idle racks
+  run none of its tasks.
 """
 
 import math
@@ -26,7 +26,7 @@ from leeward.telemetry import Engine, Windows
 
 GIGA = 1e9
 LEAST_RACKS = 4
-"""Least number of values for an interval of a correlation."""
+"""Least number of values for a correlation with an interval."""
 NORMAL_95 = 1.959964
 
 
@@ -176,31 +176,31 @@ def _concentration(
         ]
     )
     joined = sums.join(engine.table(pyarrow.Table.from_pylist(flags, schema)), [("rack", "of")])
-    some = joined.filter(joined.tasks > 0)
-    grouped = some.group_by("job", "kind").agg(
-        tasks=some.tasks.sum().cast("int64"),
-        on_hot=some.hot.ifelse(some.tasks, 0).sum().cast("int64"),
-        bps=some.hot.ifelse(some.bps, 0).sum().cast("int64"),
-        idle_with=some.idle.ifelse(1, 0).sum().cast("int64"),
+    running = joined.filter(joined.tasks > 0)
+    grouped = running.group_by("job", "kind").agg(
+        tasks=running.tasks.sum().cast("int64"),
+        on_hot=running.hot.ifelse(running.tasks, 0).sum().cast("int64"),
+        bps=running.hot.ifelse(running.bps, 0).sum().cast("int64"),
+        idle_with=running.idle.ifelse(1, 0).sum().cast("int64"),
     )
     outcome = []
     for row in engine.arrow(grouped.order_by("job", "kind")).to_pylist():
-        alike = [rack for rack in racks if rack["kind"] == row["kind"]]
-        warm = [rack for rack in alike if rack["rack"] in hot]
-        if not warm or not row["on_hot"]:
+        same_kind = [rack for rack in racks if rack["kind"] == row["kind"]]
+        hot_racks = [rack for rack in same_kind if rack["rack"] in hot]
+        if not hot_racks or not row["on_hot"]:
             continue
-        expected = sum(rack["hosts"] for rack in warm) / sum(rack["hosts"] for rack in alike)
-        load = sum(rack["load_bps"] for rack in warm)
-        idling = sum(rack["rack"] in idle for rack in alike)
+        expected = sum(rack["hosts"] for rack in hot_racks) / sum(rack["hosts"] for rack in same_kind)
+        load = sum(rack["load_bps"] for rack in hot_racks)
+        idle_racks = sum(rack["rack"] in idle for rack in same_kind)
         result = {
             "job": row["job"],
             "kind": row["kind"],
             "share": row["on_hot"] / row["tasks"],
             "expected": expected,
             "traffic": row["bps"] / times / load if load else 0.0,
-            "hot_racks": len(warm),
-            "idle_racks": idling,
-            "idle_without": idling - row["idle_with"],
+            "hot_racks": len(hot_racks),
+            "idle_racks": idle_racks,
+            "idle_without": idle_racks - row["idle_with"],
         }
         result["concentrated"] = (
             result["share"] >= settings.crowded * expected

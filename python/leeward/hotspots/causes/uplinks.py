@@ -47,8 +47,8 @@ def request_shares(windows: Windows, requests: ibis.Table, fleet: Provision) -> 
     grouped = rows_of_bucket.group_by("operation", "percent", "kind").agg(
         requests=rows_of_bucket.requests.sum().cast("int64")
     )
-    every = grouped.requests.sum().over(ibis.window(group_by=["operation", "percent"])).cast("float64")
-    result = grouped.mutate(share=grouped.requests.cast("float64") / every.nullif(0.0))
+    total = grouped.requests.sum().over(ibis.window(group_by=["operation", "percent"])).cast("float64")
+    result = grouped.mutate(share=grouped.requests.cast("float64") / total.nullif(0.0))
     return engine.arrow(result.order_by("operation", "percent", "kind").rename({"class": "kind"}))
 
 

@@ -11,7 +11,7 @@ from leeward.hotspots.hot import TOR
 from leeward.hotspots.report.section import Section, rest, utilization
 
 _PER_CPU = (("bps_per_cpu", 8e6), ("normalized", 1.0))
-"""Unit of the rates of jobs."""
+"""Columns of jobs, and the units that they are shown in."""
 
 
 def causes(analysis: Analysis) -> Section | None:
@@ -34,18 +34,21 @@ def causes(analysis: Analysis) -> Section | None:
         words=(
             (
                 "capacity-loss",
-                f"capacity below {share_text(settings.fell)} of the most before, load no more than it was",
+                (
+                    f"capacity below {share_text(settings.fell)} and load at most {share_text(settings.grew)}"
+                    " of the earlier maxima"
+                ),
             ),
             (
                 "demand-growth",
-                f"capacity as before, load above {share_text(settings.grew)} of the most before",
+                f"capacity as before, load above {share_text(settings.grew)} of the earlier maximum",
             ),
-            ("both", "capacity below and load above; or hot even with the capacity of before"),
+            ("both", "capacity below and load above; or hot even at the earlier capacity"),
             (
                 "demand",
-                "as much was carried before at this capacity: the link is too small for its usual load",
+                "neither changed: the link is too small for its usual load",
             ),
-            ("unknown", "nothing was seen of the link before the hour in which it became hot"),
+            ("unknown", "the link was not seen before the hour in which it became hot"),
         ),
     )
 
@@ -75,11 +78,11 @@ def _missing_tables(result: Analysis) -> list[str]:
     unknown = sum(row["unknown"] for row in result.causes.split.to_pylist())
     if mixed and unknown == mixed:
         missing.append(
-            f"whose {mixed:,} hot intervals of mixed racks are is unknown: it takes --split, and a guideline"
-            " for disks and processors"
+            f"the owners of {mixed:,} hot intervals of mixed racks are unknown: they need --split, and a"
+            " guideline for disks and processors"
         )
     if result.causes.tasks is None:
-        missing.append("tasks are not known (--tasks): nothing is said of jobs and where they run")
+        missing.append("jobs and their places are not analyzed: they need --tasks")
     return missing
 
 
@@ -89,16 +92,18 @@ def split(analysis: Analysis) -> Section | None:
     if not rows:
         return None
     sums = {name: sum(row[name] for row in rows) for name in OWNERS}
-    every = sum(sums.values())
+    total = sum(sums.values())
     storage, compute = (sum(row[f"{name}_kbits"] for row in rows) for name in ("storage", "compute"))
     more = []
     if storage + compute:
-        more.append(f"{share_text(storage / (storage + compute))} of what they carried then was storage's")
+        more.append(
+            f"{share_text(storage / (storage + compute))} of their traffic in these intervals was storage's"
+        )
     return Section(
         "Whose are the hotspots of mixed racks?",
         ("WHOSE", "HOT", "SHARE"),
         "<>>",
-        [(name, f"{count:,}", share_text(count / every)) for name, count in sums.items()],
+        [(name, f"{count:,}", share_text(count / total)) for name, count in sums.items()],
         more,
         words=(
             (
@@ -162,11 +167,13 @@ def uplinks(analysis: Analysis) -> Section | None:
         of_class = [row for row in racks if row["class"] == name]
         if of_class:
             ratios = [row["normalized"] for row in of_class]
-            hot, every = (sum(intervals.get(row["rack"], (0, 0))[at] for row in of_class) for at in (0, 1))
+            hot, total = (
+                sum(intervals.get(row["rack"], (0, 0))[part] for row in of_class) for part in (0, 1)
+            )
             rows.append(
                 (
                     *(name, f"{len(of_class):,}", share_text(min(ratios)), share_text(max(ratios))),
-                    *(f"{hot:,}", share_text(hot / every if every else None)),
+                    *(f"{hot:,}", share_text(hot / total if total else None)),
                     *(share_text(share) for share in requests.get(name, ())),
                 )
             )
@@ -175,7 +182,7 @@ def uplinks(analysis: Analysis) -> Section | None:
     guideline = rate_text(round(fleet.disk_bps_per_tb or 0))
     more = [f"the guideline: {guideline} of uplink for a terabyte of disks{cpu}"]
     if disks:
-        more.append(f"of disk racks the most is {max(disks) / min(disks):.2f}x the least")
+        more.append(f"the greatest ratio of a disk rack is {max(disks) / min(disks):.2f}x the least")
     return Section(
         "Do uplinks fit their disks?",
         (
@@ -201,8 +208,8 @@ def _intervals(outcome: Analysis) -> dict[str, tuple[int, int]]:
     result: dict[str, tuple[int, int]] = {}
     for row in outcome.links.to_pylist():
         if row["cross_section"] == TOR:
-            hot, every = result.get(row["rack"], (0, 0))
-            result[row["rack"]] = hot + row["hot"], every + row["intervals"]
+            hot, total = result.get(row["rack"], (0, 0))
+            result[row["rack"]] = hot + row["hot"], total + row["intervals"]
     return result
 
 
@@ -218,8 +225,8 @@ def _requests(result: Analysis) -> dict[str, tuple[float | None, float | None]]:
 
 def _share(rows: list[dict[str, Any]], name: str) -> float | None:
     """Share of requests of a class; None without any."""
-    every = sum(row["requests"] for row in rows)
-    return sum(row["requests"] for row in rows if row["class"] == name) / every if every else None
+    total = sum(row["requests"] for row in rows)
+    return sum(row["requests"] for row in rows if row["class"] == name) / total if total else None
 
 
 def served(analysis: Analysis) -> Section | None:

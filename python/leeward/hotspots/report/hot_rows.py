@@ -129,7 +129,7 @@ def units(analysis: Analysis, top: int) -> Section | None:
             )
             for row in rows[:top]
         ],
-        [*rest(len(rows) - top, "links"), "they count as they are in all that is said of hot links"],
+        [*rest(len(rows) - top, "links"), "the analysis of hot links counts them unchanged"],
     )
 
 

@@ -46,14 +46,14 @@ def unevenness(analysis: Analysis) -> Section:
                     " (Sinbad, figure 5)"
                 ),
             ),
-            ("Cv of 1 h, ...", "the median when utilization is averaged over so long"),
+            ("Cv of 1 h, ...", "the median when utilization is averaged over that time"),
             ("p95 link hot", "share of intervals in which the 95th percentile over links is hot"),
         ),
     )
 
 
 def stability(analysis: Analysis) -> Section | None:
-    """Stability of links; None if samples come too seldom."""
+    """Stability of links; None if samples are too far apart."""
     rows = analysis.imbalance.stability.to_pylist()
     if not rows:
         return None
@@ -75,7 +75,7 @@ def stability(analysis: Analysis) -> Section | None:
         words=(
             (
                 "all links, least predictable",
-                f"chance to stay within {analysis.settings.stable_percent} % of now on average (Sinbad, 4.3)",
+                f"chance that a mean is within {analysis.settings.stable_percent} % of now (Sinbad, 4.3)",
             ),
         ),
     )
@@ -105,8 +105,8 @@ def scores(analysis: Analysis) -> Section | None:
         ],
         [note],
         words=(
-            ("persistence, base rate", "what is hot stays so; the share of the past that did"),
-            ("hazard", "by how long and how far it is above the threshold, and the time of day"),
+            ("persistence, base rate", "hot links stay hot; as often as hot links did in the past"),
+            ("hazard", "by the duration and the excess above the threshold, and the time of day"),
             ("Brier", "mean squared error of the chance; skill: 1 - Brier / persistence's"),
             ("in brackets", "95 % confidence interval; of skills by bootstrap over links"),
         ),
@@ -118,8 +118,7 @@ def now(analysis: Analysis, top: int) -> Section | None:
     ahead = analysis.forecast
     rows = ahead.now.to_pylist()
     few = (
-        f"too few hot intervals to say for how much longer: {ahead.learnt:,} to learn from and"
-        f" {ahead.scored:,} to score"
+        f"too few hot intervals for a forecast: {ahead.learnt:,} to learn from and {ahead.scored:,} to score"
     )
     if not rows:
         return None
@@ -135,5 +134,5 @@ def now(analysis: Analysis, top: int) -> Section | None:
             for row in rows[:top]
         ],
         [*rest(len(rows) - top, "links"), *([] if ahead.scores else [few])],
-        words=(("as of", "how many hot intervals of the past the chance is of"),),
+        words=(("as of", "number of past hot intervals from which the chance is computed"),),
     )

@@ -36,14 +36,14 @@ def _pictures(analysis: Analysis) -> list[Picture]:
             (
                 "Racks over time",
                 pictures.heat(analysis),
-                f"The most that a rack's link had in {length}, either way; grey: not seen.{cut}",
+                f"Maximum utilization of a rack's link in {length}, either direction; grey: not seen.{cut}",
             )
         )
     result.append(
         (
             "How busy links are",
             pictures.utilization(analysis),
-            "What is right of the mark is hot. The vertical axis is logarithmic.",
+            "Intervals right of the mark are hot. The vertical axis is logarithmic.",
         )
     )
     if analysis.durations.num_rows:
@@ -68,7 +68,7 @@ def _pictures(analysis: Analysis) -> list[Picture]:
             (
                 "Bandwidth per processor of jobs",
                 pictures.jobs(analysis),
-                "How much more bandwidth than the median job some jobs have for each processor.",
+                "Bandwidth of jobs for each processor, over the median job's.",
             )
         )
         result.append(
@@ -81,6 +81,7 @@ def _pictures(analysis: Analysis) -> list[Picture]:
     return result
 
 
-def _section(of: Section) -> Html:
-    table = document.table(of.headers, of.rows, of.sides)
-    return document.section(of.title, table, *map(document.paragraph, of.more), document.words(of.words))
+def _section(section: Section) -> Html:
+    table = document.table(section.headers, section.rows, section.sides)
+    notes = map(document.paragraph, section.more)
+    return document.section(section.title, table, *notes, document.words(section.words))

@@ -35,7 +35,7 @@ def heat(analysis: Analysis) -> str:
     racks = _hottest(analysis)[:RACKS]
     columns = (starts[-1] - starts[0]) // length + 1 if starts else 1
     grid = numpy.full((max(len(racks), 1), columns), numpy.nan)
-    row_of = {rack: at for at, rack in enumerate(racks)}
+    row_of = {rack: row for row, rack in enumerate(racks)}
     for rack, start, ppm in zip(cells["rack"], cells["start_ms"], cells["ppm"], strict=True):
         if rack in row_of:
             grid[row_of[rack], (start - starts[0]) // length] = ppm / 10_000
@@ -58,7 +58,9 @@ def heat(analysis: Analysis) -> str:
         bar.ax.axhline(analysis.settings.hot_ppm / 10_000, color="white", linewidth=1.5)
         axes.set_yticks(numpy.arange(len(racks)) + 0.5, racks, fontsize=6)
         ticks = numpy.linspace(0, columns, 4)
-        axes.set_xticks(ticks, [stamp(int(first + (end - first) * at / columns)) for at in ticks], fontsize=8)
+        axes.set_xticks(
+            ticks, [stamp(int(first + (end - first) * tick / columns)) for tick in ticks], fontsize=8
+        )
         axes.set_xlabel("time, UTC")
         return svg(fig)
 

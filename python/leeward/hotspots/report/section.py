@@ -18,7 +18,7 @@ class Section:
         headers: Headers of the columns.
         sides: For each column `<` or `>`, its alignment.
         rows: Cells.
-        more: Lines below the table.
+        more: Notes below the table.
         words: Meanings of its words.
     """
 
@@ -59,5 +59,5 @@ def within(estimate: tuple[float, float, float] | None) -> str:
     """A value and its interval."""
     if estimate is None:
         return NONE
-    value, low, high = (f"{one:z.2f}" for one in estimate)
+    value, low, high = (f"{number:z.2f}" for number in estimate)
     return f"{value} ({low} to {high})"
