@@ -13,6 +13,7 @@ mod devices;
 mod hangs;
 mod herding;
 mod history;
+mod openapi;
 mod probes;
 mod requests;
 mod service;

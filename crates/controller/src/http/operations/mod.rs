@@ -28,27 +28,3 @@ pub const SUBJECTS: &[Subject] = &[placing::SUBJECT, network::SUBJECT, service::
 pub fn all() -> impl Iterator<Item = &'static Operation> {
     SUBJECTS.iter().flat_map(|subject| subject.operations)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::access::Role;
-
-    #[test]
-    fn the_reference_lists_all_operations_in_order_with_their_roles() {
-        let page = include_str!("../../../../../docs/reference/http-api.md");
-        let is_row = |line: &&str| {
-            let method = line.strip_prefix("| `").and_then(|line| line.split_once(" /"));
-            method.is_some_and(|(method, _)| method.bytes().all(|byte| byte.is_ascii_uppercase()))
-        };
-        let rows =
-            page.lines().filter(is_row).map(|row| row.splitn(4, '|').take(3).collect::<Vec<_>>().join("|"));
-        let known = all()
-            .map(|one| format!("| `{} {}` | {} ", one.method, one.path, one.role.map_or("none", Role::name)));
-        assert_eq!(rows.collect::<Vec<_>>(), known.collect::<Vec<_>>());
-        let subjects: Vec<String> = SUBJECTS.iter().map(|subject| format!("`{}`", subject.name)).collect();
-        let [first @ .., last] = subjects.as_slice() else { panic!("there is no subject") };
-        let tags = format!("Its tags are {} and {last}.", first.join(", "));
-        assert!(page.contains(&tags), "{tags}");
-    }
-}
