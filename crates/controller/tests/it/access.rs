@@ -305,12 +305,12 @@ fn a_reload_replaces_certificate_and_tokens() {
     let started: Settings = flags.settings().expect("valid settings");
     assert_eq!(started.log, LogSettings::default());
     let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
-    let certificate = Arc::new(ArcSwap::new(tls_config(&tls).expect("the key matches the certificate")));
+    let server_tls = Arc::new(ArcSwap::new(tls_config(&tls).expect("the key matches the certificate")));
     let telemetry = Arc::new(Telemetry::new(None));
-    let (tls, access_too) = (Some(certificate.clone()), access.clone());
+    let (tls, access_too) = (Some(server_tls.clone()), access.clone());
     let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
     let mut service = service(CLUSTER, "", frozen_clock());
-    (service.access, service.tls, service.reload) = (access.clone(), Some(certificate), Some(reload.clone()));
+    (service.access, service.tls, service.reload) = (access.clone(), Some(server_tls), Some(reload.clone()));
     let server = Server::start(service);
     assert_eq!(over_tls(&server, &first).expect("the server speaks TLS"), "HTTP/1.1 401 Un");
 
