@@ -251,3 +251,99 @@ fn syntax(error: &ScanError) -> Mismatch {
     };
     Mismatch::new(message).at(place(error.marker()))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Value, String> {
+        read_yaml("t", text).map_err(|error| error.to_string())
+    }
+
+    /// The typed reader of a library, with the same choices.
+    fn library(text: &str) -> Option<Value> {
+        let options =
+            serde_saphyr::options! { non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString };
+        serde_saphyr::from_str_with_options(text, options).ok()
+    }
+
+    #[test]
+    fn yaml_is_read_by_the_rules_of_its_specification() {
+        let rows = [
+            ("{a: &x [1, 2], b: *x}", json!({ "a": [1, 2], "b": [1, 2] })),
+            (
+                "a: &x {k: 1, l: 2}\nb: {<<: *x, l: 3}\n",
+                json!({ "a": { "k": 1, "l": 2 }, "b": { "k": 1, "l": 3 } }),
+            ),
+            (
+                "a: &x {k: 1}\nb: &y {k: 2, l: 2}\nc:\n  <<: [*x, *y]\n",
+                json!({ "a": { "k": 1 }, "b": { "k": 2, "l": 2 }, "c": { "k": 1, "l": 2 } }),
+            ),
+            ("{a: !!str 7, b: ! 8, c: '9', d: !!null x}", json!({ "a": "7", "b": "8", "c": "9", "d": null })),
+            ("a: |\n  two\n  lines\nb: >-\n  one\n  line\n", json!({ "a": "two\nlines\n", "b": "one line" })),
+            ("# a comment\n---\n- ~\n- null\n- ''\n-\n", json!([null, null, "", null])),
+            ("{\"a\": \"\\u00e9\\n\", 7: x}", json!({ "a": "é\n", "7": "x" })),
+        ];
+        for (text, value) in rows {
+            assert_eq!(read(text).as_ref(), Ok(&value), "{text}");
+            assert_eq!(library(text), Some(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_place_and_field() {
+        let rows = [
+            ("{a: 1, b: {c: 2, c: 3}}", "t:1:18: b.c: given twice"),
+            ("a: [&x [*x]]", "t:1:9: a[0][0]: an alias inside its own anchor"),
+            (
+                "a: [1, *y]",
+                "t:1:8: a: unknown alias; an alias repeats the value of an earlier anchor (`&name`)",
+            ),
+            ("a: {<<: 3}", "t:1:9: a.<<: `<<` expects fields, or a list of fields"),
+            ("? [1]\n: 2\n", "t:1:3: a list: expected a text"),
+            ("a: 1\n---\nb: 2\n", "t:2:1: a second document begins here; expected one"),
+        ];
+        for (text, message) in rows {
+            assert_eq!(read(text), Err(message.to_owned()), "{text}");
+        }
+    }
+
+    /// Values as a person may write them: plain and quoted scalars, lists and fields, in flow and in block style.
+    fn written() -> impl Strategy<Value = String> {
+        let plain =
+            "[-+]?[0-9]{1,4}(\\.[0-9]{1,2})?(e[0-9])?|[a-z]{1,6}|true|no|~|null|\\.inf|0x[0-9a-f]{2}|00[0-9]";
+        let scalar =
+            prop_oneof![plain.prop_map(|text: String| text), "'[a-z0-9 ]{0,4}'", "\"[a-z0-9]{0,4}\""];
+        scalar.prop_recursive(3, 12, 3, |inner| {
+            let fields = prop::collection::vec(inner.clone(), 1..4);
+            let named = |values: Vec<String>| values.into_iter().enumerate().map(|(at, value)| (at, value));
+            prop_oneof![
+                prop::collection::vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(", "))),
+                fields.prop_map(move |values| {
+                    let fields: Vec<String> =
+                        named(values).map(|(at, value)| format!("k{at}: {value}")).collect();
+                    format!("{{{}}}", fields.join(", "))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_typed_reader_gives_the_same_values(values in prop::collection::vec(written(), 1..4)) {
+            let flow = format!("[{}]", values.join(", "));
+            let block: String = values.iter().enumerate().map(|(at, value)| format!("k{at}: {value}\n")).collect();
+            for text in [flow, block] {
+                prop_assert_eq!(read(&text).ok(), library(&text), "{}", text);
+            }
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "[-&*!{}\\[\\]:,?|>'\"%@#<a-c0-9 \n\t]{0,40}") {
+            let _ = read(&text);
+        }
+    }
+}
