@@ -33,7 +33,7 @@ struct Last {
     disks: Vec<Disk>,
 }
 
-/// Bytes between two counts; `None` if the counter was reset or decreased.
+/// Bytes between two counts; `None` if the counter was reset.
 fn increase(before: Count, after: Count) -> Option<u64> {
     if after.packets < before.packets {
         return None;
@@ -80,9 +80,9 @@ impl Meter {
     /// Returns the reason why the reading ends no window.
     pub fn take(&mut self, reading: &Reading) -> Result<Window, Gap> {
         let (watched, missing) = self.watched(&reading.interfaces);
-        let of = |one: &Interface| (one.index, [one.sent, one.received]);
+        let counts = |one: &Interface| (one.index, [one.sent, one.received]);
         let counts: BTreeMap<u32, [Count; 2]> =
-            reading.interfaces.iter().filter(|one| watched.contains(&one.index)).map(of).collect();
+            reading.interfaces.iter().filter(|one| watched.contains(&one.index)).map(counts).collect();
         let disks = reading.disks.clone();
         let now = Last { at: reading.at, wall: reading.wall, counts, disks };
         let window = match (missing, &self.last) {
@@ -95,11 +95,11 @@ impl Meter {
         };
         self.last = Some(now);
         let all = reading.interfaces.iter();
-        let of = all.clone().filter(|one| watched.contains(&one.index));
+        let interfaces = all.clone().filter(|one| watched.contains(&one.index));
         let queues = all.filter(|one| is_queue_of(&watched, one, &reading.interfaces));
-        let sum = |of: Option<u64>, one: Option<u64>| Some(of?.saturating_add(one?));
+        let sum = |total: Option<u64>, one: Option<u64>| Some(total?.saturating_add(one?));
         window.map(|window| Window {
-            speed_bps: of.map(|one| one.speed_bps).fold(Some(0), sum),
+            speed_bps: interfaces.map(|one| one.speed_bps).fold(Some(0), sum),
             queued: queues.map(|one| one.queued).fold(Some(0), sum),
             ..window
         })
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(
             egress(meter.take(&two)),
             Err(Gap::Appeared),
-            "what it carried before is not of this window"
+            "its earlier traffic is not part of this window"
         );
         two.at = Nanos(4_000_000_000);
         two.wall = Nanos(1_004_000_000_000);
