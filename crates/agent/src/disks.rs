@@ -78,8 +78,8 @@ pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<DiskWo
     })
 }
 
-/// Parses a line of `/proc/diskstats`; `None` for a malformed line. The line does not state whether the disk is physical
-/// or counted.
+/// Parses a line of `/proc/diskstats`; `None` for a malformed line. The line does not state whether the disk is
+/// physical or counted.
 pub(crate) fn disk(line: &str) -> Option<Disk> {
     let mut fields = line.split_ascii_whitespace().skip(2);
     let name = fields.next()?.to_owned();
@@ -151,7 +151,15 @@ mod tests {
         ) {
             let _ = disk(&line);
             let [before, after] = counts.map(|[served, read, written, busy_ms, waited_ms, in_flight, _]| Disk {
-                name: "sda".to_owned(), physical: true, counted: true, served, read, written, busy_ms, waited_ms, in_flight,
+                name: "sda".to_owned(),
+                physical: true,
+                counted: true,
+                served,
+                read,
+                written,
+                busy_ms,
+                waited_ms,
+                in_flight,
             });
             if let Some(work) = between(&before, &after, Nanos(took)) {
                 prop_assert!((0.0..=1.0).contains(&work.busy));

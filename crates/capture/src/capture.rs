@@ -12,7 +12,7 @@ use crate::counter::Counter;
 use crate::discards::{Discards, Reason};
 use crate::exports::{Arrival, Exporter, Exports, PORTS, Sink};
 use crate::flow::{Flow, Size};
-use crate::frames::{Frame, Frames, Record, Refusal};
+use crate::frames::{Frame, Frames, OpenError, Record};
 use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};
 use crate::packet::{Datagram, Packet};
 use crate::places::Places;
@@ -122,7 +122,7 @@ impl OpenFile {
 }
 
 impl Capture {
-    /// An empty matrix.
+    /// Creates a capture without traffic.
     pub fn new(settings: Settings, places: Places) -> Capture {
         let exports = Exports::new(settings.size, settings.sampling);
         let flows = FlowSums {
@@ -141,12 +141,12 @@ impl Capture {
     ///
     /// Fails if the file cannot be read or has an unknown format.
     pub fn open(&self, name: &str, reader: impl Read + 'static) -> Result<OpenFile, InputError> {
-        let frames = Frames::open(reader).map_err(|refusal| {
-            let message = match refusal {
-                Refusal::Broken(error) => error.to_string(),
-                Refusal::Empty => "the file is empty".into(),
-                Refusal::CutOff => "the file ends inside its header: is it truncated?".into(),
-                Refusal::Unknown([a, b, c, d]) => format!(
+        let frames = Frames::open(reader).map_err(|error| {
+            let message = match error {
+                OpenError::Broken(error) => error.to_string(),
+                OpenError::Empty => "the file is empty".into(),
+                OpenError::CutOff => "the file ends inside its header: is it truncated?".into(),
+                OpenError::Unknown([a, b, c, d]) => format!(
                     "first bytes {a:02x}{b:02x}{c:02x}{d:02x}; expected pcap, pcapng or a file of IPFIX messages"
                 ),
             };
@@ -324,9 +324,9 @@ impl FlowSums {
                 return;
             }
         };
-        if let Err(beyond) = self.sums.add(flow, source, destination) {
+        if let Err(limit) = self.sums.add(flow, source, destination) {
             let example = || format!("{} to {}", flow.source, flow.destination);
-            discards.count(Reason::NotPlausible, beyond.name(), flow.bytes, example);
+            discards.count(Reason::NotPlausible, limit.name(), flow.bytes, example);
         }
     }
 
