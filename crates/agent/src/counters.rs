@@ -116,18 +116,18 @@ fn is_queue_of(watched: &BTreeSet<u32>, one: &Interface, all: &[Interface]) -> b
 }
 
 fn between(last: &Last, now: &Last) -> Result<Window, Gap> {
-    let (began, wall) = (&last.counts, now.wall.0.checked_sub(last.wall.0));
+    let (last_counts, wall) = (&last.counts, now.wall.0.checked_sub(last.wall.0));
     let took = now.at.0 - last.at.0;
     let drift = DRIFT.0.max(took / 1_000);
     if !wall.is_some_and(|wall| wall.abs_diff(took) <= drift && wall > 0) {
         return Err(Gap::ClockSet);
     }
-    if began.keys().any(|index| !now.counts.contains_key(index)) {
+    if last_counts.keys().any(|index| !now.counts.contains_key(index)) {
         return Err(Gap::Disappeared);
     }
     let mut bytes = [0_u64; 2];
     for (index, after) in &now.counts {
-        let before = began.get(index).ok_or(Gap::Appeared)?;
+        let before = last_counts.get(index).ok_or(Gap::Appeared)?;
         for (way, sum) in bytes.iter_mut().enumerate() {
             *sum = sum.saturating_add(increase(before[way], after[way]).ok_or(Gap::Reset)?);
         }

@@ -103,7 +103,7 @@ mod tests {
         #[test]
         fn waits_double_up_to_a_minute_and_end_with_success(
             randoms in prop::collection::vec(0.0_f64..1.0, 1..60),
-            asked in prop::option::of(0_u64..1 << 62),
+            requested in prop::option::of(0_u64..1 << 62),
         ) {
             let mut schedule = ReportSchedule::new(Nanos::SECOND, Nanos(0), 0.0);
             let mut expected = Nanos::SECOND.0;
@@ -113,8 +113,8 @@ mod tests {
                 prop_assert!(!schedule.may_send(Nanos(6).plus(wait)) && schedule.may_send(Nanos(7).plus(wait)));
                 expected = (2 * expected).min(LONGEST.0);
             }
-            let wait = schedule.failed(Nanos(7), asked.map(Nanos), 0.9);
-            prop_assert!(asked.is_none_or(|asked| wait.0 >= asked.min(LONGEST.0)) && wait.0 <= 2 * LONGEST.0);
+            let wait = schedule.failed(Nanos(7), requested.map(Nanos), 0.9);
+            prop_assert!(requested.is_none_or(|least| wait.0 >= least.min(LONGEST.0)) && wait.0 <= 2 * LONGEST.0);
             schedule.succeeded();
             prop_assert!(schedule.failed(Nanos(7), None, 1.0 - 1e-9) <= Nanos::SECOND);
         }

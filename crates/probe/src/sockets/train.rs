@@ -50,7 +50,7 @@ pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<SendS
             Head { session, burst, number }.write(head);
         }
         let slices: Vec<_> = heads.iter().map(|head| [IoSlice::new(head), IoSlice::new(&padding)]).collect();
-        let (begun, mut waited, mut next) = (clock.ns(), 0, 0);
+        let (start_ns, mut waited, mut next) = (clock.ns(), 0, 0);
         while next < slices.len() {
             let chunk = &slices[next..slices.len().min(next + BATCH)];
             let to = [None; BATCH];
@@ -63,7 +63,7 @@ pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<SendS
             }
         }
         sent.packets += next as u64;
-        sent.busy_ns += (clock.ns() - begun).saturating_sub(waited);
+        sent.busy_ns += (clock.ns() - start_ns).saturating_sub(waited);
         sent.waited_ns += waited;
         if burst + 1 < train.bursts {
             std::thread::sleep(Duration::from_nanos(train.gap_ns));
@@ -74,15 +74,15 @@ pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<SendS
 
 /// Waits until the socket accepts more data; returns the waiting time.
 fn wait_until_writable(socket: &UdpSocket, clock: &Clock) -> io::Result<u64> {
-    let begun = clock.ns();
+    let start_ns = clock.ns();
     let mut descriptors = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
     while poll(&mut descriptors, PollTimeout::from(100_u8))? == 0 {
-        if clock.ns() - begun > STUCK_NS {
+        if clock.ns() - start_ns > STUCK_NS {
             let message = "the interface accepts no packets";
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
     }
-    Ok(clock.ns() - begun)
+    Ok(clock.ns() - start_ns)
 }
 
 /// A socket that is ready to receive a train.
