@@ -13,7 +13,7 @@ use crate::body::{Acceptance, Rejection, Report};
 use crate::settings::{Settings, token};
 
 /// Timeout of a report; by then the next report has newer data.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum idle time of the connection; the controller closes it after 90 s by default.
 const IDLE: Duration = Duration::from_secs(80);
 /// Maximum number of bytes read from a reply.
@@ -39,27 +39,27 @@ fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError
         let invalid = || InputError::new(file, "expected certificates in PEM (-----BEGIN CERTIFICATE-----)");
         let text = read_text(file)?;
         let items: Vec<_> = parse_pem(text.as_bytes()).collect::<Result<_, _>>().map_err(|_| invalid())?;
-        let found: Vec<_> = items
+        let certificates: Vec<_> = items
             .into_iter()
             .filter_map(|item| match item {
-                PemItem::Certificate(one) => Some(one),
+                PemItem::Certificate(certificate) => Some(certificate),
                 _ => None,
             })
             .collect();
-        return if found.is_empty() { Err(invalid()) } else { Ok(found) };
+        return if certificates.is_empty() { Err(invalid()) } else { Ok(certificates) };
     }
-    let found = rustls_native_certs::load_native_certs();
-    if found.certs.is_empty() {
+    let system = rustls_native_certs::load_native_certs();
+    if system.certs.is_empty() {
         let message = "the system has no certificate authorities; give a file with the controller's";
         return Err(InputError::new("--ca", message));
     }
-    Ok(found.certs.iter().map(|one| Certificate::from_der(one).to_owned()).collect())
+    Ok(system.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect())
 }
 
 /// Description of a transport error.
 fn describe(error: &ureq::Error) -> String {
     let error = match error {
-        ureq::Error::Timeout(_) => return format!("timeout after {} s", PATIENCE.as_secs()),
+        ureq::Error::Timeout(_) => return format!("timeout after {} s", TIMEOUT.as_secs()),
         ureq::Error::Io(error) => error,
         error => return excerpt(&error.to_string()),
     };
@@ -88,7 +88,7 @@ impl Client {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(TIMEOUT))
             .max_idle_age(IDLE)
             .user_agent(concat!("leeward-agent/", env!("CARGO_PKG_VERSION")));
         let config = if controller.starts_with("https://") {
@@ -119,25 +119,25 @@ impl Client {
     /// # Errors
     /// Returns the reason for which the report was not accepted.
     pub fn send(&self, report: &Report) -> Result<Acceptance, Rejection> {
-        let refused = |why: String| Rejection { why, after: None };
-        let body = serde_json::to_string(report).map_err(|error| refused(error.to_string()))?;
+        let rejection = |why: String| Rejection { why, after: None };
+        let body = serde_json::to_string(report).map_err(|error| rejection(error.to_string()))?;
         let mut request = self.agent.post(&self.reports).header("content-type", "application/json");
         if let Some(file) = &self.token {
-            let token = token(file).map_err(|error| refused(error.to_string()))?;
+            let token = token(file).map_err(|error| rejection(error.to_string()))?;
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let mut response = request.send(body).map_err(|error| refused(describe(&error)))?;
+        let mut response = request.send(body).map_err(|error| rejection(describe(&error)))?;
         let after = response.headers().get("retry-after").and_then(|after| after.to_str().ok()?.parse().ok());
         let after = after.map(|seconds: u32| Nanos(u64::from(seconds) * Nanos::SECOND.0));
         let status = response.status();
         let text = response.body_mut().with_config().limit(LONGEST).read_to_string();
-        let text = text.map_err(|error| refused(describe(&error)))?;
+        let text = text.map_err(|error| rejection(describe(&error)))?;
         if status.as_u16() != 200 {
             let detail = serde_json::from_str(&text).map(|problem: Problem| excerpt(&problem.detail));
             let why = format!("{status}: {}", detail.unwrap_or_else(|_| excerpt(text.trim())));
             return Err(Rejection { why, after });
         }
-        let strange = |_| refused(format!("not a reply of a controller: {}", excerpt(text.trim())));
-        serde_json::from_str(&text).map_err(strange)
+        let invalid = |_| rejection(format!("not a reply of a controller: {}", excerpt(text.trim())));
+        serde_json::from_str(&text).map_err(invalid)
     }
 }

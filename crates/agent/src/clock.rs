@@ -1,4 +1,4 @@
-//! Clocks and random numbers: the only reader of either in the agent.
+//! Clocks and random numbers. No other module of the agent reads either of them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Instant, SystemTime};
@@ -33,7 +33,7 @@ impl Clock {
 }
 
 /// Random number in [0, 1). The standard library takes its keys from the system's random source once per process and
-/// then increments them. That is random enough to spread hosts over time.
+/// then increments them. Such numbers are random enough to spread hosts over time.
 pub fn random() -> f64 {
     let bits = RandomState::new().hash_one(0_u8) >> 11;
     bits as f64 / (1_u64 << 53) as f64

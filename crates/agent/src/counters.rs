@@ -33,7 +33,7 @@ struct Last {
     disks: Vec<Disk>,
 }
 
-/// Bytes between two counts; `None` if the counter was reset or decreased.
+/// Bytes between two counts; `None` if the counter was reset.
 fn increase(before: Count, after: Count) -> Option<u64> {
     if after.packets < before.packets {
         return None;
@@ -80,9 +80,9 @@ impl Meter {
     /// Returns the reason why the reading ends no window.
     pub fn take(&mut self, reading: &Reading) -> Result<Window, Gap> {
         let (watched, missing) = self.watched(&reading.interfaces);
-        let of = |one: &Interface| (one.index, [one.sent, one.received]);
+        let counts = |one: &Interface| (one.index, [one.sent, one.received]);
         let counts: BTreeMap<u32, [Count; 2]> =
-            reading.interfaces.iter().filter(|one| watched.contains(&one.index)).map(of).collect();
+            reading.interfaces.iter().filter(|one| watched.contains(&one.index)).map(counts).collect();
         let disks = reading.disks.clone();
         let now = Last { at: reading.at, wall: reading.wall, counts, disks };
         let window = match (missing, &self.last) {
@@ -95,11 +95,11 @@ impl Meter {
         };
         self.last = Some(now);
         let all = reading.interfaces.iter();
-        let of = all.clone().filter(|one| watched.contains(&one.index));
+        let interfaces = all.clone().filter(|one| watched.contains(&one.index));
         let queues = all.filter(|one| is_queue_of(&watched, one, &reading.interfaces));
-        let sum = |of: Option<u64>, one: Option<u64>| Some(of?.saturating_add(one?));
+        let sum = |total: Option<u64>, one: Option<u64>| Some(total?.saturating_add(one?));
         window.map(|window| Window {
-            speed_bps: of.map(|one| one.speed_bps).fold(Some(0), sum),
+            speed_bps: interfaces.map(|one| one.speed_bps).fold(Some(0), sum),
             queued: queues.map(|one| one.queued).fold(Some(0), sum),
             ..window
         })
@@ -116,18 +116,18 @@ fn is_queue_of(watched: &BTreeSet<u32>, one: &Interface, all: &[Interface]) -> b
 }
 
 fn between(last: &Last, now: &Last) -> Result<Window, Gap> {
-    let (began, wall) = (&last.counts, now.wall.0.checked_sub(last.wall.0));
+    let (last_counts, wall) = (&last.counts, now.wall.0.checked_sub(last.wall.0));
     let took = now.at.0 - last.at.0;
     let drift = DRIFT.0.max(took / 1_000);
     if !wall.is_some_and(|wall| wall.abs_diff(took) <= drift && wall > 0) {
         return Err(Gap::ClockSet);
     }
-    if began.keys().any(|index| !now.counts.contains_key(index)) {
+    if last_counts.keys().any(|index| !now.counts.contains_key(index)) {
         return Err(Gap::Disappeared);
     }
     let mut bytes = [0_u64; 2];
     for (index, after) in &now.counts {
-        let before = began.get(index).ok_or(Gap::Appeared)?;
+        let before = last_counts.get(index).ok_or(Gap::Appeared)?;
         for (way, sum) in bytes.iter_mut().enumerate() {
             *sum = sum.saturating_add(increase(before[way], after[way]).ok_or(Gap::Reset)?);
         }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(
             egress(meter.take(&two)),
             Err(Gap::Appeared),
-            "what it carried before is not of this window"
+            "its earlier traffic is not part of this window"
         );
         two.at = Nanos(4_000_000_000);
         two.wall = Nanos(1_004_000_000_000);

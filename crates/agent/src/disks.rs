@@ -26,7 +26,7 @@ pub struct Disk {
     pub written: u64,
     /// Milliseconds with at least one request.
     pub busy_ms: u64,
-    /// Milliseconds in the disk, summed over requests.
+    /// Milliseconds that requests spent in the disk, summed over requests.
     pub waited_ms: u64,
     /// Number of requests in the disk now.
     pub in_flight: u64,
@@ -78,7 +78,8 @@ pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<DiskWo
     })
 }
 
-/// Parses a line of `/proc/diskstats`; `None` for a malformed line. The line does not tell if the disk is physical and counted.
+/// Parses a line of `/proc/diskstats`; `None` for a malformed line. The line does not state whether the disk is
+/// physical or counted.
 pub(crate) fn disk(line: &str) -> Option<Disk> {
     let mut fields = line.split_ascii_whitespace().skip(2);
     let name = fields.next()?.to_owned();
@@ -129,12 +130,14 @@ mod tests {
                 let now = shown(totals[0], totals[1], totals[2]);
                 let work = between(&last, &now, Nanos(1_000_000 * ms)).expect("a valid window");
                 prop_assert!((0.0..=1.0).contains(&work.busy));
-                for (sum, rate) in sums.iter_mut().zip([work.busy, work.queue, work.read_bps / 8.0, work.write_bps / 8.0]) {
+                let rates = [work.busy, work.queue, work.read_bps / 8.0, work.write_bps / 8.0];
+                for (sum, rate) in sums.iter_mut().zip(rates) {
                     *sum += rate * ms as f64 / 1_000.0;
                 }
                 last = now;
             }
-            let expected = [totals[0] as f64 / 1_000.0, totals[1] as f64 / 1_000.0, totals[2] as f64, 2.0 * totals[2] as f64];
+            let [busy, waited, bytes] = totals.map(|total| total as f64);
+            let expected = [busy / 1_000.0, waited / 1_000.0, bytes, 2.0 * bytes];
             for (sum, expected) in sums.into_iter().zip(expected) {
                 prop_assert!((sum - expected).abs() <= 1e-9 * expected + 1e-9, "{sum} {expected}");
             }
@@ -148,7 +151,15 @@ mod tests {
         ) {
             let _ = disk(&line);
             let [before, after] = counts.map(|[served, read, written, busy_ms, waited_ms, in_flight, _]| Disk {
-                name: "sda".to_owned(), physical: true, counted: true, served, read, written, busy_ms, waited_ms, in_flight,
+                name: "sda".to_owned(),
+                physical: true,
+                counted: true,
+                served,
+                read,
+                written,
+                busy_ms,
+                waited_ms,
+                in_flight,
             });
             if let Some(work) = between(&before, &after, Nanos(took)) {
                 prop_assert!((0.0..=1.0).contains(&work.busy));
@@ -173,6 +184,6 @@ mod tests {
         assert_eq!(between(&read, &uncounted, Nanos::SECOND), None);
         assert_eq!(between(&uncounted, &read, Nanos::SECOND), None, "the start of counting is unknown");
         let longer = Disk { busy_ms: read.busy_ms + 5_000, ..read.clone() };
-        assert_eq!(between(&read, &longer, Nanos::SECOND), None, "no disk is busy for 5 s in one");
+        assert_eq!(between(&read, &longer, Nanos::SECOND), None, "no disk is busy for 5 s within 1 s");
     }
 }

@@ -77,8 +77,8 @@ impl fmt::Display for Event {
                 let disk = excerpt(disk);
                 write!(
                     f,
-                    "not in reports: disk `{disk}` would look like the only one, since the others are not counted; name it with --device \
-                     {disk}=NAME"
+                    "not in reports: disk `{disk}` would look like the only one, since the others are not counted; \
+                     name it with --device {disk}=NAME"
                 )
             }
             Event::NoDevice(name) => {
@@ -86,8 +86,8 @@ impl fmt::Display for Event {
                     (excerpt(name), excerpt(name.split_once(':').map_or("", |(_, disk)| disk)));
                 write!(
                     f,
-                    "not accepted: the cluster has no device `{name}`; --device {disk}=NAME gives the disk's name in the cluster, \
-                     and disks without a --device are left out"
+                    "not accepted: the cluster has no device `{name}`; --device {disk}=NAME gives the disk's \
+                     name in the cluster, and disks without a --device are left out"
                 )
             }
         }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!      machine --Reading--> Reporter --Report--> client --HTTP--> controller
-//! (sysfs, netlink)           |      ^                |
-//!        Meter, ReportSchedule      '---- Reply -----'
+//! (sysfs, netlink)           |     ^                |
+//!           Meter, ReportSchedule  '---- Reply -----'
 //! ```
 //!
 //! [`Reporter`] is a plain state machine: times, readings, replies and random numbers go in, reports and [`Event`]s
@@ -12,7 +12,7 @@
 //! and counted, because the next one has newer data.
 //!
 //! A host with unreadable counters or a silent agent reports nothing. The controller then treats its links as unknown,
-//! and thus as full. The agent never invents a load of zero.
+//! and thus as full. The agent never reports missing data as a load of zero.
 
 mod body;
 mod client;

@@ -101,8 +101,8 @@ impl Machine {
         Some(Interface { index, name, master, physical, received, sent, speed_bps, queued })
     }
 
-    /// Speed of an interface in each direction, in bits per second: 0 without a link, `None` if the interface does not report
-    /// it. Cards answer slowly, and the speed changes only when the link comes up again, so it is cached.
+    /// Speed of an interface in each direction, in bits per second: 0 without a link, `None` if the interface does not
+    /// report it. Cards answer slowly, and the speed changes only when the link comes up again, so it is cached.
     fn speed(&mut self, folder: &Path, index: u32) -> Option<u64> {
         if has_no_link(folder)? {
             return Some(0);
@@ -133,10 +133,10 @@ impl Machine {
                     physical
                 }
             };
-            // A partition is counted like its disk, because the disk's folder contains the partition's folder.
+            // A partition has the flag of its disk, whose folder contains the partition's folder.
             let part = self.root.join("sys/class/block").join(&disk.name).join("..");
-            let asked = number(&folder, "queue/iostats").or_else(|| number(&part, "queue/iostats"));
-            let counted = asked != Some(0);
+            let iostats = number(&folder, "queue/iostats").or_else(|| number(&part, "queue/iostats"));
+            let counted = iostats != Some(0);
             Some(Disk { physical, counted, ..disk })
         };
         Ok(text.lines().filter_map(disk).collect())
@@ -227,9 +227,9 @@ mod tests {
         assert_eq!(speed(&[("operstate", "down")]), Some(0), "operstate changes before the counter");
         assert_eq!(speed(&[("operstate", "up")]), Some(1_000_000_000));
         // While the link comes up, the card reports no valid speed, and nothing may be cached.
-        for unsaid in ["-1", "0", ""] {
-            let coming = [("carrier_changes", "5"), ("speed", unsaid)];
-            assert_eq!(speed(&coming), None, "`{unsaid}`");
+        for unknown in ["-1", "0", ""] {
+            let coming = [("carrier_changes", "5"), ("speed", unknown)];
+            assert_eq!(speed(&coming), None, "`{unknown}`");
         }
         assert_eq!(speed(&[("speed", "25000")]), Some(25_000_000_000));
         assert_eq!(speed(&[("speed", "-1")]), Some(25_000_000_000), "the last known speed of this link");
@@ -255,7 +255,11 @@ mod tests {
             (read.interfaces[0].speed_bps, read.disks[0].physical)
         };
         assert_eq!(read("2", "1000", "sda", "0"), (Some(1_000_000_000), true));
-        assert_eq!(read("2", "10000", "sda", "1"), (Some(1_000_000_000), true), "they are the same still");
+        assert_eq!(
+            read("2", "10000", "sda", "1"),
+            (Some(1_000_000_000), true),
+            "values of the same index and name are cached"
+        );
         assert_eq!(read("3", "10000", "sdb", "0"), (Some(10_000_000_000), true));
         assert_eq!(read("2", "25000", "sda", "1"), (Some(25_000_000_000), false));
     }
@@ -287,8 +291,8 @@ mod tests {
         write("sys/class/block/none", "");
         let folder = machine.root.join("sys/class/block/sda1");
         std::os::unix::fs::symlink("../../block/sda/sda1", folder).expect("a link");
-        let mut counted = |of_sda: &str| {
-            write("sys/block/sda/queue/iostats", of_sda);
+        let mut counted = |iostats: &str| {
+            write("sys/block/sda/queue/iostats", iostats);
             write("sys/block/sdb/queue/iostats", "1\n");
             let read = machine.read(Nanos(1), Nanos(2)).expect("the folder exists");
             read.disks.iter().map(|disk| disk.counted).collect::<Vec<_>>()
@@ -326,7 +330,11 @@ mod tests {
             let at = Nanos(second * Nanos::SECOND.0);
             let read = machine.read(at, at.plus(Nanos::SECOND)).expect("the folder exists");
             let events = reporter.read(&read);
-            assert_eq!(events.len(), usize::from(second == 0), "of queues there is no kernel: {events:?}");
+            assert_eq!(
+                events.len(),
+                usize::from(second == 0),
+                "only queue lengths are unreadable: {events:?}"
+            );
         }
         let report = reporter.report(Nanos(2)).expect("a window");
         let [egress, ingress] = &report.links;

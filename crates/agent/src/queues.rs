@@ -33,11 +33,11 @@ impl Queues {
     pub fn read(&self) -> io::Result<BTreeMap<u32, u64>> {
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-        let ask = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
-        let mut ask = NetlinkMessage::new(header, NetlinkPayload::from(ask));
-        ask.finalize();
-        let mut bytes = vec![0; ask.buffer_len()];
-        ask.serialize(&mut bytes);
+        let request = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(request));
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
         self.0.send(&bytes, 0)?;
         let mut queues = BTreeMap::new();
         loop {
@@ -59,8 +59,8 @@ fn take(mut part: &[u8], queues: &mut BTreeMap<u32, u64>) -> io::Result<bool> {
         match message.map(|message| message.payload) {
             Ok(NetlinkPayload::Done(_)) => return Ok(true),
             Ok(NetlinkPayload::Error(error)) => return Err(error.to_io()),
-            Ok(NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(one))) => {
-                queues.extend(waiting(&one));
+            Ok(NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(message))) => {
+                queues.extend(root_backlog(&message));
             }
             _ => {}
         }
@@ -72,9 +72,9 @@ fn take(mut part: &[u8], queues: &mut BTreeMap<u32, u64>) -> io::Result<bool> {
 
 /// Backlog of an interface, if the message is about its outermost discipline. The outermost backlog includes the inner
 /// ones.
-fn waiting(one: &TcMessage) -> Option<(u32, u64)> {
-    let index = u32::try_from(one.header.index).ok()?;
-    let statistics = one.attributes.iter().find_map(|attribute| match attribute {
+fn root_backlog(message: &TcMessage) -> Option<(u32, u64)> {
+    let index = u32::try_from(message.header.index).ok()?;
+    let statistics = message.attributes.iter().find_map(|attribute| match attribute {
         TcAttribute::Stats2(statistics) => Some(statistics),
         _ => None,
     });
@@ -82,7 +82,7 @@ fn waiting(one: &TcMessage) -> Option<(u32, u64)> {
         TcStats2::Queue(queue) => Some(queue.backlog),
         _ => None,
     });
-    (one.header.parent == TcHandle::ROOT).then_some((index, u64::from(backlog?)))
+    (message.header.parent == TcHandle::ROOT).then_some((index, u64::from(backlog?)))
 }
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_outermost_discipline_gives_the_backlog() {
-        let of = |index: i32, parent: TcHandle, backlog: u32| {
+        let datagram = |index: i32, parent: TcHandle, backlog: u32| {
             let mut one = TcMessage::with_index(index);
             one.header.parent = parent;
             let mut queue = TcStatsQueue::default();
@@ -116,7 +116,9 @@ mod tests {
             bytes
         };
         let inner = TcHandle { major: 1, minor: 1 };
-        let parts = [of(2, TcHandle::ROOT, 3_000), of(2, inner, 1_500), of(3, TcHandle::ROOT, 0)].concat();
+        let parts =
+            [datagram(2, TcHandle::ROOT, 3_000), datagram(2, inner, 1_500), datagram(3, TcHandle::ROOT, 0)]
+                .concat();
         let mut queues = BTreeMap::new();
         assert!(!take(&parts, &mut queues).expect("a part"), "there may be more");
         assert_eq!(queues, BTreeMap::from([(2, 3_000), (3, 0)]));

@@ -150,8 +150,8 @@ impl Reporter {
         Some(Report { from: rfc3339(window.from), until: rfc3339(window.until), links, devices, probe })
     }
 
-    /// Processes the reply to a report. If the reply was lost, the controller may have accepted the report. This does no
-    /// harm, because the next report has new data.
+    /// Processes the reply to a report. If the reply was lost, the controller may have accepted the report. The loss
+    /// does no harm, because the next report has new data.
     pub fn process_reply(
         &mut self,
         now: Nanos,

@@ -19,31 +19,32 @@ const LONGEST: Nanos = Nanos(60_000_000_000);
 #[derive(Clone, Debug)]
 pub struct ReportSchedule {
     interval: Nanos,
-    /// Next reading time without jitter; all such times differ by multiples of the interval.
-    beat: Nanos,
+    /// Time of the next reading without jitter; all such times differ by multiples of the interval.
+    next_reading: Nanos,
     failures: u32,
     /// Time until which nothing is sent.
     quiet_until: Nanos,
 }
 
-fn part(of: Nanos, share: f64) -> Nanos {
-    Nanos((of.0 as f64 * share) as u64)
+fn part(whole: Nanos, share: f64) -> Nanos {
+    Nanos((whole.0 as f64 * share) as u64)
 }
 
 impl ReportSchedule {
     /// Creates a schedule that begins within one interval from `now`. All `random` arguments are in [0, 1).
     pub fn new(interval: Nanos, now: Nanos, random: f64) -> ReportSchedule {
-        let beat = now.plus(part(interval, random));
-        ReportSchedule { interval, beat, failures: 0, quiet_until: now }
+        let next_reading = now.plus(part(interval, random));
+        ReportSchedule { interval, next_reading, failures: 0, quiet_until: now }
     }
 
     /// Time of the next reading after `now`. Missed times are skipped, because two readings at once give no window.
     pub fn next(&mut self, now: Nanos, random: f64) -> Nanos {
-        if self.beat <= now {
-            let missed = (now.0 - self.beat.0) / self.interval.0 + 1;
-            self.beat = Nanos(self.beat.0.saturating_add(missed.saturating_mul(self.interval.0)));
+        if self.next_reading <= now {
+            let missed = (now.0 - self.next_reading.0) / self.interval.0 + 1;
+            self.next_reading =
+                Nanos(self.next_reading.0.saturating_add(missed.saturating_mul(self.interval.0)));
         }
-        self.beat.plus(part(self.interval, JITTER * random))
+        self.next_reading.plus(part(self.interval, JITTER * random))
     }
 
     /// Returns true if a report may be sent at `now`.
@@ -64,8 +65,8 @@ impl ReportSchedule {
         self.failures = self.failures.saturating_add(1);
         // From half to all of the doubled delay, and at least one to two times the requested delay.
         let wait = part(Nanos(doubled), 0.5 + 0.5 * random);
-        let asked = after.map_or(Nanos(0), |after| Nanos(after.0.min(LONGEST.0)));
-        let wait = wait.max(part(asked, 1.0 + random));
+        let requested = after.map_or(Nanos(0), |after| Nanos(after.0.min(LONGEST.0)));
+        let wait = wait.max(part(requested, 1.0 + random));
         self.quiet_until = now.plus(wait);
         wait
     }
@@ -79,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn readings_come_once_an_interval_whatever_chance_and_delays(
+        fn readings_come_once_an_interval_despite_jitter_and_delays(
             interval in 1_000_u64..100_000_000_000,
             start in 0_u64..1 << 50,
             steps in prop::collection::vec((0.0_f64..1.0, 0.0_f64..3.0), 1..50),
@@ -87,14 +88,14 @@ mod tests {
         ) {
             let interval = Nanos(interval);
             let mut schedule = ReportSchedule::new(interval, Nanos(start), offset);
-            let first = schedule.beat;
+            let first = schedule.next_reading;
             prop_assert!(first.0 - start <= interval.0);
             let mut now = Nanos(start);
             for (random, late) in steps {
                 let next = schedule.next(now, random);
                 prop_assert!(next > now && next.0 - now.0 <= 2 * interval.0 + 1);
                 let phase = (next.0 - first.0) % interval.0;
-                prop_assert!(phase as f64 <= JITTER * interval.0 as f64, "its own rhythm is kept: {}", phase);
+                prop_assert!(phase as f64 <= JITTER * interval.0 as f64, "readings keep their phase: {}", phase);
                 now = next.plus(part(interval, late));
             }
         }
@@ -102,7 +103,7 @@ mod tests {
         #[test]
         fn waits_double_up_to_a_minute_and_end_with_success(
             randoms in prop::collection::vec(0.0_f64..1.0, 1..60),
-            asked in prop::option::of(0_u64..1 << 62),
+            requested in prop::option::of(0_u64..1 << 62),
         ) {
             let mut schedule = ReportSchedule::new(Nanos::SECOND, Nanos(0), 0.0);
             let mut expected = Nanos::SECOND.0;
@@ -112,8 +113,8 @@ mod tests {
                 prop_assert!(!schedule.may_send(Nanos(6).plus(wait)) && schedule.may_send(Nanos(7).plus(wait)));
                 expected = (2 * expected).min(LONGEST.0);
             }
-            let wait = schedule.failed(Nanos(7), asked.map(Nanos), 0.9);
-            prop_assert!(asked.is_none_or(|asked| wait.0 >= asked.min(LONGEST.0)) && wait.0 <= 2 * LONGEST.0);
+            let wait = schedule.failed(Nanos(7), requested.map(Nanos), 0.9);
+            prop_assert!(requested.is_none_or(|least| wait.0 >= least.min(LONGEST.0)) && wait.0 <= 2 * LONGEST.0);
             schedule.succeeded();
             prop_assert!(schedule.failed(Nanos(7), None, 1.0 - 1e-9) <= Nanos::SECOND);
         }

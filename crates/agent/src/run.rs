@@ -18,7 +18,7 @@ use crate::report::{Disks, Reporter};
 use crate::report_schedule::ReportSchedule;
 use crate::settings::Settings;
 
-/// Reason of an unrequested stop.
+/// Reason why the agent stops by itself.
 #[derive(Debug)]
 pub enum StopReason<E> {
     /// Invalid settings.
@@ -33,14 +33,14 @@ impl<E> From<InputError> for StopReason<E> {
     }
 }
 
-/// Reads and reports until the process ends. A report that was not sent by then is lost. `tell` receives events, one
+/// Reads and reports until the process ends. A report that was not sent by then is lost. `log` receives events, one
 /// line each. With several controllers, a line begins with the controller's URL.
 ///
 /// # Errors
 /// Returns the reason of the stop; see [`StopReason`].
 pub fn run<E>(
     settings: &Arc<Settings>,
-    mut tell: impl FnMut(&str) -> Result<(), E>,
+    mut log: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<Infallible, StopReason<E>> {
     let clients: Vec<Client> =
         settings.controllers.iter().map(|url| Client::new(settings, url)).collect::<Result<_, _>>()?;
@@ -50,23 +50,23 @@ pub fn run<E>(
         let listener = Listener::bind(*address, Limits::default(), secret.clone()).map_err(invalid)?;
         // The port in use, which differs from the requested port if that was 0.
         probe = Some(listener.address().map_err(invalid)?.port());
-        let named = thread::Builder::new().name("leeward-probe".to_owned());
-        let serving = named.spawn(move || listener.run());
+        let builder = thread::Builder::new().name("leeward-probe".to_owned());
+        let serving = builder.spawn(move || listener.run());
         serving.map_err(|error| InputError::new("--probe-listen", error))?;
     }
     let several = clients.len() > 1;
     let (events, receiver) = channel();
     for client in clients {
         let (settings, events) = (settings.clone(), events.clone());
-        let named = thread::Builder::new().name("leeward-reports".to_owned());
-        let reporting = named.spawn(move || report_to(&client, &settings, probe, &events));
+        let builder = thread::Builder::new().name("leeward-reports".to_owned());
+        let reporting = builder.spawn(move || report_to(&client, &settings, probe, &events));
         reporting.map_err(|error| InputError::new("--controller", error))?;
     }
     loop {
         // This sender keeps the channel open.
         let Ok((url, event)) = receiver.recv() else { unreachable!("{events:?} is held") };
         let line = if several { format!("{url}: {event}") } else { event.to_string() };
-        tell(&line).map_err(StopReason::Output)?;
+        log(&line).map_err(StopReason::Output)?;
     }
 }
 
@@ -83,8 +83,8 @@ fn report_to(client: &Client, settings: &Settings, probe: Option<u16>, events: &
             Err(error) => reporter.read_failed(error.to_string()).into_iter().collect(),
         };
         if let Some(report) = reporter.report(clock.now()) {
-            let answer = client.send(&report);
-            new_events.extend(reporter.process_reply(clock.now(), answer, random()));
+            let reply = client.send(&report);
+            new_events.extend(reporter.process_reply(clock.now(), reply, random()));
         }
         for event in new_events {
             if events.send((client.url().to_owned(), event)).is_err() {

@@ -68,7 +68,10 @@ fn secret(file: &str) -> Result<String, InputError> {
 pub(crate) fn token(file: &str) -> Result<String, InputError> {
     let line = secret(file)?;
     if !line.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(InputError::new(file, "expected a line of letters, digits and signs, and nothing else"));
+        return Err(InputError::new(
+            file,
+            "expected a line of ASCII letters, digits and punctuation, without spaces",
+        ));
     }
     Ok(line)
 }
@@ -106,7 +109,8 @@ impl Settings {
                 .parse()
                 .map_err(|_| invalid("--probe-listen", format!("`{}`: {expected}", excerpt(text))))?;
             if shared.is_none() && !address.ip().is_loopback() {
-                let message = "without a secret anyone who reaches it could request measurements; give one with --secret";
+                let message = "without a secret, any host that reaches this address could request measurements; \
+                     give one with --secret";
                 return Err(invalid("--probe-listen", format!("`{}`: {message}", excerpt(text))));
             }
             Ok((address, Secret(shared.clone())))
@@ -123,48 +127,48 @@ impl Settings {
 /// Validates URLs and removes trailing slashes.
 fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
     let invalid = |message: String| InputError::new("--controller", message);
-    let mut found: Vec<String> = Vec::new();
+    let mut urls: Vec<String> = Vec::new();
     for text in given {
         let url = text.trim_end_matches('/');
         let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-        let named = rest.is_some_and(|rest| {
-            let right = |byte: u8| byte.is_ascii_graphic() && !b"@?#\"<>\\".contains(&byte);
-            !rest.is_empty() && !rest.starts_with(['/', ':']) && rest.bytes().all(right)
+        let valid = rest.is_some_and(|rest| {
+            let allowed = |byte: u8| byte.is_ascii_graphic() && !b"@?#\"<>\\".contains(&byte);
+            !rest.is_empty() && !rest.starts_with(['/', ':']) && rest.bytes().all(allowed)
         });
-        if !named {
+        if !valid {
             let expected = "expected a URL such as https://leeward:7600";
             return Err(invalid(format!("`{}`: {expected}", excerpt(text))));
         }
-        if found.iter().any(|other| other == url) {
+        if urls.iter().any(|other| other == url) {
             return Err(invalid(format!("`{}`: given twice", excerpt(text))));
         }
-        found.push(url.to_owned());
+        urls.push(url.to_owned());
     }
-    if found.is_empty() {
+    if urls.is_empty() {
         return Err(invalid("missing; expected the URL of a controller".to_owned()));
     }
-    Ok(found)
+    Ok(urls)
 }
 
 /// Parses disks and their names in the cluster: `DISK=NAME`, or `DISK` if both are equal.
 fn devices(given: &[String]) -> Result<Vec<(String, String)>, InputError> {
-    let mut found: Vec<(String, String)> = Vec::new();
+    let mut devices: Vec<(String, String)> = Vec::new();
     for text in given {
         let invalid = |message: &str| InputError::new("--device", format!("`{}`: {message}", excerpt(text)));
         let (disk, name) = text.split_once('=').unwrap_or((text, text));
-        let right = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if disk.is_empty() || disk.contains(|letter: char| letter == '/' || !letter.is_ascii_graphic()) {
-            return Err(invalid("expected a disk as /sys/block has it, such as sda or nvme0n1"));
+            return Err(invalid("expected a disk as listed in /sys/block, such as sda or nvme0n1"));
         }
-        if name.is_empty() || !name.bytes().all(right) {
+        if name.is_empty() || !name.bytes().all(allowed) {
             return Err(invalid("expected DISK=NAME with the name of a device in the cluster file"));
         }
-        if found.iter().any(|(other, called)| other == disk || called == name) {
-            return Err(invalid("a disk is one device; it is given twice"));
+        if devices.iter().any(|(other, device)| other == disk || device == name) {
+            return Err(invalid("disk or device given twice; expected one device per disk"));
         }
-        found.push((disk.to_owned(), name.to_owned()));
+        devices.push((disk.to_owned(), name.to_owned()));
     }
-    Ok(found)
+    Ok(devices)
 }
 
 #[cfg(test)]
@@ -179,48 +183,48 @@ mod tests {
             std::fs::write(&file, text).expect("a file");
             Some(file.display().to_string())
         };
-        let right = || Arguments {
+        let valid = || Arguments {
             controllers: vec!["https://leeward:7600/".to_owned(), "http://other:7600".to_owned()],
             host: Some("r0h0".to_owned()),
             ..Arguments::default()
         };
-        let settings = Settings::new(right()).expect("valid settings");
+        let settings = Settings::new(valid()).expect("valid settings");
         assert_eq!(settings.controllers, ["https://leeward:7600", "http://other:7600"]);
         assert_eq!(settings.interval, Nanos::SECOND);
         let (spaced, empty) = (file("spaced", "my secret\n"), file("empty", " \n"));
         let open = || Some("0.0.0.0:7601".to_owned());
         let several = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let cases = [
-            (Arguments { controllers: several(&[]), ..right() }, "--controller"),
-            (Arguments { controllers: several(&["leeward:7600"]), ..right() }, "--controller"),
-            (Arguments { controllers: several(&["http://"]), ..right() }, "--controller"),
-            (Arguments { controllers: several(&["https://a@b\r\n"]), ..right() }, "--controller"),
-            (Arguments { controllers: several(&["http://a", "http://a/"]), ..right() }, "--controller"),
-            (Arguments { devices: several(&["/dev/sda"]), ..right() }, "--device"),
-            (Arguments { devices: several(&["sda="]), ..right() }, "--device"),
-            (Arguments { devices: several(&["sda=a b"]), ..right() }, "--device"),
-            (Arguments { devices: several(&["sda=disk0", "sdb=disk0"]), ..right() }, "--device"),
-            (Arguments { host: Some("r0:h0".to_owned()), ..right() }, "--host"),
-            (Arguments { interval: Some("1".to_owned()), ..right() }, "--interval"),
-            (Arguments { interval: Some("0s".to_owned()), ..right() }, "--interval"),
-            (Arguments { token_file: spaced.clone(), ..right() }, spaced.as_deref().expect("a name")),
-            (Arguments { probe_listen: open(), ..right() }, "--probe-listen"),
-            (Arguments { probe_listen: Some("here".to_owned()), ..right() }, "--probe-listen"),
-            (Arguments { secret: spaced.clone(), ..right() }, "--secret"),
+            (Arguments { controllers: several(&[]), ..valid() }, "--controller"),
+            (Arguments { controllers: several(&["leeward:7600"]), ..valid() }, "--controller"),
+            (Arguments { controllers: several(&["http://"]), ..valid() }, "--controller"),
+            (Arguments { controllers: several(&["https://a@b\r\n"]), ..valid() }, "--controller"),
+            (Arguments { controllers: several(&["http://a", "http://a/"]), ..valid() }, "--controller"),
+            (Arguments { devices: several(&["/dev/sda"]), ..valid() }, "--device"),
+            (Arguments { devices: several(&["sda="]), ..valid() }, "--device"),
+            (Arguments { devices: several(&["sda=a b"]), ..valid() }, "--device"),
+            (Arguments { devices: several(&["sda=disk0", "sdb=disk0"]), ..valid() }, "--device"),
+            (Arguments { host: Some("r0:h0".to_owned()), ..valid() }, "--host"),
+            (Arguments { interval: Some("1".to_owned()), ..valid() }, "--interval"),
+            (Arguments { interval: Some("0s".to_owned()), ..valid() }, "--interval"),
+            (Arguments { token_file: spaced.clone(), ..valid() }, spaced.as_deref().expect("a name")),
+            (Arguments { probe_listen: open(), ..valid() }, "--probe-listen"),
+            (Arguments { probe_listen: Some("here".to_owned()), ..valid() }, "--probe-listen"),
+            (Arguments { secret: spaced.clone(), ..valid() }, "--secret"),
             (
-                Arguments { probe_listen: open(), secret: empty.clone(), ..right() },
+                Arguments { probe_listen: open(), secret: empty.clone(), ..valid() },
                 empty.as_deref().expect("a name"),
             ),
         ];
-        for (given, at) in cases {
-            let error = Settings::new(given).err().expect("an error");
-            assert!(error.file == at && !error.to_string().contains("my secret"), "{at}: {error}");
+        for (arguments, file) in cases {
+            let error = Settings::new(arguments).err().expect("an error");
+            assert!(error.file == file && !error.to_string().contains("my secret"), "{file}: {error}");
         }
-        assert!(Settings::new(Arguments { probe_listen: open(), secret: spaced, ..right() }).is_ok());
-        let named = Settings::new(Arguments { devices: several(&["sda=disk0", "nvme0n1"]), ..right() });
-        let named = named.map(|settings| settings.devices).expect("valid values");
+        assert!(Settings::new(Arguments { probe_listen: open(), secret: spaced, ..valid() }).is_ok());
+        let devices = Settings::new(Arguments { devices: several(&["sda=disk0", "nvme0n1"]), ..valid() });
+        let devices = devices.map(|settings| settings.devices).expect("valid values");
         assert_eq!(
-            named,
+            devices,
             [("sda", "disk0"), ("nvme0n1", "nvme0n1")].map(|(a, b)| (a.to_owned(), b.to_owned()))
         );
     }

@@ -28,9 +28,9 @@ fn main() {
         [("64 to 1500 bytes", &[64, 594, 1500][..]), ("64 bytes", &[64]), ("1500 bytes", &[1500])]
     {
         let (file, packets) = pcap(sizes);
-        let copy = fastest(|| copied(&file));
-        let walk = fastest(|| walked(&file));
-        let matrix = fastest(|| read(&file, packets));
+        let copy = fastest(|| copy_file(&file));
+        let walk = fastest(|| walk_records(&file));
+        let matrix = fastest(|| read_matrix(&file, packets));
         let rate = |seconds: f64| file.len() as f64 / 1e6 / seconds;
         println!(
             "{name:>22} {:>8.0} {:>8.0} {:>8.0} {:>10.0} {:>8.2} {:>8.2}",
@@ -87,7 +87,7 @@ fn pcap(sizes: &[usize]) -> (Arc<[u8]>, u64) {
     (file.into(), packets)
 }
 
-fn copied(file: &Arc<[u8]>) {
+fn copy_file(file: &Arc<[u8]>) {
     let mut reader = Cursor::new(file.clone());
     let mut buffer = vec![0; 1 << 20];
     while reader.read(&mut buffer).expect("bytes in memory") > 0 {
@@ -95,7 +95,7 @@ fn copied(file: &Arc<[u8]>) {
     }
 }
 
-fn walked(file: &[u8]) {
+fn walk_records(file: &[u8]) {
     let (mut at, mut sum) = (24, 0_u64);
     while let Some(head) = file.get(at..at + 16) {
         let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
@@ -105,7 +105,7 @@ fn walked(file: &[u8]) {
     black_box(sum);
 }
 
-fn read(file: &Arc<[u8]>, packets: u64) {
+fn read_matrix(file: &Arc<[u8]>, packets: u64) {
     let text: String =
         (0..HOSTS).map(|host| format!("10.0.{}.{} h{host}\n", host >> 8, host & 255)).collect();
     let mapping = Mapping::of("hosts", &text).expect("a mapping");

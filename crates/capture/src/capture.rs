@@ -12,7 +12,7 @@ use crate::counter::Counter;
 use crate::discards::{Discards, Reason};
 use crate::exports::{Arrival, Exporter, Exports, PORTS, Sink};
 use crate::flow::{Flow, Size};
-use crate::frames::{Frame, Frames, Record, Refusal};
+use crate::frames::{Frame, Frames, OpenError, Record};
 use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};
 use crate::packet::{Datagram, Packet};
 use crate::places::Places;
@@ -122,7 +122,7 @@ impl OpenFile {
 }
 
 impl Capture {
-    /// An empty matrix.
+    /// Creates a capture without traffic.
     pub fn new(settings: Settings, places: Places) -> Capture {
         let exports = Exports::new(settings.size, settings.sampling);
         let flows = FlowSums {
@@ -141,12 +141,12 @@ impl Capture {
     ///
     /// Fails if the file cannot be read or has an unknown format.
     pub fn open(&self, name: &str, reader: impl Read + 'static) -> Result<OpenFile, InputError> {
-        let frames = Frames::open(reader).map_err(|refusal| {
-            let message = match refusal {
-                Refusal::Broken(error) => error.to_string(),
-                Refusal::Empty => "the file is empty".into(),
-                Refusal::CutOff => "the file ends inside its header: is it truncated?".into(),
-                Refusal::Unknown([a, b, c, d]) => format!(
+        let frames = Frames::open(reader).map_err(|error| {
+            let message = match error {
+                OpenError::Broken(error) => error.to_string(),
+                OpenError::Empty => "the file is empty".into(),
+                OpenError::CutOff => "the file ends inside its header: is it truncated?".into(),
+                OpenError::Unknown([a, b, c, d]) => format!(
                     "first bytes {a:02x}{b:02x}{c:02x}{d:02x}; expected pcap, pcapng or a file of IPFIX messages"
                 ),
             };
@@ -170,18 +170,18 @@ impl Capture {
                     open.records += 1;
                     // The first IP packet determines the content.
                     if open.content == Content::Auto {
-                        open.content = auto(&frame, &self.settings.ports);
+                        open.content = detect_content(&frame, &self.settings.ports);
                     }
                     if open.content == Content::Exports {
-                        self.exported(&frame, open.records);
+                        self.read_exported(&frame, open.records);
                     } else {
-                        self.packet(&frame, open.records, &mut open.packets);
+                        self.count_packet(&frame, open.records, &mut open.packets);
                     }
                 }
                 Ok(Some(Record::Message(message))) => {
                     open.records += 1;
                     let arrival = Arrival { from: None, time_ns: None, record: open.records };
-                    self.datagram(message, arrival);
+                    self.read_datagram(message, arrival);
                 }
                 Ok(None) => {
                     let packets = std::mem::take(&mut open.packets);
@@ -234,7 +234,7 @@ impl Capture {
     }
 
     /// Counts a packet.
-    fn packet(&mut self, frame: &Frame<'_>, record: u64, source: &mut Source) {
+    fn count_packet(&mut self, frame: &Frame<'_>, record: u64, source: &mut Source) {
         let packet = match Packet::read(frame.link_type, frame.data, frame.length) {
             Ok(packet) => packet,
             Err(refused) => {
@@ -259,7 +259,7 @@ impl Capture {
     }
 
     /// Reads a packet as an exported datagram.
-    fn exported(&mut self, frame: &Frame<'_>, record: u64) {
+    fn read_exported(&mut self, frame: &Frame<'_>, record: u64) {
         let mut refuse = |reason, detail: &str| {
             self.discards.count(reason, detail, frame.length, || format!("packet {record}"))
         };
@@ -274,7 +274,7 @@ impl Capture {
         match packet.datagram() {
             Datagram::Whole(datagram) => {
                 let from = Some((packet.source, from));
-                self.datagram(datagram, Arrival { from, time_ns: Some(frame.time_ns), record });
+                self.read_datagram(datagram, Arrival { from, time_ns: Some(frame.time_ns), record });
             }
             Datagram::CutOff => refuse(Reason::CutOffDatagram, ""),
             Datagram::Fragment => refuse(Reason::Fragment, ""),
@@ -282,7 +282,7 @@ impl Capture {
         }
     }
 
-    fn datagram(&mut self, datagram: &[u8], arrival: Arrival) {
+    fn read_datagram(&mut self, datagram: &[u8], arrival: Arrival) {
         let flows = &mut self.flows;
         let mut flow = |flow: &Flow, exporter: Exporter, discards: &mut Discards| {
             flows.count_source(exporter, flow);
@@ -318,15 +318,15 @@ impl FlowSums {
                 discards.count(Reason::NoPlace, detail, bytes, example);
                 for (address, place) in [(flow.source, found.0), (flow.destination, found.1)] {
                     if place.is_none() {
-                        self.unknown(address, scaled);
+                        self.count_unknown_address(address, scaled);
                     }
                 }
                 return;
             }
         };
-        if let Err(beyond) = self.sums.add(flow, source, destination) {
+        if let Err(limit) = self.sums.add(flow, source, destination) {
             let example = || format!("{} to {}", flow.source, flow.destination);
-            discards.count(Reason::NotPlausible, beyond.name(), flow.bytes, example);
+            discards.count(Reason::NotPlausible, limit.name(), flow.bytes, example);
         }
     }
 
@@ -338,7 +338,7 @@ impl FlowSums {
         source.bytes += u128::from(flow.bytes) * u128::from(flow.rate);
     }
 
-    fn unknown(&mut self, address: IpAddr, bytes: u128) {
+    fn count_unknown_address(&mut self, address: IpAddr, bytes: u128) {
         *self.unknown.entry(address).or_default() += bytes;
         if self.unknown.len() >= 2 * MOST_UNKNOWN {
             let mut all: Vec<(IpAddr, u128)> = self.unknown.drain().collect();
@@ -354,7 +354,7 @@ fn add(to: &mut Source, from: Source) {
 }
 
 /// Content of a file, determined from one of its packets; `Auto` if the packet does not determine it.
-fn auto(frame: &Frame<'_>, ports: &[u16]) -> Content {
+fn detect_content(frame: &Frame<'_>, ports: &[u16]) -> Content {
     let Ok(packet) = Packet::read(frame.link_type, frame.data, frame.length) else { return Content::Auto };
     let exported = packet.ports.is_some_and(|(_, to)| is_port(to, ports))
         && match packet.datagram() {

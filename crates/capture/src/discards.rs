@@ -1,10 +1,11 @@
-//! Traffic that was not counted, or was counted with a doubt, by reason. Nothing is dropped without an entry here.
+//! Traffic that was not counted, or was counted under an assumption, by reason. Nothing is dropped without an entry
+//! here.
 
 use std::collections::BTreeMap;
 
 macro_rules! reasons {
     ($($reason:ident, $name:literal, $kept:literal, $meaning:literal;)*) => {
-        /// Reason why traffic was not counted, or was counted with a doubt.
+        /// Reason why traffic was not counted, or was counted under an assumption.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Reason {
             $(#[doc = $meaning] $reason,)*
@@ -72,11 +73,11 @@ pub struct Discard {
     pub count: u64,
     /// Bytes of traffic or of the file, as far as known.
     pub bytes: u64,
-    /// Places of the first few occurrences.
+    /// Positions or endpoints of the first few occurrences.
     pub examples: Vec<String>,
 }
 
-/// All traffic that was not counted, or counted with a doubt.
+/// All traffic that was not counted, or was counted under an assumption.
 #[derive(Clone, Default, Debug)]
 pub struct Discards {
     kinds: BTreeMap<(Reason, String), Discard>,

@@ -38,8 +38,8 @@ impl Cell {
     /// Each packet is sampled independently with probability 1/N. The estimate of the bytes is N times the bytes of the
     /// sampled packets. It is unbiased, with a variance of (N - 1) Σ L² over all packets of lengths L. The sum
     /// N (N - 1) Σ L² over the sampled packets estimates that variance (Horvitz and Thompson). For equal packets and
-    /// large N, the error from n samples is the published one: bytes √(1/n), or 196 √(1/n) % at 95 %. Packets within one
-    /// exported record are assumed to be equal.
+    /// large N, the error from n samples is the published one: bytes √(1/n), or 196 √(1/n) % at 95 %. Packets within
+    /// one exported record are assumed to be equal.
     pub fn standard_error(&self) -> f64 {
         self.variance.sqrt()
     }
@@ -83,7 +83,7 @@ pub struct Matrix {
     pub sources: Vec<Source>,
     /// Addresses without a place, with their bytes, the largest first.
     pub unknown: Vec<(IpAddr, u128)>,
-    /// Traffic that was not counted, or counted with a doubt.
+    /// Traffic that was not counted, or was counted under an assumption.
     pub discards: Discards,
     /// Counters of interfaces that sFlow agents sent, in order of arrival.
     pub counters: Vec<Counter>,
@@ -193,10 +193,10 @@ impl Sums {
 /// Rank of each name in sorted order. Millions of cells sort much faster by numbers than by names.
 fn ranks(names: &[String]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
-    order.sort_unstable_by_key(|&at| &names[at as usize]);
+    order.sort_unstable_by_key(|&index| &names[index as usize]);
     let mut ranks = vec![0; names.len()];
-    for (rank, &at) in (0..).zip(&order) {
-        ranks[at as usize] = rank;
+    for (rank, &index) in (0..).zip(&order) {
+        ranks[index as usize] = rank;
     }
     ranks
 }

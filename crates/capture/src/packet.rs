@@ -80,16 +80,19 @@ impl<'a> Packet<'a> {
             Len(_) => refuse(Reason::CutOffHeader),
             Content(_) => refuse(Reason::BrokenIp),
         })?;
-        let (told, later) = match &ip {
+        let (stated, is_later) = match &ip {
             LaxIpSlice::Ipv4(ip) => {
                 (u64::from(ip.header().total_len()), ip.header().fragments_offset().value() > 0)
             }
             LaxIpSlice::Ipv6(ip) => {
                 let payload = u64::from(ip.header().payload_length());
-                let later = |extension| matches!(extension, Ipv6ExtensionSlice::Fragment(part) if part.fragment_offset().value() > 0);
+                let is_later = |extension| match extension {
+                    Ipv6ExtensionSlice::Fragment(part) => part.fragment_offset().value() > 0,
+                    _ => false,
+                };
                 // A jumbogram states a length of 0; its true length is in an option.
-                let told = if payload == 0 { 0 } else { payload + 40 };
-                (told, ip.extensions().clone().into_iter().any(later))
+                let stated = if payload == 0 { 0 } else { payload + 40 };
+                (stated, ip.extensions().clone().into_iter().any(is_later))
             }
         };
         let protocol = ip.payload_ip_number();
@@ -97,7 +100,7 @@ impl<'a> Packet<'a> {
         let has_ports =
             [ip_number::TCP, ip_number::UDP, ip_number::SCTP, ip_number::DCCP].contains(&protocol);
         let ports = match payload {
-            [a, b, c, d, ..] if has_ports && !later => {
+            [a, b, c, d, ..] if has_ports && !is_later => {
                 Some((u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])))
             }
             _ => None,
@@ -108,8 +111,8 @@ impl<'a> Packet<'a> {
             ports,
             protocol: protocol.0,
             fragment: ip.is_fragmenting_payload(),
-            // With segmentation offload, headers are captured before the length is known, and state 0.
-            ip_bytes: if told == 0 { left } else { told },
+            // With segmentation offload, headers are captured before their length is known and state a length of 0.
+            ip_bytes: if stated == 0 { left } else { stated },
             payload,
         })
     }
@@ -156,13 +159,13 @@ fn strip_link_layer(link: u32, frame: &[u8]) -> Result<&[u8], PacketError> {
     }
 }
 
-/// Removes VLAN tags and MPLS labels. `of` is the EtherType of the following bytes.
-fn strip_tags(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], PacketError> {
+/// Removes VLAN tags and MPLS labels. `kind` is the EtherType of the following bytes.
+fn strip_tags(mut kind: u16, mut bytes: &[u8]) -> Result<&[u8], PacketError> {
     for _ in 0..MOST_TAGS {
-        match of {
+        match kind {
             ether_type::IPV4 | ether_type::IPV6 => return Ok(bytes),
-            of_tag if ether_type::TAGS.contains(&of_tag) => {
-                of = word(bytes, 2)?;
+            tag if ether_type::TAGS.contains(&tag) => {
+                kind = word(bytes, 2)?;
                 bytes = bytes.get(4..).unwrap_or_default();
             }
             label if ether_type::MPLS.contains(&label) => return strip_labels(bytes, label),
@@ -175,21 +178,21 @@ fn strip_tags(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], PacketError> {
             length if length < ether_type::LEAST => {
                 return Err(PacketError { reason: Reason::NotIp, detail: "IEEE 802.3".into() });
             }
-            other => return Err(PacketError { reason: Reason::NotIp, detail: named(other) }),
+            other => return Err(PacketError { reason: Reason::NotIp, detail: ether_type_name(other) }),
         }
     }
     Err(PacketError { reason: Reason::NotIp, detail: "too many tags".into() })
 }
 
 /// Removes MPLS labels. The first bits behind the last label are the only evidence that IP follows.
-fn strip_labels(mut bytes: &[u8], of: u16) -> Result<&[u8], PacketError> {
+fn strip_labels(mut bytes: &[u8], kind: u16) -> Result<&[u8], PacketError> {
     for _ in 0..MOST_TAGS {
         let last = word(bytes, 2)? & 0x0100 != 0;
         bytes = bytes.get(4..).unwrap_or_default();
         if last {
             return match bytes.first().map(|first| first >> 4) {
                 Some(4 | 6) => Ok(bytes),
-                Some(_) => Err(PacketError { reason: Reason::NotIp, detail: named(of) }),
+                Some(_) => Err(PacketError { reason: Reason::NotIp, detail: ether_type_name(kind) }),
                 None => Err(refuse(Reason::CutOffHeader)),
             };
         }
@@ -198,8 +201,8 @@ fn strip_labels(mut bytes: &[u8], of: u16) -> Result<&[u8], PacketError> {
 }
 
 /// Name of an EtherType: its number, with a word for the common types.
-fn named(of: u16) -> String {
-    let name = match of {
+fn ether_type_name(kind: u16) -> String {
+    let name = match kind {
         0x0806 => " ARP",
         0x8847 | 0x8848 => " MPLS",
         0x8809 => " LACP",
@@ -208,7 +211,7 @@ fn named(of: u16) -> String {
         0x8915 => " RoCE",
         _ => "",
     };
-    format!("{of:#06x}{name}")
+    format!("{kind:#06x}{name}")
 }
 
 fn word(bytes: &[u8], at: usize) -> Result<u16, PacketError> {

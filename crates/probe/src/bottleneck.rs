@@ -14,15 +14,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::ProbeError;
 use crate::numbers::{deviation, mean};
 
-/// Share by which a rate must fall for a significant decrease ...
+/// Relative fall that a rate must exceed to be significant. The value is ours; the paper gives no number.
 pub const FALL: f64 = 0.2;
-/// ... and the number of standard deviations of the rate alone that the fall must exceed too. Both values are ours; the
-/// paper gives no number.
+/// Number of standard deviations of the rate alone that a significant fall must exceed too. The value is ours.
 pub const SIGMAS: f64 = 3.0;
 /// Minimum number of windows of the transfer alone for an estimate of its noise.
 const LEAST_WINDOWS: usize = 3;
-/// Share of experiments that may contradict "never" and "always". The value is ours.
-const SELDOM: f64 = 0.1;
+/// Largest share of experiments that may contradict "never" and "always". The value is ours.
+const TOLERANCE: f64 = 0.1;
 
 /// A path by hosts: from, to.
 pub type Path = (usize, usize);
@@ -64,8 +63,8 @@ pub fn compare(alone_bps: &[f64], beside_bps: &[f64]) -> Result<Comparison, Prob
     Ok(Comparison { alone_bps, beside_bps, noise_bps, fall, shares })
 }
 
-/// Rule 1: returns true if two paths may meet at a bottleneck on the link out of a host or its rack. `rack[host]` is the host's
-/// rack.
+/// Rule 1: returns true if two paths may meet at a bottleneck on the link out of a host or its rack. `rack[host]` is
+/// the host's rack.
 pub fn meet_at_rack(a: Path, b: Path, rack: &[usize]) -> bool {
     a.0 == b.0 || meet_above(a, b, rack)
 }
@@ -100,14 +99,14 @@ pub fn from_one(hosts: usize, count: usize, seed: u64) -> Vec<PathPair> {
 }
 
 /// Largest number of hosts for which all pairs are listed before the draw.
-const LISTED: usize = 16;
+const MOST_LISTED: usize = 16;
 
 fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool) -> Vec<PathPair> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    if hosts > LISTED {
+    if hosts > MOST_LISTED {
         let mut drawn = BTreeSet::new();
         let mut pairs = Vec::new();
-        // With more hosts there are tens of thousands of pairs, and at least one in three draws fits.
+        // So many hosts have thousands of pairs, and at least one in three draws fits.
         for _ in 0..count.saturating_mul(1000) {
             if pairs.len() == count {
                 break;
@@ -121,11 +120,11 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool)
     }
     let paths = || (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
     let mut all: Vec<PathPair> =
-        paths().flat_map(|one| paths().map(move |other| (one, other))).filter(|q| fits(q)).collect();
+        paths().flat_map(|a| paths().map(move |b| (a, b))).filter(|pair| fits(pair)).collect();
     let count = count.min(all.len());
-    for at in 0..count {
-        let other = random.random_range(at..all.len());
-        all.swap(at, other);
+    for index in 0..count {
+        let other = random.random_range(index..all.len());
+        all.swap(index, other);
     }
     all.truncate(count);
     all
@@ -134,7 +133,7 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool)
 /// One pair for each rack that shows whether its uplink is a bottleneck: two of its hosts send to two hosts in other
 /// racks. The result applies to all paths out of the rack.
 pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, PathPair)> {
-    let ask = |(rack, hosts): (usize, &Vec<usize>)| {
+    let pair = |(rack, hosts): (usize, &Vec<usize>)| {
         let others = racks.iter().enumerate().filter(|&(other, _)| other != rack);
         let outside: Vec<usize> = others.flat_map(|(_, hosts)| hosts.iter().copied()).take(2).collect();
         match (&hosts[..], &outside[..]) {
@@ -142,7 +141,7 @@ pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, PathPair)> {
             _ => None,
         }
     };
-    racks.iter().enumerate().filter_map(ask).collect()
+    racks.iter().enumerate().filter_map(pair).collect()
 }
 
 /// Result of an experiment with two paths at the same time.
@@ -185,15 +184,15 @@ pub struct Protocol {
 }
 
 /// Summarizes experiments between four hosts and from one source.
-pub fn recognise(between_four: &[PairResult], from_one: &[PairResult]) -> Protocol {
+pub fn summarize(between_four: &[PairResult], from_one: &[PairResult]) -> Protocol {
     let count = |results: &[PairResult]| (results.len(), results.iter().filter(|one| one.shares).count());
-    let share = |(all, some): (usize, usize)| (all > 0).then(|| some as f64 / all as f64);
+    let share = |(all, falls): (usize, usize)| (all > 0).then(|| falls as f64 / all as f64);
     let (four, one) = (count(between_four), count(from_one));
     let sum = mean(&from_one.iter().map(|one| one.sum).collect::<Vec<_>>());
     let kind = share(four).zip(share(one)).zip(sum).map(|((four, one), sum)| match () {
-        () if four > SELDOM => Kind::Inside,
-        () if one >= 1.0 - SELDOM && (sum - 1.0).abs() <= FALL => Kind::Hose,
-        () if one <= SELDOM => Kind::Pipe,
+        () if four > TOLERANCE => Kind::Inside,
+        () if one >= 1.0 - TOLERANCE && (sum - 1.0).abs() <= FALL => Kind::Hose,
+        () if one <= TOLERANCE => Kind::Pipe,
         () => Kind::Mixed,
     });
     Protocol { between_four: four, from_one: one, sum, kind }
@@ -209,8 +208,8 @@ mod tests {
     fn a_fall_counts_if_it_is_large_and_beyond_the_noise() {
         let shares = |alone: &[f64], beside: &[f64]| compare(alone, beside).unwrap().shares;
         assert!(shares(&[99.0, 100.0, 101.0], &[50.0, 51.0]));
-        assert!(!shares(&[99.0, 100.0, 101.0], &[85.0]), "15 % is not much");
-        assert!(!shares(&[60.0, 100.0, 140.0], &[50.0]), "the path is as noisy");
+        assert!(!shares(&[99.0, 100.0, 101.0], &[85.0]), "a fall of 15 % is not significant");
+        assert!(!shares(&[60.0, 100.0, 140.0], &[50.0]), "the fall is within the noise");
         assert!(!shares(&[99.0, 100.0, 101.0], &[120.0]));
         assert!(compare(&[1.0, 2.0], &[1.0]).is_err());
         assert!(compare(&[0.0; 4], &[1.0]).is_err());
@@ -230,11 +229,11 @@ mod tests {
 
     #[test]
     fn one_pair_stands_for_a_rack() {
-        let asked = out_of_racks(&[vec![0, 1, 2], vec![3], vec![4, 5]]);
-        assert_eq!(asked, [(0, ((0, 3), (1, 4))), (2, ((4, 0), (5, 1)))]);
+        let pairs = out_of_racks(&[vec![0, 1, 2], vec![3], vec![4, 5]]);
+        assert_eq!(pairs, [(0, ((0, 3), (1, 4))), (2, ((4, 0), (5, 1)))]);
         assert_eq!(out_of_racks(&[vec![0, 1, 2]]), []);
         let racks = [0, 0, 0, 1, 2, 2];
-        assert!(asked.iter().all(|&(_, (one, other))| meet_at_rack(one, other, &racks)));
+        assert!(pairs.iter().all(|&(_, (one, other))| meet_at_rack(one, other, &racks)));
     }
 
     fn results(shares: impl IntoIterator<Item = bool>, sum: f64) -> Vec<PairResult> {
@@ -243,7 +242,7 @@ mod tests {
 
     #[test]
     fn kinds_of_networks_are_recognised() {
-        let kind = |four: &[PairResult], one: &[PairResult]| recognise(four, one).kind;
+        let kind = |four: &[PairResult], one: &[PairResult]| summarize(four, one).kind;
         let (never, always) = (results([false; 20], 2.0), results([true; 20], 1.0));
         assert_eq!(kind(&never, &always), Some(Kind::Hose));
         assert_eq!(kind(&never, &never), Some(Kind::Pipe));
@@ -268,9 +267,9 @@ mod tests {
             let n = hosts;
             let all_four = if n < 4 { 0 } else { n * (n - 1) * (n - 2) * (n - 3) / 2 };
             let all_one = if n < 3 { 0 } else { n * (n - 1) * (n - 2) / 2 };
-            for (asked, all) in [(&four, all_four), (&one, all_one)] {
-                prop_assert_eq!(asked.iter().collect::<BTreeSet<_>>().len(), asked.len());
-                prop_assert_eq!(asked.len(), count.min(all));
+            for (pairs, all) in [(&four, all_four), (&one, all_one)] {
+                prop_assert_eq!(pairs.iter().collect::<BTreeSet<_>>().len(), pairs.len());
+                prop_assert_eq!(pairs.len(), count.min(all));
             }
             prop_assert_eq!(between_four(hosts, count, seed), four);
         }

@@ -42,7 +42,8 @@ pub fn grid(base: &Train) -> Vec<Train> {
 }
 
 /// Scores trains and returns the index of the cheapest one (by bytes, then by total pause) among the trains with a mean
-/// error within [`SLACK`] of the smallest. Ignores trains without errors; returns `None` if no train is left.
+/// error within [`SLACK`] of the smallest. Ignores trains without a result on any path; returns `None` if no train is
+/// left.
 pub fn choose(results: &[TrainErrors]) -> Option<(Vec<Score>, usize)> {
     let score = |one: &TrainErrors| {
         let (train, paths) = (one.train, one.errors.len());
@@ -50,9 +51,9 @@ pub fn choose(results: &[TrainErrors]) -> Option<(Vec<Score>, usize)> {
     };
     let scores: Vec<Score> = results.iter().filter_map(score).collect();
     let least = scores.iter().map(|score| score.mean).min_by(f64::total_cmp)?;
-    let good = |&at: &usize| scores[at].mean <= least + SLACK;
+    let good = |&index: &usize| scores[index].mean <= least + SLACK;
     let cost = |train: &Train| (train.total_bytes(), u64::from(train.bursts) * train.gap_ns);
-    let best = (0..scores.len()).filter(good).min_by_key(|&at| (cost(&scores[at].train), at))?;
+    let best = (0..scores.len()).filter(good).min_by_key(|&index| (cost(&scores[index].train), index))?;
     Some((scores, best))
 }
 

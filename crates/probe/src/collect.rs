@@ -20,11 +20,12 @@ pub struct Burst {
     pub first_ns: u64,
     /// Arrival time of the last packet.
     pub last_ns: u64,
-    /// Number of packets received right after the packet with the previous number.
+    /// Number of received packets whose previous packet, by number, was received too.
     pub steps: u32,
-    /// Total time of these steps.
+    /// Total time between these packets and their previous ones.
     pub steps_ns: u64,
-    /// Total time between the other packets and the packets received before them: gaps with missing packets.
+    /// Total time between the other packets and the nearest received packets with lower numbers: gaps with missing
+    /// packets.
     pub jumps_ns: u64,
 }
 
@@ -91,18 +92,18 @@ impl Collector {
         Collector { session, train, at_ns, packets: 0, duplicates: 0, strangers: 0 }
     }
 
-    /// Records data that a socket received at `at_ns`; the datagram had `bytes` bytes.
+    /// Records a datagram of `bytes` bytes that a socket received at `at_ns`.
     pub fn packet(&mut self, head: Option<Head>, bytes: usize, at_ns: u64) {
         let Some(head) = head.filter(|head| self.expects(head, bytes)) else {
             self.strangers += 1;
             return;
         };
-        let place = head.burst as usize * self.train.packets as usize + head.number as usize;
-        if self.at_ns[place] != NEVER {
+        let index = head.burst as usize * self.train.packets as usize + head.number as usize;
+        if self.at_ns[index] != NEVER {
             self.duplicates += 1;
             return;
         }
-        self.at_ns[place] = at_ns.min(NEVER - 1);
+        self.at_ns[index] = at_ns.min(NEVER - 1);
         self.packets += 1;
     }
 
@@ -191,7 +192,7 @@ mod tests {
                 }
                 collector.finish(0)
             };
-            // The first of duplicates counts, so the expected input has none.
+            // Only the first of several duplicates counts, so the input has none.
             let mut once = packets;
             once.sort_by_key(|&(burst, number, _)| (burst, number));
             once.dedup_by_key(|&mut (burst, number, _)| (burst, number));

@@ -6,9 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Minimum share that a second connection must take from the first for a valid estimate. Below it, either more than fifty
+/// Share that a second connection must take from the first for a valid estimate. Below it, either more than fifty
 /// equivalent connections compete or the limit of the path is elsewhere. The value is ours.
-const TELLING: f64 = 0.02;
+const LEAST_EFFECT: f64 = 0.02;
 
 /// Competing traffic on a path.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ impl Cross {
     /// connection did not reduce the first by more than noise; then no shared link limits the two.
     pub fn from_two_rates(one_bps: f64, each_bps: f64) -> Option<Cross> {
         let (x, y) = (one_bps, each_bps);
-        let valid = x > 0.0 && y > 0.0 && x - y > TELLING * x;
+        let valid = x > 0.0 && y > 0.0 && x - y > LEAST_EFFECT * x;
         valid.then(|| {
             let connections = ((2.0 * y - x) / (x - y)).max(0.0);
             Cross { connections, path_bps: x * (connections + 1.0) }
@@ -43,12 +43,12 @@ impl Cross {
     }
 
     /// Smallest and largest equivalent that are consistent with the measured rate, if the rate may be wrong by the
-    /// share `wrong`. A connection that gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or
+    /// share `error`. A connection that gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or
     /// eleven.
-    pub fn plausible(&self, wrong: f64) -> (f64, f64) {
+    pub fn plausible(&self, error: f64) -> (f64, f64) {
         let seen = self.each_bps(1);
         let at = |seen: f64| Cross::from_path_rate(self.path_bps, seen).connections;
-        (at(seen * (1.0 + wrong)), at(seen * (1.0 - wrong.clamp(0.0, 0.99))))
+        (at(seen * (1.0 + error)), at(seen * (1.0 - error.clamp(0.0, 0.99))))
     }
 }
 
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(Cross::from_path_rate(1e9, 450e6).plausible(0.1).1.round(), 1.0);
         let (least, most) = Cross::from_path_rate(1e9, 90e6).plausible(0.1);
         assert!(least < 10.0 && most > 11.0);
-        // 100 Mb/s of other traffic on a path of 1000 Mb/s: no connection is found, and two connections get 450 each.
+        // 100 Mb/s of other traffic on a path of 1000 Mb/s: no competitor is counted, and two connections get 450 each.
         let light = Cross::from_path_rate(900e6, 900e6);
         assert_eq!((light.connections, light.each_bps(2)), (0.0, 450e6));
     }
@@ -86,7 +86,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn evenly_shared_links_are_recognised(path in 1e6..1e11, others in 0..40_u32, own in 1..20_u32) {
+        fn competing_connections_on_an_evenly_shared_link_are_counted(
+            path in 1e6..1e11, others in 0..40_u32, own in 1..20_u32,
+        ) {
             let shared = |own: u32| path / f64::from(others + own);
             let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.max(1.0);
             let known = Cross::from_path_rate(path, shared(1));

@@ -62,9 +62,9 @@ impl ProbeError {
         ProbeError::Refused { peer: peer.into(), message: excerpt(message) }
     }
 
-    /// Error for a system error about `what`.
+    /// Converts a system error about `what`.
     pub fn system(what: impl ToString, error: &io::Error) -> ProbeError {
-        let hint = match error.kind() {
+        let message = match error.kind() {
             io::ErrorKind::ConnectionRefused => {
                 "connection refused; is `leeward probe listen` running there?".to_owned()
             }
@@ -73,14 +73,14 @@ impl ProbeError {
             io::ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
             _ => error.to_string(),
         };
-        ProbeError::System { what: what.to_string(), message: hint }
+        ProbeError::System { what: what.to_string(), message }
     }
 }
 
 /// Maximum number of characters quoted from a peer's message.
 const LONGEST: usize = 200;
 
-/// Start of a foreign text on one line.
+/// Start of a peer's text, on one line.
 pub(crate) fn excerpt(text: &str) -> String {
     let text = text.trim();
     let shown: String =

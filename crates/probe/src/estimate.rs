@@ -87,18 +87,19 @@ impl Estimate {
             ("sent_bps", self.sent_bps),
         ];
         let positive = |rate: f64| rate.is_finite() && rate > 0.0;
-        let no_rate = rates.into_iter().find_map(|(name, rate)| {
+        let invalid_rate = rates.into_iter().find_map(|(name, rate)| {
             rate.filter(|&rate| !positive(rate)).map(|rate| format!("{name} {rate}: expected a rate above 0"))
         });
         let packets = [("received", self.received), ("sent", self.sent)];
         let most = train.total_packets();
-        let no_count = packets.into_iter().find(|&(_, count)| count > most);
-        let no_count = no_count.map(|(name, count)| format!("{name} {count}: expected at most {most}"));
+        let invalid_count = packets.into_iter().find(|&(_, count)| count > most);
+        let invalid_count =
+            invalid_count.map(|(name, count)| format!("{name} {count}: expected at most {most}"));
         let spread = self.spread.filter(|spread| !(spread.is_finite() && *spread >= 0.0));
-        let no_spread = spread.map(|spread| format!("spread {spread}: expected a number from 0"));
-        let no_loss = (!(0.0..=1.0).contains(&self.loss))
+        let invalid_spread = spread.map(|spread| format!("spread {spread}: expected a number from 0"));
+        let invalid_loss = (!(0.0..=1.0).contains(&self.loss))
             .then(|| format!("loss {}: expected a share from 0 to 1", self.loss));
-        match no_rate.or(no_count).or(no_spread).or(no_loss) {
+        match invalid_rate.or(invalid_count).or(invalid_spread).or(invalid_loss) {
             Some(wrong) => Err(ProbeError::Nothing(format!("impossible estimate: {wrong}"))),
             None => Ok(()),
         }
@@ -108,22 +109,22 @@ impl Estimate {
 /// Bits of a burst and their time in nanoseconds; `None` if fewer than two of its packets arrived.
 fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
     let gaps = (burst.received >= 2).then(|| burst.highest - burst.lowest)?;
-    let (bits, seen) = (f64::from(train.bytes) * 8.0, (burst.last_ns - burst.first_ns) as f64);
+    let (bits, span_ns) = (f64::from(train.bytes) * 8.0, (burst.last_ns - burst.first_ns) as f64);
     if overran {
-        return Some((bits * f64::from(burst.received - 1), seen));
+        return Some((bits * f64::from(burst.received - 1), span_ns));
     }
     let missing = burst.lowest + (train.packets - 1 - burst.highest);
     // B packets span B - 1 gaps, and each received packet accounts for an equal part.
     let part = f64::from(train.packets - 1) / f64::from(train.packets);
-    let time = seen + seen / f64::from(gaps) * f64::from(missing);
+    let time = span_ns + span_ns / f64::from(gaps) * f64::from(missing);
     Some((bits * part * f64::from(burst.received), time))
 }
 
 /// Returns true if missing packets between received ones took no time: a full queue before the link dropped them.
 fn overran(received: &TrainReport) -> bool {
-    let some = received.bursts.iter().filter(|burst| burst.received >= 2);
+    let bursts = received.bursts.iter().filter(|burst| burst.received >= 2);
     let [mut steps, mut steps_ns, mut jumps, mut jumps_ns, mut missing] = [0.0; 5];
-    for burst in some {
+    for burst in bursts {
         steps += f64::from(burst.steps);
         steps_ns += burst.steps_ns as f64;
         jumps += f64::from(burst.received - 1 - burst.steps);
@@ -138,8 +139,8 @@ fn overran(received: &TrainReport) -> bool {
 ///
 /// # Errors
 ///
-/// Returns [`ProbeError::Nothing`] if too little arrived (no burst with two packets at two different times), or for a report
-/// that no receiver of this train can have produced.
+/// Returns [`ProbeError::Nothing`] if too little arrived (no burst with two packets at two different times), or for a
+/// report that no receiver of this train can have produced.
 pub fn estimate(
     train: &Train,
     sent: &SendStatistics,
@@ -158,11 +159,11 @@ pub fn estimate(
     let overran = overran(received);
     let (mut bits, mut time) = (0.0, 0.0);
     let mut rates = Vec::with_capacity(received.bursts.len());
-    for (some, ns) in received.bursts.iter().filter_map(|burst| span(burst, train, overran)) {
-        bits += some;
+    for (burst_bits, ns) in received.bursts.iter().filter_map(|burst| span(burst, train, overran)) {
+        bits += burst_bits;
         time += ns;
         if ns > 0.0 {
-            rates.push(some / (ns / 1e9));
+            rates.push(burst_bits / (ns / 1e9));
         }
     }
     if time <= 0.0 {
@@ -172,8 +173,8 @@ pub fn estimate(
     let train_bps = bits / (time / 1e9);
     // Packets that overflowed the receiver's buffer had crossed the network. A peer may report anything, so the sum is
     // bounded.
-    let came = arrived.saturating_add(received.overrun).min(sent.packets);
-    let loss = if sent.packets == 0 { 0.0 } else { 1.0 - came as f64 / sent.packets as f64 };
+    let delivered = arrived.saturating_add(received.overrun).min(sent.packets);
+    let loss = if sent.packets == 0 { 0.0 } else { 1.0 - delivered as f64 / sent.packets as f64 };
     let bound_bps = rtt_ns.filter(|&rtt| rtt > 0 && loss > 0.0 && !overran).map(|rtt| {
         let segment = f64::from(train.bytes.saturating_sub(TCP_OVER_UDP)) * 8.0;
         segment * MATHIS_C / (rtt as f64 / 1e9 * loss.sqrt())

@@ -1,10 +1,10 @@
 //! Active measurement of a network from its hosts alone, without help from the network (Choreo, section 3).
 //!
 //! ```text
-//!                 survey: meshes, bottlenecks, calibration; one path for longer
+//!                 survey: meshes, bottlenecks, calibration; one path over time
 //!                    | Order                              ^ Estimate, TransferReport, hops
 //!                    v                                    |
-//!                 control: hosts that listen, and agree on Train and Transfer
+//!                 control: listening hosts agree on Train and Transfer
 //!                    |                                    ^ TrainReport
 //!                    v                                    |
 //!                 sockets: sendmmsg, recvmmsg, kernel timestamps, error queues
@@ -14,9 +14,9 @@
 //! all of it --report--> output of commands and of the service
 //! ```
 //!
-//! The lower half is arithmetic without input, output or clock; any report gives a number or an error. [`link`] is a
-//! simulated token bucket to test it. A peer's reports are checked before use, and its requests are checked against
-//! [`Limits`].
+//! The modules of the last three lines are arithmetic without input, output or clock; they return a number or an error
+//! for any report. [`link`] simulates a token bucket to test them. A peer's reports are checked before use, and its
+//! requests are checked against [`Limits`].
 //!
 //! Our own choices, where the paper gives no answer or a real network differs: trains that overflow a queue and senders
 //! that are too slow ([`estimate`](estimate())); the meaning of "significant" ([`bottleneck`]); the accepted error

@@ -66,8 +66,8 @@ impl Shaper {
     }
 }
 
-/// Sends a train at a rate over a link and returns the report of the receiver. `arrives` decides for each packet behind the
-/// link, by burst and number, if it arrives.
+/// Sends a train at the rate `line_bps` over a link and returns the receiver's report. `arrives` decides for each
+/// packet behind the link, by burst and number, if it arrives.
 pub fn send(
     train: &Train,
     line_bps: f64,
@@ -109,15 +109,15 @@ mod tests {
             queue_bytes in 0..200_000_u64,
         ) {
             let mut shaper = Shaper::new(Link { rate_bps, bucket_bytes: bucket as f64, queue_bytes });
-            let (mut at, mut left, mut before) = (0, 0, 0);
+            let (mut at, mut sent, mut before) = (0, 0, 0);
             for gap in gaps {
                 at += gap;
                 let Some(leaves) = shaper.packet(at, 1500) else { continue };
-                left += 1500;
+                sent += 1500;
                 prop_assert!(leaves >= at && leaves >= before);
                 before = leaves;
                 let allowed = bucket as f64 + (leaves as f64 + 1.0) * rate_bps / 8e9;
-                prop_assert!(left as f64 <= allowed * (1.0 + 1e-9), "{left} > {allowed}");
+                prop_assert!(sent as f64 <= allowed * (1.0 + 1e-9), "{sent} > {allowed}");
             }
         }
     }

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use crate::error::ProbeError;
 use crate::numbers::quantile;
 
-/// All ordered pairs of hosts in rounds; a host is in at most one pair per round, as in a double round-robin tournament. Trains
-/// of one round collide at no host. They may still collide inside the network, where hosts share links.
+/// All ordered pairs of hosts in rounds; a host is in at most one pair per round, as in a double round-robin
+/// tournament. Trains of one round collide at no host. They may still collide inside the network, where hosts share
+/// links.
 pub fn rounds(hosts: usize) -> Vec<Vec<(usize, usize)>> {
     // Circle method: one host stays, and the others move by one place per round. With an odd number one host pauses
     // each round.
@@ -46,12 +47,12 @@ pub struct Mesh {
 
 impl Mesh {
     /// Converts the mesh to a cluster file. A pipe has the rate of each pair. A hose has, for each host, the median of
-    /// its rates as the sending limit. Receiving limits were not measured. They are the sum of all other sending
-    /// limits, so that they limit nothing. `racks` groups hosts, if known.
+    /// its rates as the sending limit. Receiving limits were not measured. A receiving limit is the sum of the rates
+    /// from all other hosts, so that it rarely limits. `racks` groups hosts, if known.
     ///
     /// # Errors
     ///
-    /// Returns [`ProbeError::Nothing`] if a rate is missing: not a number, or below 1 bit/s.
+    /// Returns [`ProbeError::Nothing`] if a rate is missing or is not from 1 to 10^18 bit/s.
     pub fn cluster(
         &self,
         name: &str,
@@ -126,8 +127,8 @@ mod tests {
                 }
             }
             assert_eq!(all.len(), hosts * hosts.saturating_sub(1));
-            let least = if hosts < 2 { 0 } else { 2 * (hosts + hosts % 2 - 1) };
-            assert_eq!(rounds.len(), least, "{hosts}");
+            let expected = if hosts < 2 { 0 } else { 2 * (hosts + hosts % 2 - 1) };
+            assert_eq!(rounds.len(), expected, "{hosts}");
         }
     }
 }

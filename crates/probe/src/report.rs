@@ -328,8 +328,8 @@ pub fn bottlenecks(
     })
 }
 
-/// Counts hops before a survey, if requested. The callback can stop it. The steps reported to the callback are the
-/// steps of the survey.
+/// Counts hops before a survey, if requested. Only the survey has completed steps, so the callback always gets 0 here;
+/// it can stop the count.
 fn count_hops(
     wanted: bool,
     hosts: &[Host],

@@ -29,8 +29,9 @@ pub struct Stability {
     pub p95: f64,
 }
 
-/// Computes `|x(t) - x(t - s)| / x(t)` for each measurement that has an earlier one at a lag `s` within `within_ns`;
-/// the nearest one counts. Measurements are in order of time. A rate of 0 has no relative error and is left out.
+/// Computes `|x(t) - x(t - s)| / x(t)` for each measurement that has an earlier one at a lag `s` that differs from
+/// `lag_ns` by at most `within_ns`; the nearest one counts. Measurements are in order of time. A rate of 0 has no
+/// relative error and is left out.
 pub fn errors(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Vec<f64> {
     let before = |now: &Sample| {
         let then = now.at_ns.checked_sub(lag_ns)?;
@@ -64,12 +65,12 @@ mod tests {
         fn a_steady_path_has_no_error_and_scale_does_not_matter(
             rates in prop::collection::vec(1e3..1e10, 2..50), lag in 1..10_u64, scale in 0.1..10.0,
         ) {
-            let at = |rate: &dyn Fn(usize) -> f64| {
+            let samples = |rate: &dyn Fn(usize) -> f64| {
                 (0..rates.len()).map(|i| Sample { at_ns: i as u64 * 1000, rate_bps: rate(i) }).collect::<Vec<_>>()
             };
-            let steady = at(&|_| 5e8);
+            let steady = samples(&|_| 5e8);
             prop_assert!(errors(&steady, lag * 1000, 10).iter().all(|&error| error == 0.0));
-            let (one, other) = (at(&|i| rates[i]), at(&|i| rates[i] * scale));
+            let (one, other) = (samples(&|i| rates[i]), samples(&|i| rates[i] * scale));
             let (one, other) = (errors(&one, lag * 1000, 10), errors(&other, lag * 1000, 10));
             prop_assert_eq!(one.len(), rates.len().saturating_sub(lag as usize));
             for (one, other) in one.iter().zip(other) {

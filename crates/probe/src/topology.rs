@@ -47,27 +47,27 @@ impl Topology {
 }
 
 fn group_of(groups: &[Vec<usize>]) -> Vec<usize> {
-    let mut of = vec![0; groups.iter().map(Vec::len).sum()];
+    let mut group_by_host = vec![0; groups.iter().map(Vec::len).sum()];
     for (group, hosts) in groups.iter().enumerate() {
         for &host in hosts {
-            of[host] = group;
+            group_by_host[host] = group;
         }
     }
-    of
+    group_by_host
 }
 
 /// Fits hosts to a tree. `hops[i][j]` is the hop count from host i to host j, `None` without a reply; the diagonal is
 /// ignored. Hosts connected by a chain of pairs within a rack form one rack. Subtrees are formed in the same way.
 pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
     let count = hops.len();
-    let at = |i: usize, j: usize| hops[i].get(j).copied().flatten();
+    let hops_to = |i: usize, j: usize| hops[i].get(j).copied().flatten();
     let mut misfits = Vec::new();
     let mut misfit = |pair: (usize, usize), hops: Option<u8>, why: String| {
         misfits.push(Misfit { pair, hops, why });
     };
     for i in 0..count {
         for j in (0..count).filter(|&j| j != i) {
-            match (at(i, j), at(j, i)) {
+            match (hops_to(i, j), hops_to(j, i)) {
                 (None, _) => misfit((i, j), None, "no reply".to_owned()),
                 (Some(hops), _) if !LENGTHS.contains(&hops) => {
                     let why = "hops of a tree are 1, 2, 4, 6 or 8: some are hidden, or it is no tree";
@@ -81,13 +81,13 @@ pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
         }
     }
     // The longer direction counts: a network may hide hops but never adds any.
-    let apart = |i: usize, j: usize| at(i, j).max(at(j, i));
+    let apart = |i: usize, j: usize| hops_to(i, j).max(hops_to(j, i));
     let racks = clusters(count, |i, j| apart(i, j).is_some_and(|hops| hops <= RACK));
     let subtrees = clusters(count, |i, j| apart(i, j).is_some_and(|hops| hops <= SUBTREE));
     for (groups, most, what) in [(&racks, RACK, "rack"), (&subtrees, SUBTREE, "subtree")] {
         for group in groups {
-            for (at, &i) in group.iter().enumerate() {
-                for &j in &group[at + 1..] {
+            for (index, &i) in group.iter().enumerate() {
+                for &j in &group[index + 1..] {
                     if let Some(hops) = apart(i, j).filter(|&hops| hops > most) {
                         let why =
                             format!("other pairs place both in one {what}, which has at most {most} hops");

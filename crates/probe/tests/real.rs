@@ -1,5 +1,5 @@
-//! Measurements on real kernels, between namespaces whose links `tc` limits. They need root, and print a note without
-//! it.
+//! Measurements on real kernels, between namespaces whose links `tc` limits. Without root, these tests are skipped with
+//! a printed reason; in CI they fail.
 
 mod support;
 
@@ -27,8 +27,8 @@ macro_rules! network {
     };
 }
 
-/// Result of a measurement that satisfies the condition; the third result if none does. Other load on the machine disturbs
-/// single measurements.
+/// Result of a measurement that satisfies the condition; the third result if none does. Other load on the machine
+/// disturbs single measurements.
 fn undisturbed<T>(mut measure: impl FnMut() -> T, condition: impl Fn(&T) -> bool) -> T {
     for _ in 0..2 {
         let result = measure();
@@ -91,8 +91,8 @@ fn competing_connections_are_counted() {
             carried.push((one + crossed) / path);
             Cross::from_path_rate(path, one).connections
         });
-        println!("{others} others: c = {count:.2}, of the path all carry {carried:.2?}");
-        // The other connections get the rest of the capacity; otherwise the count has no meaning.
+        println!("{others} others: c = {count:.2}; all connections carry {carried:.2?} of the path");
+        // The connections must fill the path; otherwise the count has no meaning.
         let full = median(3, |at| carried[at]);
         assert!((full - 1.0).abs() < 0.15, "{carried:?}");
         let others = f64::from(others);
@@ -144,15 +144,15 @@ fn a_hose_is_recognised_by_the_protocol_of_the_paper() {
     let each = Transfer { duration_ns: 1_500_000_000, connections: 1 };
     let racks = [vec![0, 1], vec![2, 3]];
     let measure = || {
-        let found = network.at((0, 0), || {
+        let survey = network.at((0, 0), || {
             bottlenecks(&hosts, Some(&racks), &each, 4, 1, &Secret::default(), &mut |_, _| Ok(())).unwrap()
         });
-        println!("{:?}", found.protocol);
-        found
+        println!("{:?}", survey.protocol);
+        survey
     };
-    let found = undisturbed(measure, |found| found.protocol.kind == Some(Kind::Hose));
-    assert_eq!(found.protocol.kind, Some(Kind::Hose), "{found:?}");
-    assert!(found.uplinks.iter().all(|one| !one.bottleneck), "{found:?}");
+    let survey = undisturbed(measure, |survey| survey.protocol.kind == Some(Kind::Hose));
+    assert_eq!(survey.protocol.kind, Some(Kind::Hose), "{survey:?}");
+    assert!(survey.uplinks.iter().all(|uplink| !uplink.bottleneck), "{survey:?}");
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn hop_counts_reveal_racks() {
             hosts.iter().map(one).collect()
         })
         .collect();
-    let found = topology::fit(&hops);
+    let tree = topology::fit(&hops);
     assert_eq!((hops[0][1], hops[0][2]), (Some(2), Some(4)));
-    assert_eq!(found.racks, [[0, 1], [2, 3]]);
-    assert_eq!(found.misfits, []);
+    assert_eq!(tree.racks, [[0, 1], [2, 3]]);
+    assert_eq!(tree.misfits, []);
 }

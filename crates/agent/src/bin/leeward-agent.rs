@@ -1,5 +1,5 @@
-//! `leeward-agent`: reports the traffic of a host's interfaces and the work of its disks to controllers. A single program
-//! without Python.
+//! `leeward-agent`: reports the traffic of a host's interfaces and the work of its disks to controllers. It needs
+//! no Python.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -55,7 +55,7 @@ struct Options {
     secret: Option<String>,
 }
 
-fn failed(code: u8, what: impl std::fmt::Display) -> ExitCode {
+fn fail(code: u8, what: impl std::fmt::Display) -> ExitCode {
     let _ = writeln!(io::stderr(), "error: {what}");
     ExitCode::from(code)
 }
@@ -63,14 +63,14 @@ fn failed(code: u8, what: impl std::fmt::Display) -> ExitCode {
 fn main() -> ExitCode {
     let Options { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret } =
         Options::parse();
-    let given =
+    let arguments =
         Arguments { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret };
-    let settings = match Settings::new(given) {
+    let settings = match Settings::new(arguments) {
         Ok(settings) => Arc::new(settings),
-        Err(error) => return failed(2, error),
+        Err(error) => return fail(2, error),
     };
     match run(&settings, |line| writeln!(io::stderr(), "{line}")) {
-        Err(StopReason::Input(error)) => failed(2, error),
-        Err(StopReason::Output(error)) => failed(1, error),
+        Err(StopReason::Input(error)) => fail(2, error),
+        Err(StopReason::Output(error)) => fail(1, error),
     }
 }

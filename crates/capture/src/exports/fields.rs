@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Number of a field; the library has names for fields.
+/// Number of a field, which the library gives by name.
 fn number_of(field: netflow_parser::variable_versions::ipfix::lookup::IANAIPFixField) -> u16 {
     use netflow_parser::variable_versions::ipfix::lookup::IANAIPFixField as Iana;
     use std::sync::LazyLock;

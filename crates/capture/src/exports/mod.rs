@@ -1,4 +1,4 @@
-//! Exports of switches and routers about their traffic: sFlow, NetFlow and IPFIX datagrams as flows.
+//! Reads datagrams that switches and routers export about their traffic (sFlow, NetFlow, IPFIX) as flows.
 
 mod fields;
 mod netflow;
@@ -42,14 +42,14 @@ pub struct Exporter {
     pub address: Option<IpAddr>,
 }
 
-/// State of all exporters: what later datagrams need from earlier ones.
+/// State of all exporters: the data of earlier datagrams that later ones need.
 pub struct Exports {
     netflow: netflow::Exporters,
     sflow: sflow::Settings,
 }
 
 impl Exports {
-    /// `sampling` is the sampling rate of exporters that do not state a rate.
+    /// Creates readers without known exporters. `sampling` is the sampling rate of exporters that do not state a rate.
     pub fn new(size: Size, sampling: Option<u32>) -> Exports {
         Exports { netflow: netflow::Exporters::new(size, sampling), sflow: sflow::Settings { size } }
     }

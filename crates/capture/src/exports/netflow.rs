@@ -56,8 +56,8 @@ impl Exporters {
 
     /// Reads a datagram with a known version.
     pub fn read(&mut self, datagram: &[u8], arrival: Arrival, sink: &mut Sink<'_>) {
-        let word = |at: usize| {
-            let bytes = datagram.get(at..at + 4).unwrap_or_default();
+        let word = |offset: usize| {
+            let bytes = datagram.get(offset..offset + 4).unwrap_or_default();
             bytes.iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte))
         };
         let version = (word(0) >> 16) as u16;
@@ -78,11 +78,11 @@ impl Exporters {
             return;
         }
         let state = self.exporters.entry(key).or_insert_with(ExporterState::new);
-        let mut reading = DatagramReader {
+        let mut reader = DatagramReader {
             exporter: exporter(&key),
             arrival,
             size: self.size,
-            otherwise: self.sampling,
+            default_rate: self.sampling,
             sink,
         };
         let waiting = state.waiting();
@@ -91,26 +91,26 @@ impl Exporters {
             match packet {
                 Ok(NetflowPacket::V5(packet)) => {
                     records += packet.flowsets.len();
-                    reading.v5(&packet);
+                    reader.v5(&packet);
                 }
                 Ok(NetflowPacket::V9(packet)) => {
                     sets += packet.flowsets.len();
-                    reading.v9(&packet, &mut state.sampling);
+                    reader.v9(&packet, &mut state.sampling);
                 }
                 Ok(NetflowPacket::IPFix(packet)) => {
                     sets += packet.flowsets.len();
-                    reading.ipfix(&packet, &mut state.sampling, &mut state.boot_ns);
+                    reader.ipfix(&packet, &mut state.sampling, &mut state.boot_ns);
                 }
                 Ok(_) | Err(_) => break,
             }
         }
-        // The library skips the bytes after a contradiction. To notice this, the number of parsed sets is compared with
-        // the number of sets in the datagram. Sets that now wait for a template are not among the parsed sets; sets
-        // whose template has arrived are.
-        let (whole, left) = framing(datagram, version);
-        let came = if version == 5 { records } else { (sets + state.waiting()).saturating_sub(waiting) };
-        if left >= 4 || came < whole {
-            reading.broken(if came < whole { datagram.len() } else { left });
+        // The library skips the bytes after an inconsistency. The number of parsed sets is therefore compared with the
+        // number of sets in the datagram. Sets that now wait for a template are not among the parsed sets; sets whose
+        // template has arrived are.
+        let (expected, trailing) = framing(datagram, version);
+        let parsed = if version == 5 { records } else { (sets + state.waiting()).saturating_sub(waiting) };
+        if trailing >= 4 || parsed < expected {
+            reader.broken(if parsed < expected { datagram.len() } else { trailing });
         }
     }
 
@@ -131,6 +131,7 @@ impl Exporters {
 
 impl ExporterState {
     fn new() -> ExporterState {
+        // Without these limits an exporter could fill the memory.
         let mut waiting = PendingFlowsConfig::default();
         waiting.max_total_bytes = MOST_WAITING;
         let parser = NetflowParser::builder()
@@ -138,7 +139,6 @@ impl ExporterState {
             .with_max_records_per_flowset(MOST_RECORDS)
             .with_pending_flows(waiting)
             .build();
-        // Without these limits an exporter could fill the memory.
         let parser = parser.expect("the versions are known, and no limit is 0");
         ExporterState { parser, sampling: Sampling::default(), boot_ns: None }
     }
@@ -166,7 +166,7 @@ struct DatagramReader<'a, 'b> {
     arrival: Arrival,
     size: Size,
     /// The sampling rate of exporters that do not state a rate.
-    otherwise: Option<u32>,
+    default_rate: Option<u32>,
     sink: &'a mut Sink<'b>,
 }
 
@@ -319,7 +319,7 @@ impl DatagramReader<'_, '_> {
         let added = packets.checked_mul(ETHERNET).and_then(|added| ip_bytes.checked_add(added));
         let frame_bytes = content.frame_octets.or(added);
         let bytes = frame_bytes.map(|frame| self.size.of(frame, ip_bytes));
-        let rate = match (rate, self.otherwise) {
+        let rate = match (rate, self.default_rate) {
             (Rate::Stated(rate), _) => rate,
             (Rate::Unknown, Some(rate)) => rate,
             (Rate::Unknown, None) => {

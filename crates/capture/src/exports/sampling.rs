@@ -66,8 +66,8 @@ fn sampler(fields: &Fields<'_>) -> Option<u64> {
 /// The rate in these fields, rounded to a whole number; `None` if they state none.
 fn stated_rate(fields: &Fields<'_>) -> Option<u32> {
     let whole = |number: u64| u32::try_from(number).ok().filter(|&rate| rate > 0);
-    let ratio = |of: u64, part: u64| {
-        let rounded = of.checked_add(part / 2)?.checked_div(part)?;
+    let ratio = |total: u64, part: u64| {
+        let rounded = total.checked_add(part / 2)?.checked_div(part)?;
         whole(rounded)
     };
     if let Some(taken) = fields.number(field::PACKET_INTERVAL) {

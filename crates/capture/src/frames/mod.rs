@@ -44,7 +44,7 @@ enum Format {
 }
 
 /// Reason why a file cannot be read at all.
-pub enum Refusal {
+pub enum OpenError {
     Broken(io::Error),
     Empty,
     /// The file ends inside the pcap header.
@@ -53,21 +53,21 @@ pub enum Refusal {
     Unknown([u8; 4]),
 }
 
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Refusal {
-        Refusal::Broken(error)
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> OpenError {
+        OpenError::Broken(error)
     }
 }
 
 impl Frames {
     /// Opens a file, plain or gzip, by its content.
-    pub fn open(reader: impl Read + 'static) -> Result<Frames, Refusal> {
+    pub fn open(reader: impl Read + 'static) -> Result<Frames, OpenError> {
         let mut window = Window::open(reader)?;
         if !window.reach(4)? {
             return Err(if window.bytes().is_empty() {
-                Refusal::Empty
+                OpenError::Empty
             } else {
-                Refusal::Unknown(first(&window))
+                OpenError::Unknown(first(&window))
             });
         }
         let magic = first(&window);
@@ -75,12 +75,12 @@ impl Frames {
             pcapng::MAGIC => Format::PcapNg(pcapng::PcapNg::default()),
             [0, 10, ..] => Format::Ipfix,
             _ if window.reach(pcap::HEADER)? => {
-                let header = pcap::Pcap::open(window.bytes()).ok_or(Refusal::Unknown(magic))?;
+                let header = pcap::Pcap::open(window.bytes()).ok_or(OpenError::Unknown(magic))?;
                 window.pass(pcap::HEADER);
                 Format::Pcap(header)
             }
-            _ if pcap::MAGICS.contains(&u32::from_le_bytes(magic)) => return Err(Refusal::CutOff),
-            _ => return Err(Refusal::Unknown(magic)),
+            _ if pcap::MAGICS.contains(&u32::from_le_bytes(magic)) => return Err(OpenError::CutOff),
+            _ => return Err(OpenError::Unknown(magic)),
         };
         Ok(Frames { window, format })
     }

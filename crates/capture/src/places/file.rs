@@ -105,14 +105,14 @@ impl Mapping {
         &self.file
     }
 
-    /// Checks the names of all addresses with `right`.
+    /// Checks the names of all addresses with `validate`.
     ///
     /// # Errors
     ///
-    /// Fails at the first name that `right` rejects.
-    pub fn check(&self, right: impl Fn(&str) -> Result<(), String>) -> Result<(), InputError> {
+    /// Fails at the first name that `validate` rejects.
+    pub fn check(&self, validate: impl Fn(&str) -> Result<(), String>) -> Result<(), InputError> {
         for called in self.addresses.values() {
-            right(&called.name).map_err(|problem| {
+            validate(&called.name).map_err(|problem| {
                 let error = InputError::new(&self.file, problem).in_field(called.written.as_str());
                 called.line.into_iter().fold(error, InputError::at_line)
             })?;
@@ -149,7 +149,7 @@ impl Mapping {
             });
             let at = at.transpose()?;
             if ports.is_empty() && at.is_none() {
-                return Err(error("expected ports, where the service is (`at`), or both".into()));
+                return Err(error("expected `ports`, addresses (`at`), or both".into()));
             }
             mapping.services.push(Service { name: called.to_owned(), ports, at });
         }
@@ -190,7 +190,7 @@ impl Mapping {
     }
 
     fn add(&mut self, address: &str, name: &str, line: Option<u64>) -> Result<(), String> {
-        let prefix = parsed(address)?;
+        let prefix = parse_prefix(address)?;
         let name = valid_name(name)?.to_owned();
         if self.addresses.len() >= MOST {
             return Err(format!("more than {MOST} addresses"));
@@ -206,7 +206,7 @@ impl Mapping {
 
     /// Prefixes of a mapping entry: an address, a prefix, or the name of known prefixes.
     fn prefixes(&self, place: &str) -> Result<Vec<Prefix>, String> {
-        if let Ok(prefix) = parsed(place) {
+        if let Ok(prefix) = parse_prefix(place) {
             return Ok(vec![prefix]);
         }
         let of_name = self.addresses.iter().filter(|(_, called)| called.name == place);
@@ -236,7 +236,7 @@ impl PortsEntry {
     }
 }
 
-fn parsed(text: &str) -> Result<Prefix, String> {
+fn parse_prefix(text: &str) -> Result<Prefix, String> {
     let message = || format!("`{}`: expected an address or a prefix such as 10.0.1.0/24", excerpt(text));
     let (address, length) = match text.trim().split_once('/') {
         None => return text.trim().parse().map(Prefix::whole).map_err(|_| message()),
@@ -249,11 +249,11 @@ fn parsed(text: &str) -> Result<Prefix, String> {
 /// A name that is valid in lists and matrices.
 fn valid_name(name: &str) -> Result<&str, String> {
     let name = name.trim();
-    let right = !name.is_empty()
+    let valid = !name.is_empty()
         && name.len() <= 200
         && !name.contains([',', '"'])
         && !name.contains(char::is_control);
-    if right {
+    if valid {
         Ok(name)
     } else {
         Err(format!("`{}`: expected a name without commas and quotes", excerpt(name)))

@@ -43,17 +43,17 @@ impl PlaceKind {
 
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<PlaceKind> {
-        PlaceKind::ALL.into_iter().find(|by| by.name() == name)
+        PlaceKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
 /// Name of all clients of services, regardless of their addresses.
 pub const OTHERS: &str = "others";
 
-/// Places are numbered in order of their first appearance.
+/// Number of a place, in order of first appearance.
 pub type PlaceId = u32;
 
-/// An address as a number, with the number of leading bits that count. IPv4 and IPv6 are separate.
+/// Address prefix: the leading bits of an address, and their number. IPv4 and IPv6 are separate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Prefix {
     v6: bool,
@@ -75,8 +75,8 @@ impl Prefix {
     }
 }
 
-/// The leading bits of an address are the leading bits of the number. An IPv4 address mapped into IPv6 is an IPv4
-/// address.
+/// Converts an address to its family (true for IPv6), its bits from the highest bit of the number on, and their count.
+/// An IPv4 address mapped into IPv6 is an IPv4 address.
 fn to_bits(address: IpAddr) -> (bool, u128, u8) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u128::from(address.to_bits()) << 96, 32),
@@ -98,12 +98,12 @@ pub struct Prefixes<T> {
 
 impl<T> Prefixes<T> {
     /// Adds a prefix; returns its previous value.
-    pub fn insert(&mut self, prefix: Prefix, what: T) -> Option<T> {
+    pub fn insert(&mut self, prefix: Prefix, value: T) -> Option<T> {
         let lengths = &mut self.lengths[usize::from(prefix.v6)];
-        if let Err(at) = lengths.binary_search_by(|length| prefix.length.cmp(length)) {
-            lengths.insert(at, prefix.length);
+        if let Err(index) = lengths.binary_search_by(|length| prefix.length.cmp(length)) {
+            lengths.insert(index, prefix.length);
         }
-        self.by_prefix.insert(prefix, what)
+        self.by_prefix.insert(prefix, value)
     }
 
     /// The value of the longest prefix that contains the address.
@@ -115,14 +115,14 @@ impl<T> Prefixes<T> {
 }
 
 /// Largest number of addresses in the look-up cache.
-const MOST_REMEMBERED: usize = 1 << 18;
+const MOST_CACHED: usize = 1 << 18;
 
 /// Maps the endpoints of a flow to places.
 pub struct Places {
     names: Vec<String>,
     numbers: HashMap<String, PlaceId>,
     kind: Kind,
-    remembered: HashMap<IpAddr, Option<PlaceId>, FixedState>,
+    cache: HashMap<IpAddr, Option<PlaceId>, FixedState>,
 }
 
 enum Kind {
@@ -134,13 +134,13 @@ enum Kind {
 }
 
 impl Places {
-    /// Each address is its own place.
+    /// Creates places of which each is one address.
     pub fn addresses() -> Places {
         Places::new(Kind::Addresses)
     }
 
-    /// Places by the names of a mapping. `name` converts each of them to the name of a place. Addresses for which it
-    /// returns `None` have no place.
+    /// Takes places from the names of a mapping. `name` converts each name to the name of a place. Addresses for which
+    /// it returns `None` have no place.
     pub fn mapped(mapping: &Mapping, name: impl Fn(&str) -> Option<String>) -> Places {
         let mut places = Places::new(Kind::Addresses);
         let mut prefixes = Prefixes::default();
@@ -151,7 +151,7 @@ impl Places {
         places
     }
 
-    /// Places by the services of a mapping.
+    /// Takes places from the services of a mapping.
     pub fn services(mapping: &Mapping) -> Places {
         let mut places = Places::new(Kind::Addresses);
         places.number(OTHERS);
@@ -161,7 +161,7 @@ impl Places {
     }
 
     fn new(kind: Kind) -> Places {
-        Places { names: Vec::new(), numbers: HashMap::new(), kind, remembered: HashMap::default() }
+        Places { names: Vec::new(), numbers: HashMap::new(), kind, cache: HashMap::default() }
     }
 
     /// Names of all places.
@@ -189,7 +189,7 @@ impl Places {
 
     #[inline]
     fn place(&mut self, address: IpAddr) -> Option<PlaceId> {
-        if let Some(&place) = self.remembered.get(&address) {
+        if let Some(&place) = self.cache.get(&address) {
             return place;
         }
         let place = match &self.kind {
@@ -197,10 +197,10 @@ impl Places {
             Kind::Mapped(prefixes) => prefixes.find(address).copied().flatten(),
             Kind::Services(_) => None,
         };
-        if self.remembered.len() >= MOST_REMEMBERED {
-            self.remembered.clear();
+        if self.cache.len() >= MOST_CACHED {
+            self.cache.clear();
         }
-        self.remembered.insert(address, place);
+        self.cache.insert(address, place);
         place
     }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{Mapping, PlaceId, Prefixes};
 
-/// Determines the service of an endpoint.
+/// Services of a mapping, to look up the service of an endpoint.
 ///
 /// The first service of the mapping with the endpoint's port decides; a service with addresses also needs the
 /// endpoint's address. Without such a service, the service without ports at the endpoint's address decides. Otherwise
@@ -15,7 +15,7 @@ pub struct Services {
     /// Services with each port, by index in `all`.
     by_port: Vec<Vec<u32>>,
     /// Services without ports, by index in `all`.
-    anywhere: Vec<u32>,
+    any_port: Vec<u32>,
     others: PlaceId,
 }
 
@@ -27,7 +27,7 @@ struct Service {
 impl Services {
     pub fn new(mapping: &Mapping, mut number: impl FnMut(&str) -> PlaceId) -> Services {
         let mut by_port = vec![Vec::new(); 1 << 16];
-        let (mut all, mut anywhere) = (Vec::new(), Vec::new());
+        let (mut all, mut any_port) = (Vec::new(), Vec::new());
         for service in mapping.services() {
             let id = all.len() as u32;
             for range in &service.ports {
@@ -36,7 +36,7 @@ impl Services {
                 }
             }
             if service.ports.is_empty() {
-                anywhere.push(id);
+                any_port.push(id);
             }
             let at = service.at.as_ref().map(|at| {
                 let mut prefixes = Prefixes::default();
@@ -47,7 +47,7 @@ impl Services {
             });
             all.push(Service { place: number(&service.name), at });
         }
-        Services { all, by_port, anywhere, others: number(super::OTHERS) }
+        Services { all, by_port, any_port, others: number(super::OTHERS) }
     }
 
     pub fn of(
@@ -71,7 +71,7 @@ impl Services {
             at.is_none_or(|at| at.find(address).is_some())
         };
         let of_port = port.and_then(|port| self.by_port[usize::from(port)].iter().find(here));
-        let id = of_port.or_else(|| self.anywhere.iter().find(here))?;
+        let id = of_port.or_else(|| self.any_port.iter().find(here))?;
         Some(self.all[*id as usize].place)
     }
 }

@@ -54,7 +54,7 @@ fn truth(flows: &[ExportedFlow], rate: u128, size: Size) -> Pairs {
     pairs
 }
 
-fn found(matrix: &Matrix) -> Pairs {
+fn pairs(matrix: &Matrix) -> Pairs {
     let mut pairs = Pairs::new();
     for (_, from, to, bytes, packets) in cells(matrix) {
         let pair = pairs.entry((from, to)).or_default();
@@ -100,7 +100,7 @@ proptest! {
         let size = if ip_bytes { Size::Ip } else { Size::Frame };
         let sent: Vec<_> = datagrams(kind, &flows, rate, 7).into_iter().map(|bytes| (v4(9), 2055, bytes)).collect();
         let matrix = read(&captured(&sent), exports(size));
-        prop_assert_eq!(found(&matrix), truth(&flows, rate.into(), size));
+        prop_assert_eq!(pairs(&matrix), truth(&flows, rate.into(), size));
         prop_assert_eq!(reasons(&matrix), vec![]);
         prop_assert_eq!(matrix.sources.len(), 1);
     }
@@ -112,12 +112,12 @@ proptest! {
         let mut sent: Vec<_> = datagrams(kind, &flows, 1, 7).into_iter().map(|bytes| (v4(9), 4739, bytes)).collect();
         sent.rotate_left(1);
         let matrix = read(&captured(&sent), Settings { sampling: Some(1), ..exports(Size::Ip) });
-        prop_assert_eq!(found(&matrix), truth(&flows, 1, Size::Ip));
+        prop_assert_eq!(pairs(&matrix), truth(&flows, 1, Size::Ip));
         prop_assert_eq!(matrix.discards.of(Reason::NoTemplate) + matrix.discards.of(Reason::BrokenDatagram), 0);
         // Without the template the flows are lost, and the discards show that.
         sent.pop();
         let matrix = read(&captured(&sent), exports(Size::Ip));
-        prop_assert_eq!((found(&matrix).len(), matrix.discards.of(Reason::NoTemplate)), (0, sent.len() as u64));
+        prop_assert_eq!((pairs(&matrix).len(), matrix.discards.of(Reason::NoTemplate)), (0, sent.len() as u64));
     }
 
     #[test]
@@ -133,7 +133,7 @@ proptest! {
             let expected = if whole > 0.0 { f64::from(flow.octets) * inside / whole } else { f64::from(flow.octets) };
             prop_assert!((bytes as f64 - expected).abs() <= 1.0, "{bytes} {expected}");
         }
-        prop_assert_eq!(found(&matrix), truth(&[flow], 1, Size::Ip));
+        prop_assert_eq!(pairs(&matrix), truth(&[flow], 1, Size::Ip));
     }
 
     #[test]
@@ -146,12 +146,12 @@ proptest! {
             let (from, to) = if six { (v6(from.into()), v6(to.into())) } else { (v4(from), v4(to)) };
             let udp = Udp { time_ns: 0, source: from, destination: to, ports: (1, 2), payload };
             let length = udp.frame().len() as u32;
-            let told = match record {
+            let packet = match record {
                 0 => sampled_frame(&udp.frame()),
                 _ => sampled_ip(from, to, (1, 2), length - 14),
             };
             // The first record is of an unknown format.
-            samples.push(flow_sample(expanded, rate, &[(1001, vec![0; 16]), told]));
+            samples.push(flow_sample(expanded, rate, &[(1001, vec![0; 16]), packet]));
             let sum = expected.entry((from.to_string(), to.to_string())).or_default();
             let (rate, length) = (f64::from(rate), f64::from(length));
             *sum = (sum.0 + (rate * length) as u128, sum.1 + rate * (rate - 1.0) * length * length);
@@ -200,7 +200,7 @@ proptest! {
         let cut = cut.index(sent[last].len());
         sent[last].truncate(cut + 1);
         let datagrams: Vec<_> = sent.into_iter().map(|bytes| (v4(9), 2055, bytes)).collect();
-        swallow(&captured(&datagrams));
+        read_any(&captured(&datagrams));
     }
 
     #[test]
@@ -209,12 +209,13 @@ proptest! {
     ) {
         let start: &[u8] = [&[0, 5][..], &[0, 9], &[0, 10], &[0, 0, 0, 5], &[]][head];
         let datagram = [start, &bytes].concat();
-        swallow(&captured(&[(v4(9), 2055, datagram.clone()), (v4(9), 2055, datagram.clone())]));
-        swallow(&datagram);
+        read_any(&captured(&[(v4(9), 2055, datagram.clone()), (v4(9), 2055, datagram.clone())]));
+        read_any(&datagram);
     }
 }
 
-fn swallow(bytes: &[u8]) {
+/// Reads any bytes, and checks that the errors of the resulting cells are finite.
+fn read_any(bytes: &[u8]) {
     let mut capture = Capture::new(Settings::default(), Places::addresses());
     let Ok(mut open) = capture.open("file", Cursor::new(bytes.to_vec())) else { return };
     while let Ok(true) = capture.read(&mut open, 3) {}
@@ -250,7 +251,7 @@ fn exporters_and_their_domains_have_separate_templates() {
     let matrix = read(&captured(&sent), Settings { sampling: Some(1), ..exports(Size::Ip) });
     let pair = |from: &str, to: &str, bytes| ((from.to_owned(), to.to_owned()), bytes);
     assert_eq!(
-        found(&matrix),
+        pairs(&matrix),
         Pairs::from([pair("10.0.0.1", "10.0.0.2", (1000, 10)), pair("10.0.0.2", "10.0.0.1", (2000, 20))])
     );
     assert_eq!(
@@ -263,7 +264,7 @@ fn exporters_and_their_domains_have_separate_templates() {
 fn a_file_of_plain_ipfix_messages_is_readable() {
     let file = datagrams(Kind::Ipfix, &[flow(); 3], 100, 1).concat();
     let matrix = read(&file, exports(Size::Ip));
-    assert_eq!(found(&matrix), truth(&[flow(); 3], 100, Size::Ip));
+    assert_eq!(pairs(&matrix), truth(&[flow(); 3], 100, Size::Ip));
     // Thirty sampled packets of 100 bytes: an error of 196 √(1/30) %, reduced by the sampled share.
     let error = 196.0 * matrix.pairs[0].cell.standard_error() / matrix.pairs[0].cell.bytes as f64;
     assert!((error - 196.0 * (0.99_f64 / 30.0).sqrt()).abs() < 1e-9, "{error}");
@@ -305,7 +306,7 @@ fn other_packets_in_a_capture_of_exports_are_counted() {
         &pcap(Order { big: false }, false, 1, &frames),
         Settings { interval_s: 3600, ..Settings::default() },
     );
-    assert_eq!(found(&matrix), truth(&[flow()], 1, Size::Frame));
+    assert_eq!(pairs(&matrix), truth(&[flow()], 1, Size::Frame));
     let expected = [
         ("not-an-export", "", 1),
         ("fragment", "", 1),
@@ -366,9 +367,9 @@ fn deeply_nested_records_do_not_overflow_the_stack() {
 }
 
 #[test]
-fn an_implausible_record_is_not_counted() {
-    let forever = ExportedFlow { start_ms: BOOT_MS + 1, end_ms: BOOT_MS, ..flow() };
-    let sent = datagrams(Kind::Ipfix, &[flow(), forever], 1, 1).concat();
+fn a_record_that_ends_before_it_starts_is_counted_at_the_time_of_export() {
+    let reversed = ExportedFlow { start_ms: BOOT_MS + 1, end_ms: BOOT_MS, ..flow() };
+    let sent = datagrams(Kind::Ipfix, &[flow(), reversed], 1, 1).concat();
     let matrix = read(&sent, exports(Size::Ip));
     assert_eq!(reasons(&matrix), [("no-flow-time", String::new(), 1)]);
     assert_eq!(cells(&matrix).iter().map(|cell| cell.0).collect::<Vec<_>>(), [1_699_999_200, 1_700_002_800]);
@@ -404,8 +405,8 @@ fn the_stated_error_holds_in_nineteen_of_twenty_draws() {
     };
     for _ in 0..draws {
         let records = sizes.iter().filter(|_| random() % rate == 0).map(|&size| {
-            let told = sampled_ip(v4(1), v4(2), (1, 2), size as u32);
-            flow_sample(false, rate as u32, &[told])
+            let packet = sampled_ip(v4(1), v4(2), (1, 2), size as u32);
+            flow_sample(false, rate as u32, &[packet])
         });
         let samples: Vec<_> = records.collect();
         let datagrams: Vec<_> =

@@ -42,7 +42,7 @@ fn truth(sent: &[Udp], size: impl Fn(&Udp) -> usize) -> Sums {
     sums
 }
 
-fn found(matrix: &Matrix) -> Sums {
+fn sums(matrix: &Matrix) -> Sums {
     cells(matrix)
         .into_iter()
         .map(|(time, from, to, bytes, packets)| ((time, from, to), (bytes, packets)))
@@ -59,7 +59,7 @@ proptest! {
         let size = if ip_bytes { Size::Ip } else { Size::Frame };
         let matrix = read(&file, Settings { size, ..packets() });
         let length = |udp: &Udp| if ip_bytes { udp.ip().len() } else { udp.frame().len() };
-        prop_assert_eq!(found(&matrix), truth(&sent, length));
+        prop_assert_eq!(sums(&matrix), truth(&sent, length));
         prop_assert_eq!(reasons(&matrix), vec![]);
         prop_assert!(matrix.pairs.iter().all(|pair| pair.cell.standard_error() == 0.0));
     }
@@ -93,7 +93,7 @@ proptest! {
             }
         }
         let matrix = read(&file, packets());
-        prop_assert_eq!(found(&matrix), truth(&sent, |udp| udp.frame().len()));
+        prop_assert_eq!(sums(&matrix), truth(&sent, |udp| udp.frame().len()));
         prop_assert_eq!(reasons(&matrix), vec![]);
     }
 
@@ -114,7 +114,7 @@ proptest! {
         } else {
             read(&file[..cut], packets())
         };
-        prop_assert_eq!(found(&matrix), truth(&sent[..count], |udp| udp.frame().len()));
+        prop_assert_eq!(sums(&matrix), truth(&sent[..count], |udp| udp.frame().len()));
         let at_an_edge = cut == 24 || ends.contains(&cut);
         prop_assert_eq!(matrix.discards.of(Reason::CutOffRecord), u64::from(gzip || !at_an_edge));
     }
@@ -127,7 +127,7 @@ proptest! {
             1 => [section(order), interface(order, 1, None, None)].concat(),
             _ => vec![],
         };
-        swallow(&[start, bytes].concat());
+        read_any(&[start, bytes].concat());
     }
 
     #[test]
@@ -148,12 +148,12 @@ proptest! {
             let at = at.index(file.len());
             file[at] = value;
         }
-        swallow(&file);
+        read_any(&file);
     }
 }
 
-/// Reads any bytes; each packet is counted or discarded at most once, and no time or number is out of bounds.
-fn swallow(bytes: &[u8]) {
+/// Reads any bytes, and checks that times and errors of the resulting cells are within bounds.
+fn read_any(bytes: &[u8]) {
     let mut capture = Capture::new(Settings::default(), Places::addresses());
     let Ok(mut open) = capture.open("file", Cursor::new(bytes.to_vec())) else { return };
     while let Ok(true) = capture.read(&mut open, 3) {}
@@ -180,11 +180,12 @@ fn alone(link_type: u32, frame: Vec<u8>) -> Matrix {
 #[test]
 fn every_link_layer_is_decoded_to_the_packet() {
     let (four, six) = (one(v4(1), v4(2)).ip(), one(v6(1), v6(2)).ip());
-    let sll = |of: u16, packet: &[u8]| {
-        [&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0][..], &of.to_be_bytes(), packet].concat()
+    let sll = |ether_type: u16, packet: &[u8]| {
+        [&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0][..], &ether_type.to_be_bytes(), packet].concat()
     };
-    let sll2 = |of: u16, packet: &[u8]| {
-        [&of.to_be_bytes()[..], &[0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0], packet].concat()
+    let sll2 = |ether_type: u16, packet: &[u8]| {
+        [&ether_type.to_be_bytes()[..], &[0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0], packet]
+            .concat()
     };
     let frames: Vec<(&str, u32, Vec<u8>)> = vec![
         ("ethernet", 1, tagged(&[], 0x0800, &four)),
@@ -215,7 +216,7 @@ fn every_link_layer_is_decoded_to_the_packet() {
 }
 
 #[test]
-fn uncounted_packets_are_counted_by_reason() {
+fn discarded_packets_are_counted_by_reason() {
     let packet = one(v4(1), v4(2));
     let mut short_header = packet.frame();
     short_header[14] = 0x44;
@@ -312,7 +313,7 @@ fn fragments_count_for_their_addresses() {
 }
 
 #[test]
-fn several_files_make_one_matrix_and_each_is_a_source() {
+fn several_files_make_one_matrix_and_equal_names_one_source() {
     let file = |second: u64| {
         let packet = Udp { time_ns: second * 1_000_000_000, ..one(v4(1), v4(2)) };
         pcap(Order { big: false }, false, 1, &[Captured::whole(packet.time_ns, packet.frame())])

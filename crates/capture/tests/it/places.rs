@@ -58,7 +58,7 @@ services:
 "#;
 
 #[test]
-fn every_form_of_a_mapping_means_the_same() {
+fn every_form_of_a_mapping_has_the_same_addresses() {
     let list = [("10.0.0.1", "web0"), ("10.0.0.2", "db0"), ("10.0.1.0/24", "r1"), ("fd00::/64", "r2")];
     let csv: String = list.iter().map(|(address, name)| format!("{address},{name}\n")).collect();
     let hosts: String =
@@ -68,12 +68,12 @@ fn every_form_of_a_mapping_means_the_same() {
         ("m.csv", format!("address,host\n{csv}")),
         ("hosts", format!("127.0.0.1 localhost\n::1 localhost\n\n{hosts}")),
     ];
-    let errors = texts.map(|(name, text)| {
+    let addresses = texts.map(|(name, text)| {
         let mapping = Mapping::of(name, &text).expect("a mapping");
         mapping.addresses().map(|(prefix, name)| (prefix, name.to_owned())).collect::<Vec<_>>()
     });
-    assert_eq!(errors[0].len(), 4);
-    assert_eq!((&errors[1], &errors[2]), (&errors[0], &errors[0]));
+    assert_eq!(addresses[0].len(), 4);
+    assert_eq!((&addresses[1], &addresses[2]), (&addresses[0], &addresses[0]));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_invalid_mapping_is_rejected_with_place_and_reason() {
         (
             "m.yaml",
             "services: [{name: web}]",
-            "m.yaml:1:19: services[0]: expected ports, where the service is (`at`), or both",
+            "m.yaml:1:19: services[0]: expected `ports`, addresses (`at`), or both",
         ),
         (
             "m.yaml",
@@ -165,13 +165,13 @@ fn a_name_without_a_place_hides_shorter_prefixes() {
 fn services_match_by_port_then_by_address_and_others_are_clients() {
     let mapping = Mapping::of("m.yaml", YAML).expect("a mapping");
     let sent = [
-        // In order: a client of the web; the web's answer; the web to the data base; a batch host to the data base,
-        // although the batch host has a data base too.
+        // In order: a client of the web; the web's reply; the web to the database; a batch host to the database at an
+        // address inside the batch prefix.
         (3, 50_000, 1, 8042),
         (1, 80, 3, 50_000),
         (1, 80, 2, 5432),
         (120, 50_000, 109, 5432),
-        // At another address the data base's port is no service, so this packet is between two unknown places.
+        // At another address the database's port is no service, so this packet is between two unknown places.
         (3, 50_000, 4, 5432),
     ];
     let (cells, matrix) = by(Places::services(&mapping), &sent);

@@ -13,7 +13,7 @@ use crate::sockets::clock::Clock;
 /// Default control port.
 pub const DEFAULT_PORT: u16 = 7601;
 /// Timeout for a connection, and for a reply that needs no measurement.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Number of pings; the shortest round trip counts.
 const PINGS: usize = 5;
 
@@ -31,32 +31,32 @@ impl fmt::Debug for Secret {
 fn resolve(host: &str) -> Result<Vec<SocketAddr>, ProbeError> {
     // An IPv6 address contains colons, so it needs brackets before a port.
     let bare = host.parse::<std::net::Ipv6Addr>().is_ok();
-    let found = if !bare && host.contains(':') {
+    let addresses = if !bare && host.contains(':') {
         host.to_socket_addrs()
     } else {
         (host, DEFAULT_PORT).to_socket_addrs()
     };
-    let found: Vec<_> = found.map_err(|error| ProbeError::system(host, &error))?.collect();
-    if found.is_empty() {
+    let addresses: Vec<_> = addresses.map_err(|error| ProbeError::system(host, &error))?.collect();
+    if addresses.is_empty() {
         return Err(ProbeError::System { what: host.to_owned(), message: "no address".to_owned() });
     }
-    Ok(found)
+    Ok(addresses)
 }
 
 /// Connects to a host.
 pub(super) fn connect(host: &str) -> Result<TcpStream, ProbeError> {
-    let mut failed = None;
+    let mut last_error = None;
     for address in resolve(host)? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => {
-                let set = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+                let set = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(TIMEOUT)));
                 set.map_err(|error| ProbeError::system(host, &error))?;
                 return Ok(stream);
             }
-            Err(error) => failed = Some(ProbeError::system(host, &error)),
+            Err(error) => last_error = Some(ProbeError::system(host, &error)),
         }
     }
-    Err(failed.unwrap_or_else(|| ProbeError::Nothing(format!("{host}: no address"))))
+    Err(last_error.unwrap_or_else(|| ProbeError::Nothing(format!("{host}: no address"))))
 }
 
 /// Connection to a listening host after the greeting.
@@ -94,24 +94,24 @@ impl Peer {
         self.stream.peer_addr().map_err(|error| ProbeError::system(&self.name, &error))
     }
 
-    /// Sends a request and waits for the reply, for at most `takes` plus [a fixed timeout](PATIENCE).
+    /// Sends a request and waits for the reply, for at most `duration` plus [a fixed timeout](TIMEOUT).
     ///
     /// # Errors
     ///
     /// Returns the system's error or the host's refusal.
-    pub fn request(&mut self, request: &Request, takes: Duration) -> Result<Reply, ProbeError> {
+    pub fn request(&mut self, request: &Request, duration: Duration) -> Result<Reply, ProbeError> {
         let probe_error = |error: io::Error| match error.kind() {
             io::ErrorKind::InvalidData => {
                 ProbeError::Protocol { peer: self.name.clone(), message: error.to_string() }
             }
             _ => ProbeError::system(&self.name, &error),
         };
-        self.stream.set_read_timeout(Some(takes + PATIENCE)).map_err(probe_error)?;
+        self.stream.set_read_timeout(Some(duration + TIMEOUT)).map_err(probe_error)?;
         frame::write(&mut self.stream, request).map_err(probe_error)?;
         match frame::read(&mut self.stream).map_err(probe_error)? {
             Reply::Busy {} => Err(ProbeError::Busy { peer: self.name.clone() }),
             Reply::Refused { message } => Err(ProbeError::refused(&self.name, &message)),
-            answer => Ok(answer),
+            reply => Ok(reply),
         }
     }
 

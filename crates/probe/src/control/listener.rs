@@ -99,7 +99,7 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// Returns [`ProbeError::System`] if the system accepts no more connections.
+    /// No error ends the listener at present: it retries when a connection cannot be accepted.
     pub fn run(&self) -> Result<(), ProbeError> {
         while !self.shared.stopped.load(Ordering::Acquire) {
             let stream = match self.socket.accept() {
@@ -117,9 +117,9 @@ impl Listener {
             // Connections of a transfer arrive one by one while its control connection waits, so the limit must allow
             // both.
             let Some(permit) = ConnectionPermit::take(&self.shared) else { continue };
-            let named = thread::Builder::new().name("leeward-probe".to_owned());
+            let builder = thread::Builder::new().name("leeward-probe".to_owned());
             // An error ends only this connection, and its peer notices. The same holds if the thread cannot start.
-            let _ = named.spawn(move || {
+            let _ = builder.spawn(move || {
                 let permit = permit;
                 serve(&permit.0, stream)
             });
@@ -134,9 +134,9 @@ struct ConnectionPermit(Arc<Shared>);
 impl ConnectionPermit {
     fn take(shared: &Arc<Shared>) -> Option<ConnectionPermit> {
         let permit = ConnectionPermit(shared.clone());
-        let there = shared.peers.fetch_add(1, Ordering::AcqRel);
+        let connected = shared.peers.fetch_add(1, Ordering::AcqRel);
         // On refusal, the dropped value releases its count.
-        (there < shared.limits.peers).then_some(permit)
+        (connected < shared.limits.peers).then_some(permit)
     }
 }
 
@@ -162,11 +162,11 @@ impl DeadlineReader<'_> {
 
 impl Read for DeadlineReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.within.saturating_sub(Duration::from_nanos(self.clock.ns()));
-        if left.is_zero() {
+        let remaining = self.within.saturating_sub(Duration::from_nanos(self.clock.ns()));
+        if remaining.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.stream.set_read_timeout(Some(left))?;
+        self.stream.set_read_timeout(Some(remaining))?;
         self.stream.read(buffer)
     }
 }
@@ -175,7 +175,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Draws a number that strangers cannot guess.
+/// Draws a session number that other hosts cannot guess.
 fn random_session() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
@@ -188,10 +188,10 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(IDLE))?;
     match first {
         Request::Data { session } => {
-            let waits = lock(&shared.transfers).get(&session).cloned();
+            let sender = lock(&shared.transfers).get(&session).cloned();
             // Data connections without a transfer are closed.
-            if let Some(waits) = waits {
-                let _ = waits.send(stream);
+            if let Some(sender) = sender {
+                let _ = sender.send(stream);
             }
             return Ok(());
         }

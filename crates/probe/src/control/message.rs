@@ -11,7 +11,8 @@ use crate::transfer_report::TransferReport;
 /// Protocol version. Hosts of different versions do not measure each other.
 pub const VERSION: u32 = 1;
 
-/// Request to a listening host. The first request on a connection is `hello`, or `data` on a data connection of a transfer.
+/// Request to a listening host. The first request on a connection is `hello`, or `data` on a data connection of a
+/// transfer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {

@@ -57,12 +57,12 @@ pub fn order(from: &Place, to: &str, order: &Order, secret: &Secret) -> Result<O
 
 fn remote(host: &str, to: &str, order: &Order, secret: &Secret) -> Result<Outcome, ProbeError> {
     let mut peer = Peer::greet(host, secret)?;
-    let takes = match order {
+    let duration = match order {
         Order::Transfer { transfer } => Duration::from_nanos(transfer.duration_ns),
         Order::Train { .. } | Order::Hops {} => Duration::ZERO,
     };
     let request = Request::Measure { to: to.to_owned(), order: *order };
-    match peer.request(&request, takes + SLACK)? {
+    match peer.request(&request, duration + SLACK)? {
         Reply::Measured { outcome } => {
             outcome.check(order)?;
             Ok(outcome)

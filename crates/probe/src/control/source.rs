@@ -13,7 +13,7 @@ use crate::sockets::{bulk, hops, train as packets};
 use crate::train::{Limits, Train, Transfer};
 
 /// Time after sending during which packets queued on a slow path may still arrive.
-const COUNTING: Duration = Duration::from_secs(35);
+const DRAIN_TIME: Duration = Duration::from_secs(35);
 
 /// Measures from this process to a listening host.
 ///
@@ -46,7 +46,7 @@ fn train_to(to: &str, train: &Train, limits: &Limits, secret: &Secret) -> Result
         .and_then(|socket| socket.connect(address).map(|()| socket))
         .and_then(|socket| packets::send(&socket, session, train))
         .map_err(|error| ProbeError::system(to, &error))?;
-    match peer.request(&Request::Ended {}, COUNTING)? {
+    match peer.request(&Request::Ended {}, DRAIN_TIME)? {
         Reply::Received { received } => {
             let estimate = estimate(train, &sent, &received, Some(rtt_ns))?;
             Ok(Outcome::Train { estimate })
@@ -84,7 +84,7 @@ fn transfer_to(
         }
         Ok(())
     })?;
-    match peer.request(&Request::Ended {}, COUNTING)? {
+    match peer.request(&Request::Ended {}, DRAIN_TIME)? {
         Reply::Transferred { transferred } => {
             transferred.check(transfer)?;
             Ok(Outcome::Transfer { transferred })

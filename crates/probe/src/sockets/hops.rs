@@ -17,7 +17,7 @@ pub const MOST: u8 = 30;
 /// Number of datagrams per time to live; one reply suffices.
 const TRIES: u8 = 3;
 /// Timeout for a reply.
-const PATIENCE_NS: u64 = 500_000_000;
+const TIMEOUT_NS: u64 = 500_000_000;
 /// Number of consecutive times to live without a reply after which the search ends.
 const SILENT: u8 = 5;
 /// First port of traceroute; usually nothing listens there.
@@ -26,7 +26,7 @@ const PORT: u16 = 33_434;
 /// Reply to a datagram.
 enum Answer {
     /// A router dropped it because its time to live ran out.
-    Died,
+    Expired,
     /// It arrived.
     Arrived,
 }
@@ -55,7 +55,7 @@ pub fn count(address: SocketAddr) -> io::Result<Option<u8>> {
             socket.send_to(&[0; 32], SocketAddr::new(address.ip(), port))?;
             match answer(&socket)? {
                 Some(Answer::Arrived) => return Ok(Some(hops)),
-                Some(Answer::Died) => replied = true,
+                Some(Answer::Expired) => replied = true,
                 None => {}
             }
             if replied {
@@ -77,10 +77,10 @@ fn answer(socket: &UdpSocket) -> io::Result<Option<Answer>> {
     const PORT_UNREACHABLE_4: (u8, u8, u8) = (2, 3, 3);
     const PORT_UNREACHABLE_6: (u8, u8, u8) = (3, 1, 4);
     let clock = Clock::start();
-    while clock.ns() < PATIENCE_NS {
+    while clock.ns() < TIMEOUT_NS {
         // Errors are always reported, so no event needs to be requested.
-        let mut asked = [PollFd::new(socket.as_fd(), PollFlags::empty())];
-        match poll(&mut asked, PollTimeout::from(50_u8)) {
+        let mut descriptors = [PollFd::new(socket.as_fd(), PollFlags::empty())];
+        match poll(&mut descriptors, PollTimeout::from(50_u8)) {
             Ok(0) | Err(Errno::EINTR) => continue,
             Ok(_) => {}
             Err(error) => return Err(error.into()),
@@ -106,7 +106,7 @@ fn answer(socket: &UdpSocket) -> io::Result<Option<Answer>> {
             let kind = (error.ee_origin, error.ee_type);
             let code = (error.ee_origin, error.ee_type, error.ee_code);
             if [TIME_EXCEEDED_4, TIME_EXCEEDED_6].contains(&kind) {
-                return Ok(Some(Answer::Died));
+                return Ok(Some(Answer::Expired));
             }
             if [PORT_UNREACHABLE_4, PORT_UNREACHABLE_6].contains(&code) {
                 return Ok(Some(Answer::Arrived));

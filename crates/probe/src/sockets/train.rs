@@ -50,20 +50,20 @@ pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<SendS
             Head { session, burst, number }.write(head);
         }
         let slices: Vec<_> = heads.iter().map(|head| [IoSlice::new(head), IoSlice::new(&padding)]).collect();
-        let (begun, mut waited, mut next) = (clock.ns(), 0, 0);
+        let (start_ns, mut waited, mut next) = (clock.ns(), 0, 0);
         while next < slices.len() {
-            let some = &slices[next..slices.len().min(next + BATCH)];
+            let chunk = &slices[next..slices.len().min(next + BATCH)];
             let to = [None; BATCH];
             let flags = MsgFlags::MSG_DONTWAIT;
-            match sendmmsg(socket.as_raw_fd(), &mut batch, some, to, [], flags) {
+            match sendmmsg(socket.as_raw_fd(), &mut batch, chunk, to, [], flags) {
                 Ok(taken) => next += taken.count(),
                 Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN | Errno::ENOBUFS) => waited += room(socket, &clock)?,
+                Err(Errno::EAGAIN | Errno::ENOBUFS) => waited += wait_until_writable(socket, &clock)?,
                 Err(error) => return Err(error.into()),
             }
         }
         sent.packets += next as u64;
-        sent.busy_ns += (clock.ns() - begun).saturating_sub(waited);
+        sent.busy_ns += (clock.ns() - start_ns).saturating_sub(waited);
         sent.waited_ns += waited;
         if burst + 1 < train.bursts {
             std::thread::sleep(Duration::from_nanos(train.gap_ns));
@@ -73,16 +73,16 @@ pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<SendS
 }
 
 /// Waits until the socket accepts more data; returns the waiting time.
-fn room(socket: &UdpSocket, clock: &Clock) -> io::Result<u64> {
-    let begun = clock.ns();
-    let mut asked = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
-    while poll(&mut asked, PollTimeout::from(100_u8))? == 0 {
-        if clock.ns() - begun > STUCK_NS {
-            let message = "the interface takes no packets";
+fn wait_until_writable(socket: &UdpSocket, clock: &Clock) -> io::Result<u64> {
+    let start_ns = clock.ns();
+    let mut descriptors = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+    while poll(&mut descriptors, PollTimeout::from(100_u8))? == 0 {
+        if clock.ns() - start_ns > STUCK_NS {
+            let message = "the interface accepts no packets";
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
     }
-    Ok(clock.ns() - begun)
+    Ok(clock.ns() - start_ns)
 }
 
 /// A socket that is ready to receive a train.
@@ -134,8 +134,8 @@ impl Receiver {
         let clock = Clock::start();
         let (mut overrun, mut last) = (0, 0);
         while !collector.complete() && clock.ns() < most_ns {
-            let mut asked = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut asked, PollTimeout::from(20_u8)) {
+            let mut descriptors = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut descriptors, PollTimeout::from(20_u8)) {
                 Ok(0) if ended.load(Ordering::Acquire) && clock.ns() - last > QUIET_NS => break,
                 Ok(0) => {
                     // Silence counts from the end of sending.
@@ -151,8 +151,8 @@ impl Receiver {
             self.take(&mut collector, &mut overrun)?;
             last = clock.ns();
         }
-        // Each packet carries the kernel's count of packets dropped before it. An empty packet from this socket fetches the
-        // final count.
+        // Each packet carries the kernel's count of packets dropped before it. An empty packet from this socket fetches
+        // the final count.
         if self.socket.send_to(&[], self.socket.local_addr()?).is_ok() {
             self.take(&mut collector, &mut overrun)?;
         }
@@ -174,7 +174,7 @@ impl Receiver {
                 Ok(taken) => taken,
                 Err(Errno::EAGAIN) => return Ok(()),
                 Err(Errno::EINTR) => continue,
-                // ICMP errors on this socket may come from strangers, so they are ignored.
+                // ICMP errors on this socket may come from any host, so they are ignored.
                 Err(Errno::ECONNREFUSED) => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -206,7 +206,7 @@ mod tests {
     use crate::estimate::estimate;
 
     #[test]
-    fn a_train_over_the_loopback_is_limited_by_sender_or_link() {
+    fn every_packet_of_a_train_over_the_loopback_is_counted() {
         let train = Train { bursts: 3, packets: 100, ..Train::default() };
         let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), &train).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_times_out_without_packets() {
+    fn a_receiver_without_packets_of_its_train_ends_after_silence() {
         let train = Train { bursts: 2, packets: 10, ..Train::default() };
         let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), &train).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

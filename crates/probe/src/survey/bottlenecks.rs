@@ -10,7 +10,7 @@ use super::mesh::check_hosts;
 use super::{Host, ProgressObserver, join, transfer};
 use crate::bottleneck::{
     Comparison, PairResult, Path, PathPair, Protocol, between_four, compare, from_one, out_of_racks,
-    recognise,
+    summarize,
 };
 use crate::control::Secret;
 use crate::error::ProbeError;
@@ -85,14 +85,14 @@ fn longer(each: &Transfer) -> Transfer {
     Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each }
 }
 
-/// Searches for bottlenecks, one experiment at a time. Runs up to `count` experiments between four distinct hosts and as many
-/// from one source (section 4.3), drawn by the seed. If racks are known, runs one more for each rack (section 3.3.2). After the
-/// first successful transfer, later failures do not end the survey.
+/// Searches for bottlenecks, one experiment at a time. Runs up to `count` experiments between four distinct hosts and
+/// up to `count` from one source (section 4.3), drawn by the seed. If racks are known, runs one more for each rack
+/// (section 3.3.2). After the first successful transfer, later failures do not end the survey.
 ///
 /// # Errors
 ///
-/// Returns the error of the first transfer; [`ProbeError::Nothing`] if no experiment succeeded; [`ProbeError::Stopped`] if the
-/// caller stops the survey.
+/// Returns the error of the first transfer; [`ProbeError::Nothing`] if no experiment succeeded;
+/// [`ProbeError::Stopped`] if the caller stops the survey.
 pub fn bottlenecks(
     hosts: &[Host],
     racks: Option<&[Vec<usize>]>,
@@ -192,5 +192,5 @@ pub fn protocol(between_four: &[Experiment], from_one: &[Experiment]) -> Protoco
             |one: &Experiment| PairResult { pair: one.pair, shares: one.comparison.shares, sum: one.sum };
         experiments.iter().map(one).collect()
     };
-    recognise(&results(between_four), &results(from_one))
+    summarize(&results(between_four), &results(from_one))
 }

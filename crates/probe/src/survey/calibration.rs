@@ -25,8 +25,8 @@ pub struct Calibration {
 ///
 /// # Errors
 ///
-/// Returns the error of a failed bulk transfer; [`ProbeError::Nothing`] if no train succeeded; [`ProbeError::Stopped`] if the
-/// caller stops the survey.
+/// Returns the error of a failed bulk transfer; [`ProbeError::Nothing`] if no train succeeded; [`ProbeError::Stopped`]
+/// if the caller stops the survey.
 pub fn calibrate(
     paths: &[(Host, Host)],
     grid: &[Train],

@@ -51,8 +51,8 @@ impl MeshMeasurement {
 ///
 /// # Errors
 ///
-/// Returns [`ProbeError::Setting`] for fewer than two hosts or a train out of range, and [`ProbeError::Stopped`] if the caller
-/// stops the survey.
+/// Returns [`ProbeError::Setting`] for fewer than two hosts or a train out of range, and [`ProbeError::Stopped`] if the
+/// caller stops the survey.
 pub fn mesh(
     hosts: &[Host],
     what: &Train,
@@ -65,14 +65,14 @@ pub fn mesh(
     let total = hosts.len() * (hosts.len() - 1);
     let mut paths = Vec::with_capacity(total);
     for round in rounds(hosts.len()) {
-        for some in round.chunks(at_once.max(1)) {
+        for pairs in round.chunks(at_once.max(1)) {
             let measured = thread::scope(|scope| {
                 let one = |&(from, to): &(usize, usize)| {
                     let result = train(&hosts[from].place(), &hosts[to].address, what, secret);
                     let error = result.as_ref().err().map(ProbeError::to_string);
                     PathMeasurement { pair: (from, to), estimate: result.ok(), error }
                 };
-                let running: Vec<_> = some.iter().map(|pair| scope.spawn(move || one(pair))).collect();
+                let running: Vec<_> = pairs.iter().map(|pair| scope.spawn(move || one(pair))).collect();
                 running.into_iter().map(|running| join(running.join())).collect::<Vec<_>>()
             });
             paths.extend(measured);
@@ -107,13 +107,13 @@ pub fn topology(
     let mut counted = vec![vec![None; hosts.len()]; hosts.len()];
     let mut done = 0;
     for round in rounds(hosts.len()) {
-        let found = thread::scope(|scope| {
+        let counts = thread::scope(|scope| {
             let one = |from: usize, to: usize| hops(&hosts[from].place(), &hosts[to].address, secret);
             let running: Vec<_> =
                 round.iter().map(|&(from, to)| (from, to, scope.spawn(move || one(from, to)))).collect();
             running.into_iter().map(|(from, to, one)| (from, to, join(one.join()))).collect::<Vec<_>>()
         });
-        for (from, to, hops) in found {
+        for (from, to, hops) in counts {
             counted[from][to] = hops?;
             done += 1;
         }
@@ -129,9 +129,9 @@ pub(super) fn check_hosts(hosts: &[Host], least: usize) -> Result<(), ProbeError
         let message = format!("{} given: expected at least {least}", hosts.len());
         return Err(ProbeError::setting("hosts", message));
     }
-    for (at, host) in hosts.iter().enumerate() {
-        let twice = |other: &&Host| other.name == host.name || other.address == host.address;
-        if let Some(other) = hosts[..at].iter().find(twice) {
+    for (index, host) in hosts.iter().enumerate() {
+        let duplicate = |other: &&Host| other.name == host.name || other.address == host.address;
+        if let Some(other) = hosts[..index].iter().find(duplicate) {
             let message = if other.name == host.name {
                 format!("duplicate name `{}`", host.name)
             } else {

@@ -1,7 +1,7 @@
 //! Surveys: measurements of several paths, requested from one place. Meshes, shared bottlenecks, calibration.
 //!
-//! Each survey reports its progress to a function that may stop it. These modules only request measurements in order; the
-//! computations are in the neighbouring modules, which do no input or output.
+//! Each survey reports its progress to a function that may stop it. These modules only request measurements in order;
+//! the computations are in the modules beside `survey`, which do no input or output.
 
 mod bottlenecks;
 mod calibration;

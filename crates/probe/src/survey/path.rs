@@ -38,8 +38,8 @@ pub struct CrossTraffic {
     pub over_time: Vec<Option<f64>>,
 }
 
-/// Counts competing connections on a path (section 3.2): measures one connection and, if the path's rate is not given, two
-/// connections for the same time.
+/// Counts competing connections on a path (section 3.2): measures one connection and, if the path's rate is not given,
+/// two connections for the same time.
 ///
 /// # Errors
 ///
@@ -101,8 +101,8 @@ pub struct Schedule {
     pub lags_ns: Vec<u64>,
 }
 
-/// Measures a path with trains at intervals and computes how well earlier measurements predict later ones (section 4.1). After
-/// the first successful train, later failures do not end the survey.
+/// Measures a path with trains at intervals and computes how well earlier measurements predict later ones (section
+/// 4.1). After the first successful train, later failures do not end the survey.
 ///
 /// # Errors
 ///

@@ -19,7 +19,7 @@ use serde_json::json;
 
 /// A listening host that stops when dropped.
 struct Host {
-    at: String,
+    address: String,
     stop: Stop,
     runs: Option<thread::JoinHandle<Result<(), ProbeError>>>,
 }
@@ -28,12 +28,12 @@ impl Host {
     fn start(secret: Option<&str>) -> Host {
         let secret = Secret(secret.map(str::to_owned));
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), Limits::default(), secret).unwrap();
-        let (at, stop) = (listener.address().unwrap().to_string(), listener.stop());
-        Host { at, stop, runs: Some(thread::spawn(move || listener.run())) }
+        let (address, stop) = (listener.address().unwrap().to_string(), listener.stop());
+        Host { address, stop, runs: Some(thread::spawn(move || listener.run())) }
     }
 
     fn place(&self) -> Place {
-        self.at.parse().unwrap()
+        self.address.parse().unwrap()
     }
 }
 
@@ -50,7 +50,8 @@ const TRAIN: Order = Order::Train { train: Train { bursts: 3, packets: 50, bytes
 fn a_path_is_measured_from_here_and_between_two_others() {
     let (a, b) = (Host::start(None), Host::start(None));
     for from in [Place::Here, a.place()] {
-        let Outcome::Train { estimate } = order(&from, &b.at, &TRAIN, &Secret::default()).unwrap() else {
+        let Outcome::Train { estimate } = order(&from, &b.address, &TRAIN, &Secret::default()).unwrap()
+        else {
             panic!()
         };
         assert!(estimate.rate_bps > 1e6 && estimate.rtt_ns.is_some(), "{estimate:?}");
@@ -62,8 +63,8 @@ fn a_path_is_measured_from_here_and_between_two_others() {
 fn a_transfer_is_reported_by_slot_and_connection() {
     let (a, b) = (Host::start(None), Host::start(None));
     let transfer = Order::Transfer { transfer: Transfer { duration_ns: 300_000_000, connections: 3 } };
-    let made = order(&a.place(), &b.at, &transfer, &Secret::default()).unwrap();
-    let Outcome::Transfer { transferred } = made else { panic!() };
+    let outcome = order(&a.place(), &b.address, &transfer, &Secret::default()).unwrap();
+    let Outcome::Transfer { transferred } = outcome else { panic!() };
     assert_eq!(transferred.slots.len(), 3);
     assert!(transferred.rate_bps() > 1e6, "{transferred:?}");
 }
@@ -71,13 +72,13 @@ fn a_transfer_is_reported_by_slot_and_connection() {
 #[test]
 fn hops_are_counted() {
     let b = Host::start(None);
-    let made = order(&Place::Here, &b.at, &Order::Hops {}, &Secret::default()).unwrap();
-    assert_eq!(made, Outcome::Hops { hops: Some(1) });
+    let outcome = order(&Place::Here, &b.address, &Order::Hops {}, &Secret::default()).unwrap();
+    assert_eq!(outcome, Outcome::Hops { hops: Some(1) });
 }
 
 /// A connection to a host that is ready to receive a train and stays busy until [`end_train`].
 fn begin_train(host: &Host) -> Peer {
-    let mut peer = Peer::greet(&host.at, &Secret::default()).unwrap();
+    let mut peer = Peer::greet(&host.address, &Secret::default()).unwrap();
     let reply = peer.request(&receive_train(), Duration::ZERO).unwrap();
     assert!(matches!(reply, Reply::Ready { .. }), "{reply:?}");
     peer
@@ -98,7 +99,7 @@ fn trains_to_one_host_wait_for_each_other() {
     let (a, b) = (Host::start(None), Host::start(None));
     let first = begin_train(&b);
     // While the host receives a train, it accepts no other.
-    let mut second = Peer::greet(&b.at, &Secret::default()).unwrap();
+    let mut second = Peer::greet(&b.address, &Secret::default()).unwrap();
     let busy = second.request(&receive_train(), Duration::ZERO).unwrap_err();
     assert!(matches!(busy, ProbeError::Busy { .. }), "{busy}");
     // Trains from here and from another host wait until the first one ends, and then follow one after another.
@@ -107,7 +108,7 @@ fn trains_to_one_host_wait_for_each_other() {
         let waiting = [Place::Here, a.place()].map(|from| {
             let (b, ended) = (&b, &ended);
             scope.spawn(move || {
-                let outcome = order(&from, &b.at, &TRAIN, &Secret::default()).unwrap();
+                let outcome = order(&from, &b.address, &TRAIN, &Secret::default()).unwrap();
                 (outcome, ended.load(Ordering::SeqCst))
             })
         });
@@ -127,10 +128,11 @@ fn trains_to_one_host_wait_for_each_other() {
 #[test]
 fn a_wrong_secret_is_refused() {
     let b = Host::start(Some("wind"));
-    let told = |secret: Option<&str>| order(&Place::Here, &b.at, &TRAIN, &Secret(secret.map(str::to_owned)));
-    assert!(told(Some("wind")).is_ok());
+    let measure =
+        |secret: Option<&str>| order(&Place::Here, &b.address, &TRAIN, &Secret(secret.map(str::to_owned)));
+    assert!(measure(Some("wind")).is_ok());
     for wrong in [None, Some(""), Some("win"), Some("wine"), Some("windy")] {
-        let error = told(wrong).unwrap_err().to_string();
+        let error = measure(wrong).unwrap_err().to_string();
         assert!(error.contains("wrong secret"), "{error}");
     }
 }
@@ -138,7 +140,7 @@ fn a_wrong_secret_is_refused() {
 #[test]
 fn receivers_refuse_trains_out_of_range() {
     let b = Host::start(None);
-    let mut peer = Peer::greet(&b.at, &Secret::default()).unwrap();
+    let mut peer = Peer::greet(&b.address, &Secret::default()).unwrap();
     let train = Train { bursts: 1000, packets: 10_000, ..Train::default() };
     let error = peer.request(&Request::ReceiveTrain { train }, Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("expected at most 536870912"), "{error}");
@@ -152,15 +154,15 @@ fn receivers_refuse_trains_out_of_range() {
 fn protocol_violations_are_refused_and_harmless() {
     let b = Host::start(None);
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0, 0, 0, 2, b'{', b'}'], &[0; 64], &[0xff; 64]] {
-        let mut stream = TcpStream::connect(&b.at).unwrap();
+        let mut stream = TcpStream::connect(&b.address).unwrap();
         stream.write_all(bytes).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
     }
-    let mut peer = Peer::greet(&b.at, &Secret::default()).unwrap();
+    let mut peer = Peer::greet(&b.address, &Secret::default()).unwrap();
     let error = peer.request(&Request::Ended {}, Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("unexpected message"), "{error}");
-    assert!(order(&Place::Here, &b.at, &TRAIN, &Secret::default()).is_ok());
+    assert!(order(&Place::Here, &b.address, &TRAIN, &Secret::default()).is_ok());
 }
 
 #[test]
@@ -182,26 +184,26 @@ fn impossible_replies_are_refused_at_once_in_a_short_line() {
     };
     // A receiver would count slots of this duration for years.
     let long = TransferReport { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
-    let lies = [
+    let replies = [
         (TRAIN, Reply::Measured { outcome: Outcome::Train { estimate } }),
         (Order::Transfer { transfer }, Reply::Measured { outcome: Outcome::Transfer { transferred: long } }),
         (TRAIN, Reply::Measured { outcome: Outcome::Hops { hops: Some(1) } }),
         (TRAIN, Reply::Hello { version: VERSION }),
         (TRAIN, Reply::Refused { message: "no\n".repeat(10_000) }),
     ];
-    for (asked, lie) in lies {
+    for (request, invalid) in replies {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let place: Place = listener.local_addr().unwrap().to_string().parse().unwrap();
-        let liar = thread::spawn(move || {
+        let peer = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            for answer in [Reply::Hello { version: VERSION }, lie] {
+            for reply in [Reply::Hello { version: VERSION }, invalid] {
                 read::<Request>(&mut stream).unwrap();
-                write(&mut stream, &answer).unwrap();
+                write(&mut stream, &reply).unwrap();
             }
         });
-        let refused = order(&place, "127.0.0.1:1", &asked, &Secret::default()).unwrap_err().to_string();
-        assert!(refused.len() < 500 && !refused.contains('\n'), "{refused}");
-        liar.join().unwrap();
+        let error = order(&place, "127.0.0.1:1", &request, &Secret::default()).unwrap_err().to_string();
+        assert!(error.len() < 500 && !error.contains('\n'), "{error}");
+        peer.join().unwrap();
     }
 }
 
@@ -209,18 +211,18 @@ fn impossible_replies_are_refused_at_once_in_a_short_line() {
 fn the_connection_limit_frees_when_connections_end() {
     let limits = Limits { peers: 2, ..Limits::default() };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), limits, Secret::default()).unwrap();
-    let (at, stop) = (listener.address().unwrap().to_string(), listener.stop());
+    let (address, stop) = (listener.address().unwrap().to_string(), listener.stop());
     let runs = thread::spawn(move || listener.run());
-    let greet = || Peer::greet(&at, &Secret::default());
-    let seated = [greet().unwrap(), greet().unwrap()];
+    let greet = || Peer::greet(&address, &Secret::default());
+    let connected = [greet().unwrap(), greet().unwrap()];
     assert!(greet().is_err());
-    drop(seated);
+    drop(connected);
     // The host soon notices that the peers have disconnected.
-    let again = (0..100).any(|_| {
+    let accepted = (0..100).any(|_| {
         thread::sleep(Duration::from_millis(20));
         greet().is_ok()
     });
-    assert!(again);
+    assert!(accepted);
     stop.stop();
     runs.join().unwrap().unwrap();
 }
@@ -229,9 +231,9 @@ fn the_connection_limit_frees_when_connections_end() {
 fn slow_senders_do_not_hold_connections() {
     let limits = Limits { peers: 1, ..Limits::default() };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), limits, Secret::default()).unwrap();
-    let (at, stop) = (listener.address().unwrap().to_string(), listener.stop());
+    let (address, stop) = (listener.address().unwrap().to_string(), listener.stop());
     let runs = thread::spawn(move || listener.run());
-    let mut stream = TcpStream::connect(&at).unwrap();
+    let mut stream = TcpStream::connect(&address).unwrap();
     stream.set_nonblocking(true).unwrap();
     stream.write_all(&1_000_u32.to_be_bytes()).unwrap();
     // Half a minute of single bytes, each within the idle timeout.
@@ -242,18 +244,18 @@ fn slow_senders_do_not_hold_connections() {
         read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
     });
     assert!((15..75).contains(&kept.count()));
-    let seated = (0..100).any(|_| {
+    let accepted = (0..100).any(|_| {
         thread::sleep(Duration::from_millis(20));
-        Peer::greet(&at, &Secret::default()).is_ok()
+        Peer::greet(&address, &Secret::default()).is_ok()
     });
-    assert!(seated, "its seat is free");
+    assert!(accepted, "the connection limit is free again");
     stop.stop();
     runs.join().unwrap().unwrap();
 }
 
 #[test]
 fn a_refused_connection_is_reported_with_its_address() {
-    let gone = Host::start(None).at.clone();
+    let gone = Host::start(None).address.clone();
     let error = order(&Place::Here, &gone, &TRAIN, &Secret::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -261,11 +263,12 @@ fn a_refused_connection_is_reported_with_its_address() {
     );
     let a = Host::start(None);
     let error = order(&a.place(), &gone, &TRAIN, &Secret::default()).unwrap_err();
-    assert!(error.to_string().starts_with(&format!("{}: {gone}: connection refused", a.at)), "{error}");
+    assert!(error.to_string().starts_with(&format!("{}: {gone}: connection refused", a.address)), "{error}");
 }
 
 fn named(hosts: &[Host]) -> Vec<Named> {
-    let named = |(at, host): (usize, &Host)| Named { name: format!("h{at}"), address: host.at.clone() };
+    let named =
+        |(index, host): (usize, &Host)| Named { name: format!("h{index}"), address: host.address.clone() };
     hosts.iter().enumerate().map(named).collect()
 }
 
@@ -274,15 +277,15 @@ const SHORT: Train = Train { bursts: 2, packets: 40, bytes: 1472, gap_ns: 1_000_
 #[test]
 fn a_mesh_is_measured_completely_with_progress() {
     let hosts = [Host::start(None), Host::start(None), Host::start(None)];
-    let mut said = Vec::new();
+    let mut steps = Vec::new();
     let mut progress = |done, total| {
-        said.push((done, total));
+        steps.push((done, total));
         Ok(())
     };
     let meshed = survey::mesh(&named(&hosts), &SHORT, 2, &Secret::default(), &mut progress).unwrap();
     let pairs: Vec<_> = meshed.paths.iter().map(|path| path.pair).collect();
     assert_eq!(pairs, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]);
-    assert_eq!(said.last(), Some(&(6, 6)));
+    assert_eq!(steps.last(), Some(&(6, 6)));
     let text = meshed.mesh().cluster("loopback", Shape::Pipe, None).unwrap();
     assert_eq!(text.matches("rate:").count(), 6, "{text}");
     let placed = survey::topology(&named(&hosts), &Secret::default(), &mut |_, _| Ok(())).unwrap();
@@ -307,8 +310,8 @@ fn an_unavailable_host_leaves_gaps_in_a_mesh_and_no_cluster() {
 fn surveys_stop_on_request() {
     let hosts = [Host::start(None), Host::start(None), Host::start(None)];
     let mut stop = |_, _| Err(ProbeError::Stopped);
-    let made = survey::mesh(&named(&hosts), &SHORT, 1, &Secret::default(), &mut stop);
-    assert_eq!(made, Err(ProbeError::Stopped));
+    let result = survey::mesh(&named(&hosts), &SHORT, 1, &Secret::default(), &mut stop);
+    assert_eq!(result, Err(ProbeError::Stopped));
 }
 
 #[test]
@@ -316,13 +319,14 @@ fn one_path_is_surveyed_over_time() {
     let b = Host::start(None);
     let secret = Secret::default();
     let schedule = Schedule { every_ns: 20_000_000, times: 4, lags_ns: vec![20_000_000, 10_000_000_000] };
-    let steady = survey::steadiness(&Place::Here, &b.at, &SHORT, &schedule, &secret, &mut |_, _| Ok(()));
+    let steady = survey::steadiness(&Place::Here, &b.address, &SHORT, &schedule, &secret, &mut |_, _| Ok(()));
     let steady = steady.unwrap();
     assert_eq!((steady.samples.len(), steady.lags.len() <= 1), (4, true));
     let path = Some(1e12);
-    let cross = survey::cross(&Place::Here, &b.at, 300_000_000, path, &secret, &mut |_, _| Ok(())).unwrap();
-    let found = cross.cross.unwrap();
-    assert!(found.connections > 0.0 && cross.each_bps.is_none(), "{cross:?}");
+    let cross =
+        survey::cross(&Place::Here, &b.address, 300_000_000, path, &secret, &mut |_, _| Ok(())).unwrap();
+    let equivalent = cross.cross.unwrap();
+    assert!(equivalent.connections > 0.0 && cross.each_bps.is_none(), "{cross:?}");
     let (least, most) = cross.plausible.unwrap();
     assert!(least <= most && cross.over_time.len() == 2, "{cross:?}");
 }
@@ -330,16 +334,16 @@ fn one_path_is_surveyed_over_time() {
 #[test]
 fn measurements_survive_a_host_that_leaves() {
     let mut b = Some(Host::start(None));
-    let to = b.as_ref().unwrap().at.clone();
+    let to = b.as_ref().unwrap().address.clone();
     let schedule = Schedule { every_ns: 20_000_000, times: 3, lags_ns: vec![20_000_000] };
     let mut gone = |_, _| {
         drop(b.take());
         Ok(())
     };
-    let made =
+    let measured =
         survey::steadiness(&Place::Here, &to, &SHORT, &schedule, &Secret::default(), &mut gone).unwrap();
-    assert_eq!((made.samples.len(), made.errors.len(), made.lags), (1, 2, vec![]));
-    assert!(made.errors[0].contains("connection refused"), "{:?}", made.errors);
+    assert_eq!((measured.samples.len(), measured.errors.len(), measured.lags), (1, 2, vec![]));
+    assert!(measured.errors[0].contains("connection refused"), "{:?}", measured.errors);
     let never =
         survey::steadiness(&Place::Here, &to, &SHORT, &schedule, &Secret::default(), &mut |_, _| Ok(()));
     assert!(never.is_err());
@@ -352,9 +356,10 @@ fn trains_are_calibrated_against_a_transfer() {
     let grid = [Train { packets: 20, ..SHORT }, SHORT];
     let bulk = Transfer { duration_ns: 200_000_000, connections: 1 };
     let paths = [(named[0].clone(), named[1].clone())];
-    let made = survey::calibrate(&paths, &grid, &bulk, &Secret::default(), &mut |_, _| Ok(())).unwrap();
-    assert_eq!((made.scores.len(), made.bulk_bps.len()), (2, 1));
-    assert!(grid.contains(&made.best));
+    let calibration =
+        survey::calibrate(&paths, &grid, &bulk, &Secret::default(), &mut |_, _| Ok(())).unwrap();
+    assert_eq!((calibration.scores.len(), calibration.bulk_bps.len()), (2, 1));
+    assert!(grid.contains(&calibration.best));
 }
 
 #[test]
@@ -362,21 +367,21 @@ fn experiments_survive_a_host_that_leaves() {
     let (a, b) = (Host::start(None), Host::start(None));
     let mut gone = Some(Host::start(None));
     let hosts: Vec<_> = [("a", &a), ("b", &b), ("c", gone.as_ref().unwrap())]
-        .map(|(name, host)| Named { name: name.to_owned(), address: host.at.clone() })
+        .map(|(name, host)| Named { name: name.to_owned(), address: host.address.clone() })
         .into();
     let each = Transfer { duration_ns: 1_500_000_000, connections: 1 };
     let secret = Secret::default();
     // Two transfers alone, and two of them beside another; the host leaves after the first of these.
-    let made = survey::bottlenecks(&hosts, None, &each, 2, 1, &secret, &mut |done, steps| {
+    let result = survey::bottlenecks(&hosts, None, &each, 2, 1, &secret, &mut |done, steps| {
         assert_eq!(steps, 4);
         if done == 3 {
             gone.take();
         }
         Ok(())
     });
-    let made = made.unwrap();
-    assert_eq!((made.from_one.len(), made.between_four.len(), made.protocol.from_one.0), (1, 0, 1));
-    assert_eq!(made.errors.len(), 1, "{:?}", made.errors);
+    let survey = result.unwrap();
+    assert_eq!((survey.from_one.len(), survey.between_four.len(), survey.protocol.from_one.0), (1, 0, 1));
+    assert_eq!(survey.errors.len(), 1, "{:?}", survey.errors);
 }
 
 #[test]
@@ -393,8 +398,8 @@ fn invalid_surveys_are_rejected_before_anything_is_sent() {
     let short = Transfer { duration_ns: 1_000_000_000, connections: 1 };
     let third = Named { name: "c".to_owned(), address: "127.0.0.1:2".to_owned() };
     let fourth = Named { name: "d".to_owned(), address: "127.0.0.1:3".to_owned() };
-    let made = survey::bottlenecks(&[one, third, fourth], None, &short, 20, 1, &secret, &mut |_, _| Ok(()));
-    assert_eq!(made.unwrap_err().to_string(), "duration_ns: 1 s: expected at least 1.5 s");
+    let result = survey::bottlenecks(&[one, third, fourth], None, &short, 20, 1, &secret, &mut |_, _| Ok(()));
+    assert_eq!(result.unwrap_err().to_string(), "duration_ns: 1 s: expected at least 1.5 s");
 }
 
 /// A frame of arbitrary content, a frame of the protocol, or arbitrary bytes.
@@ -410,7 +415,7 @@ fn sent() -> impl Strategy<Value = Vec<u8>> {
     let hello = (0_u32..3, prop::option::of("[a-z]{0,8}"))
         .prop_map(|(version, secret)| json!({ "ask": "hello", "version": version, "secret": secret }));
     let data = any::<u64>().prop_map(|session| json!({ "ask": "data", "session": session }));
-    let known = prop_oneof![train, measure, hello, data].prop_map(|ask| ask.to_string().into_bytes());
+    let known = prop_oneof![train, measure, hello, data].prop_map(|message| message.to_string().into_bytes());
     prop_oneof![
         any::<Vec<u8>>(),
         any::<Vec<u8>>().prop_map(framed),
@@ -426,19 +431,19 @@ proptest! {
         messages in prop::collection::vec(sent(), 0..6),
     ) {
         static HOST: LazyLock<Host> = LazyLock::new(|| Host::start(Some("a secret of ours")));
-        let mut stream = TcpStream::connect(&HOST.at).unwrap();
+        let mut stream = TcpStream::connect(&HOST.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         // The host may close the connection before everything is sent.
         let _ = messages.iter().try_for_each(|message| stream.write_all(message));
         let _ = stream.shutdown(Shutdown::Write);
-        let mut heard = Vec::new();
-        let _ = stream.read_to_end(&mut heard);
-        let mut from = &heard[..];
-        while let Ok(answer) = read::<Reply>(&mut from) {
-            prop_assert!(matches!(answer, Reply::Refused { .. }), "{answer:?}");
+        let mut replies = Vec::new();
+        let _ = stream.read_to_end(&mut replies);
+        let mut from = &replies[..];
+        while let Ok(reply) = read::<Reply>(&mut from) {
+            prop_assert!(matches!(reply, Reply::Refused { .. }), "{reply:?}");
         }
         let secret = Secret(Some("a secret of ours".to_owned()));
-        let peer = Peer::greet(&HOST.at, &secret);
+        let peer = Peer::greet(&HOST.address, &secret);
         prop_assert!(peer.is_ok(), "{:?}", peer.err());
     }
 }

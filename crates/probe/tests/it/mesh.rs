@@ -31,7 +31,7 @@ proptest! {
     }
 
     #[test]
-    fn a_hose_has_a_rate_for_each_source_and_racks_where_they_are_known(mesh in meshes()) {
+    fn a_hose_keeps_its_shape_and_known_racks(mesh in meshes()) {
         let racks = [vec![0], (1..mesh.hosts.len()).collect()];
         let text = mesh.cluster("net", Shape::Hose, Some(&racks)).unwrap();
         let cluster = Cluster::from_text("net", &text).unwrap();

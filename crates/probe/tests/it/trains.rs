@@ -25,10 +25,10 @@ proptest! {
     fn a_link_without_a_bucket_gives_its_rate_back(train in trains(), rate_bps in 1e6..9e8) {
         let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + HEADER_BYTES as f64, queue_bytes: 1 << 30 };
         let (sent, received) = send(&train, 1e10, link, |_, _| true);
-        let made = estimate(&train, &sent, &received, Some(100_000)).unwrap();
+        let result = estimate(&train, &sent, &received, Some(100_000)).unwrap();
         // The first packet leaves at once from the bucket's content, like every first packet after a pause.
-        prop_assert!(near(made.rate_bps, payload(link, &train), 0.01), "{made:?}");
-        prop_assert_eq!((made.loss, made.bound_bps, made.sender_limited), (0.0, None, false));
+        prop_assert!(near(result.rate_bps, payload(link, &train), 0.01), "{result:?}");
+        prop_assert_eq!((result.loss, result.bound_bps, result.sender_limited), (0.0, None, false));
     }
 
     #[test]
@@ -37,20 +37,20 @@ proptest! {
     ) {
         let link = Link { rate_bps, bucket_bytes: bucket, queue_bytes: 1 << 30 };
         let (sent, received) = send(&train, 1e10, link, |_, _| true);
-        let made = estimate(&train, &sent, &received, None).unwrap();
+        let result = estimate(&train, &sent, &received, None).unwrap();
         let rate = payload(link, &train);
-        prop_assert!(made.rate_bps >= 0.99 * rate && made.rate_bps <= 1e10, "{made:?}");
+        prop_assert!(result.rate_bps >= 0.99 * rate && result.rate_bps <= 1e10, "{result:?}");
         // During the bursts, at most the content of the bucket and its refill in pauses pass without delay.
         let bytes = train.total_bytes() as f64;
         let free = bucket + f64::from(train.bursts) * train.gap_ns as f64 * rate_bps / 8e9;
         let paid = bytes - free - f64::from(train.bursts * train.bytes);
         if paid > 0.0 {
-            prop_assert!(made.rate_bps <= 1.02 * rate * bytes / paid, "{made:?}");
+            prop_assert!(result.rate_bps <= 1.02 * rate * bytes / paid, "{result:?}");
         }
     }
 
     #[test]
-    fn losses_behind_the_link_cost_their_share_wherever_they_are(
+    fn losses_behind_the_link_reduce_the_rate_by_their_share(
         train in trains(), rate_bps in 1e6..9e8, lost in prop::collection::vec(any::<bool>(), 8000),
     ) {
         let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + HEADER_BYTES as f64, queue_bytes: 1 << 30 };
@@ -61,12 +61,12 @@ proptest! {
         let (bursts, packets) = counted.fold((0, 0), |(b, p), burst| (b + 1, p + burst.received));
         prop_assume!(bursts > 0);
         // Without a round-trip time there is no bound.
-        let made = estimate(&train, &sent, &received, None).unwrap();
+        let result = estimate(&train, &sent, &received, None).unwrap();
         let share = f64::from(packets) / f64::from(bursts * train.packets);
-        prop_assert!(near(made.rate_bps, share * payload(link, &train), 0.02), "{share} {made:?}");
+        prop_assert!(near(result.rate_bps, share * payload(link, &train), 0.02), "{share} {result:?}");
         let bounded = estimate(&train, &sent, &received, Some(50_000)).unwrap();
-        let bound = f64::from(train.bytes - 12) * 8.0 * MATHIS_C / (50e-6 * made.loss.sqrt());
-        prop_assert!(near(bounded.rate_bps, bound.min(made.rate_bps), 1e-9), "{bounded:?}");
+        let bound = f64::from(train.bytes - 12) * 8.0 * MATHIS_C / (50e-6 * result.loss.sqrt());
+        prop_assert!(near(bounded.rate_bps, bound.min(result.rate_bps), 1e-9), "{bounded:?}");
     }
 
     #[test]
@@ -75,18 +75,18 @@ proptest! {
     ) {
         let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + HEADER_BYTES as f64, queue_bytes };
         let (sent, received) = send(&train, 1e10, link, |_, _| true);
-        let made = estimate(&train, &sent, &received, Some(10_000_000)).unwrap();
-        if made.overran {
-            prop_assert!(near(made.rate_bps, payload(link, &train), 0.02), "{made:?}");
-            prop_assert_eq!(made.bound_bps, None);
+        let result = estimate(&train, &sent, &received, Some(10_000_000)).unwrap();
+        if result.overran {
+            prop_assert!(near(result.rate_bps, payload(link, &train), 0.02), "{result:?}");
+            prop_assert_eq!(result.bound_bps, None);
         } else {
             // In this case no packet is missing between other packets, so the paper's correction for lost ends applies.
-            prop_assert!(made.train_bps <= 1.05 * payload(link, &train), "{made:?}");
+            prop_assert!(result.train_bps <= 1.05 * payload(link, &train), "{result:?}");
         }
         let inside = received.bursts.iter().any(|burst| {
             burst.received >= 2 && burst.highest - burst.lowest + 1 > burst.received
         });
-        prop_assert_eq!(made.overran, inside);
+        prop_assert_eq!(result.overran, inside);
     }
 
     #[test]
@@ -104,15 +104,16 @@ proptest! {
         let train = Train { bursts: 3, packets: 10, bytes: 100, gap_ns: 0 };
         let bursts = bursts.into_iter().map(|(received, lowest, highest, first_ns, last_ns)| {
             let steps = received.saturating_sub(2);
-            leeward_probe::Burst { received, lowest, highest, first_ns, last_ns, steps, steps_ns: busy_ns, jumps_ns: overrun }
+            let (steps_ns, jumps_ns) = (busy_ns, overrun);
+            leeward_probe::Burst { received, lowest, highest, first_ns, last_ns, steps, steps_ns, jumps_ns }
         });
         let received = TrainReport { bursts: bursts.collect(), duplicates: 0, strangers: 0, overrun };
         let sent = SendStatistics { packets, busy_ns, waited_ns: 0 };
-        if let Ok(made) = estimate(&train, &sent, &received, rtt) {
-            let Estimate { rate_bps, train_bps, loss, .. } = made;
-            prop_assert!(rate_bps.is_finite() && train_bps.is_finite() && rate_bps >= 0.0, "{made:?}");
-            prop_assert!((0.0..=1.0).contains(&loss), "{made:?}");
-            prop_assert!(made.spread.is_none_or(f64::is_finite), "{made:?}");
+        if let Ok(result) = estimate(&train, &sent, &received, rtt) {
+            let Estimate { rate_bps, train_bps, loss, .. } = result;
+            prop_assert!(rate_bps.is_finite() && train_bps.is_finite() && rate_bps >= 0.0, "{result:?}");
+            prop_assert!((0.0..=1.0).contains(&loss), "{result:?}");
+            prop_assert!(result.spread.is_none_or(f64::is_finite), "{result:?}");
         }
     }
 }
@@ -127,10 +128,10 @@ fn lost_ends_of_a_train_are_compensated() {
         collector.packet(Some(Head { session: 1, burst: 0, number }), 1000, at);
     }
     let sent = SendStatistics { packets: 11, busy_ns: 10_000, waited_ns: 0 };
-    let made = estimate(&train, &sent, &collector.finish(0), None).unwrap();
+    let result = estimate(&train, &sent, &collector.finish(0), None).unwrap();
     let expected = 1000.0 * 8.0 * 10.0 * (7.0 / 11.0) / 100e-6;
-    assert!(near(made.rate_bps, expected, 1e-12), "{made:?} {expected}");
-    assert!(near(made.loss, 4.0 / 11.0, 1e-12));
+    assert!(near(result.rate_bps, expected, 1e-12), "{result:?} {expected}");
+    assert!(near(result.loss, 4.0 / 11.0, 1e-12));
 }
 
 #[test]
@@ -155,6 +156,6 @@ fn packets_dropped_by_the_receiver_are_not_network_loss() {
         collector.packet(Some(Head { session: 1, burst: 0, number }), 1000, u64::from(number) * 10);
     }
     let sent = SendStatistics { packets: 10, busy_ns: 10, waited_ns: 0 };
-    let made = estimate(&train, &sent, &collector.finish(3), Some(100)).unwrap();
-    assert!(near(made.loss, 0.2, 1e-12), "{made:?}");
+    let result = estimate(&train, &sent, &collector.finish(3), Some(100)).unwrap();
+    assert!(near(result.loss, 0.2, 1e-12), "{result:?}");
 }

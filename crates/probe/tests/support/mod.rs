@@ -37,16 +37,16 @@ pub struct Network {
 /// process.
 pub fn available() -> Result<(), String> {
     static AVAILABLE: OnceLock<Result<(), String>> = OnceLock::new();
-    AVAILABLE.get_or_init(try_one).clone()
+    AVAILABLE.get_or_init(try_namespace).clone()
 }
 
-fn try_one() -> Result<(), String> {
+fn try_namespace() -> Result<(), String> {
     if !nix::unistd::geteuid().is_root() {
-        return Err("they need root".to_owned());
+        return Err("root is needed".to_owned());
     }
     // Another process may try at the same time.
     let name = format!("lwprobe-{}-try", std::process::id());
-    let made = run("ip", &["netns", "add", &name])
+    let result = run("ip", &["netns", "add", &name])
         .and_then(|()| run("ip", &["-n", &name, "link", "set", "lo", "up"]))
         .and_then(|()| {
             run(
@@ -58,7 +58,7 @@ fn try_one() -> Result<(), String> {
             )
         });
     let _ = run("ip", &["netns", "del", &name]);
-    made
+    result
 }
 
 /// Checks if a program is installed.
@@ -68,10 +68,10 @@ pub fn installed(program: &str) -> Result<(), &'static str> {
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
-    let made = Command::new(program).args(arguments).output();
-    let made = made.map_err(|error| format!("{program} cannot be run: {error}"))?;
-    let text = String::from_utf8_lossy(&made.stderr);
-    if made.status.success() { Ok(()) } else { Err(format!("{program} {arguments:?}: {}", text.trim())) }
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|error| format!("{program} cannot be run: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{program} {arguments:?}: {}", text.trim())) }
 }
 
 impl Network {
@@ -150,8 +150,8 @@ impl Network {
         run("ip", &ends.concat()).unwrap();
         for (namespace, end, address) in [(a, a_end, a_address), (b, b_end, b_address)] {
             self.ip(namespace, &["addr", "add", &format!("{address}/30"), "dev", end]);
-            // No segmentation offload: a queue drops all or none of a large packet that the interface splits, so connections
-            // would not share a link evenly.
+            // Segmentation offload is off: a queue drops all or none of a large packet that the interface splits, so
+            // connections would not share a link evenly.
             self.ip(namespace, &["link", "set", end, "gso_max_segs", "1", "up"]);
         }
     }
@@ -254,11 +254,11 @@ impl Network {
         let serving =
             self.at(to, || Command::new("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn().unwrap());
         let output = self.at(from, || {
-            let ask = ["-c", &address, "-J", "-t", &seconds.to_string()].map(str::to_owned);
+            let arguments = ["-c", &address, "-J", "-t", &seconds.to_string()].map(str::to_owned);
             // The server may need a moment before it listens.
             for _ in 0..40 {
                 thread::sleep(std::time::Duration::from_millis(50));
-                let output = Command::new("iperf3").args(&ask).output().unwrap();
+                let output = Command::new("iperf3").args(&arguments).output().unwrap();
                 if output.status.success() {
                     return output.stdout;
                 }

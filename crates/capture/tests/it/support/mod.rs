@@ -80,10 +80,10 @@ pub fn ethernet(destination: IpAddr, packet: &[u8]) -> Vec<u8> {
 }
 
 /// An Ethernet frame with tags or labels: the bytes between the addresses and the packet.
-pub fn tagged(tags: &[u8], of: u16, packet: &[u8]) -> Vec<u8> {
+pub fn tagged(tags: &[u8], ether_type: u16, packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     frame.extend(tags);
-    frame.extend(of.to_be_bytes());
+    frame.extend(ether_type.to_be_bytes());
     frame.extend(packet);
     frame
 }
