@@ -148,7 +148,7 @@ fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
     }
 }
 
-/// Counts transitions per step time_in in a state; the remainder is the probability of staying.
+/// Counts transitions per step spent in a state; the remainder is the probability of staying.
 fn transitions(
     state_of: &[usize],
     states: usize,
