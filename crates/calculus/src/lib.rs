@@ -1,6 +1,5 @@
 //! The mathematics of bursts: token buckets and arrival curves, Markov-modulated arrivals ([`mmpp`]), and the latency
-//! bounds that follow from them. The crate does not depend on a fabric. The caller chooses the unit of work of rates and
-//! bursts.
+//! bounds that follow from them. The crate does not depend on a fabric. The caller chooses the unit of work.
 //!
 //! ```text
 //! trace --> RbCurve --> ArrivalCurve --\

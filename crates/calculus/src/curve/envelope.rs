@@ -91,8 +91,8 @@ impl Envelope {
         self.total.value()
     }
 
-    /// The hull of (seconds, most work within them): it starts at 0 seconds and rises, with strictly decreasing slopes.
-    /// A single point of zero work if nothing arrived.
+    /// The hull of (seconds, largest work within them). It starts at 0 seconds and rises, with strictly decreasing
+    /// slopes. Without arrivals it is a single point of zero work.
     pub fn finish(mut self) -> Hull {
         self.merge_block();
         self.envelope.finish()

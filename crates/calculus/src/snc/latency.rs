@@ -111,19 +111,19 @@ impl Expressions {
             stretches: Vec::new(),
             gradient: Vec::new(),
         };
-        let mut found = search.run();
+        let mut tail = search.run();
         // If blocks are short, a convolution may lose more by blocks than it gains.
-        if found.is_some_and(|found| {
-            (2.0..FEW_STEPS).contains(&search.arena.block(arrivals, service, found.theta))
-        }) {
+        if tail
+            .is_some_and(|tail| (2.0..FEW_STEPS).contains(&search.arena.block(arrivals, service, tail.theta)))
+        {
             search.arena.blocks = false;
             let steps = search.restart();
-            found = found.into_iter().chain(steps).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+            tail = tail.into_iter().chain(steps).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
             search.arena.blocks = true;
         }
         let evaluator = search.evaluator;
         self.evaluator = evaluator;
-        match found {
+        match tail {
             Some(Tail { seconds: steps, theta }) => {
                 Latency::Bounded(Tail { seconds: steps * self.step, theta })
             }
@@ -204,8 +204,8 @@ impl Search<'_> {
     }
 
     /// Runs the search. At the point where the operands of a dependent convolution cross, the bound has an edge with a
-    /// valley on either side. The search starts on the edge and on both sides. Stretches come last, from the best result
-    /// without them.
+    /// valley on either side. The search starts on the edge and on both sides. Stretches come last, from the best
+    /// result without them.
     fn run(&mut self) -> Option<Tail> {
         self.evaluator.begin(self.arena.nodes.len());
         self.collect_parameters();
@@ -218,15 +218,15 @@ impl Search<'_> {
         for &side in sides {
             self.exponents.iter().for_each(|&at| self.arena.parameters[at] = 0.0);
             self.convolution_exponents.iter().for_each(|&at| self.arena.parameters[at] = side);
-            let Some(found) = self.over_theta(Accuracy::Approximate) else { continue };
-            let found = if self.arena.coarse || self.exponents.len() > MOST_EXPONENTS {
-                found
+            let Some(tail) = self.over_theta(Accuracy::Approximate) else { continue };
+            let tail = if self.arena.coarse || self.exponents.len() > MOST_EXPONENTS {
+                tail
             } else {
-                let near = self.descend(found, &[], Accuracy::Approximate);
+                let near = self.descend(tail, &[], Accuracy::Approximate);
                 self.descend(near, &[], Accuracy::Exact)
             };
-            if best.as_ref().is_none_or(|(best, _)| found.seconds < best.seconds) {
-                best = Some((found, self.arena.parameters.clone()));
+            if best.as_ref().is_none_or(|(best, _)| tail.seconds < best.seconds) {
+                best = Some((tail, self.arena.parameters.clone()));
             }
         }
         let (best, parameters) = best?;
@@ -243,8 +243,8 @@ impl Search<'_> {
         stretches.iter().for_each(|&at| self.arena.parameters[at] = FIRST_STRETCH.ln());
         let Some(start) = self.over_theta(Accuracy::Approximate) else { return best };
         let near = self.descend(start, &stretches, Accuracy::Approximate);
-        let found = self.descend(near, &stretches, Accuracy::Exact);
-        if found.seconds < best.seconds { found } else { best }
+        let tail = self.descend(near, &stretches, Accuracy::Exact);
+        if tail.seconds < best.seconds { tail } else { best }
     }
 
     /// Repeats the search from the beginning.
@@ -294,7 +294,7 @@ impl Search<'_> {
     fn over_theta(&mut self, first: Accuracy) -> Option<Tail> {
         match self.over_grid(first) {
             None if first == Accuracy::Approximate => self.over_grid(Accuracy::Exact),
-            found => found,
+            tail => tail,
         }
     }
 
@@ -334,9 +334,9 @@ impl Search<'_> {
             let index = scan[at].0;
             let higher = if at == 0 { f64::INFINITY } else { value(at - 1) };
             let low = (grid(index - 1), value(at + 1));
-            let found = self.between([low, (grid(index), value(at)), (grid(index + 1).min(limit), higher)]);
-            if least.is_none_or(|least| found.seconds < least.seconds) {
-                least = Some(found);
+            let tail = self.between([low, (grid(index), value(at)), (grid(index + 1).min(limit), higher)]);
+            if least.is_none_or(|least| tail.seconds < least.seconds) {
+                least = Some(tail);
             }
         }
         least.filter(|least| least.seconds.is_finite())
@@ -347,11 +347,11 @@ impl Search<'_> {
         self.accuracy = Accuracy::Approximate;
         let near = self.brent(bracket);
         self.accuracy = Accuracy::Exact;
-        let found = Tail { seconds: self.bound_at(near.theta), ..near };
+        let tail = Tail { seconds: self.bound_at(near.theta), ..near };
         // If exponents are searched next, this result is only a starting point.
-        let difference = (found.seconds - near.seconds).abs();
-        let suffices = !self.exponents.is_empty() || difference <= AGREEMENT * found.seconds;
-        if found.seconds.is_finite() && suffices { found } else { self.brent(bracket) }
+        let difference = (tail.seconds - near.seconds).abs();
+        let suffices = !self.exponents.is_empty() || difference <= AGREEMENT * tail.seconds;
+        if tail.seconds.is_finite() && suffices { tail } else { self.brent(bracket) }
     }
 
     fn brent(&mut self, bracket: [(f64, f64); 3]) -> Tail {
