@@ -42,7 +42,7 @@ pub fn stream(seed: u64, kind: Kind, index: u64) -> ChaCha8Rng {
 }
 
 /// Draws by number, for entities that draw too often for a stream of their own. Each draw is from 0 to 1, and belongs to
-/// the index of an entity and a number. It is the [`splitmix`] hash of seed, kind, index and number.
+/// the index of an entity and a number. It is the [`splitmix()`] hash of seed, kind, index and number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Draws(u64);
 
