@@ -1,4 +1,4 @@
-//! A map file and the replies of a Prometheus to the queries of its rounds, separated by empty lines.
+//! A map file and replies of Prometheus to its queries, separated by empty lines.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| leeward_fuzzing::answer(bytes));

@@ -1,4 +1,4 @@
-//! Messages and train packets that measuring hosts read from each other.
+//! Messages and train packets that probe hosts read from each other.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| leeward_fuzzing::probe(bytes));

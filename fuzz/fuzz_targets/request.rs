@@ -1,4 +1,4 @@
-//! Requests to the service as text: bodies, queries and heads, each read as by its handler.
+//! Requests to the routes of a new service, as text.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| leeward_fuzzing::request(bytes));

@@ -50,14 +50,14 @@ fn main() {
         "bipartite analysis of all workloads", "median", "least", "most", "authors'", "ratio"
     );
     for (count, pairs, authors) in AUTHORS {
-        let build = || built(count, pairs, 0.0);
+        let build = || build_network(count, pairs, 0.0);
         for lyapunov in [false, true] {
             let kind = if lyapunov { ", Lyapunov" } else { "" };
             time(&format!("{count} workloads, {pairs} dependent pairs{kind}"), build, lyapunov, authors);
         }
     }
     // No two models are the same, so that workloads share nothing.
-    time("180 workloads, every model its own", || built(180, 0, 1e-3), false, AUTHORS[2].2);
+    time("180 workloads, every model its own", || build_network(180, 0, 1e-3), false, AUTHORS[2].2);
     let Some(folder) = golden::folder("qos/bench") else { return };
     for (file, authors) in [
         ("snc_10.in.json", AUTHORS[0].2),
@@ -80,8 +80,8 @@ fn seconds() -> f64 {
 }
 
 /// A network with its own models, nothing cached.
-fn built(count: usize, pairs: usize, drift: f64) -> Network {
-    let (queues, workloads) = generated(count, pairs, drift);
+fn build_network(count: usize, pairs: usize, drift: f64) -> Network {
+    let (queues, workloads) = generate(count, pairs, drift);
     Network::new(&queues, &workloads).expect("the generated network is sound")
 }
 
@@ -113,7 +113,7 @@ fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
 }
 
 /// The work of a request grows by the share `drift` from one workload to the next.
-fn generated(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workload>) {
+fn generate(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workload>) {
     let hosts = count.div_ceil(6).max(2);
     let servers = count.div_ceil(10).max(1);
     let objectives: Vec<f64> = (0..count).map(|at| [0.01, 0.02, 0.05, 0.1, 0.2][at % 5]).collect();

@@ -1,6 +1,5 @@
 //! The mathematics of bursts: token buckets and arrival curves, Markov-modulated arrivals ([`mmpp`]), and the latency
-//! bounds that follow from them. The crate knows no fabric; rates and bursts are in any unit of work that the caller
-//! chooses.
+//! bounds that follow from them. The crate does not depend on a fabric. The caller chooses the unit of work.
 //!
 //! ```text
 //! trace --> RbCurve --> ArrivalCurve --\

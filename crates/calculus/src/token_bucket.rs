@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arrival_curve_is_the_least_of_its_buckets() {
+    fn the_arrival_curve_is_the_minimum_of_its_buckets() {
         let burst = TokenBucket::new(10.0, 100.0).unwrap();
         let steady = TokenBucket::new(30.0, 20.0).unwrap();
         assert_eq!(arrivals(&[burst, steady], 0.0), 20.0);

@@ -1,4 +1,5 @@
-//! Bodies of the fuzz targets: functions that feed bytes from outside to one reader and panic if it breaks an invariant.
+//! Bodies of the fuzz targets: functions that feed bytes from outside to one reader, and panic if the reader breaks an
+//! invariant.
 //!
 //! The workspace compiles them in every build and runs them over their seeds in every test. The binaries in `fuzz/`
 //! only pass libFuzzer's bytes to these functions; the binaries need a nightly toolchain.

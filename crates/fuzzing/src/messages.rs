@@ -58,15 +58,15 @@ pub fn request(bytes: &[u8]) {
 /// Reads a conversation of probe hosts, in which a request and a reply alternate. A request survives writing and
 /// reading, and a reply that passes its check can be shown.
 fn conversation(mut bytes: &[u8]) {
-    let (mut train, mut asked) = (Train::default(), Order::Hops {});
+    let (mut train, mut last_order) = (Train::default(), Order::Hops {});
     loop {
         let Some(request) = next_message::<Request>(&mut bytes) else { return };
         let mut written = Vec::new();
         control::write(&mut written, &request).expect("the length of a read message");
         assert_eq!(control::read::<Request>(&mut &written[..]).expect("a written message"), request);
         match request {
-            Request::ReceiveTrain { train: one } if one.check(&Limits::default()).is_ok() => train = one,
-            Request::Measure { order, .. } => asked = order,
+            Request::ReceiveTrain { train: next } if next.check(&Limits::default()).is_ok() => train = next,
+            Request::Measure { order, .. } => last_order = order,
             _ => {}
         }
         match next_message::<Reply>(&mut bytes) {
@@ -77,7 +77,7 @@ fn conversation(mut bytes: &[u8]) {
                     Err(error) => short(&error.to_string()),
                 }
             }
-            Some(Reply::Measured { outcome }) => match outcome.check(&asked) {
+            Some(Reply::Measured { outcome }) => match outcome.check(&last_order) {
                 Ok(()) => check_outcome(&outcome),
                 Err(error) => short(&error.to_string()),
             },
@@ -108,7 +108,7 @@ fn check_outcome(outcome: &Outcome) {
 }
 
 /// Receives packets, each after two bytes with its length and eight with its arrival time. The receiver's report must
-/// be a possible one.
+/// be valid.
 fn packets(mut bytes: &[u8]) {
     let train = Train { bursts: 3, packets: 5, bytes: 64, gap_ns: 0 };
     let mut collector = Collector::new(1, train);
@@ -129,7 +129,7 @@ fn packets(mut bytes: &[u8]) {
 pub fn answer(bytes: &[u8]) {
     let mut parts = Vec::new();
     let mut rest = bytes;
-    while let Some(end) = rest.windows(2).position(|two| two == b"\n\n") {
+    while let Some(end) = rest.windows(2).position(|pair| pair == b"\n\n") {
         parts.push(&rest[..end]);
         rest = &rest[end + 2..];
     }

@@ -45,7 +45,7 @@ pub fn swim(bytes: &[u8]) {
     read("{swim: {file: f, bytes_per_writer: 1TB}}", bytes);
 }
 
-/// Settings of sources, and the workload that the generator makes from them. Files that they name do not exist.
+/// Settings of sources, and the workload of the generator. Sources that name files are only parsed.
 pub fn source(bytes: &[u8]) {
     let text = utf8_prefix(bytes);
     match read_yaml::<Source>("settings", text) {
@@ -72,12 +72,12 @@ fn read(settings: &str, bytes: &[u8]) {
         Source::Facebook(settings) => settings.generate(&CLUSTER, 1, HORIZON),
         Source::Cell(settings) => settings.generate(&CLUSTER, 1, HORIZON),
         Source::Reads(settings) => settings.generate(&CLUSTER, 1, HORIZON),
-        Source::App(_) => unreachable!("app files and squares have targets of their own"),
+        Source::App(_) => unreachable!("app files have a target of their own"),
     });
     check(&read);
 }
 
-/// Checks a result: an error is one short line. A workload is in order of time, within the run, within this cluster, and
+/// Checks a result. An error is one short line. A workload is in order of time, within the run and this cluster, and
 /// without NaN.
 fn check(read: &Result<Loaded, InputError>) {
     let loaded = match read {

@@ -46,11 +46,11 @@ impl Name {
     }
 }
 
-macro_rules! described {
-    ($name:ident $(<$of:ident>)?, $called:expr, $inline:literal, $schema:expr) => {
-        impl $(<$of: JsonSchema>)? JsonSchema for $name $(<$of>)? {
+macro_rules! impl_schema {
+    ($name:ident $(<$content:ident>)?, $schema_name:expr, $inline:literal, $schema:expr) => {
+        impl $(<$content: JsonSchema>)? JsonSchema for $name $(<$content>)? {
             fn schema_name() -> Cow<'static, str> {
-                $called
+                $schema_name
             }
 
             fn schema_id() -> Cow<'static, str> {
@@ -68,22 +68,23 @@ macro_rules! described {
     };
 }
 
-// Any number of this many digits fits 64 bits.
-described!(Id, "Id".into(), true, json_schema!({ "type": "string", "pattern": "^[0-9]{1,19}$" }));
-described!(Time, "Time".into(), true, json_schema!({ "type": "string", "format": "date-time" }));
-described!(
+// Every number of 19 digits fits 64 bits.
+impl_schema!(Id, "Id".into(), true, json_schema!({ "type": "string", "pattern": "^[0-9]{1,19}$" }));
+impl_schema!(Time, "Time".into(), true, json_schema!({ "type": "string", "format": "date-time" }));
+impl_schema!(
     Name,
     "Name".into(),
     true,
     json_schema!({ "type": "string", "minLength": 1, "maxLength": Name::LONGEST })
 );
-described!(File<T>, T::schema_name(), false, as_read::<T>());
-described!(AppForm, "AppForm".into(), false, without(as_read::<AppFile>(), &["matrix"]));
-described!(WorkloadForm, "WorkloadForm".into(), false, {
-    let mut schema = without(as_read::<WorkloadFile>(), &["trace", "volume", "priority", "limits"]);
+impl_schema!(File<T>, T::schema_name(), false, input_schema::<T>());
+impl_schema!(AppForm, "AppForm".into(), false, without_fields(input_schema::<AppFile>(), &["matrix"]));
+impl_schema!(WorkloadForm, "WorkloadForm".into(), false, {
+    let mut schema =
+        without_fields(input_schema::<WorkloadFile>(), &["trace", "volume", "priority", "limits"]);
     for field in ["curves", "model"] {
         if let Some(value) = schema.pointer_mut(&format!("/properties/{field}")) {
-            unnamed(value);
+            remove_file_name(value);
         }
     }
     if let Some(slo) = schema.pointer_mut("/properties/slo") {
@@ -100,13 +101,13 @@ described!(WorkloadForm, "WorkloadForm".into(), false, {
 });
 
 /// Schema of a type in its input form, with all subschemas inline.
-fn as_read<T: JsonSchema>() -> Schema {
+fn input_schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     T::json_schema(&mut settings.into_generator())
 }
 
 /// Removes fields from a schema.
-fn without(mut schema: Schema, fields: &[&str]) -> Schema {
+fn without_fields(mut schema: Schema, fields: &[&str]) -> Schema {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.retain(|name, _| !fields.contains(&name.as_str()));
     }
@@ -114,10 +115,10 @@ fn without(mut schema: Schema, fields: &[&str]) -> Schema {
 }
 
 /// Removes the alternative of a text, because the text would be a file name.
-fn unnamed(schema: &mut Value) {
-    if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
-        ways.retain(|way| *way != json!({ "type": "string" }));
-        ways.iter_mut().for_each(unnamed);
+fn remove_file_name(schema: &mut Value) {
+    if let Some(alternatives) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        alternatives.retain(|alternative| *alternative != json!({ "type": "string" }));
+        alternatives.iter_mut().for_each(remove_file_name);
     }
 }
 
@@ -125,22 +126,22 @@ fn unnamed(schema: &mut Value) {
 pub fn present(schema: &mut Value) {
     let null = json!({ "type": "null" });
     if let Some(types) = schema.get_mut("type").and_then(Value::as_array_mut) {
-        types.retain(|one| one != "null");
-        if let [one] = &types[..] {
-            schema["type"] = one.clone();
+        types.retain(|name| name != "null");
+        if let [only] = &types[..] {
+            schema["type"] = only.clone();
         }
     }
-    if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
-        ways.retain(|way| *way != null);
+    if let Some(alternatives) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        alternatives.retain(|alternative| *alternative != null);
     }
-    // Replace an `anyOf` with a single alternative by that alternative.
-    let one = match schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
-        Some([Value::Object(one)]) => one.clone(),
+    // An `anyOf` with a single alternative becomes that alternative.
+    let only = match schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([Value::Object(only)]) => only.clone(),
         _ => return,
     };
     if let Some(fields) = schema.as_object_mut() {
         fields.remove("anyOf");
-        for (name, value) in one {
+        for (name, value) in only {
             fields.entry(name).or_insert(value);
         }
     }
@@ -161,8 +162,8 @@ mod tests {
 
     #[test]
     fn request_schemas_contain_no_file_fields() {
-        let named = |schema: Schema| schema.as_value().to_string().contains("file with");
-        assert!(named(as_read::<AppFile>()), "the file itself does");
+        let has_file_fields = |schema: Schema| schema.as_value().to_string().contains("file with");
+        assert!(has_file_fields(input_schema::<AppFile>()), "the schema of the file has them");
         let form = AppForm::json_schema(&mut SchemaGenerator::default());
         assert!(form.pointer("/properties/tasks").is_some() && form.pointer("/properties/matrix").is_none());
         let form = WorkloadForm::json_schema(&mut SchemaGenerator::default());

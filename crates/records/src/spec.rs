@@ -231,7 +231,11 @@ impl TasksSpec {
             ingress: task.ingress.into(),
             tolerant: task.tolerant,
         };
-        let transfer = |one: &Transfer| TransferSpec { from: one.from, to: one.to, bytes: one.bytes };
+        let transfer = |transfer: &Transfer| TransferSpec {
+            from: transfer.from,
+            to: transfer.to,
+            bytes: transfer.bytes,
+        };
         TasksSpec {
             name: app.name.clone(),
             job,
@@ -261,7 +265,7 @@ impl TasksSpec {
             ingress: spec.ingress.into(),
             tolerant: spec.tolerant,
         };
-        let transfer = |one: &TransferSpec| Transfer { from: one.from, to: one.to, bytes: one.bytes };
+        let transfer = |spec: &TransferSpec| Transfer { from: spec.from, to: spec.to, bytes: spec.bytes };
         let tags = self.tags.iter().filter_map(|tag| fabric.tag_mask(tag)).fold(0, |all, tag| all | tag);
         let excluded_hosts = self.exclude.iter().filter_map(|name| fabric.host(name)).collect();
         let domains = self.exclude.iter().filter(|name| fabric.host(name).is_none());

@@ -1,7 +1,7 @@
 //! Random streams, one for each entity that draws: a function of (seed, kind of entity, its index) only.
 //!
 //! A stream belongs to a job, a rack or a host and not to a run. Draws of one entity therefore never shift the draws of
-//! another. Two policies under one seed therefore see the same arrivals. A longer horizon, a thinned trace or one more
+//! another. Two policies under one seed see the same arrivals. A longer horizon, a thinned trace or one more
 //! source does not change the draws that both runs have in common.
 //!
 //! A stream is ChaCha with 8 rounds, which is the same on every machine, unlike the default generators of `rand`. The
@@ -41,9 +41,8 @@ pub fn stream(seed: u64, kind: Kind, index: u64) -> ChaCha8Rng {
     stream
 }
 
-/// Draws by number, for entities that draw too often for a stream of their own. A draw is from 0 to 1, and
-/// has the index of an entity and a number. Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
-/// number generators", 2014) over seed, kind, index and number.
+/// Draws by number, for entities that draw too often for a stream of their own. Each draw is from 0 to 1, and belongs to
+/// the index of an entity and a number. It is the [`splitmix()`] hash of seed, kind, index and number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Draws(u64);
 

@@ -44,8 +44,8 @@ impl<T: ?Sized + 'static> Registry<T> {
     /// # Errors
     /// [`RegistryError::Unknown`] if no plug-in has the name.
     pub fn get(&self, name: &str) -> Result<&'static Registration<T>, RegistryError> {
-        let named = |entry: &&Registration<T>| entry.name == name || entry.aliases.contains(&name);
-        self.entries.iter().find(named).ok_or_else(|| RegistryError::Unknown {
+        let has_name = |entry: &&Registration<T>| entry.name == name || entry.aliases.contains(&name);
+        self.entries.iter().find(has_name).ok_or_else(|| RegistryError::Unknown {
             noun: self.noun,
             kind: self.kind,
             name: excerpt(name),

@@ -8,8 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A policy and its settings: `sinbad`, `sinbad:remote_racks=2:interval=1s`, or `{sinbad: {remote_racks:
-/// 2}}`.
+/// A policy and its settings: `sinbad`, `sinbad:remote_racks=2:interval=1s`, or `{sinbad: {remote_racks: 2}}`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicySpec {
     /// Name in the registry.
@@ -75,17 +74,17 @@ impl<'de> Visitor<'de> for PolicyVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PolicySpec, A::Error> {
-        let one = "expected one policy: {name: {setting: value}}";
+        let expected = "expected one policy: {name: {setting: value}}";
         let (name, settings): (String, BTreeMap<String, serde_json::Value>) =
-            map.next_entry()?.ok_or_else(|| de::Error::custom(one))?;
+            map.next_entry()?.ok_or_else(|| de::Error::custom(expected))?;
         if map.next_key::<String>()?.is_some() {
-            return Err(de::Error::custom(one));
+            return Err(de::Error::custom(expected));
         }
-        let words = settings.iter().map(|(key, value)| match value {
+        let parts = settings.iter().map(|(key, value)| match value {
             serde_json::Value::String(text) => format!(":{key}={text}"),
             other => format!(":{key}={other}"),
         });
-        let label = format!("{name}{}", words.collect::<String>());
+        let label = format!("{name}{}", parts.collect::<String>());
         let settings = serde_json::to_string(&settings).map_err(de::Error::custom)?;
         Ok(PolicySpec { name, settings, label })
     }

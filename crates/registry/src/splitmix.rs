@@ -1,9 +1,10 @@
 //! The seeded hash.
 
-/// Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014): a bijection on 64 bits.
+/// Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014): a bijection on 64
+/// bits.
 ///
-/// As a hash it breaks ties and gives numbered draws: `splitmix(splitmix(seed) ^ index)`. The results are the same on every
-/// machine and in every version.
+/// As a hash it breaks ties and gives numbered draws: `splitmix(splitmix(seed) ^ index)`. The results are the same on
+/// every machine and in every version.
 #[inline]
 pub fn splitmix(state: u64) -> u64 {
     let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

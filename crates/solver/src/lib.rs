@@ -51,7 +51,7 @@ pub struct Program {
 struct Column {
     cost: f64,
     bounds: RangeInclusive<f64>,
-    whole: bool,
+    integer: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ pub enum SolverError {
         /// The limit.
         nodes: u32,
     },
-    /// A cost, bound or coefficient is NaN, or the solver failed.
+    /// A cost, bound or coefficient is invalid, or the solver failed.
     #[error("the solver failed: {0}")]
     Failed(String),
 }
@@ -134,8 +134,8 @@ impl Program {
         self.column(cost, bounds, true)
     }
 
-    fn column(&mut self, cost: f64, bounds: RangeInclusive<f64>, whole: bool) -> Variable {
-        self.columns.push(Column { cost, bounds, whole });
+    fn column(&mut self, cost: f64, bounds: RangeInclusive<f64>, integer: bool) -> Variable {
+        self.columns.push(Column { cost, bounds, integer });
         Variable(self.columns.len() - 1)
     }
 
@@ -158,21 +158,21 @@ impl Program {
     /// begins there.
     ///
     /// # Errors
-    /// A [`SolverError`] if there are no values to return.
+    /// A [`SolverError`] if there is no solution to return.
     pub fn minimise(&self, limits: Limits, start: Option<&[f64]>) -> Result<Solution, SolverError> {
         self.check()?;
-        let whole = self.columns.iter().any(|column| column.whole);
-        let mut solved = self.solve(whole, limits, start, DUAL)?;
-        let ended = [
+        let has_integers = self.columns.iter().any(|column| column.integer);
+        let mut solved = self.solve(has_integers, limits, start, DUAL)?;
+        let conclusive = [
             HighsModelStatus::Optimal,
             HighsModelStatus::Infeasible,
             HighsModelStatus::Unbounded,
             HighsModelStatus::UnboundedOrInfeasible,
         ];
-        if !whole && !ended.contains(&solved.status()) {
+        if !has_integers && !conclusive.contains(&solved.status()) {
             // If nothing satisfies all rows, the dual method sometimes cannot prove it, but the primal method can.
-            solved = self.solve(whole, limits, start, PRIMAL)?;
-            if !ended.contains(&solved.status()) {
+            solved = self.solve(has_integers, limits, start, PRIMAL)?;
+            if !conclusive.contains(&solved.status()) {
                 return Err(SolverError::Failed(format!("status {:?}", solved.status())));
             }
         }
@@ -187,7 +187,7 @@ impl Program {
             _ => {}
         }
         let optimal = solved.status() == HighsModelStatus::Optimal;
-        let gap = if whole && !optimal { solved.mip_gap().max(0.0) } else { 0.0 };
+        let gap = if has_integers && !optimal { solved.mip_gap().max(0.0) } else { 0.0 };
         let (values, objective) = (solved.get_solution().columns().to_vec(), solved.objective_value());
         Ok(Solution { values, objective, gap })
     }
@@ -195,20 +195,20 @@ impl Program {
     /// Solves the program with HiGHS; the simplex method is for linear programs.
     fn solve(
         &self,
-        whole: bool,
+        has_integers: bool,
         limits: Limits,
         start: Option<&[f64]>,
         method: i32,
     ) -> Result<SolvedModel, SolverError> {
-        let failed = |what: &str| SolverError::Failed(what.to_owned());
+        let failed = |message: &str| SolverError::Failed(message.to_owned());
         let mut problem = RowProblem::default();
         let columns: Vec<Col> = (self.columns.iter())
             .map(|column| {
-                problem.add_column_with_integrality(column.cost, column.bounds.clone(), column.whole)
+                problem.add_column_with_integrality(column.cost, column.bounds.clone(), column.integer)
             })
             .collect();
         for row in &self.rows {
-            let scale = if whole { 1.0 } else { row.scale() };
+            let scale = if has_integers { 1.0 } else { row.scale() };
             let terms =
                 row.terms.iter().map(|&(variable, coefficient)| (columns[variable.0], coefficient / scale));
             let bounds = row.bounds.start() / scale..=row.bounds.end() / scale;
@@ -221,7 +221,7 @@ impl Program {
         model.set_option("random_seed", 0);
         model.set_option("mip_rel_gap", 0.0);
         model.set_option("mip_max_nodes", limits.nodes.min(i32::MAX as u32) as i32);
-        if !whole {
+        if !has_integers {
             model.set_option("presolve", "off");
             model.set_option("solver", "simplex");
             model.set_option("simplex_strategy", method);
@@ -229,13 +229,13 @@ impl Program {
             model.set_option("dual_feasibility_tolerance", TOLERANCE);
         }
         if let Some(start) = start {
-            let given = model.try_set_solution(Some(start), None, None, None);
-            given.map_err(|e| failed(&format!("the start: {e:?}")))?;
+            let result = model.try_set_solution(Some(start), None, None, None);
+            result.map_err(|e| failed(&format!("start values rejected: {e:?}")))?;
         }
         model.try_solve().map_err(|e| failed(&format!("{e:?}")))
     }
 
-    /// Rejects NaN.
+    /// Rejects costs and coefficients that are not finite, and bounds that are NaN.
     fn check(&self) -> Result<(), SolverError> {
         let bounded = |bounds: &RangeInclusive<f64>| !bounds.start().is_nan() && !bounds.end().is_nan();
         let columns = self.columns.iter().all(|column| column.cost.is_finite() && bounded(&column.bounds));
@@ -244,6 +244,6 @@ impl Program {
         if columns && terms && self.rows.iter().all(|row| bounded(&row.bounds)) {
             return Ok(());
         }
-        Err(SolverError::Failed("a cost, bound or coefficient is not a number".into()))
+        Err(SolverError::Failed("a cost or coefficient is not finite, or a bound is not a number".into()))
     }
 }

@@ -3,13 +3,13 @@
 use leeward_fabric::Cluster;
 use leeward_ledger::{Ledger, LedgerSettings};
 
-/// Two racks of two hosts; all links of a tier carry the sum of the links below.
+/// Two racks of two hosts, without oversubscription.
 pub const RACKS_2X2: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
-/// Three racks of two hosts; all links of a tier carry the sum of the links below.
+/// Three racks of two hosts, without oversubscription.
 pub const RACKS_3X2: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
-/// Four racks of three hosts; all links of a tier carry the sum of the links below.
+/// Four racks of three hosts, without oversubscription.
 pub const RACKS_4X3: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1}";
 
 /// Six racks of four hosts with slow disks of 1 GiB, twofold oversubscribed.
@@ -28,7 +28,7 @@ pub fn racks_of_four(racks: u32, devices: &str) -> String {
 /// Reads a cluster file.
 ///
 /// # Panics
-/// Panics if the text is no valid cluster file.
+/// Panics if the text is not a valid cluster file.
 pub fn cluster(text: &str) -> Cluster {
     Cluster::from_text("test", text).unwrap_or_else(|error| panic!("{error}"))
 }

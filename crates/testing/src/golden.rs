@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use leeward_calculus::TokenBucket;
 use serde_json::Value;
 
-/// Folder `golden/part` of the reference results. Without the variable, prints that the test is skipped and returns `None`.
+/// Folder `golden/part` of the reference results. Without the variable, prints that the test is skipped and returns
+/// `None`.
 pub fn folder(part: &str) -> Option<PathBuf> {
     let Some(shared) = std::env::var_os("LEEWARD_SHARED") else {
         println!("skipped: LEEWARD_SHARED is not set, so there is no golden/{part} to compare with");
@@ -15,7 +16,7 @@ pub fn folder(part: &str) -> Option<PathBuf> {
     Some(PathBuf::from(shared).join("golden").join(part))
 }
 
-/// Files of a folder whose name is accepted, by name.
+/// Files of a folder whose name is accepted, sorted by name.
 ///
 /// # Panics
 /// Panics if the folder does not exist or has no such file.
@@ -60,7 +61,7 @@ pub fn json(path: &Path) -> Value {
     serde_json::from_str(&text(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// JSON files of `golden/part` whose name is accepted, with their names; none if the reference results are missing.
+/// JSON files of `golden/part` whose name is accepted, with their names; empty without the variable.
 ///
 /// # Panics
 /// Panics if the folder has no such file, or one cannot be read or parsed.
@@ -72,7 +73,7 @@ pub fn documents(part: &str, accept: impl Fn(&str) -> bool) -> Vec<(String, Valu
 /// A square matrix of whole numbers, row by row.
 ///
 /// # Panics
-/// Panics if `rows` is no array of arrays of whole numbers.
+/// Panics if `rows` is not an array of arrays of whole numbers.
 pub fn square(rows: &Value) -> Vec<u64> {
     let numbers = |row: &Value| -> Vec<u64> {
         array(row).iter().map(|entry| entry.as_u64().expect("a whole number")).collect()
@@ -83,7 +84,7 @@ pub fn square(rows: &Value) -> Vec<u64> {
 /// Elements of an array.
 ///
 /// # Panics
-/// Panics if the value is no array.
+/// Panics if the value is not an array.
 pub fn array(value: &Value) -> &[Value] {
     value.as_array().expect("an array")
 }
@@ -99,10 +100,10 @@ pub fn number(value: &Value) -> f64 {
 /// Asserts that a number matches a reference value to a relative error of a millionth.
 ///
 /// # Panics
-/// Panics if it does not; `of` names the value.
-pub fn close(found: f64, expected: f64, of: &str) {
-    let near = found == expected || (found - expected).abs() <= 1e-6 * expected.abs() + 1e-12;
-    assert!(near, "{of}: {found}, expected {expected}");
+/// Panics if it does not, with the label of the value.
+pub fn close(actual: f64, expected: f64, label: &str) {
+    let near = actual == expected || (actual - expected).abs() <= 1e-6 * expected.abs() + 1e-12;
+    assert!(near, "{label}: {actual}, expected {expected}");
 }
 
 /// Token buckets of a reference curve, an array of points with `x`, `y` and `slope`: one bucket for each point.

@@ -2,9 +2,9 @@
 //!
 //! * [`require`] skips a test whose environment is missing. Under CI it fails instead, so that no test is lost
 //!   unnoticed.
-//! * [`golden`] finds and reads reference results of released code, [`trace_folder`] public traces. Neither is part of the
-//!   repository, so their tests are skipped without them, under CI too.
-//! * [`postgres`] runs a PostgreSQL for the tests of the store and the service.
+//! * [`golden`] finds and reads reference results of released code, [`trace_folder`] public traces. Neither is part of
+//!   the repository, so their tests are skipped without them, under CI too.
+//! * [`postgres`] runs a PostgreSQL server for the tests of the store and the service.
 //! * [`clusters`] holds clusters and ledgers that several crates test with.
 //! * [`rows`] checks all rows of a table, and reports every row that fails.
 
@@ -20,21 +20,21 @@ pub mod rows;
 /// Returns the environment that a test needs. Without it, prints the reason of the skip and returns `None`.
 ///
 /// # Panics
-/// Panics without the environment if CI runs the test: the variable `CI` is set, and neither empty nor `false`.
-pub fn require<T>(what: &str, found: Result<T, impl Display>) -> Option<T> {
-    require_unless(is_ci(std::env::var_os("CI").as_deref()), what, found)
+/// Panics without the environment if CI runs the test: the variable `CI` is set, and not empty, `false` or `0`.
+pub fn require<T>(name: &str, environment: Result<T, impl Display>) -> Option<T> {
+    require_unless(is_ci(std::env::var_os("CI").as_deref()), name, environment)
 }
 
 fn is_ci(variable: Option<&OsStr>) -> bool {
     variable.is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
-fn require_unless<T>(fails: bool, what: &str, found: Result<T, impl Display>) -> Option<T> {
-    match found {
+fn require_unless<T>(fails: bool, name: &str, environment: Result<T, impl Display>) -> Option<T> {
+    match environment {
         Ok(environment) => Some(environment),
-        Err(why) if fails => panic!("{what} is required under CI: {why}"),
-        Err(why) => {
-            println!("skipped: no {what}: {why}");
+        Err(reason) if fails => panic!("{name} is required under CI: {reason}"),
+        Err(reason) => {
+            println!("skipped: no {name}: {reason}");
             None
         }
     }
@@ -44,7 +44,7 @@ fn require_unless<T>(fails: bool, what: &str, found: Result<T, impl Display>) ->
 /// without the folder, prints that the test is skipped and returns `None`.
 pub fn trace_folder(part: &str) -> Option<PathBuf> {
     let Some(data) = std::env::var_os("LEEWARD_DATA").map(PathBuf::from) else {
-        println!("skipped: LEEWARD_DATA does not name the folder of traces");
+        println!("skipped: LEEWARD_DATA is not set, so there are no traces");
         return None;
     };
     let folder = data.join(part);
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_environment_is_a_skip_at_home() {
+    fn a_missing_environment_is_a_skip_outside_ci() {
         assert_eq!(require_unless(false, "PostgreSQL", Err::<u8, _>("not installed")), None);
         assert_eq!(require_unless(false, "PostgreSQL", Ok::<_, String>(1)), Some(1));
     }
@@ -77,11 +77,9 @@ mod tests {
     }
 
     #[test]
-    fn ci_is_announced_by_its_variable() {
-        let announced = |value: Option<&str>| is_ci(value.map(OsStr::new));
-        assert!(announced(Some("true")) && announced(Some("1")));
-        assert!(
-            !announced(None) && !announced(Some("")) && !announced(Some("false")) && !announced(Some("0"))
-        );
+    fn ci_is_detected_by_its_variable() {
+        let detected = |value: Option<&str>| is_ci(value.map(OsStr::new));
+        assert!(detected(Some("true")) && detected(Some("1")));
+        assert!(!detected(None) && !detected(Some("")) && !detected(Some("false")) && !detected(Some("0")));
     }
 }

@@ -1,4 +1,4 @@
-//! A PostgreSQL for the tests alone: on a socket in its own folder, run by a user other than root.
+//! A PostgreSQL server for tests: on a socket in its own folder, run by a user other than root.
 
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
 
@@ -28,7 +28,7 @@ pub struct Server {
     port: Option<u16>,
 }
 
-/// The newest PostgreSQL of the machine: in Debian's folder, or on the path.
+/// Folder of PostgreSQL's programs: the last one by name, in Debian's folder or on the path.
 fn programs() -> Option<PathBuf> {
     let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let debian = debian.map(|version| version.path().join("bin"));
@@ -38,8 +38,8 @@ fn programs() -> Option<PathBuf> {
     all.filter(|folder| needed.iter().all(|program| folder.join(program).exists())).max()
 }
 
-/// The user for the server if this process is root, because PostgreSQL refuses to run as root.
-fn somebody() -> Option<(u32, u32)> {
+/// User and group of the server if this process is root, because PostgreSQL refuses to run as root.
+fn unprivileged_user() -> Option<(u32, u32)> {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let nobody = users.lines().find_map(|line| {
@@ -66,7 +66,7 @@ impl Server {
 
     /// A server for this test alone; `fsync` is `on` or `off`.
     pub fn start(fsync: &str) -> Option<Server> {
-        let server = Server::made(vec!["listen_addresses=".to_owned(), format!("fsync={fsync}")], None)?;
+        let server = Server::create(vec!["listen_addresses=".to_owned(), format!("fsync={fsync}")], None)?;
         server.go_on();
         Some(server)
     }
@@ -74,24 +74,25 @@ impl Server {
     /// A server on loopback, with TLS and a certificate for `localhost`.
     pub fn with_tls() -> Option<Server> {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = port.expect("there is a port").port();
+        let port = port.expect("a free port").port();
         let options = ["listen_addresses=127.0.0.1", "fsync=off", "ssl=on"].map(str::to_owned);
-        let server = Server::made(options.to_vec(), Some(port))?;
-        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+        let server = Server::create(options.to_vec(), Some(port))?;
+        let certificate =
+            rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
         let key = server.path().join("data/server.key");
-        std::fs::write(server.certificate(), made.cert.pem()).expect("a file");
-        std::fs::write(&key, made.key_pair.serialize_pem()).expect("a file");
+        std::fs::write(server.certificate(), certificate.cert.pem()).expect("a file");
+        std::fs::write(&key, certificate.key_pair.serialize_pem()).expect("a file");
         std::fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("the test owns the file");
-        if let Some((user, group)) = somebody() {
+        if let Some((user, group)) = unprivileged_user() {
             for file in [server.certificate(), key] {
-                chown(file, Some(user), Some(group)).expect("root may give things away");
+                chown(file, Some(user), Some(group)).expect("root may change the owner");
             }
         }
         server.go_on();
         Some(server)
     }
 
-    /// Path of the certificate.
+    /// Path of the server's certificate.
     pub fn certificate(&self) -> PathBuf {
         self.path().join("data/server.crt")
     }
@@ -101,26 +102,27 @@ impl Server {
         self.port
     }
 
-    /// A server that was never started.
-    fn made(options: Vec<String>, port: Option<u16>) -> Option<Server> {
+    /// Creates a server without starting it.
+    fn create(options: Vec<String>, port: Option<u16>) -> Option<Server> {
         let programs = require("PostgreSQL", programs().ok_or("as root, apt-get install postgresql"))?;
         let folder = tempfile::tempdir().expect("a folder");
-        if let Some((user, group)) = somebody() {
-            chown(folder.path(), Some(user), Some(group)).expect("root may give things away");
+        if let Some((user, group)) = unprivileged_user() {
+            chown(folder.path(), Some(user), Some(group)).expect("root may change the owner");
         }
         let (process, databases) = (Mutex::new(None), AtomicUsize::new(0));
         let server = Server { folder, programs, process, databases, options, port };
-        let mut make = server.run("initdb");
-        make.args(["-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "-D"]);
-        let made = make.arg(server.path().join("data")).output().expect("the program starts");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let mut command = server.run("initdb");
+        command.args(["-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "-D"]);
+        let result = command.arg(server.path().join("data")).output().expect("the program starts");
+        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
         Some(server)
     }
 
+    /// A command that runs one of PostgreSQL's programs as the server's user.
     fn run(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         command.current_dir(self.folder.path()).env("LC_ALL", "C").stdin(Stdio::null());
-        if let Some((user, group)) = somebody() {
+        if let Some((user, group)) = unprivileged_user() {
             command.uid(user).gid(group);
         }
         command
@@ -149,12 +151,12 @@ impl Server {
         }
     }
 
-    /// Stops the server: a fast shutdown (SIGINT) or an immediate one (SIGQUIT).
+    /// Stops the server by a signal: `-INT` for a fast shutdown, `-QUIT` for an immediate one.
     pub fn stop(&self, signal: &str) {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut process) = process {
-            let sent = Command::new("kill").args([signal, &process.id().to_string()]).status();
-            assert!(sent.expect("`kill` is installed").success());
+            let status = Command::new("kill").args([signal, &process.id().to_string()]).status();
+            assert!(status.expect("`kill` is installed").success());
             process.wait().expect("the process ends");
         }
     }
@@ -174,14 +176,14 @@ impl Server {
             }
         }
         // A child may have ended by now, and `kill` reports that.
-        let sent = Command::new("kill").arg(signal).args(&all).stderr(Stdio::null()).status();
-        sent.expect("`kill` is installed");
+        let status = Command::new("kill").arg(signal).args(&all).stderr(Stdio::null()).status();
+        status.expect("`kill` is installed");
     }
 
     /// Output of `psql` for a query; `None` if the query fails.
-    pub fn ask(&self, database: &str, question: &str) -> Option<String> {
+    pub fn ask(&self, database: &str, query: &str) -> Option<String> {
         let mut command = self.run("psql");
-        command.args(["-XAtq", "-U", "tests", "-d", database, "-c", question, "-h"]).arg(self.path());
+        command.args(["-XAtq", "-U", "tests", "-d", database, "-c", query, "-h"]).arg(self.path());
         command.args(self.port.map(|port| format!("--port={port}")));
         let result = command.output().expect("the program starts");
         result.status.success().then(|| String::from_utf8_lossy(&result.stdout).trim().to_owned())
@@ -190,7 +192,7 @@ impl Server {
     /// Creates a database and returns its name.
     pub fn database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::SeqCst));
-        self.ask("postgres", &format!("CREATE DATABASE {name}")).expect("enough room");
+        self.ask("postgres", &format!("CREATE DATABASE {name}")).expect("a new database");
         name
     }
 

@@ -27,19 +27,19 @@ impl ArrivalCurve {
     pub fn new(buckets: &[TokenBucket]) -> Option<ArrivalCurve> {
         let mut sorted = buckets.to_vec();
         sorted.sort_by(|a, b| b.rate().total_cmp(&a.rate()).then(b.burst().total_cmp(&a.burst())));
-        let mut least: Vec<TokenBucket> = Vec::new();
+        let mut envelope: Vec<TokenBucket> = Vec::new();
         for bucket in sorted {
-            while let Some(&last) = least.last() {
-                let useless = bucket.burst() <= last.burst()
-                    || least.len() > 1 && meet(last, bucket) <= meet(least[least.len() - 2], last);
-                if !useless {
+            while let Some(&last) = envelope.last() {
+                let redundant = bucket.burst() <= last.burst()
+                    || envelope.len() > 1 && meet(last, bucket) <= meet(envelope[envelope.len() - 2], last);
+                if !redundant {
                     break;
                 }
-                least.pop();
+                envelope.pop();
             }
-            least.push(bucket);
+            envelope.push(bucket);
         }
-        (!least.is_empty()).then_some(ArrivalCurve { buckets: least })
+        (!envelope.is_empty()).then_some(ArrivalCurve { buckets: envelope })
     }
 
     /// The buckets, in order of decreasing rate and increasing burst.
@@ -47,7 +47,7 @@ impl ArrivalCurve {
         &self.buckets
     }
 
-    /// Most work within `seconds`: alpha(t).
+    /// Largest work within `seconds`: alpha(t).
     pub fn arrivals(&self, seconds: f64) -> f64 {
         crate::arrivals(&self.buckets, seconds)
     }
@@ -57,7 +57,7 @@ impl ArrivalCurve {
         self.last().rate()
     }
 
-    /// Most work at one moment: alpha(0).
+    /// Largest work at one moment: alpha(0).
     pub fn burst(&self) -> f64 {
         self.buckets[0].burst()
     }
@@ -93,26 +93,26 @@ impl ArrivalCurve {
         loop {
             // Each piece of the sum is the sum of two buckets, so rates and bursts add up without a subtraction.
             buckets.push(TokenBucket::raw(a[0].rate() + b[0].rate(), a[0].burst() + b[0].burst()));
-            let end = |of: &[TokenBucket]| if of.len() > 1 { meet(of[0], of[1]) } else { f64::INFINITY };
-            let (first, second) = (end(a), end(b));
-            let order = first.total_cmp(&second);
-            let (on, with) = (a.len() > 1 && order.is_le(), b.len() > 1 && order.is_ge());
-            if !on && !with {
+            let end =
+                |rest: &[TokenBucket]| if rest.len() > 1 { meet(rest[0], rest[1]) } else { f64::INFINITY };
+            let order = end(a).total_cmp(&end(b));
+            let (advance_a, advance_b) = (a.len() > 1 && order.is_le(), b.len() > 1 && order.is_ge());
+            if !advance_a && !advance_b {
                 return ArrivalCurve { buckets };
             }
-            a = &a[usize::from(on)..];
-            b = &b[usize::from(with)..];
+            a = &a[usize::from(advance_a)..];
+            b = &b[usize::from(advance_b)..];
         }
     }
 
     /// Output bound of these arrivals if each is delayed by at most `seconds`: alpha(t + seconds). `None` if a burst
     /// overflows.
     pub fn delayed(&self, seconds: f64) -> Option<ArrivalCurve> {
-        let later = |of: &TokenBucket| TokenBucket::new(of.rate(), of.arrivals(seconds)).ok();
+        let later = |bucket: &TokenBucket| TokenBucket::new(bucket.rate(), bucket.arrivals(seconds)).ok();
         ArrivalCurve::new(&self.buckets.iter().map(later).collect::<Option<Vec<_>>>()?)
     }
 
-    /// Arrivals within both curves.
+    /// The limit on arrivals that stay within both curves.
     pub fn min(&self, other: &ArrivalCurve) -> ArrivalCurve {
         ArrivalCurve::new(&[self.buckets(), other.buckets()].concat()).expect("each has a bucket")
     }
@@ -166,8 +166,8 @@ mod tests {
         assert_eq!(curve.burst_at(2.0), Some(5.0));
         assert_eq!(curve.burst_at(6.0), Some(3.0));
         assert_eq!(curve.burst_at(11.0), Some(1.0));
-        for none in [1.9, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(curve.burst_at(none), None);
+        for rate in [1.9, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(curve.burst_at(rate), None, "{rate}");
         }
     }
 }

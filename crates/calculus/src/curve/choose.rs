@@ -1,4 +1,5 @@
-//! Choices of one bucket of a curve for each workload alone: the baselines of WorkloadCompactor (SLO section 5.3.1).
+//! Choices of a bucket for one workload, without regard to other workloads: the baselines of WorkloadCompactor (SLO
+//! section 5.3.1).
 
 use super::error::CurveError;
 use super::rb::RbCurve;

@@ -1,16 +1,17 @@
-//! Largest work in an interval of each length, as far as it matters for some rate. The input is a stream of arrivals.
+//! Largest work in an interval, for the lengths that determine the r-b curve at some rate. The input is a stream of
+//! arrivals.
 //!
 //! Before arrival i the work is C(i-1), after arrival j it is C(j). The work from i to j within t_j - t_i is a
 //! difference of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over i
 //! <= j. Only the upper hull of these differences is therefore needed. Between an earlier and a later half, every i
-//! meets every j. The hulls of the two halves give the hull of these differences in linear time. Then each half is
+//! pairs with every j. The hulls of the two halves give the hull of these differences in linear time. Then each half is
 //! solved in the same way, unless the current envelope already covers the half. The total is O(n log n) steps.
 //!
 //! Arrivals are processed in blocks. A long trace therefore needs little memory: one block, the lower hull of the
 //! points before the block, and the current envelope. The hulls of a trace of a million requests have tens to hundreds
 //! of points.
 
-use super::hull::{Growing, Hull, Point, differences, lower_hull, rising_hull};
+use super::hull::{Hull, HullBuilder, Point, differences, lower_hull, rising_hull};
 
 /// Minimum number of arrivals per block; the number is larger if the hull of the points before the block has more
 /// points. The result does not depend on it; 1024 arrivals fit the cache.
@@ -29,7 +30,7 @@ struct Moment {
 pub(crate) struct Envelope {
     block: Vec<Moment>,
     before: Vec<Point>,
-    envelope: Growing,
+    envelope: HullBuilder,
     total: Sum,
 }
 
@@ -78,7 +79,7 @@ impl Envelope {
             }
             _ => {
                 if self.block.len() >= BLOCK.max(self.before.len()) {
-                    self.fold();
+                    self.merge_block();
                 }
                 self.block.push(Moment { at, work, before, after });
             }
@@ -90,20 +91,21 @@ impl Envelope {
         self.total.value()
     }
 
-    /// The hull of (seconds, most work within them): it starts at 0 seconds and rises, with strictly decreasing slopes.
-    /// A single point of zero work if nothing arrived.
+    /// The hull of (seconds, largest work within them). It starts at 0 seconds and rises, with strictly decreasing
+    /// slopes. Without arrivals it is a single point of zero work.
     pub fn finish(mut self) -> Hull {
-        self.fold();
+        self.merge_block();
         self.envelope.finish()
     }
 
-    fn fold(&mut self) {
+    /// Merges the block into the envelope, and into the hull of the points before the next block.
+    fn merge_block(&mut self) {
         let largest = self.block.iter().map(|moment| moment.work).fold(0.0, f64::max);
         self.envelope.cover(&[Point { x: 0.0, y: largest }]);
         let mut scratch = Scratch::default();
         rising_hull(self.block.iter().map(Moment::end), &mut scratch.after);
         scratch.cross(&self.before, &mut self.envelope);
-        within(&self.block, &mut scratch, &mut self.envelope);
+        cover_pairs(&self.block, &mut scratch, &mut self.envelope);
         lower_hull(
             self.before.drain(..).chain(self.block.drain(..).map(|moment| moment.start())),
             &mut scratch.before,
@@ -117,21 +119,21 @@ impl Envelope {
 struct Scratch {
     before: Vec<Point>,
     after: Vec<Point>,
-    found: Vec<Point>,
+    difference_hull: Vec<Point>,
 }
 
 impl Scratch {
-    /// Covers the differences between the points of `after` and `before`.
-    fn cross(&mut self, before: &[Point], envelope: &mut Growing) {
-        self.found.clear();
-        differences(before, &self.after, &mut self.found);
-        envelope.cover(&self.found);
+    /// Raises the envelope to cover the differences between the points of `after` and `before`.
+    fn cross(&mut self, before: &[Point], envelope: &mut HullBuilder) {
+        self.difference_hull.clear();
+        differences(before, &self.after, &mut self.difference_hull);
+        envelope.cover(&self.difference_hull);
     }
 }
 
-/// Covers all pairs of these moments.
-fn within(moments: &[Moment], scratch: &mut Scratch, envelope: &mut Growing) {
-    if moments.len() < 2 || covered(moments, envelope) {
+/// Raises the envelope to cover all pairs of these moments.
+fn cover_pairs(moments: &[Moment], scratch: &mut Scratch, envelope: &mut HullBuilder) {
+    if moments.len() < 2 || is_covered(moments, envelope) {
         return;
     }
     let (early, late) = moments.split_at(moments.len() / 2);
@@ -140,14 +142,14 @@ fn within(moments: &[Moment], scratch: &mut Scratch, envelope: &mut Growing) {
     rising_hull(late.iter().map(Moment::end), &mut scratch.after);
     scratch.cross(&before, envelope);
     scratch.before = before;
-    within(early, scratch, envelope);
-    within(late, scratch, envelope);
+    cover_pairs(early, scratch, envelope);
+    cover_pairs(late, scratch, envelope);
 }
 
-/// True if no pair of these moments (at least two) is above the envelope. Most stretches end with this test. The answer
+/// True if no pair of these moments (at least two) is above the envelope. Most halves end with this test. The answer
 /// is exact if the envelope is straight over the lengths that occur. Otherwise a pair may lie between the envelope and
 /// the straight line below it, and the answer is false.
-fn covered(moments: &[Moment], envelope: &Growing) -> bool {
+fn is_covered(moments: &[Moment], envelope: &HullBuilder) -> bool {
     let (first, last) = (&moments[0], &moments[moments.len() - 1]);
     let shortest = moments.windows(2).map(|pair| pair[1].at - pair[0].at).fold(f64::INFINITY, f64::min);
     let longest = last.at - first.at;

@@ -52,10 +52,10 @@ pub(crate) struct Hull {
     points: Vec<Point>,
 }
 
-/// A hull under construction. New points wait until they are as many as the points of the hull, and are then merged
-/// together. So the cost of a point does not grow with the hull.
+/// A hull under construction. New points wait until their number reaches the number of points of the hull; one merge
+/// then adds all of them. The cost of a point therefore does not grow with the hull.
 #[derive(Default)]
-pub(crate) struct Growing {
+pub(crate) struct HullBuilder {
     hull: Hull,
     waiting: Vec<Point>,
 }
@@ -95,7 +95,7 @@ impl Hull {
     }
 }
 
-impl Growing {
+impl HullBuilder {
     /// The height at `x` so far, without the waiting points.
     pub fn at(&self, x: f64) -> f64 {
         self.hull.at(x)
@@ -105,17 +105,17 @@ impl Growing {
     pub fn cover(&mut self, points: &[Point]) {
         self.waiting.extend(points.iter().filter(|&&point| !self.hull.covers(point)));
         if self.waiting.len() >= self.hull.points.len() {
-            self.settle();
+            self.merge_waiting();
         }
     }
 
     /// The hull of all points.
     pub fn finish(mut self) -> Hull {
-        self.settle();
+        self.merge_waiting();
         self.hull
     }
 
-    fn settle(&mut self) {
+    fn merge_waiting(&mut self) {
         self.waiting.extend_from_slice(&self.hull.points);
         self.waiting.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
         rising_hull(self.waiting.drain(..), &mut self.hull.points);
@@ -129,11 +129,11 @@ pub(crate) fn differences(from: &[Point], to: &[Point], out: &mut Vec<Point>) {
     let (mut start, mut end, mut from, mut to) = (latest, first, from, to);
     out.push(Point { x: end.x - start.x, y: end.y - start.y });
     loop {
-        let back = (from.len() > 1).then(|| slope(from[from.len() - 2], start));
-        let on = (to.len() > 1).then(|| slope(end, to[1]));
-        match (back, on) {
+        let from_slope = (from.len() > 1).then(|| slope(from[from.len() - 2], start));
+        let to_slope = (to.len() > 1).then(|| slope(end, to[1]));
+        match (from_slope, to_slope) {
             (None, None) => return,
-            (Some(back), on) if on.is_none_or(|on| back >= on) => {
+            (Some(from_slope), to_slope) if to_slope.is_none_or(|to_slope| from_slope >= to_slope) => {
                 from = &from[..from.len() - 1];
                 start = from[from.len() - 1];
             }
@@ -150,8 +150,8 @@ pub(crate) fn differences(from: &[Point], to: &[Point], out: &mut Vec<Point>) {
 mod tests {
     use super::*;
 
-    fn points(of: &[(f64, f64)]) -> Vec<Point> {
-        of.iter().map(|&(x, y)| Point { x, y }).collect()
+    fn points(rows: &[(f64, f64)]) -> Vec<Point> {
+        rows.iter().map(|&(x, y)| Point { x, y }).collect()
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hull_of_differences_is_that_of_all_pairs() {
+    fn the_hull_of_differences_is_the_hull_of_all_pairs() {
         let from = points(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.5), (3.0, 7.0)]);
         let to = points(&[(4.0, 8.0), (5.0, 11.0), (7.0, 12.0), (8.0, 19.0)]);
         let mut pairs: Vec<Point> = Vec::new();
@@ -169,10 +169,10 @@ mod tests {
             pairs.extend(to.iter().map(|b| Point { x: b.x - a.x, y: b.y - a.y }));
         }
         pairs.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
-        let (mut lower, mut upper, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut lower, mut upper, mut hull) = (Vec::new(), Vec::new(), Vec::new());
         lower_hull(from, &mut lower);
         rising_hull(to, &mut upper);
-        differences(&lower, &upper, &mut found);
-        assert_eq!(Hull::of(found), Hull::of(pairs));
+        differences(&lower, &upper, &mut hull);
+        assert_eq!(Hull::of(hull), Hull::of(pairs));
     }
 }

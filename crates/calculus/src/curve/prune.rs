@@ -14,7 +14,7 @@ pub struct PrunedCurve {
 }
 
 impl ArrivalCurve {
-    /// The smallest set of buckets that exceeds the curve nowhere by more than `tolerance` times the curve. The first
+    /// The smallest set of buckets that nowhere exceeds the curve by more than `tolerance` times the curve. The first
     /// and the last bucket stay: the burst at one moment, and the long-run rate.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ impl ArrivalCurve {
         if !tolerance.is_finite() || tolerance < 0.0 {
             return Err(CurveError::Tolerance(tolerance));
         }
-        Ok(self.keep(&self.fewest(tolerance)))
+        Ok(self.keep(&self.fewest_buckets(tolerance)))
     }
 
     /// At most `count` buckets, with the smallest possible error (to a millionth). For a count of 1, the bucket of the
@@ -45,11 +45,11 @@ impl ArrivalCurve {
         let mut best = ends;
         while high - low > 1e-6 * high {
             let middle = (low + high) / 2.0;
-            let kept = self.fewest(middle);
+            let kept = self.fewest_buckets(middle);
             if kept.len() <= count {
-                let found = self.keep(&kept);
-                high = found.error.min(middle);
-                best = found;
+                let pruned = self.keep(&kept);
+                high = pruned.error.min(middle);
+                best = pruned;
             } else {
                 low = middle;
             }
@@ -57,9 +57,10 @@ impl ArrivalCurve {
         Ok(best)
     }
 
-    /// Steps from each kept bucket to the furthest bucket that may follow it. The excess grows with the number of
-    /// dropped buckets, so the result is the minimum.
-    fn fewest(&self, tolerance: f64) -> Vec<usize> {
+    /// Indices of the fewest buckets with a relative excess of at most `tolerance`. Steps from each kept bucket to the
+    /// furthest one that may follow it. The excess grows with the number of dropped buckets, so the result is the
+    /// minimum.
+    fn fewest_buckets(&self, tolerance: f64) -> Vec<usize> {
         let last = self.buckets().len() - 1;
         let mut kept = vec![0];
         let mut from = 0;
@@ -85,13 +86,14 @@ impl ArrivalCurve {
         let (mut low, mut high) = (i, j);
         while low < high {
             let middle = low + (high - low) / 2;
-            let turned = meet(self.buckets()[middle], self.buckets()[middle + 1]) < seconds;
-            if turned { low = middle + 1 } else { high = middle }
+            let earlier = meet(self.buckets()[middle], self.buckets()[middle + 1]) < seconds;
+            if earlier { low = middle + 1 } else { high = middle }
         }
         let whole = self.buckets()[low].arrivals(seconds).min(between);
         if whole > 0.0 { between / whole - 1.0 } else { 0.0 }
     }
 
+    /// The curve of the buckets with these indices.
     fn keep(&self, kept: &[usize]) -> PrunedCurve {
         let buckets: Vec<TokenBucket> = kept.iter().map(|&index| self.buckets()[index]).collect();
         let between = kept.windows(2).map(|pair| self.excess(pair[0], pair[1]));

@@ -123,7 +123,7 @@ impl RbCurve {
     pub fn vertices(&self) -> impl Iterator<Item = TokenBucket> + '_ {
         let rising = self.points().windows(2).filter_map(|pair| {
             let rate = slope(pair[0], pair[1]);
-            // If the same burst follows so soon that the rate overflows, the next bucket covers it.
+            // If two points are so close in time that the rate overflows, the next bucket covers them.
             rate.is_finite()
                 .then(|| TokenBucket::raw(rate, (pair[0].y - rate * pair[0].x).max(self.largest())))
         });
@@ -194,9 +194,9 @@ impl RbCurve {
         self.burst(rate).expect("a rate of the curve is finite and not negative")
     }
 
-    fn map_work(&self, of: impl Fn(f64) -> f64) -> Option<RbCurve> {
-        let hull = Hull::of(self.points().iter().map(|point| Point { x: point.x, y: of(point.y) }));
-        let mean = self.mean.map(&of);
+    fn map_work(&self, f: impl Fn(f64) -> f64) -> Option<RbCurve> {
+        let hull = Hull::of(self.points().iter().map(|point| Point { x: point.x, y: f(point.y) }));
+        let mean = self.mean.map(&f);
         let finite = hull.points().iter().all(|point| point.y.is_finite()) && mean.is_none_or(f64::is_finite);
         finite.then_some(RbCurve { hull, mean })
     }

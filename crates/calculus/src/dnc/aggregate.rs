@@ -37,19 +37,19 @@ impl Network {
     pub fn aggregate(&self) -> Vec<Result<f64, Unbounded>> {
         let arrivals = self.arrivals();
         // Flows of one path and priority share one bound.
-        let mut known: BTreeMap<(&[usize], u32), Result<f64, Unbounded>> = BTreeMap::new();
+        let mut bounds: BTreeMap<(&[usize], u32), Result<f64, Unbounded>> = BTreeMap::new();
         let mut delays = Vec::with_capacity(self.flows.len());
         for flow in &self.flows {
-            let bound = known.entry((&flow.path, flow.priority));
-            delays.push(*bound.or_insert_with(|| self.along(&flow.path, flow.priority, &arrivals)));
+            let bound = bounds.entry((&flow.path, flow.priority));
+            delays.push(*bound.or_insert_with(|| self.path_delay(&flow.path, flow.priority, &arrivals)));
         }
         delays
     }
 
     /// Delay of flows of `priority` along all of `path`.
-    fn along(&self, path: &[usize], priority: u32, arrivals: &Arrivals) -> Result<f64, Unbounded> {
+    fn path_delay(&self, path: &[usize], priority: u32, arrivals: &Arrivals) -> Result<f64, Unbounded> {
         // Flows along the whole path, with their hop at the first queue; in order of flow.
-        let whole_way: Vec<(usize, usize)> = self.at[path[0]]
+        let along_path: Vec<(usize, usize)> = self.passing[path[0]]
             .iter()
             .copied()
             .filter(|&(flow, hop)| {
@@ -58,51 +58,56 @@ impl Network {
             .collect();
         let mut service = None;
         for (step, &queue) in path.iter().enumerate() {
-            let cross: Vec<(usize, usize)> = self.at[queue]
+            let cross: Vec<(usize, usize)> = self.passing[queue]
                 .iter()
                 .copied()
                 .filter(|&(flow, hop)| {
                     let first = hop.checked_sub(step).map(|first| (flow, first));
                     self.flows[flow].priority <= priority
-                        && first.is_none_or(|first| whole_way.binary_search(&first).is_err())
+                        && first.is_none_or(|first| along_path.binary_search(&first).is_err())
                 })
                 .collect();
             let own = self.service(queue, priority, step + 1 < path.len());
-            let left = own.leftover(&self.together(&cross, arrivals)?);
-            let left = left.map_err(|_| self.overloaded(queue, priority))?;
+            let leftover = own.leftover(&self.total_arrivals(&cross, arrivals)?);
+            let leftover = leftover.map_err(|_| self.overloaded(queue, priority))?;
             service = Some(match service {
-                None => left,
-                Some(before) => left.then(&before).ok_or_else(|| self.overloaded(queue, priority))?,
+                None => leftover,
+                Some(before) => leftover.then(&before).ok_or_else(|| self.overloaded(queue, priority))?,
             });
         }
         let service = service.expect("a path has a queue");
         let (own, before): (Vec<_>, Vec<_>) =
-            whole_way.into_iter().partition(|&(flow, _)| self.flows[flow].priority == priority);
-        let (own, before) = (self.together(&own, arrivals)?, self.together(&before, arrivals)?);
-        let left = service.leftover(&before);
-        left.and_then(|left| left.delay(&own))
-            .map_err(|_| self.overloaded(self.fullest(path, priority), priority))
+            along_path.into_iter().partition(|&(flow, _)| self.flows[flow].priority == priority);
+        let (own, before) = (self.total_arrivals(&own, arrivals)?, self.total_arrivals(&before, arrivals)?);
+        let leftover = service.leftover(&before);
+        leftover
+            .and_then(|leftover| leftover.delay(&own))
+            .map_err(|_| self.overloaded(self.bottleneck(path, priority), priority))
     }
 
     /// Arrivals of these flows together, each at a hop at the same queue.
-    fn together(&self, flows: &[(usize, usize)], arrivals: &Arrivals) -> Result<ArrivalCurve, Unbounded> {
+    fn total_arrivals(
+        &self,
+        flows: &[(usize, usize)],
+        arrivals: &Arrivals,
+    ) -> Result<ArrivalCurve, Unbounded> {
         let mut sum = ArrivalCurve::zero();
-        let mut from: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut by_queue: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(flow, hop) in flows {
             if hop == 1 {
-                from.entry(self.flows[flow].path[0]).or_default().push(flow);
+                by_queue.entry(self.flows[flow].path[0]).or_default().push(flow);
             } else {
                 sum = sum.plus(arrivals[flow][hop].as_ref().map_err(|&error| error)?);
             }
         }
-        for (queue, group) in from {
-            sum = sum.plus(&self.passed_on(queue, &group, arrivals)?);
+        for (queue, group) in by_queue {
+            sum = sum.plus(&self.group_output(queue, &group, arrivals)?);
         }
         Ok(sum)
     }
 
     /// Output of a queue for a group of flows that all enter there, in order of flow.
-    fn passed_on(
+    fn group_output(
         &self,
         queue: usize,
         group: &[usize],
@@ -110,19 +115,19 @@ impl Network {
     ) -> Result<ArrivalCurve, Unbounded> {
         let lowest = group.iter().map(|&flow| self.flows[flow].priority).max().unwrap_or(0);
         let (mut own, mut others) = (ArrivalCurve::zero(), ArrivalCurve::zero());
-        for &(flow, hop) in &self.at[queue] {
+        for &(flow, hop) in &self.passing[queue] {
             if self.flows[flow].priority <= lowest {
                 let sum = if group.binary_search(&flow).is_ok() { &mut own } else { &mut others };
                 *sum = sum.plus(arrivals[flow][hop].as_ref().map_err(|&error| error)?);
             }
         }
-        let left = self.service(queue, lowest, true).leftover(&others);
-        left.and_then(|left| left.output(&own)).map_err(|_| self.overloaded(queue, lowest))
+        let leftover = self.service(queue, lowest, true).leftover(&others);
+        leftover.and_then(|leftover| leftover.output(&own)).map_err(|_| self.overloaded(queue, lowest))
     }
 
     /// The queue of a path with the lowest rate left after the flows of `priority` and higher ones.
-    fn fullest(&self, path: &[usize], priority: u32) -> usize {
-        let left = |&queue: &usize| self.capacities[queue] - self.load(queue, priority);
-        *path.iter().min_by(|a, b| left(a).total_cmp(&left(b))).expect("a path has a queue")
+    fn bottleneck(&self, path: &[usize], priority: u32) -> usize {
+        let leftover = |&queue: &usize| self.capacities[queue] - self.load(queue, priority);
+        *path.iter().min_by(|a, b| leftover(a).total_cmp(&leftover(b))).expect("a path has a queue")
     }
 }

@@ -36,18 +36,18 @@ impl Network {
                 let priority = self.flows[flow].priority;
                 let last = hop + 1 == self.flows[flow].path.len();
                 let own = arrivals[flow][hop].clone();
-                let passed = own.and_then(|own| {
+                let bounds = own.and_then(|own| {
                     let others = others?;
-                    let left = |passes_on| self.service(queue, priority, passes_on).leftover(&others);
+                    let leftover = |passes_on| self.service(queue, priority, passes_on).leftover(&others);
                     // A packet leaves a queue, and arrives at the next, with its last bit: only departures are rounded
                     // up to whole packets.
-                    let delay = left(false).and_then(|left| left.delay(&own));
-                    let output = left(!last).and_then(|left| left.output(&own));
+                    let delay = leftover(false).and_then(|leftover| leftover.delay(&own));
+                    let output = leftover(!last).and_then(|leftover| leftover.output(&own));
                     delay.and_then(|delay| Ok((delay, output?))).map_err(|_| self.overloaded(queue, priority))
                 });
-                delays[flow] = delays[flow].and_then(|so_far| Ok(so_far + passed.clone()?.0));
+                delays[flow] = delays[flow].and_then(|so_far| Ok(so_far + bounds.clone()?.0));
                 if !last {
-                    arrivals[flow].push(passed.map(|passed| passed.1));
+                    arrivals[flow].push(bounds.map(|(_, output)| output));
                 }
             }
         }
@@ -60,27 +60,27 @@ impl Network {
         queue: usize,
         arrivals: &Arrivals,
     ) -> Vec<(usize, usize, Result<ArrivalCurve, Unbounded>)> {
-        let mut here = self.at[queue].clone();
+        let mut here = self.passing[queue].clone();
         here.sort_by_key(|&(flow, _)| (self.flows[flow].priority, flow));
         let mut before: Result<ArrivalCurve, Unbounded> = Ok(ArrivalCurve::zero());
         let mut others = Vec::with_capacity(here.len());
         for class in here.chunk_by(|a, b| self.flows[a.0].priority == self.flows[b.0].priority) {
-            let of = |&(flow, hop): &(usize, usize)| arrivals[flow][hop].clone();
+            let own = |&(flow, hop): &(usize, usize)| arrivals[flow][hop].clone();
             // Sums from both ends, so that each flow's own arrivals are left out instead of subtracted.
             let mut after = vec![Ok(ArrivalCurve::zero())];
             for flow in class[1..].iter().rev() {
-                after.push(sum(&after[after.len() - 1], &of(flow)));
+                after.push(plus(&after[after.len() - 1], &own(flow)));
             }
             for (flow, after) in class.iter().zip(after.into_iter().rev()) {
-                others.push((flow.0, flow.1, sum(&before, &after)));
-                before = sum(&before, &of(flow));
+                others.push((flow.0, flow.1, plus(&before, &after)));
+                before = plus(&before, &own(flow));
             }
         }
         others
     }
 }
 
-fn sum(
+fn plus(
     a: &Result<ArrivalCurve, Unbounded>,
     b: &Result<ArrivalCurve, Unbounded>,
 ) -> Result<ArrivalCurve, Unbounded> {

@@ -32,73 +32,73 @@ impl InOrder {
     /// Analyses a network, queue by queue.
     pub fn new(network: Network) -> InOrder {
         let arrivals = network.flows.iter().map(|flow| vec![Ok(flow.arrivals.clone())]).collect();
-        let mut of = InOrder { network, arrivals };
-        for at in 0..of.network.order.len() {
-            of.pass(of.network.order[at]);
+        let mut analysis = InOrder { network, arrivals };
+        for index in 0..analysis.network.order.len() {
+            analysis.add_outputs(analysis.network.order[index]);
         }
-        of
+        analysis
     }
 
     /// Adds the arrivals at the next hop of each flow that passes a queue.
-    fn pass(&mut self, queue: usize) {
+    fn add_outputs(&mut self, queue: usize) {
         let network = &self.network;
-        let mut here = network.at[queue].clone();
+        let mut here = network.passing[queue].clone();
         here.sort_by_key(|&(flow, _)| (network.flows[flow].priority, flow));
-        let (mut done, mut passed) = (0, Vec::new());
+        let (mut done, mut outputs) = (0, Vec::new());
         for class in here.chunk_by(|a, b| network.flows[a.0].priority == network.flows[b.0].priority) {
-            let goes_on = |&at: &usize| class[at].1 + 1 < network.flows[class[at].0].path.len();
-            let which: Vec<usize> = (0..class.len()).filter(goes_on).collect();
-            if !which.is_empty() {
-                let left = self.left(queue, &here[..done], class);
-                passed
-                    .extend(which.into_iter().map(|at| (class[at].0, self.passed(queue, &left, class, at))));
+            let goes_on = |&index: &usize| class[index].1 + 1 < network.flows[class[index].0].path.len();
+            let continuing: Vec<usize> = (0..class.len()).filter(goes_on).collect();
+            if !continuing.is_empty() {
+                let leftover = self.leftover(queue, &here[..done], class);
+                let output = |index: usize| (class[index].0, self.output(queue, &leftover, class, index));
+                outputs.extend(continuing.into_iter().map(output));
             }
             done += class.len();
         }
-        passed.into_iter().for_each(|(flow, passed)| self.arrivals[flow].push(passed));
+        outputs.into_iter().for_each(|(flow, output)| self.arrivals[flow].push(output));
     }
 
     /// Service at a queue for a class after higher priorities, counted on departures, and the delay of the class
     /// there.
-    fn left(
+    fn leftover(
         &self,
         queue: usize,
         before: &[Place],
         class: &[Place],
     ) -> Result<(ServiceCurve, f64), Unbounded> {
         let priority = self.network.flows[class[0].0].priority;
-        let (before, all) = (self.together(before)?, self.together(class)?);
-        let left = |passes_on| self.network.service(queue, priority, passes_on).leftover(&before);
+        let (before, all) = (self.total_arrivals(before)?, self.total_arrivals(class)?);
+        let leftover = |passes_on| self.network.service(queue, priority, passes_on).leftover(&before);
         // A packet leaves when its last bit leaves.
-        let delay = left(false).and_then(|left| left.delay(&all));
-        let found = delay.and_then(|delay| Ok((left(true)?, delay)));
-        found.map_err(|_| self.network.overloaded(queue, priority))
+        let delay = leftover(false).and_then(|leftover| leftover.delay(&all));
+        let result = delay.and_then(|delay| Ok((leftover(true)?, delay)));
+        result.map_err(|_| self.network.overloaded(queue, priority))
     }
 
     /// Output of a queue for one flow of a class.
-    fn passed(
+    fn output(
         &self,
         queue: usize,
-        left: &Result<(ServiceCurve, f64), Unbounded>,
+        leftover: &Result<(ServiceCurve, f64), Unbounded>,
         class: &[Place],
-        at: usize,
+        index: usize,
     ) -> Result<ArrivalCurve, Unbounded> {
-        let (flow, hop) = class[at];
-        let (left, delay) = left.as_ref().map_err(|&error| error)?;
+        let (flow, hop) = class[index];
+        let (leftover, delay) = leftover.as_ref().map_err(|&error| error)?;
         let own = self.arrivals[flow][hop].as_ref().map_err(|&error| error)?;
         let overloaded = || self.network.overloaded(queue, self.network.flows[flow].priority);
         let later = own.delayed(*delay).ok_or_else(overloaded)?;
-        let others = self.together(&[&class[..at], &class[at + 1..]].concat())?;
+        let others = self.total_arrivals(&[&class[..index], &class[index + 1..]].concat())?;
         // If the other flows leave no service, only the delay limits the output.
-        let alone = left.leftover_in_order(&others).and_then(|left| left.output(own));
+        let alone = leftover.leftover_in_order(&others).and_then(|leftover| leftover.output(own));
         Ok(alone.map_or(later.clone(), |alone| later.min(&alone)))
     }
 
     /// Arrivals of flows at one queue, over the links that they use.
-    fn together(&self, flows: &[Place]) -> Result<ArrivalCurve, Unbounded> {
+    fn total_arrivals(&self, flows: &[Place]) -> Result<ArrivalCurve, Unbounded> {
         let mut by_link: BTreeMap<Option<usize>, Vec<Place>> = BTreeMap::new();
         for &(flow, hop) in flows {
-            by_link.entry(self.from(flow, hop)).or_default().push((flow, hop));
+            by_link.entry(self.previous_queue(flow, hop)).or_default().push((flow, hop));
         }
         let mut sum = ArrivalCurve::zero();
         for (from, group) in by_link {
@@ -114,8 +114,8 @@ impl InOrder {
         Ok(sum)
     }
 
-    /// Previous queue of a flow before a hop; `None` at its first.
-    fn from(&self, flow: usize, hop: usize) -> Option<usize> {
+    /// Queue before a hop of a flow; `None` at its first hop.
+    fn previous_queue(&self, flow: usize, hop: usize) -> Option<usize> {
         Some(self.network.flows[flow].path[hop.checked_sub(1)?])
     }
 
@@ -131,47 +131,47 @@ impl InOrder {
         let network = &self.network;
         let mut servers = Vec::with_capacity(path.len());
         // Flows that cross together: first queue, last queue, and their incoming link.
-        let mut crossings: BTreeMap<(usize, Reverse<usize>, Option<usize>), Vec<Place>> = BTreeMap::new();
+        let mut groups: BTreeMap<(usize, Reverse<usize>, Option<usize>), Vec<Place>> = BTreeMap::new();
         let mut links: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for (at, &queue) in path.iter().enumerate() {
-            let (class, before): (Vec<Place>, Vec<Place>) = (network.at[queue].iter())
+            let (class, before): (Vec<Place>, Vec<Place>) = (network.passing[queue].iter())
                 .filter(|&&(flow, _)| network.flows[flow].priority <= priority)
                 .partition(|&&(flow, _)| network.flows[flow].priority == priority);
-            let before = self.together(&before)?;
-            let left = |passes_on| {
-                let left = network.service(queue, priority, passes_on).leftover(&before);
-                left.map_err(|_| network.overloaded(queue, priority))
+            let before = self.total_arrivals(&before)?;
+            let leftover = |passes_on| {
+                let leftover = network.service(queue, priority, passes_on).leftover(&before);
+                leftover.map_err(|_| network.overloaded(queue, priority))
             };
             let next = path.get(at + 1);
             let goes_on = class.iter().filter(|&&(flow, hop)| {
                 next.is_some_and(|next| network.flows[flow].path.get(hop + 1) == Some(next))
             });
             let link = network.link(queue, goes_on.map(|place| place.0));
-            servers.push(Server { ends: left(false)?, passes_on: left(true)?, link: Some(link) });
+            servers.push(Server { ends: leftover(false)?, passes_on: leftover(true)?, link: Some(link) });
             for (flow, hop) in class {
-                let from = self.from(flow, hop);
+                let from = self.previous_queue(flow, hop);
                 if at > 0 && from == Some(path[at - 1]) {
                     continue;
                 }
                 let along = network.flows[flow].path[hop..].iter().zip(&path[at..]);
-                let last = at + along.take_while(|(own, of)| own == of).count() - 1;
-                crossings.entry((at, Reverse(last), from)).or_default().push((flow, hop));
+                let last = at + along.take_while(|(a, b)| a == b).count() - 1;
+                groups.entry((at, Reverse(last), from)).or_default().push((flow, hop));
                 from.into_iter().for_each(|from| links.entry((at, from)).or_default().push(flow));
             }
         }
-        let numbers: Vec<(usize, usize)> = links.keys().copied().collect();
-        let mut found = Vec::with_capacity(crossings.len());
-        for ((first, Reverse(last), from), places) in crossings {
+        let link_keys: Vec<(usize, usize)> = links.keys().copied().collect();
+        let mut crossings = Vec::with_capacity(groups.len());
+        for ((first, Reverse(last), from), places) in groups {
             let mut arrivals = ArrivalCurve::zero();
             for (flow, hop) in places {
                 arrivals = arrivals.plus(self.arrivals[flow][hop].as_ref().map_err(|&error| error)?);
             }
-            let link = from.and_then(|from| numbers.binary_search(&(first, from)).ok());
-            found.push(Crossing { arrivals, first, last, link });
+            let link = from.and_then(|from| link_keys.binary_search(&(first, from)).ok());
+            crossings.push(Crossing { arrivals, first, last, link });
         }
         let links =
             links.into_iter().map(|((_, from), flows)| network.link(from, flows.into_iter())).collect();
-        Ok(Tandem { servers, links, crossings: found })
+        Ok(Tandem { servers, links, crossings })
     }
 
     /// The error for a queue without enough service for the flows of `priority` and higher ones.

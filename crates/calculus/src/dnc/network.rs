@@ -20,10 +20,10 @@ pub struct Flow {
     pub packet: f64,
 }
 
-/// Model of how work moves.
+/// Unit in which queues serve and forward work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packets {
-    /// A fluid, as in the thesis: a higher priority interrupts at once, and work moves on while it is served.
+    /// A fluid, as in the thesis: a higher priority interrupts at once, and work is forwarded while it is served.
     Fluid,
     /// Packets that are served and forwarded whole. A higher priority waits for the packet in service, which is at most
     /// the largest packet of a lower priority. A queue forwards its work up to a packet later.
@@ -36,8 +36,8 @@ pub struct Network {
     pub(super) capacities: Vec<f64>,
     pub(super) flows: Vec<Flow>,
     pub(super) packets: Packets,
-    /// For each queue: (flow, hop of its path).
-    pub(super) at: Vec<Vec<(usize, usize)>>,
+    /// Flows of each queue: (flow, index of the hop on its path).
+    pub(super) passing: Vec<Vec<(usize, usize)>>,
     /// Queues in an order in which every flow passes them.
     pub(super) order: Vec<usize>,
 }
@@ -109,7 +109,7 @@ impl Network {
             }
         }
         let queues = capacities.len();
-        let mut at = vec![Vec::new(); queues];
+        let mut passing = vec![Vec::new(); queues];
         for (index, flow) in flows.iter().enumerate() {
             let (packet, burst) = (flow.packet, flow.arrivals.burst());
             if flow.path.is_empty() {
@@ -122,21 +122,21 @@ impl Network {
                 return Err(NetworkError::Packet { flow: index, packet, burst });
             }
             for (hop, &queue) in flow.path.iter().enumerate() {
-                at[queue].push((index, hop));
+                passing[queue].push((index, hop));
             }
         }
         let order = queue_order(queues, flows.iter().map(|flow| flow.path.as_slice()))
             .map_err(|queue| NetworkError::Cycle { queue })?;
-        Ok(Network { capacities, flows, packets, at, order })
+        Ok(Network { capacities, flows, packets, passing, order })
     }
 
     /// Service of a queue for all flows of `priority` and higher ones together. `passes_on` is true for flows that
     /// continue to another queue.
     pub(super) fn service(&self, queue: usize, priority: u32, passes_on: bool) -> ServiceCurve {
         let capacity = self.capacities[queue];
-        let largest = |of: fn(u32, u32) -> bool| {
-            let flows = self.at[queue].iter().map(|&(flow, _)| &self.flows[flow]);
-            flows.filter(|flow| of(flow.priority, priority)).map(|flow| flow.packet).fold(0.0, f64::max)
+        let largest = |selects: fn(u32, u32) -> bool| {
+            let flows = self.passing[queue].iter().map(|&(flow, _)| &self.flows[flow]);
+            flows.filter(|flow| selects(flow.priority, priority)).map(|flow| flow.packet).fold(0.0, f64::max)
         };
         let late = match self.packets {
             Packets::Fluid => 0.0,
@@ -161,7 +161,7 @@ impl Network {
 
     /// Long-run work per second of the flows of `priority` and higher ones at a queue.
     pub(super) fn load(&self, queue: usize, priority: u32) -> f64 {
-        let flows = self.at[queue].iter().map(|&(flow, _)| &self.flows[flow]);
+        let flows = self.passing[queue].iter().map(|&(flow, _)| &self.flows[flow]);
         flows.filter(|flow| flow.priority <= priority).map(|flow| flow.arrivals.rate()).sum()
     }
 

@@ -30,7 +30,7 @@ impl ServiceCurve {
         }
         // The delay is concave in the time of arrival, so its maximum is at a vertex of one of the curves.
         let of_arrivals = arrivals.vertices().map(|(at, work)| self.seconds_for(work) - at);
-        let of_service = self.stretches().into_iter().skip(1).filter_map(|(done, _)| {
+        let of_service = self.segments().into_iter().skip(1).filter_map(|(done, _)| {
             let at = arrivals.seconds_until(self.work(done))?;
             (at > 0.0).then_some(done - at)
         });
@@ -93,20 +93,20 @@ impl ServiceCurve {
     pub fn output(&self, arrivals: &ArrivalCurve) -> Result<ArrivalCurve, Overload> {
         self.must_serve(arrivals)?;
         let starts: Vec<f64> = arrivals.vertices().map(|vertex| vertex.0).collect();
-        let stretches = self.stretches();
+        let segments = self.segments();
         let rate = |piece: usize| arrivals.buckets()[piece].rate();
         let next = |piece: usize| starts.get(piece + 1).copied().unwrap_or(f64::INFINITY);
-        let end = |stretch: usize| stretches.get(stretch + 1).map_or(f64::INFINITY, |stretch| stretch.0);
+        let end = |segment: usize| segments.get(segment + 1).map_or(f64::INFINITY, |segment| segment.0);
         // The backlog grows while the arrival rate exceeds the service rate.
-        let (mut piece, mut stretch, mut fullest) = (0, 0, 0.0);
-        while rate(piece) > stretches[stretch].1 {
-            let arrivals_turn = stretch + 1 == stretches.len() || next(piece) <= end(stretch);
+        let (mut piece, mut segment, mut fullest) = (0, 0, 0.0);
+        while rate(piece) > segments[segment].1 {
+            let arrivals_turn = segment + 1 == segments.len() || next(piece) <= end(segment);
             if arrivals_turn && piece + 1 < starts.len() {
                 fullest = next(piece);
                 piece += 1;
             } else {
-                fullest = end(stretch);
-                stretch += 1;
+                fullest = end(segment);
+                segment += 1;
             }
         }
         // From there the interval grows at the end that adds more work: later arrivals, or less service before.
@@ -114,10 +114,10 @@ impl ServiceCurve {
         let (mut from, mut to) = (fullest, fullest);
         let mut buckets = Vec::new();
         loop {
-            while stretch > 0 && from <= stretches[stretch].0 {
-                stretch -= 1;
+            while segment > 0 && from <= segments[segment].0 {
+                segment -= 1;
             }
-            let (start, served) = stretches[stretch];
+            let (start, served) = segments[segment];
             let later = from <= start || rate(piece) >= served;
             let slope = if later { rate(piece) } else { served };
             let burst = work - slope * at;
@@ -143,21 +143,21 @@ impl ServiceCurve {
     /// Two queues in sequence as one: the min-plus convolution. The latencies add up, and the lowest rates come
     /// first. `None` if the latencies together overflow.
     pub fn then(&self, after: &ServiceCurve) -> Option<ServiceCurve> {
-        let lengths = |of: &ServiceCurve| -> Vec<(f64, f64)> {
-            let stretches = of.stretches();
-            let end = |index: usize| stretches.get(index + 1).map_or(f64::INFINITY, |next| next.0);
-            stretches
+        let lengths = |curve: &ServiceCurve| -> Vec<(f64, f64)> {
+            let segments = curve.segments();
+            let end = |index: usize| segments.get(index + 1).map_or(f64::INFINITY, |next| next.0);
+            segments
                 .iter()
                 .enumerate()
                 .skip(1)
                 .map(|(index, &(from, slope))| (slope, end(index) - from))
                 .collect()
         };
-        let mut stretches = lengths(self);
-        stretches.extend(lengths(after));
-        stretches.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut segments = lengths(self);
+        segments.extend(lengths(after));
+        segments.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut at, mut work, mut pieces) = (self.latency() + after.latency(), 0.0, Vec::new());
-        for (slope, length) in stretches {
+        for (slope, length) in segments {
             let late = at - work / slope;
             // Rounding may make a latency of zero negative.
             pieces.extend(RateLatency::new(slope, if late < 0.0 { 0.0 } else { late }));

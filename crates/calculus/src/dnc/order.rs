@@ -29,7 +29,7 @@ pub fn queue_order<'p>(
             }
         }
     }
-    match predecessors.iter().position(|&left| left > 0) {
+    match predecessors.iter().position(|&count| count > 0) {
         Some(queue) => Err(queue),
         None => Ok(order),
     }

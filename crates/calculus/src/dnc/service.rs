@@ -67,19 +67,19 @@ impl ServiceCurve {
     pub fn new(pieces: &[RateLatency]) -> Option<ServiceCurve> {
         let mut sorted = pieces.to_vec();
         sorted.sort_by(|a, b| a.rate.total_cmp(&b.rate).then(b.latency.total_cmp(&a.latency)));
-        let mut most: Vec<RateLatency> = Vec::new();
+        let mut envelope: Vec<RateLatency> = Vec::new();
         for piece in sorted {
-            while let Some(&last) = most.last() {
-                let useless = piece.latency <= last.latency
-                    || most.len() > 1 && meet(last, piece) <= meet(most[most.len() - 2], last);
-                if !useless {
+            while let Some(&last) = envelope.last() {
+                let redundant = piece.latency <= last.latency
+                    || envelope.len() > 1 && meet(last, piece) <= meet(envelope[envelope.len() - 2], last);
+                if !redundant {
                     break;
                 }
-                most.pop();
+                envelope.pop();
             }
-            most.push(piece);
+            envelope.push(piece);
         }
-        (!most.is_empty()).then_some(ServiceCurve { pieces: most })
+        (!envelope.is_empty()).then_some(ServiceCurve { pieces: envelope })
     }
 
     /// The pieces, in order of increasing rate and latency.
@@ -108,10 +108,10 @@ impl ServiceCurve {
     }
 
     /// The linear segments of the curve: (start in seconds, slope), the first from 0 on with slope 0.
-    pub(crate) fn stretches(&self) -> Vec<(f64, f64)> {
-        let mut stretches = vec![(0.0, 0.0), (self.latency(), self.pieces[0].rate)];
-        stretches.extend(self.pieces.windows(2).map(|pair| (meet(pair[0], pair[1]), pair[1].rate)));
-        stretches
+    pub(crate) fn segments(&self) -> Vec<(f64, f64)> {
+        let mut segments = vec![(0.0, 0.0), (self.latency(), self.pieces[0].rate)];
+        segments.extend(self.pieces.windows(2).map(|pair| (meet(pair[0], pair[1]), pair[1].rate)));
+        segments
     }
 }
 

@@ -4,7 +4,7 @@ use super::operators::Overload;
 use crate::number_format::format_number;
 use crate::token_bucket::TokenBucket;
 
-/// A queue without a bound.
+/// Reason why a queue has no bound.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum StageError {
     /// An invalid capacity.
@@ -36,8 +36,8 @@ pub fn stage_delay(
         return Err(StageError::Capacity(capacity));
     }
     let (mut before, mut own, mut bursts) = (0.0, 0.0, 0.0);
-    for (of, bucket) in workloads.iter().filter(|(of, _)| *of <= priority) {
-        *(if *of < priority { &mut before } else { &mut own }) += bucket.rate();
+    for (other, bucket) in workloads.iter().filter(|(other, _)| *other <= priority) {
+        *(if *other < priority { &mut before } else { &mut own }) += bucket.rate();
         bursts += bucket.burst();
     }
     let served = capacity - before;

@@ -53,7 +53,7 @@ impl Crossing {
 
 /// Source of a crossing at a server: unlimited, one of the links, or the previous server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum From {
+enum Source {
     Outside,
     Link(usize),
     Before,
@@ -71,23 +71,25 @@ impl Tandem {
         for (at, server) in self.servers.iter().enumerate() {
             let overload =
                 |arrivals: &ArrivalCurve| Overload { load: arrivals.rate(), service: server.ends.rate() };
-            let mut by_link: BTreeMap<From, ArrivalCurve> = BTreeMap::new();
-            for (of, crossing) in self.crossings.iter().enumerate().filter(|(_, of)| of.is_at(at)) {
+            let mut by_link: BTreeMap<Source, ArrivalCurve> = BTreeMap::new();
+            let here = self.crossings.iter().enumerate().filter(|(_, crossing)| crossing.is_at(at));
+            for (index, crossing) in here {
                 let from = match crossing.link {
-                    _ if crossing.first < at => From::Before,
-                    Some(link) => From::Link(link),
-                    None => From::Outside,
+                    _ if crossing.first < at => Source::Before,
+                    Some(link) => Source::Link(link),
+                    None => Source::Outside,
                 };
-                let later = crossing.arrivals.delayed(late[of]).ok_or((at, overload(&crossing.arrivals)))?;
+                let later =
+                    crossing.arrivals.delayed(late[index]).ok_or((at, overload(&crossing.arrivals)))?;
                 let sum = by_link.entry(from).or_insert_with(ArrivalCurve::zero);
                 *sum = sum.plus(&later);
             }
             let mut all = ArrivalCurve::zero();
             for (from, arrivals) in by_link {
                 let link = match from {
-                    From::Outside => None,
-                    From::Link(link) => Some(self.links[link]),
-                    From::Before => self.servers[at - 1].link,
+                    Source::Outside => None,
+                    Source::Link(link) => Some(self.links[link]),
+                    Source::Before => self.servers[at - 1].link,
                 };
                 all = all.plus(&link.map_or(arrivals.clone(), |link| arrivals.min(&link.into())));
             }
@@ -105,30 +107,30 @@ impl Tandem {
     /// [`ServiceCurve::leftover_in_order`], and a burst counts once.
     pub fn separated_flow(&self) -> Vec<Option<f64>> {
         let mut arrivals: Vec<Option<ArrivalCurve>> =
-            self.crossings.iter().map(|of| Some(of.arrivals.clone())).collect();
+            self.crossings.iter().map(|crossing| Some(crossing.arrivals.clone())).collect();
         let mut services: Vec<Option<ServiceCurve>> = vec![None; self.crossings.len()];
         for (at, server) in self.servers.iter().enumerate() {
             let here: Vec<usize> =
-                (0..self.crossings.len()).filter(|&of| self.crossings[of].is_at(at)).collect();
+                (0..self.crossings.len()).filter(|&index| self.crossings[index].is_at(at)).collect();
             let next: Vec<_> = (here.iter())
-                .map(|&of| {
-                    let others = here.iter().filter(|&&other| other != of);
+                .map(|&index| {
+                    let others = here.iter().filter(|&&other| other != index);
                     let others = others.map(|&other| arrivals[other].clone());
                     let others =
                         others.reduce(|a, b| Some(a?.plus(&b?))).unwrap_or(Some(ArrivalCurve::zero()))?;
-                    let crossing = &self.crossings[of];
+                    let crossing = &self.crossings[index];
                     let service = if crossing.last == at { &server.ends } else { &server.passes_on };
-                    let left = service.leftover_in_order(&others).ok()?;
-                    let output = left.output(arrivals[of].as_ref()?).ok();
+                    let leftover = service.leftover_in_order(&others).ok()?;
+                    let output = leftover.output(arrivals[index].as_ref()?).ok();
                     let along = match crossing.first == at {
-                        true => Some(left),
-                        false => services[of].as_ref()?.then(&left),
+                        true => Some(leftover),
+                        false => services[index].as_ref()?.then(&leftover),
                     };
                     Some((along, output))
                 })
                 .collect();
-            for (of, next) in here.into_iter().zip(next) {
-                (services[of], arrivals[of]) = next.unwrap_or((None, None));
+            for (index, next) in here.into_iter().zip(next) {
+                (services[index], arrivals[index]) = next.unwrap_or((None, None));
             }
         }
         let delay =

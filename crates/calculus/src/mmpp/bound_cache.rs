@@ -9,16 +9,16 @@ use std::sync::{Arc, OnceLock};
 
 use super::bound::Bound;
 
-/// Cached thetas of each grid: 32 octaves of the coarse one, 8 of the fine one. Values at other thetas are computed
-/// each time.
-const KEPT: usize = 64;
+/// Number of cached thetas per grid: 32 octaves of the coarse one, 8 of the fine one. Values at other thetas are
+/// computed each time.
+const SLOTS: usize = 64;
 /// Low bits of a mantissa: all after the first bit, and all after the third. They are zero on the coarse and on the
 /// fine grid.
 const BELOW_HALVES: u32 = 51;
 const BELOW_EIGHTHS: u32 = 49;
 
-/// A theta by its bits, with its value.
-type Slots<T> = OnceLock<Box<[OnceLock<(u64, Option<T>)>; KEPT]>>;
+/// Entries of a grid: the bits of a theta, and the value there.
+type Slots<T> = OnceLock<Box<[OnceLock<(u64, Option<T>)>; SLOTS]>>;
 
 /// Cached bounds of a model. Copies share the cache; it does not affect equality.
 #[derive(Clone, Default)]
@@ -35,7 +35,7 @@ struct Grids {
 impl BoundCache {
     /// The bound at a theta; cached for thetas of the coarse grid.
     pub(super) fn bound(&self, theta: f64, compute: impl FnOnce() -> Option<Bound>) -> Option<Bound> {
-        keep(&self.0.coarse, BELOW_HALVES, theta, compute)
+        get_or_compute(&self.0.coarse, BELOW_HALVES, theta, compute)
     }
 
     /// The bound at a theta with its slope; cached for thetas of the fine grid.
@@ -44,12 +44,12 @@ impl BoundCache {
         theta: f64,
         compute: impl FnOnce() -> Option<(Bound, Bound)>,
     ) -> Option<(Bound, Bound)> {
-        keep(&self.0.fine, BELOW_EIGHTHS, theta, compute)
+        get_or_compute(&self.0.fine, BELOW_EIGHTHS, theta, compute)
     }
 
     /// As `bound`, for the additional work of a step with requests.
     pub(super) fn requests(&self, theta: f64, compute: impl FnOnce() -> Option<f64>) -> Option<f64> {
-        keep(&self.0.coarse_requests, BELOW_HALVES, theta, compute)
+        get_or_compute(&self.0.coarse_requests, BELOW_HALVES, theta, compute)
     }
 
     /// As `bound_with_slope`, for the additional work of a step with requests.
@@ -58,7 +58,7 @@ impl BoundCache {
         theta: f64,
         compute: impl FnOnce() -> Option<(f64, f64)>,
     ) -> Option<(f64, f64)> {
-        keep(&self.0.fine_requests, BELOW_EIGHTHS, theta, compute)
+        get_or_compute(&self.0.fine_requests, BELOW_EIGHTHS, theta, compute)
     }
 }
 
@@ -75,22 +75,27 @@ impl PartialEq for BoundCache {
     }
 }
 
-fn keep<T: Copy>(slots: &Slots<T>, below: u32, theta: f64, compute: impl FnOnce() -> Option<T>) -> Option<T> {
+fn get_or_compute<T: Copy>(
+    slots: &Slots<T>,
+    below: u32,
+    theta: f64,
+    compute: impl FnOnce() -> Option<T>,
+) -> Option<T> {
     if !is_on_grid(below, theta) {
         return compute();
     }
     let bits = theta.to_bits();
     let slots = slots.get_or_init(|| Box::new(std::array::from_fn(|_| OnceLock::new())));
-    let slot = &slots[(bits >> below) as usize % KEPT];
+    let slot = &slots[(bits >> below) as usize % SLOTS];
     match slot.get() {
-        Some(&(known, found)) if known == bits => found,
+        Some(&(stored, value)) if stored == bits => value,
         // Another theta has the slot and keeps it.
         Some(_) => compute(),
         None => {
-            let found = compute();
+            let value = compute();
             // A concurrent call stored the same value, or another theta.
-            let _ = slot.set((bits, found));
-            found
+            let _ = slot.set((bits, value));
+            value
         }
     }
 }
@@ -106,15 +111,15 @@ fn is_on_grid(below: u32, theta: f64) -> bool {
 
 /// The two thetas of the fine grid around a positive, finite theta.
 pub(super) fn fine_neighbours(theta: f64) -> (f64, f64) {
-    ends(BELOW_EIGHTHS, theta)
+    neighbours(BELOW_EIGHTHS, theta)
 }
 
 /// The two thetas of the coarse grid around a positive, finite theta.
 pub(super) fn coarse_neighbours(theta: f64) -> (f64, f64) {
-    ends(BELOW_HALVES, theta)
+    neighbours(BELOW_HALVES, theta)
 }
 
-fn ends(below: u32, theta: f64) -> (f64, f64) {
+fn neighbours(below: u32, theta: f64) -> (f64, f64) {
     let low = theta.to_bits() >> below << below;
     (f64::from_bits(low), f64::from_bits(low + (1 << below)))
 }
@@ -137,20 +142,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cubic_is_met_exactly(
-            at in prop::array::uniform4(-3.0..3.0f64), low in -2.0..2.0f64, width in 0.1..3.0f64, share in 0.0..1.0f64,
+        fn a_cubic_is_reproduced_exactly(
+            c in prop::array::uniform4(-3.0..3.0f64), low in -2.0..2.0f64, width in 0.1..3.0f64, share in 0.0..1.0f64,
         ) {
-            let value = |x: f64| at[0] + x * (at[1] + x * (at[2] + x * at[3]));
-            let slope = |x: f64| at[1] + x * (2.0 * at[2] + 3.0 * x * at[3]);
+            let value = |x: f64| c[0] + x * (c[1] + x * (c[2] + x * c[3]));
+            let slope = |x: f64| c[1] + x * (2.0 * c[2] + 3.0 * x * c[3]);
             let ends = [low, low + width].map(|x| (value(x), slope(x)));
-            let found = cubic(ends[0], ends[1], share, width);
+            let result = cubic(ends[0], ends[1], share, width);
             let x = low + share * width;
-            prop_assert!((found.0 - value(x)).abs() < 1e-9 * (1.0 + value(x).abs()) * 100.0);
-            prop_assert!((found.1 - slope(x)).abs() < 1e-9 * (1.0 + slope(x).abs()) * 1000.0);
+            prop_assert!((result.0 - value(x)).abs() < 1e-9 * (1.0 + value(x).abs()) * 100.0);
+            prop_assert!((result.1 - slope(x)).abs() < 1e-9 * (1.0 + slope(x).abs()) * 1000.0);
         }
 
         #[test]
-        fn every_theta_is_between_two_of_the_grid_that_are_close(theta in 1e-30..1e30f64) {
+        fn every_theta_lies_between_two_near_thetas_of_the_fine_grid(theta in 1e-30..1e30f64) {
             let (low, high) = fine_neighbours(theta);
             prop_assert!(low <= theta && theta < high && high <= 1.126 * low);
         }

@@ -2,9 +2,11 @@
 
 use super::error::ModelError;
 
-/// Tolerance of row sums of a transition matrix.
+/// Tolerance of the row sums of a transition matrix, and of the difference between opposite transitions of a
+/// reversible chain.
 const ROW_TOLERANCE: f64 = 1e-9;
 
+/// Checks that each row is a probability distribution.
 pub(super) fn check_rows(transitions: &[Vec<f64>]) -> Result<(), ModelError> {
     for (from, row) in transitions.iter().enumerate() {
         if let Some((to, &value)) = row.iter().enumerate().find(|(_, p)| !(0.0..=1.0).contains(*p)) {
@@ -32,6 +34,7 @@ pub(super) fn reachable(n: usize, transitions: &[f64]) -> Vec<bool> {
     reach
 }
 
+/// Sets of states that reach one another.
 pub(super) fn classes(n: usize, reach: &[bool]) -> Vec<Vec<usize>> {
     let mut classes: Vec<Vec<usize>> = Vec::new();
     for state in 0..n {

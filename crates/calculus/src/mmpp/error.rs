@@ -2,7 +2,7 @@
 
 use crate::number_format::format_number;
 
-/// Most states of a chain; the fit of the thesis uses up to ten.
+/// Maximum number of states of a chain; the fit of the thesis uses up to ten.
 pub const MAX_STATES: usize = 16;
 
 /// An invalid model.
@@ -15,7 +15,7 @@ pub enum ModelError {
     #[error("a chain of {0} states: must be 1 to {MAX_STATES}")]
     States(usize),
     /// A matrix whose size does not match the number of states.
-    #[error("{rows} rows of transitions for {states} states, the widest of {columns}: must be square")]
+    #[error("{rows} rows of transitions for {states} states, a row of {columns}: must be square")]
     Shape {
         /// Number of states.
         states: usize,

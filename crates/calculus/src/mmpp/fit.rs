@@ -11,7 +11,7 @@ use super::model::Mmpp;
 use super::sizes::Sizes;
 use super::state::{Requests, State};
 
-/// Most intervals of a trace.
+/// Maximum number of intervals of a trace.
 const MOST_INTERVALS: f64 = 1e7;
 
 /// One request of a trace.
@@ -64,7 +64,7 @@ pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
     }
     let mut sizes: Vec<Vec<f64>> = vec![Vec::new(); levels.rates.len()];
     for request in &requests {
-        sizes[state_of[intervals.of(request.at)]].push(request.work);
+        sizes[state_of[intervals.index(request.at)]].push(request.work);
     }
     let per_step = settings.step / settings.interval;
     let states = levels
@@ -129,11 +129,11 @@ fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64], intervals:
         sums[state].1 += count * length;
     }
     let visited: Vec<usize> = (0..sums.len()).filter(|&state| sums[state].0 > 0.0).collect();
-    let lifted = |&at: &usize| {
-        let (intervals, requests) = sums[at];
-        if requests > 0.0 { levels.rates[at].max(requests / intervals) } else { 0.0 }
+    let raised = |&state: &usize| {
+        let (intervals, requests) = sums[state];
+        if requests > 0.0 { levels.rates[state].max(requests / intervals) } else { 0.0 }
     };
-    levels.rates = visited.iter().map(lifted).collect();
+    levels.rates = visited.iter().map(raised).collect();
     for state in state_of {
         *state = visited.partition_point(|at| at < state);
     }
@@ -156,9 +156,9 @@ fn transitions(
     settings: &FitSettings,
 ) -> Vec<Vec<f64>> {
     let mut matrix = vec![vec![0.0; states]; states];
-    let mut kept = vec![0.0; states];
+    let mut time_in = vec![0.0; states];
     for (&state, length) in state_of.iter().zip(intervals.lengths()) {
-        kept[state] += length;
+        time_in[state] += length;
     }
     let closed = settings.chain == Chain::Closed;
     let first = closed.then_some(state_of[0]);
@@ -171,7 +171,7 @@ fn transitions(
         }
     }
     for (from, row) in matrix.iter_mut().enumerate() {
-        let steps = kept[from] * settings.interval / settings.step;
+        let steps = time_in[from] * settings.interval / settings.step;
         // The released code counts whole steps, and loses one if rounding makes the quotient too small.
         let steps = if settings.chain == Chain::Published { steps.floor().max(1.0) } else { steps.max(1.0) };
         row[from] = 0.0;
@@ -191,8 +191,8 @@ fn deviation(
     // The model's distribution of time over states equals the trace's. For a closed chain, it is the stationary
     // distribution.
     let steps = settings.interval / settings.step;
-    let spent = |of: &dyn Fn(&State) -> f64| -> f64 {
-        let brings = |(&state, length): (&usize, f64)| of(&model.states()[state]) * steps * length;
+    let average = |per_step: &dyn Fn(&State) -> f64| -> f64 {
+        let brings = |(&state, length): (&usize, f64)| per_step(&model.states()[state]) * steps * length;
         state_of.iter().zip(intervals.lengths()).map(brings).sum::<f64>() / intervals.lengths().sum::<f64>()
     };
     let over = |model: f64, trace: f64| if trace > 0.0 { model / trace - 1.0 } else { 0.0 };
@@ -200,8 +200,8 @@ fn deviation(
     let heaviest = model.states().iter().map(State::mean).fold(0.0, f64::max);
     let works = || requests.iter().map(|request| (request.at, request.work));
     FitDeviation {
-        requests: over(spent(&|state| state.requests.mean()), mean(requests.len() as f64)),
-        work: over(spent(&State::mean), mean(works().map(|(_, work)| work).sum())),
+        requests: over(average(&|state| state.requests.mean()), mean(requests.len() as f64)),
+        work: over(average(&State::mean), mean(works().map(|(_, work)| work).sum())),
         peak: over(heaviest * steps, intervals.sums(works()).into_iter().fold(0.0, f64::max)),
     }
 }

@@ -43,7 +43,7 @@ pub struct FitSettings {
     /// Requests within this number of seconds after the first one become one request with their total work, so that a
     /// batch stays a batch. Zero merges none.
     pub batch: f64,
-    /// Most states.
+    /// Maximum number of states.
     pub states: usize,
     /// Standard deviations that a state covers on either side of its rate.
     pub deviations: f64,

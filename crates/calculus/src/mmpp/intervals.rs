@@ -11,8 +11,8 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// For a trace whose last request comes at `end`, in intervals of `seconds`. In the released method, the rest after
-    /// the whole intervals is one more interval, and counts as whole. Otherwise the rest belongs to the last whole
+    /// Intervals of `seconds` for a trace whose last request comes at `end`. In the released method, the rest after the
+    /// whole intervals is one more interval, and counts as whole. Otherwise the rest belongs to the last whole
     /// interval, because the rate of a short interval would be random. Only a short trace has a shorter interval. A
     /// trace with a single moment takes a whole interval.
     pub fn new(end: f64, seconds: f64, chain: Chain) -> Intervals {
@@ -26,7 +26,7 @@ impl Intervals {
     }
 
     /// Index of the interval at a time.
-    pub fn of(&self, at: f64) -> usize {
+    pub fn index(&self, at: f64) -> usize {
         ((at / self.seconds) as usize).min(self.count - 1)
     }
 
@@ -45,7 +45,7 @@ impl Intervals {
     pub fn sums(&self, amounts: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
         let mut sums = vec![0.0; self.count];
         for (at, amount) in amounts {
-            sums[self.of(at)] += amount;
+            sums[self.index(at)] += amount;
         }
         sums[self.count - 1] /= self.last;
         sums

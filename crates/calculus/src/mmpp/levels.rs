@@ -21,7 +21,7 @@ impl Levels {
             let (mut narrow, mut wide) = (0.0, high);
             while wide - narrow > DEVIATION_STEP {
                 let middle = narrow + (wide - narrow) / 2.0;
-                if foot(low, high, states, middle) > low { narrow = middle } else { wide = middle }
+                if lower_end(low, high, states, middle) > low { narrow = middle } else { wide = middle }
             }
             covered = narrow + (wide - narrow) / 2.0;
             rates = descend(low, high, states, covered);
@@ -67,7 +67,7 @@ fn descend(low: f64, high: f64, states: usize, deviations: f64) -> Vec<f64> {
 }
 
 /// Lower end of the lowest state's range; minus infinity if fewer than `states` reach below `low`.
-fn foot(low: f64, high: f64, states: usize, deviations: f64) -> f64 {
+fn lower_end(low: f64, high: f64, states: usize, deviations: f64) -> f64 {
     let rates = descend(low, high, states, deviations);
     match rates.last() {
         Some(&rate) if rates.len() == states => rate - deviations * rate.sqrt(),

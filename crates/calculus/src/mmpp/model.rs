@@ -8,9 +8,9 @@ use super::perron::{Perron, perron};
 use super::state::{State, check_states};
 
 /// Relative margin added to an approximate eigenvalue, so that the guess is not too low.
-const GUESS: f64 = 2e-5;
+const GUESS_MARGIN: f64 = 2e-5;
 /// The same margin for a known eigenvalue.
-const KNOWN: f64 = 1e-10;
+const KNOWN_MARGIN: f64 = 1e-10;
 
 /// Definition of sigma.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,12 +177,12 @@ impl Mmpp {
         match (theta > 0.0 && high < self.limit).then(|| at(low).zip(at(high))).flatten() {
             Some((from, to)) => {
                 // As in `approximate_bound`.
-                let left = |theta: f64| 1.0 - theta / self.limit;
+                let distance = |theta: f64| 1.0 - theta / self.limit;
                 let flat = |theta: f64, (value, slope): (f64, f64)| {
-                    (value + left(theta).ln(), slope - 1.0 / (left(theta) * self.limit))
+                    (value + distance(theta).ln(), slope - 1.0 / (distance(theta) * self.limit))
                 };
                 let share = (theta - low) / (high - low);
-                Some(cubic(flat(low, from), flat(high, to), share, high - low).0 - left(theta).ln())
+                Some(cubic(flat(low, from), flat(high, to), share, high - low).0 - distance(theta).ln())
             }
             None => self.request_excess(theta),
         }
@@ -224,7 +224,8 @@ impl Mmpp {
         if is_coarse(theta) {
             return self.bound(theta);
         }
-        let near = self.approximate_bound(theta).map(|near| (theta * near.0.rho).exp_m1() * (1.0 + GUESS));
+        let near =
+            self.approximate_bound(theta).map(|near| (theta * near.0.rho).exp_m1() * (1.0 + GUESS_MARGIN));
         Some(self.bound_of(theta, &self.root(theta, near)?))
     }
 
@@ -236,20 +237,20 @@ impl Mmpp {
             return self.bound_and_slope(theta);
         }
         let at = |theta| self.cache.bound_with_slope(theta, || self.bound_and_slope(theta));
-        let (Some((from, rises)), Some((to, then))) = (at(low), at(high)) else {
+        let (Some((from, from_slope)), Some((to, to_slope))) = (at(low), at(high)) else {
             return self.bound_and_slope(theta);
         };
         let (width, share) = (high - low, (theta - low) / (high - low));
         // Scaled by the distance to the limit. rho grows as the inverse of this distance, so the product is almost
         // linear.
-        let left = |theta: f64| 1.0 - theta / self.limit;
+        let distance = |theta: f64| 1.0 - theta / self.limit;
         let flat = |theta: f64, bound: Bound, slope: Bound| {
-            (bound.rho * left(theta), slope.rho * left(theta) - bound.rho / self.limit)
+            (bound.rho * distance(theta), slope.rho * distance(theta) - bound.rho / self.limit)
         };
-        let rho = cubic(flat(low, from, rises), flat(high, to, then), share, width);
-        let sigma = cubic((from.sigma, rises.sigma), (to.sigma, then.sigma), share, width);
+        let rho = cubic(flat(low, from, from_slope), flat(high, to, to_slope), share, width);
+        let sigma = cubic((from.sigma, from_slope.sigma), (to.sigma, to_slope.sigma), share, width);
         let (value, slope) =
-            (rho.0 / left(theta), (rho.1 + rho.0 / (left(theta) * self.limit)) / left(theta));
+            (rho.0 / distance(theta), (rho.1 + rho.0 / (distance(theta) * self.limit)) / distance(theta));
         Some((Bound { rho: value, sigma: sigma.0 }, Bound { rho: slope, sigma: sigma.1 }))
     }
 
@@ -265,7 +266,7 @@ impl Mmpp {
         for at in 0..n * n {
             transposed[at] = block[at % n * n + at / n];
         }
-        let guess = right.root + right.root.abs() * KNOWN;
+        let guess = right.root + right.root.abs() * KNOWN_MARGIN;
         let left = perron(n, &transposed[..n * n], Some(guess)).vector;
         // d sp / d theta = y' E' Q x / y' x, and Q x = sp x / E.
         let (mut slope, mut weight) = (0.0, 0.0);
@@ -318,9 +319,9 @@ impl Mmpp {
         let mut best: Option<(Perron, usize)> = None;
         for (at, class) in self.classes.iter().enumerate() {
             let block = &self.block(class, &growth)[..class.len() * class.len()];
-            let found = perron(class.len(), block, guess);
-            if best.as_ref().is_none_or(|(best, _)| found.root > best.root) {
-                best = Some((found, at));
+            let perron = perron(class.len(), block, guess);
+            if best.as_ref().is_none_or(|(best, _)| perron.root > best.root) {
+                best = Some((perron, at));
             }
         }
         let (perron, class) = best?;
@@ -372,7 +373,7 @@ mod tests {
     use crate::mmpp::{Requests, Sizes};
 
     #[test]
-    fn the_slope_is_that_of_the_bound() {
+    fn the_slope_is_the_derivative_of_the_bound() {
         let state = |requests, mean| State { requests, sizes: Sizes::Exponential { mean } };
         // Not in order, so that sigma is not zero.
         let states = vec![
@@ -405,19 +406,22 @@ mod tests {
         let model = Mmpp::new(1.0, states, &rows, Sigma::Stationary).unwrap();
         for at in 1..400 {
             let theta = f64::from(at) * 1e-3;
-            let (nearly, slope) = model.approximate_bound(theta).unwrap();
+            let (approximate, slope) = model.approximate_bound(theta).unwrap();
             let (exact, exact_slope) = model.bound_and_slope(theta).unwrap();
-            assert!((nearly.rho - exact.rho).abs() <= 1e-5 * exact.rho, "{theta}: {nearly:?} {exact:?}");
+            assert!(
+                (approximate.rho - exact.rho).abs() <= 1e-5 * exact.rho,
+                "{theta}: {approximate:?} {exact:?}"
+            );
             assert!((slope.rho - exact_slope.rho).abs() <= 1e-3 * exact_slope.rho, "{theta}");
             let requests = model.request_excess(theta).unwrap();
-            let found = model.approximate_request_excess(theta).unwrap();
-            assert!((found - requests).abs() <= 1e-4 * requests, "{theta}: {found} {requests}");
+            let near = model.approximate_request_excess(theta).unwrap();
+            assert!((near - requests).abs() <= 1e-4 * requests, "{theta}: {near} {requests}");
         }
         for theta in [0.25, 0.25 * 1.125, 0.25 * 1.375] {
-            let (nearly, exact) =
+            let (approximate, exact) =
                 (model.approximate_bound(theta).unwrap(), model.bound_and_slope(theta).unwrap());
-            assert!((nearly.0.rho - exact.0.rho).abs() <= 1e-9 * exact.0.rho, "{theta}");
-            assert!((nearly.1.rho - exact.1.rho).abs() <= 1e-9 * exact.1.rho, "{theta}");
+            assert!((approximate.0.rho - exact.0.rho).abs() <= 1e-9 * exact.0.rho, "{theta}");
+            assert!((approximate.1.rho - exact.1.rho).abs() <= 1e-9 * exact.1.rho, "{theta}");
         }
     }
 }

@@ -21,8 +21,8 @@ pub(super) struct Perron {
 }
 
 /// The largest eigenvalue of the irreducible `n` x `n` matrix `b`, in row-major order, with non-negative off-diagonal
-/// entries. `guess` is probably a little above the eigenvalue. A guess above the eigenvalue saves half of the steps. No
-/// guess affects the result.
+/// entries. `guess` is probably a little above the eigenvalue. A guess above the eigenvalue saves half of the steps. A
+/// guess changes the result only by rounding.
 pub(super) fn perron(n: usize, b: &[f64], guess: Option<f64>) -> Perron {
     let mut vector = [1.0; MAX_STATES];
     let (mut lower, mut upper) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn two_states_agree_with_the_closed_form() {
         for (a, b, c, d) in [(0.3, 0.2, 0.1, 0.4), (-1e-6, 1e-6, 3e-7, 2e-4), (5.0, 1e-9, 1e-9, 1.0)] {
-            let found = perron(2, &[a, b, c, d], None);
+            let result = perron(2, &[a, b, c, d], None);
             let spread: f64 = a - d;
             let root = f64::max(a, d) + 2.0 * b * c / ((spread * spread + 4.0 * b * c).sqrt() + spread.abs());
-            assert!((found.root - root).abs() <= 1e-12 * root.abs(), "{} {root}", found.root);
+            assert!((result.root - root).abs() <= 1e-12 * root.abs(), "{} {root}", result.root);
         }
     }
 
@@ -125,11 +125,11 @@ mod tests {
             n in 2usize..8, entries in prop::collection::vec(1e-7..1.0f64, 64),
         ) {
             let b = &entries[..n * n];
-            let found = perron(n, b, None);
+            let result = perron(n, b, None);
             for row in 0..n {
-                let image: f64 = (0..n).map(|at| b[row * n + at] * found.vector[at]).sum();
-                prop_assert!(found.vector[row] > 0.0);
-                prop_assert!((image - found.root * found.vector[row]).abs() <= 1e-9 * found.root);
+                let image: f64 = (0..n).map(|at| b[row * n + at] * result.vector[at]).sum();
+                prop_assert!(result.vector[row] > 0.0);
+                prop_assert!((image - result.root * result.vector[row]).abs() <= 1e-9 * result.root);
             }
         }
 

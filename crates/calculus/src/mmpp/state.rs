@@ -61,6 +61,7 @@ impl State {
     }
 }
 
+/// Checks the requests and sizes of each state.
 pub(super) fn check_states(states: &[State]) -> Result<(), ModelError> {
     for (at, state) in states.iter().enumerate() {
         let requests = state.requests.mean();

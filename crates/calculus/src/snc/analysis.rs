@@ -4,7 +4,8 @@ use super::expressions::{ArrivalId, Expressions, ServiceId};
 use super::plan::Plan;
 use super::tail::{Latency, Tail};
 
-/// Limit on the size of an expression. It contains the arrivals at a queue once for each route to the queue.
+/// Maximum number of nodes of an expression. An expression contains the arrivals at a queue once for each route to the
+/// queue.
 pub(super) const MOST_NODES: usize = 1 << 16;
 
 /// A way to analyse a flow of a network.
@@ -12,14 +13,14 @@ pub(super) const MOST_NODES: usize = 1 << 16;
 pub enum Analysis {
     /// SNC-Meister's analysis. Traffic on the whole path is subtracted from the convolution of its queues; other
     /// traffic is aggregated by its origin before it leaves. On paths of one or two queues, if no queue is first of one
-    /// path and second of another, only dependent workloads are dependent. Longer paths, which the thesis does not
-    /// cover, have more dependence: the output of a queue depends on the other flows there. Hoelder's inequality bounds
-    /// it.
+    /// path and second of another, operands are dependent only if their workloads are. Longer paths, which the thesis
+    /// does not cover, have more dependence: the output of a queue depends on the other flows there. Hoelder's
+    /// inequality bounds it.
     Bipartite,
-    /// A latency at each queue; the queues share the excess probability. Serves for comparison. Flows of equal priority
-    /// are served in the given order, so the bound is a guarantee only if priorities differ.
+    /// A latency at each queue; the queues share the excess probability. It serves for comparison. Flows of equal
+    /// priority are served in the given order, so the bound is a guarantee only if priorities differ.
     HopByHop,
-    /// One latency at the convolution of the service left at each queue. Serves for comparison, as `HopByHop`.
+    /// One latency at the convolution of the service left at each queue. It serves for comparison, as `HopByHop` does.
     Convolution,
 }
 
@@ -28,19 +29,19 @@ impl Analysis {
     pub(super) fn latency(
         self,
         plan: &Plan,
-        of: &mut Expressions,
+        arena: &mut Expressions,
         flow: usize,
         excess: f64,
     ) -> Option<Latency> {
         let latency = match self {
-            Analysis::Bipartite => along(plan, of, flow, excess)?,
-            Analysis::HopByHop | Analysis::Convolution => in_turn(plan, of, flow, excess, self),
+            Analysis::Bipartite => bipartite_latency(plan, arena, flow, excess)?,
+            Analysis::HopByHop | Analysis::Convolution => sequential_latency(plan, arena, flow, excess, self),
         };
         // Delays count from the arrival of a request within a step, not from the end of the step.
         let late = match self {
             _ if !plan.within_steps => 0.0,
-            Analysis::HopByHop => of.step * plan.flows[flow].queues.len() as f64,
-            Analysis::Bipartite | Analysis::Convolution => of.step,
+            Analysis::HopByHop => arena.step * plan.flows[flow].queues.len() as f64,
+            Analysis::Bipartite | Analysis::Convolution => arena.step,
         };
         Some(match latency {
             Latency::Bounded(tail) => Latency::Bounded(Tail { seconds: tail.seconds + late, ..tail }),
@@ -50,16 +51,17 @@ impl Analysis {
 }
 
 /// Arrivals of a flow at its first queue. The network has checked all names.
-fn leaf(plan: &Plan, of: &mut Expressions, flow: usize) -> ArrivalId {
+fn first_arrivals(plan: &Plan, arena: &mut Expressions, flow: usize) -> ArrivalId {
     let flow = &plan.flows[flow];
-    of.arrivals(flow.model, flow.group).expect("a group of the network is one of its expressions")
+    arena.arrivals(flow.model, flow.group).expect("a group of the network is one of its expressions")
 }
 
 /// A queue's rate after the packets that are served whole. If busy periods begin within steps, it starts after `steps`
 /// steps of service.
-fn server(plan: &Plan, of: &mut Expressions, queue: usize, (whole, steps): (f64, f64)) -> ServiceId {
-    let lost = if plan.within_steps { plan.rates[queue] * of.step * steps } else { 0.0 };
-    of.server_after(plan.rates[queue], (whole + lost).min(f64::MAX))
+fn server(plan: &Plan, arena: &mut Expressions, queue: usize, (whole, steps): (f64, f64)) -> ServiceId {
+    let lost = if plan.within_steps { plan.rates[queue] * arena.step * steps } else { 0.0 };
+    arena
+        .server_after(plan.rates[queue], (whole + lost).min(f64::MAX))
         .expect("a rate of the network was checked, and packets are finite")
 }
 
@@ -91,7 +93,7 @@ fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
 /// up to one step of the service is lost. At a queue before another queue, the next busy period also begins within a
 /// step. Up to one more step is therefore lost at that end. That step then belongs to both queues; one more step of
 /// service cannot make the bound invalid.
-fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
+fn bipartite_latency(plan: &Plan, arena: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
     let own = &plan.flows[flow];
     let first = own.queues[0];
     // Number of queues of the path that another flow shares, from the first on.
@@ -112,42 +114,47 @@ fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<
             others(first).filter(|&other| onward && shared(other) > hop + 1).chain(onward.then_some(flow));
         let whole = in_service(plan, queue, own.priority) + packet(plan, going_on);
         let steps = if onward { 2.0 } else { 1.0 };
-        let service = rest(plan, of, queue, (whole, steps), &cross)?;
+        let service = leftover_service(plan, arena, queue, (whole, steps), &cross)?;
         let Some(before) = path else {
             path = Some(service);
             continue;
         };
-        let service = of.convolution(before, service);
+        let service = arena.convolution(before, service);
         let ending: Vec<usize> = others(first).filter(|&other| shared(other) == hop + 1).collect();
-        path = Some(match arriving(plan, of, first, &ending)? {
-            Some(ending) => of.leftover(service, ending),
+        path = Some(match total_arrivals(plan, arena, first, &ending)? {
+            Some(ending) => arena.leftover(service, ending),
             None => service,
         });
     }
     let service = path.expect("a path has a queue");
-    let arrivals = leaf(plan, of, flow);
-    Some(of.latency_beyond(arrivals, service, excess))
+    let arrivals = first_arrivals(plan, arena, flow);
+    Some(arena.latency_beyond(arrivals, service, excess))
 }
 
 /// Service of a queue left after the flows with their arrivals there, and after the packets that are served whole.
-fn rest(
+fn leftover_service(
     plan: &Plan,
-    of: &mut Expressions,
+    arena: &mut Expressions,
     queue: usize,
     first: (f64, f64),
     flows: &[usize],
 ) -> Option<ServiceId> {
-    let service = server(plan, of, queue, first);
-    Some(match arriving(plan, of, queue, flows)? {
-        Some(arrivals) => of.leftover(service, arrivals),
+    let service = server(plan, arena, queue, first);
+    Some(match total_arrivals(plan, arena, queue, flows)? {
+        Some(arrivals) => arena.leftover(service, arrivals),
         None => service,
     })
 }
 
 /// Arrivals of flows together at a queue. Arrivals of flows that enter there are unchanged; the others are the outputs
 /// of the previous queues, one for each queue (DZi of appendix A.4). `Some(None)` without flows.
-fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) -> Option<Option<ArrivalId>> {
-    if of.nodes.len() > MOST_NODES {
+fn total_arrivals(
+    plan: &Plan,
+    arena: &mut Expressions,
+    queue: usize,
+    flows: &[usize],
+) -> Option<Option<ArrivalId>> {
+    if arena.nodes.len() > MOST_NODES {
         return None;
     }
     let mut arrivals = Vec::new();
@@ -156,7 +163,7 @@ fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) ->
         let hop =
             plan.flows[flow].queues.iter().position(|&at| at == queue).expect("the flow passes the queue");
         let Some(before) = hop.checked_sub(1) else {
-            arrivals.push(leaf(plan, of, flow));
+            arrivals.push(first_arrivals(plan, arena, flow));
             continue;
         };
         let source = plan.flows[flow].queues[before];
@@ -166,63 +173,69 @@ fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) ->
         }
     }
     for (source, members) in sources {
-        arrivals.push(leaving(plan, of, source, &members)?);
+        arrivals.push(group_output(plan, arena, source, &members)?);
     }
-    Some(of.aggregate_all(&arrivals))
+    Some(arena.aggregate_all(&arrivals))
 }
 
 /// Output of a queue for flows together. All get their lowest priority, so that they can be aggregated before they
 /// leave. They leave as whole packets, and one packet at a time is in service.
-fn leaving(plan: &Plan, of: &mut Expressions, queue: usize, members: &[usize]) -> Option<ArrivalId> {
+fn group_output(plan: &Plan, arena: &mut Expressions, queue: usize, members: &[usize]) -> Option<ArrivalId> {
     let lowest = members.iter().map(|&flow| plan.flows[flow].priority).max().unwrap_or(0);
     let others: Vec<usize> = (plan.passing[queue].iter().copied())
         .filter(|other| plan.flows[*other].priority <= lowest && !members.contains(other))
         .collect();
     let whole = in_service(plan, queue, lowest) + packet(plan, members.iter().copied());
-    let service = rest(plan, of, queue, (whole, 1.0), &others)?;
-    let arrivals = arriving(plan, of, queue, members)?.expect("there are members");
-    Some(of.output(arrivals, service))
+    let service = leftover_service(plan, arena, queue, (whole, 1.0), &others)?;
+    let arrivals = total_arrivals(plan, arena, queue, members)?.expect("there are members");
+    Some(arena.output(arrivals, service))
 }
 
 /// Takes flows one after another by priority, the analysed flow last. Each takes its share of its queues, and continues
 /// as an output of the first queue to the second.
-fn in_turn(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64, analysis: Analysis) -> Latency {
+fn sequential_latency(
+    plan: &Plan,
+    arena: &mut Expressions,
+    flow: usize,
+    excess: f64,
+    analysis: Analysis,
+) -> Latency {
     let own = &plan.flows[flow];
     let mut order: Vec<usize> = (0..plan.flows.len())
         .filter(|&other| other != flow && plan.flows[other].priority <= own.priority)
         .collect();
     order.sort_by_key(|&other| plan.flows[other].priority);
-    // Every flow of any priority waits for at most one packet, and has one packet in service.
-    let mut left: Vec<ServiceId> = (0..plan.rates.len())
+    // A flow of any priority waits for at most one packet, and has one packet in service.
+    let mut leftover: Vec<ServiceId> = (0..plan.rates.len())
         .map(|queue| {
-            let one = packet(plan, plan.passing[queue].iter().copied());
-            server(plan, of, queue, (one + one.max(plan.in_service[queue]), 2.0))
+            let largest = packet(plan, plan.passing[queue].iter().copied());
+            server(plan, arena, queue, (largest + largest.max(plan.in_service[queue]), 2.0))
         })
         .collect();
     for other in order {
-        let mut arrivals = leaf(plan, of, other);
+        let mut arrivals = first_arrivals(plan, arena, other);
         for &queue in &plan.flows[other].queues {
-            let service = left[queue];
-            left[queue] = of.leftover(service, arrivals);
-            arrivals = of.output(arrivals, service);
+            let service = leftover[queue];
+            leftover[queue] = arena.leftover(service, arrivals);
+            arrivals = arena.output(arrivals, service);
         }
     }
-    let arrivals = leaf(plan, of, flow);
-    let services: Vec<ServiceId> = own.queues.iter().map(|&queue| left[queue]).collect();
+    let arrivals = first_arrivals(plan, arena, flow);
+    let services: Vec<ServiceId> = own.queues.iter().map(|&queue| leftover[queue]).collect();
     if analysis == Analysis::Convolution {
-        let service = services.into_iter().reduce(|path, service| of.convolution(path, service));
-        return of.latency_beyond(arrivals, service.expect("a path has a queue"), excess);
+        let service = services.into_iter().reduce(|path, service| arena.convolution(path, service));
+        return arena.latency_beyond(arrivals, service.expect("a path has a queue"), excess);
     }
     let mut arrivals = arrivals;
     let mut total = Tail { seconds: 0.0, theta: 0.0 };
     for &service in &services {
-        match of.latency_beyond(arrivals, service, excess / services.len() as f64) {
+        match arena.latency_beyond(arrivals, service, excess / services.len() as f64) {
             Latency::Bounded(tail) => {
                 total = Tail { seconds: total.seconds + tail.seconds, theta: tail.theta };
             }
             unstable => return unstable,
         }
-        arrivals = of.output(arrivals, service);
+        arrivals = arena.output(arrivals, service);
     }
     Latency::Bounded(total)
 }

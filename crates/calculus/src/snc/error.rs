@@ -19,7 +19,7 @@ pub enum SncError {
     /// An invalid server.
     #[error("server of {} work a second: must be positive and finite", format_number(*.0))]
     Rate(f64),
-    /// Invalid initial work of a server.
+    /// An invalid amount of initial work of a server.
     #[error("server with initial work {}: must be finite and not negative", format_number(*.0))]
     Whole(f64),
     /// A group number beyond the number of groups of the arena.
@@ -114,7 +114,8 @@ pub enum NetworkError {
     },
     /// An expression that is too large, because too many routes lead to the queues of a path.
     #[error(
-        "workload {workload}: more than {most} terms, one for each way to each queue that it or others pass"
+        "workload {workload}: the expression has more than {most} terms: too many routes lead to the queues of its \
+         path"
     )]
     Size {
         /// Index of the workload, from 0.

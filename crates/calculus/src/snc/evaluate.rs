@@ -8,7 +8,7 @@
 use crate::mmpp::Bound;
 
 use super::expressions::{ArrivalId, Expressions, Node, ServiceId};
-use super::memo::{Models, last};
+use super::memo::{Accuracy, last};
 use super::operators::{Operator, Union, combine, partials};
 use super::tape::{Entry, Evaluator};
 
@@ -19,7 +19,7 @@ pub(super) struct Point {
     pub(super) latency: f64,
     /// Decay rate with theta of the logarithm of the union over the past (rho of arrivals + rho of service).
     pub(super) odds: f64,
-    /// Minimum of theta times the difference between the rates of a convolution's operands.
+    /// Minimum over convolutions of theta times the difference between the rates of the operands.
     pub(super) gap: f64,
 }
 
@@ -29,139 +29,153 @@ pub(super) fn exponents(parameter: f64) -> (f64, f64) {
 }
 
 /// Lyapunov's l of a node for the parameter log(l - 1).
-fn stretch_factor(of: &Expressions, stretch: Option<u32>) -> f64 {
-    stretch.map_or(1.0, |at| 1.0 + of.parameters[at as usize].exp())
+fn stretch_factor(arena: &Expressions, stretch: Option<u32>) -> f64 {
+    stretch.map_or(1.0, |at| 1.0 + arena.parameters[at as usize].exp())
 }
 
 impl Evaluator {
     /// Drops the values of other expressions.
     pub(super) fn begin(&mut self, nodes: usize) {
         self.values.clear();
-        self.values.resize(nodes, ((0, None), (Models::Exact, 1.0)));
+        self.values.resize(nodes, ((0, None), (Accuracy::Exact, 1.0)));
     }
 
     /// The bound on the latency (theorem 1) at this theta and these parameters; `None` if none exists.
     pub(super) fn latency(
         &mut self,
-        of: &mut Expressions,
+        arena: &mut Expressions,
         query: &Query,
         theta: f64,
-        models: Models,
+        accuracy: Accuracy,
     ) -> Option<Point> {
         self.gap = f64::INFINITY;
-        let (x, y) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
-        let service = self.value(of, query.service.0, y * theta, models)?;
-        let arrivals = self.value(of, query.arrivals.0, x * theta, models)?;
-        self.point(of, query, theta, (arrivals, service), models)
+        let (x, y) = if query.dependent { exponents(arena.parameters[0]) } else { (1.0, 1.0) };
+        let service = self.value(arena, query.service.0, y * theta, accuracy)?;
+        let arrivals = self.value(arena, query.arrivals.0, x * theta, accuracy)?;
+        self.point(arena, query, theta, (arrivals, service), accuracy)
     }
 
     /// The same bound, with a tape that [`Evaluator::gradient`] can continue from.
     pub(super) fn latency_on_tape(
         &mut self,
-        of: &mut Expressions,
+        arena: &mut Expressions,
         query: &Query,
         theta: f64,
-        models: Models,
+        accuracy: Accuracy,
     ) -> Option<Point> {
         self.tape.clear();
         self.links.clear();
         self.gap = f64::INFINITY;
-        let (x, y) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
-        let service = self.visit(of, query.service.0, y * theta, models)?;
-        let arrivals = self.visit(of, query.arrivals.0, x * theta, models)?;
+        let (x, y) = if query.dependent { exponents(arena.parameters[0]) } else { (1.0, 1.0) };
+        let service = self.visit(arena, query.service.0, y * theta, accuracy)?;
+        let arrivals = self.visit(arena, query.arrivals.0, x * theta, accuracy)?;
         self.top = (arrivals as usize, service as usize);
         let bounds = (self.tape[self.top.0].bound, self.tape[self.top.1].bound);
-        self.point(of, query, theta, bounds, models)
+        self.point(arena, query, theta, bounds, accuracy)
     }
 
     fn point(
         &self,
-        of: &mut Expressions,
+        arena: &mut Expressions,
         query: &Query,
         theta: f64,
         (a, s): (Bound, Bound),
-        models: Models,
+        accuracy: Accuracy,
     ) -> Option<Point> {
-        let (x, _) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
-        let own = own_sigma(of, query, theta, x, models)?;
+        let (x, _) = if query.dependent { exponents(arena.parameters[0]) } else { (1.0, 1.0) };
+        let own = own_sigma(arena, query, theta, x, accuracy)?;
         let w = theta * (a.rho + s.rho);
         if !(w < 0.0 && s.rho < 0.0) {
             return None;
         }
-        let past = Union::new(-w, theta * of.gross(query.service.0), of.block);
+        let past = Union::new(-w, theta * arena.gross(query.service.0), arena.block);
         let logarithm = query.excess.ln() - past.logarithm;
         let latency = (logarithm / theta - a.sigma - own - s.sigma) / s.rho;
         latency.is_finite().then(|| Point { latency, odds: -past.by_rate, gap: self.gap })
     }
 
     /// The bound of a node, by a walk without a tape.
-    fn value(&mut self, of: &mut Expressions, node: u32, theta: f64, models: Models) -> Option<Bound> {
-        match of.nodes[node as usize] {
+    fn value(&mut self, arena: &mut Expressions, node: u32, theta: f64, accuracy: Accuracy) -> Option<Bound> {
+        match arena.nodes[node as usize] {
             Node::Server { rate, whole } => return Some(Bound { rho: -rate, sigma: whole }),
             Node::Arrivals { model } => {
-                let (model, arrivals) = (model as usize, &of.models[model as usize]);
-                return match models {
-                    Models::Exact => last(&mut of.memo.exact[model], theta, || arrivals.bound_near(theta)),
-                    Models::Approximate => {
-                        last(&mut of.memo.near[model], theta, || arrivals.approximate_bound(theta))
+                let (model, arrivals) = (model as usize, &arena.models[model as usize]);
+                return match accuracy {
+                    Accuracy::Exact => {
+                        last(&mut arena.memo.exact[model], theta, || arrivals.bound_near(theta))
+                    }
+                    Accuracy::Approximate => {
+                        last(&mut arena.memo.approximate[model], theta, || arrivals.approximate_bound(theta))
                             .map(|both| both.0)
                     }
                 };
             }
             _ => {}
         }
-        if !of.has_no_parameters(node) {
-            return self.compound(of, node, theta, models);
+        if !arena.has_no_parameters(node) {
+            return self.compound(arena, node, theta, accuracy);
         }
-        let ((at, known), by) = self.values[node as usize];
-        if at == theta.to_bits() && by == (models, of.block) {
-            return known;
+        let ((bits, value), conditions) = self.values[node as usize];
+        if bits == theta.to_bits() && conditions == (accuracy, arena.block) {
+            return value;
         }
-        let found = self.compound(of, node, theta, models);
-        self.values[node as usize] = ((theta.to_bits(), found), (models, of.block));
-        found
+        let value = self.compound(arena, node, theta, accuracy);
+        self.values[node as usize] = ((theta.to_bits(), value), (accuracy, arena.block));
+        value
     }
 
     /// The bound of a sum or a pair.
-    fn compound(&mut self, of: &mut Expressions, node: u32, mut theta: f64, models: Models) -> Option<Bound> {
-        match of.nodes[node as usize] {
-            Node::Server { .. } | Node::Arrivals { .. } => self.value(of, node, theta, models),
+    fn compound(
+        &mut self,
+        arena: &mut Expressions,
+        node: u32,
+        mut theta: f64,
+        accuracy: Accuracy,
+    ) -> Option<Bound> {
+        match arena.nodes[node as usize] {
+            Node::Server { .. } | Node::Arrivals { .. } => self.value(arena, node, theta, accuracy),
             Node::Sum { first, count } => {
                 let mut sum = Bound { rho: 0.0, sigma: 0.0 };
                 for at in first..first + count {
-                    let bound = self.value(of, of.operands[at as usize], theta, models)?;
+                    let bound = self.value(arena, arena.operands[at as usize], theta, accuracy)?;
                     sum.rho += bound.rho;
                     sum.sigma += bound.sigma;
                 }
                 Some(sum)
             }
             Node::Pair { operator, left, right, exponent, slack, stretch } => {
-                theta *= stretch_factor(of, stretch);
-                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
-                let left = self.value(of, left, x * theta, models)?;
-                let right = self.value(of, right, y * theta, models)?;
-                let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
+                theta *= stretch_factor(arena, stretch);
+                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(arena.parameters[at as usize]));
+                let left = self.value(arena, left, x * theta, accuracy)?;
+                let right = self.value(arena, right, y * theta, accuracy)?;
+                let tau = slack.map_or(0.0, |at| arena.parameters[at as usize].exp());
                 if operator == Operator::Convolution {
                     self.gap = self.gap.min(theta * (left.rho - right.rho).abs());
                 }
-                combine(operator, theta, (left, right), tau, of.moments(node))
+                combine(operator, theta, (left, right), tau, arena.moments(node))
             }
         }
     }
 
-    fn visit(&mut self, of: &mut Expressions, node: u32, mut theta: f64, models: Models) -> Option<u32> {
+    fn visit(
+        &mut self,
+        arena: &mut Expressions,
+        node: u32,
+        mut theta: f64,
+        accuracy: Accuracy,
+    ) -> Option<u32> {
         let mut slope = Bound { rho: 0.0, sigma: 0.0 };
         let mut operands = (0, 0);
-        let bound = match of.nodes[node as usize] {
+        let bound = match arena.nodes[node as usize] {
             Node::Server { rate, whole } => Bound { rho: -rate, sigma: whole },
             Node::Arrivals { model } => {
-                let (model, arrivals) = (model as usize, &of.models[model as usize]);
-                let both = match models {
-                    Models::Exact => {
-                        last(&mut of.memo.bound_with_slope[model], theta, || arrivals.bound_and_slope(theta))?
-                    }
-                    Models::Approximate => {
-                        last(&mut of.memo.near[model], theta, || arrivals.approximate_bound(theta))?
+                let (model, arrivals) = (model as usize, &arena.models[model as usize]);
+                let both = match accuracy {
+                    Accuracy::Exact => last(&mut arena.memo.bound_with_slope[model], theta, || {
+                        arrivals.bound_and_slope(theta)
+                    })?,
+                    Accuracy::Approximate => {
+                        last(&mut arena.memo.approximate[model], theta, || arrivals.approximate_bound(theta))?
                     }
                 };
                 slope = both.1;
@@ -170,12 +184,12 @@ impl Evaluator {
             Node::Sum { first, count } => {
                 let mut sum = Bound { rho: 0.0, sigma: 0.0 };
                 let start = self.links.len() as u32;
-                // Operands of a sum are not sums themselves, but may contain some. So links are reserved before they
-                // are filled.
+                // Operands of a sum are not sums themselves, but may contain sums. Links are therefore reserved before
+                // they are filled.
                 self.links.resize(self.links.len() + count as usize, 0);
                 for at in 0..count {
-                    let operand = of.operands[(first + at) as usize];
-                    let entry = self.visit(of, operand, theta, models)?;
+                    let operand = arena.operands[(first + at) as usize];
+                    let entry = self.visit(arena, operand, theta, accuracy)?;
                     self.links[(start + at) as usize] = entry;
                     let bound = self.tape[entry as usize].bound;
                     sum.rho += bound.rho;
@@ -185,17 +199,17 @@ impl Evaluator {
                 sum
             }
             Node::Pair { operator, left, right, exponent, slack, stretch } => {
-                theta *= stretch_factor(of, stretch);
-                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
-                let left = self.visit(of, left, x * theta, models)?;
-                let right = self.visit(of, right, y * theta, models)?;
+                theta *= stretch_factor(arena, stretch);
+                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(arena.parameters[at as usize]));
+                let left = self.visit(arena, left, x * theta, accuracy)?;
+                let right = self.visit(arena, right, y * theta, accuracy)?;
                 operands = (left, right);
                 let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
-                let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
+                let tau = slack.map_or(0.0, |at| arena.parameters[at as usize].exp());
                 if operator == Operator::Convolution {
                     self.gap = self.gap.min(theta * (l.rho - r.rho).abs());
                 }
-                combine(operator, theta, (l, r), tau, of.moments(node))?
+                combine(operator, theta, (l, r), tau, arena.moments(node))?
             }
         };
         self.tape.push(Entry { node, theta, bound, slope, operands });
@@ -206,32 +220,32 @@ impl Evaluator {
     /// derivatives by the parameters to `gradient`, one entry per parameter of the arena.
     pub(super) fn gradient(
         &mut self,
-        of: &mut Expressions,
+        arena: &mut Expressions,
         query: &Query,
         theta: f64,
-        (latency, models): (f64, Models),
+        (latency, accuracy): (f64, Accuracy),
         gradient: &mut [f64],
     ) -> f64 {
         let entries = self.tape.len();
         let (arrivals, service) = self.top;
         let (a, s) = (self.tape[arrivals].bound, self.tape[service].bound);
-        let gross = of.gross(query.service.0);
-        let past = Union::new(-theta * (a.rho + s.rho), theta * gross, of.block);
+        let gross = arena.gross(query.service.0);
+        let past = Union::new(-theta * (a.rho + s.rho), theta * gross, arena.block);
         let (odds, logarithm) = (-past.by_rate, query.excess.ln() - past.logarithm);
         self.adjoints.clear();
         self.adjoints.resize(entries, (0.0, 0.0));
         self.adjoints[arrivals] = (-odds / s.rho, -1.0 / s.rho);
         self.adjoints[service] = ((-odds - latency) / s.rho, -1.0 / s.rho);
         for at in (0..entries).rev() {
-            self.pass_down(of, at);
+            self.pass_down(arena, at);
         }
         for at in 0..entries {
-            self.pass_up(of, at, gradient);
+            self.pass_up(arena, at, gradient);
         }
         let (by_arrivals, by_service) = (self.adjoints[arrivals].0, self.adjoints[service].0);
         let mut own = (-logarithm / theta - odds * (a.rho + s.rho) - past.by_gross * gross) / (theta * s.rho);
-        let (x, _) = if query.dependent { exponents(of.parameters[0]) } else { (1.0, 1.0) };
-        let mut sigma = |theta, x| own_sigma(of, query, theta, x, models).unwrap_or(0.0);
+        let (x, _) = if query.dependent { exponents(arena.parameters[0]) } else { (1.0, 1.0) };
+        let mut sigma = |theta, x| own_sigma(arena, query, theta, x, accuracy).unwrap_or(0.0);
         let by = |a: f64, b: f64| (b - a) / (2.0 * NEARBY * s.rho);
         if query.requests_of.is_some() {
             own += by(sigma(theta * (1.0 + NEARBY), x), sigma(theta * (1.0 - NEARBY), x)) / theta;
@@ -241,7 +255,7 @@ impl Evaluator {
                 let more = (x - 1.0) * NEARBY;
                 gradient[0] += by(sigma(theta, x + more), sigma(theta, x - more));
             }
-            let (x, y) = exponents(of.parameters[0]);
+            let (x, y) = exponents(arena.parameters[0]);
             own += x * by_arrivals + y * by_service;
             gradient[0] += theta * ((x - 1.0) * by_arrivals - (y - 1.0) * by_service);
         } else {
@@ -251,10 +265,10 @@ impl Evaluator {
     }
 
     /// Converts an entry's derivatives by rho and sigma to the derivatives of its operands.
-    fn pass_down(&mut self, of: &Expressions, at: usize) {
+    fn pass_down(&mut self, arena: &Expressions, at: usize) {
         let Entry { node, theta, operands: (left, right), .. } = self.tape[at];
         let (rho, sigma) = self.adjoints[at];
-        match of.nodes[node as usize] {
+        match arena.nodes[node as usize] {
             Node::Arrivals { .. } | Node::Server { .. } => {}
             Node::Sum { .. } => {
                 for link in left..right {
@@ -265,8 +279,8 @@ impl Evaluator {
             }
             Node::Pair { operator, slack, .. } => {
                 let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
-                let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
-                let by = partials(operator, theta, (l, r), tau, of.moments(node));
+                let tau = slack.map_or(0.0, |at| arena.parameters[at as usize].exp());
+                let by = partials(operator, theta, (l, r), tau, arena.moments(node));
                 for (operand, by) in [(left, by.left), (right, by.right)] {
                     let operand = &mut self.adjoints[operand as usize];
                     operand.0 += rho * by.0 + sigma * by.1;
@@ -278,10 +292,10 @@ impl Evaluator {
 
     /// Converts an entry's derivatives by rho and sigma into the derivative by its theta, when the derivatives of its
     /// operands are known.
-    fn pass_up(&mut self, of: &Expressions, at: usize, gradient: &mut [f64]) {
+    fn pass_up(&mut self, arena: &Expressions, at: usize, gradient: &mut [f64]) {
         let Entry { node, theta, slope, operands: (left, right), .. } = self.tape[at];
         let (rho, sigma) = self.adjoints[at];
-        let by_theta = match of.nodes[node as usize] {
+        let by_theta = match arena.nodes[node as usize] {
             Node::Server { .. } => 0.0,
             Node::Arrivals { .. } => rho * slope.rho + sigma * slope.sigma,
             Node::Sum { .. } => {
@@ -289,18 +303,18 @@ impl Evaluator {
             }
             Node::Pair { operator, exponent, slack, stretch, .. } => {
                 let (l, r) = (self.tape[left as usize].bound, self.tape[right as usize].bound);
-                let tau = slack.map_or(0.0, |at| of.parameters[at as usize].exp());
-                let by = partials(operator, theta, (l, r), tau, of.moments(node));
+                let tau = slack.map_or(0.0, |at| arena.parameters[at as usize].exp());
+                let by = partials(operator, theta, (l, r), tau, arena.moments(node));
                 if let Some(slack) = slack {
                     gradient[slack as usize] += tau * (rho * by.slack.0 + sigma * by.slack.1);
                 }
-                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
+                let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(arena.parameters[at as usize]));
                 let (l, r) = (self.adjoints[left as usize].0, self.adjoints[right as usize].0);
                 if let Some(exponent) = exponent {
                     gradient[exponent as usize] += theta * ((x - 1.0) * l - (y - 1.0) * r);
                 }
                 let own = rho * by.theta.0 + sigma * by.theta.1 + x * l + y * r;
-                let times = stretch_factor(of, stretch);
+                let times = stretch_factor(arena, stretch);
                 if let Some(stretch) = stretch {
                     gradient[stretch as usize] += theta / times * (times - 1.0) * own;
                 }
@@ -328,14 +342,14 @@ const NEARBY: f64 = 1e-5;
 
 /// Increase of sigma of the arrivals if the last step certainly has requests. With Hoelder's x, the indicator of that
 /// event, divided by its probability, is also raised to the power x.
-fn own_sigma(of: &mut Expressions, query: &Query, theta: f64, x: f64, models: Models) -> Option<f64> {
+fn own_sigma(arena: &mut Expressions, query: &Query, theta: f64, x: f64, accuracy: Accuracy) -> Option<f64> {
     let Some(at) = query.requests_of else { return Some(0.0) };
-    let model = &of.models[at];
-    let knowing = last(&mut of.memo.requests[models as usize][at], x * theta, || match models {
-        Models::Exact => model.request_excess(x * theta),
-        Models::Approximate => model.approximate_request_excess(x * theta),
+    let model = &arena.models[at];
+    let excess = last(&mut arena.memo.requests[accuracy as usize][at], x * theta, || match accuracy {
+        Accuracy::Exact => model.request_excess(x * theta),
+        Accuracy::Approximate => model.approximate_request_excess(x * theta),
     });
-    Some((knowing? - (x - 1.0) * model.busy().ln()) / (x * theta))
+    Some((excess? - (x - 1.0) * model.busy().ln()) / (x * theta))
 }
 
 #[cfg(test)]
@@ -351,58 +365,58 @@ mod tests {
         };
         let rows = [vec![0.9, 0.1], vec![0.2, 0.8]];
         let model = Mmpp::new(1.0, vec![state(0.1), state(0.4)], &rows, Sigma::Stationary).unwrap();
-        let mut of = Expressions::new(1.0, 3).unwrap();
-        let id = of.model(&model).unwrap();
-        let leaves = [0, 0, 1, 2].map(|group| of.arrivals(id, group).unwrap());
-        let server = of.server_after(2.0, 3.0).unwrap();
-        let cross = of.aggregate_all(&leaves[1..]).unwrap();
-        let first = of.leftover(server, cross);
-        let departures = of.output(cross, first);
-        let second = of.leftover(server, departures);
-        let service = of.convolution(first, second);
-        (of, Query { arrivals: leaves[0], service, excess: 0.01, dependent: true, requests_of: Some(0) })
+        let mut arena = Expressions::new(1.0, 3).unwrap();
+        let id = arena.model(&model).unwrap();
+        let leaves = [0, 0, 1, 2].map(|group| arena.arrivals(id, group).unwrap());
+        let server = arena.server_after(2.0, 3.0).unwrap();
+        let cross = arena.aggregate_all(&leaves[1..]).unwrap();
+        let first = arena.leftover(server, cross);
+        let departures = arena.output(cross, first);
+        let second = arena.leftover(server, departures);
+        let service = arena.convolution(first, second);
+        (arena, Query { arrivals: leaves[0], service, excess: 0.01, dependent: true, requests_of: Some(0) })
     }
 
     #[test]
-    fn the_gradient_is_that_of_the_latency() {
-        let (mut of, query) = expression();
-        assert!(of.dependent(query.arrivals.0, query.service.0));
+    fn the_gradient_matches_differences_of_the_latency() {
+        let (mut arena, query) = expression();
+        assert!(arena.dependent(query.arrivals.0, query.service.0));
         let mut evaluator = Evaluator::default();
         for (slack, block) in [(1e-6f64, 1.0), (5e-3, 1.0), (1e-6, 40.0), (5e-3, 40.0)] {
-            of.block = block;
-            for (at, parameter) in of.parameters.iter_mut().enumerate() {
+            arena.block = block;
+            for (at, parameter) in arena.parameters.iter_mut().enumerate() {
                 *parameter = 0.05 * at as f64 - 0.3;
             }
-            let slacks: Vec<u32> = of
+            let slacks: Vec<u32> = arena
                 .nodes
                 .iter()
                 .filter_map(|node| if let Node::Pair { slack, .. } = node { *slack } else { None })
                 .collect();
-            slacks.iter().for_each(|&at| of.parameters[at as usize] = slack.ln());
+            slacks.iter().for_each(|&at| arena.parameters[at as usize] = slack.ln());
             let theta = 0.004;
-            evaluator.begin(of.nodes.len());
-            let point = evaluator.latency_on_tape(&mut of, &query, theta, Models::Exact).unwrap();
-            let again = evaluator.latency(&mut of, &query, theta, Models::Exact).unwrap();
+            evaluator.begin(arena.nodes.len());
+            let point = evaluator.latency_on_tape(&mut arena, &query, theta, Accuracy::Exact).unwrap();
+            let again = evaluator.latency(&mut arena, &query, theta, Accuracy::Exact).unwrap();
             assert!((again.latency - point.latency).abs() <= 1e-9 * point.latency);
-            // Once beyond the slack of the convolution, and once within it.
+            // The gap is once above the slack of the convolution, and once below.
             assert!(1e-6 < point.gap && point.gap < 5e-3);
-            let mut gradient = vec![0.0; of.parameters.len()];
-            let by = (point.latency, Models::Exact);
-            let by_theta = evaluator.gradient(&mut of, &query, theta, by, &mut gradient);
-            let mut at = |of: &mut Expressions, theta| {
-                evaluator.latency(of, &query, theta, Models::Exact).unwrap().latency
+            let mut gradient = vec![0.0; arena.parameters.len()];
+            let by = (point.latency, Accuracy::Exact);
+            let by_theta = evaluator.gradient(&mut arena, &query, theta, by, &mut gradient);
+            let mut at = |arena: &mut Expressions, theta| {
+                evaluator.latency(arena, &query, theta, Accuracy::Exact).unwrap().latency
             };
             let near = 1e-6;
-            let differences = (at(&mut of, theta * (1.0 + near)) - at(&mut of, theta * (1.0 - near)))
+            let differences = (at(&mut arena, theta * (1.0 + near)) - at(&mut arena, theta * (1.0 - near)))
                 / (2.0 * near * theta);
             assert!((by_theta - differences).abs() <= 1e-4 * by_theta.abs(), "{by_theta} {differences}");
             for (parameter, by) in gradient.into_iter().enumerate() {
-                let before = of.parameters[parameter];
-                of.parameters[parameter] = before + near;
-                let above = at(&mut of, theta);
-                of.parameters[parameter] = before - near;
-                let below = at(&mut of, theta);
-                of.parameters[parameter] = before;
+                let before = arena.parameters[parameter];
+                arena.parameters[parameter] = before + near;
+                let above = at(&mut arena, theta);
+                arena.parameters[parameter] = before - near;
+                let below = at(&mut arena, theta);
+                arena.parameters[parameter] = before;
                 let differences = (above - below) / (2.0 * near);
                 let room = 1e-4 * by.abs() + 1e-6 * point.latency;
                 assert!((by - differences).abs() <= room, "{parameter} of {slack}: {by} {differences}");
@@ -412,12 +426,12 @@ mod tests {
 
     #[test]
     fn dependent_operators_are_one_less_than_the_largest_group() {
-        let (mut of, _) = expression();
-        of.clear();
+        let (mut arena, _) = expression();
+        arena.clear();
         let groups = [0, 1, 0, 2, 0, 1, 2, 1, 0];
-        let leaves = groups.map(|group| of.arrivals(crate::snc::ModelId(0), group).unwrap());
-        of.aggregate_all(&leaves).unwrap();
+        let leaves = groups.map(|group| arena.arrivals(crate::snc::ModelId(0), group).unwrap());
+        arena.aggregate_all(&leaves).unwrap();
         let dependent = |node: &&Node| matches!(node, Node::Pair { exponent: Some(_), .. });
-        assert_eq!(of.nodes.iter().filter(dependent).count(), 3);
+        assert_eq!(arena.nodes.iter().filter(dependent).count(), 3);
     }
 }

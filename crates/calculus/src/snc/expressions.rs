@@ -29,7 +29,8 @@ pub(super) enum Node {
     /// Independent arrivals: a range of `operands`.
     Sum { first: u32, count: u32 },
     /// Two operands and the positions of their parameters. `exponent` belongs to Hoelder's inequality (if the operands
-    /// may be dependent), `slack` to a convolution, and `stretch` to Lyapunov's inequality (if sigma has an own term).
+    /// may be dependent), `slack` to a convolution, and `stretch` to Lyapunov's inequality (if sigma has a term of its
+    /// own).
     Pair {
         operator: Operator,
         left: u32,
@@ -82,7 +83,9 @@ pub struct Expressions {
     pub(super) block: f64,
     facts: Vec<Fact>,
     groups: usize,
+    /// Number of words of a set of groups.
     words: usize,
+    /// Sets of groups, one bit for each group, in order of the nodes.
     sets: Vec<u64>,
 }
 
@@ -129,12 +132,12 @@ impl Expressions {
         self.lyapunov = on;
     }
 
-    /// Takes unions over moments over blocks of steps. A block lasts about as long as 1 / theta of work takes.
+    /// Takes unions over moments in blocks of steps. A block lasts about as long as 1 / theta of work takes.
     /// Published bounds sum over all steps, for example over those at which a busy period may have begun or traffic may
     /// have left. Such sums are large if steps are short: each is about log(1 / (theta times the work of a step)) /
-    /// theta of work. Over blocks it is about 1 / theta. The bound holds for every block. Within a block, arrivals are
-    /// at most the arrivals of the whole block, and a service lacks at most one block of service. Initially off, as
-    /// published.
+    /// theta of work. Over blocks it is about 1 / theta. The bound holds for every length of a block. Within a block,
+    /// arrivals are at most the arrivals of the whole block, and a service lacks at most one block of service.
+    /// Initially off, as published.
     pub fn set_blocks(&mut self, on: bool) {
         self.blocks = on;
     }
@@ -308,7 +311,7 @@ impl Expressions {
         !(any || stretches && self.lyapunov)
     }
 
-    /// Most work of a service in a step.
+    /// Largest work of a service in a step.
     pub(super) fn gross(&self, node: u32) -> f64 {
         self.facts[node as usize].gross
     }

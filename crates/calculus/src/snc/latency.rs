@@ -9,7 +9,7 @@
 use super::error::SncError;
 use super::evaluate::{Point, Query};
 use super::expressions::{ArrivalId, Expressions, Node, ServiceId};
-use super::memo::Models;
+use super::memo::Accuracy;
 use super::minimise::{bfgs, brent};
 use super::tail::{Latency, Tail, Unstable};
 use super::tape::Evaluator;
@@ -34,8 +34,8 @@ const FIRST_SLACK: f64 = 1e-3;
 /// Initial gap if the first one leaves no service. With few units of work per step and large requests, this happens at
 /// every theta.
 const LEAST_SLACK: f64 = 1e-9;
-/// Most iterations for the gap of a convolution.
-const MOST_SETTLING: usize = 8;
+/// Maximum number of iterations for the gap of a convolution.
+const MOST_GAP_ITERATIONS: usize = 8;
 /// A descent with stretches is long, and ends when its relative gain falls below this.
 const STRETCH_GAIN: f64 = 1e-5;
 /// Initial value of Lyapunov's l - 1.
@@ -45,7 +45,7 @@ const MOST_DESCENTS: usize = 6;
 const RESTART_GAIN: f64 = 1e-9;
 /// Blocks with fewer steps are compared with single steps.
 const FEW_STEPS: f64 = 8.0;
-/// Most Hoelder exponents in a search. The others stay 2, which also gives a bound.
+/// Maximum number of Hoelder exponents in a search. The others stay 2, which also gives a bound.
 const MOST_EXPONENTS: usize = 256;
 /// Limit on logarithms of parameters: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;
@@ -103,27 +103,27 @@ impl Expressions {
         let mut search = Search {
             query: Query { arrivals, service, excess, dependent, requests_of },
             evaluator: std::mem::take(&mut self.evaluator),
-            models: Models::Exact,
-            of: self,
+            accuracy: Accuracy::Exact,
+            arena: self,
             exponents: Vec::new(),
             slacks: Vec::new(),
-            sided: Vec::new(),
+            convolution_exponents: Vec::new(),
             stretches: Vec::new(),
             gradient: Vec::new(),
         };
-        let mut found = search.run();
+        let mut tail = search.run();
         // If blocks are short, a convolution may lose more by blocks than it gains.
-        if found
-            .is_some_and(|found| (2.0..FEW_STEPS).contains(&search.of.block(arrivals, service, found.theta)))
+        if tail
+            .is_some_and(|tail| (2.0..FEW_STEPS).contains(&search.arena.block(arrivals, service, tail.theta)))
         {
-            search.of.blocks = false;
+            search.arena.blocks = false;
             let steps = search.restart();
-            found = found.into_iter().chain(steps).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
-            search.of.blocks = true;
+            tail = tail.into_iter().chain(steps).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+            search.arena.blocks = true;
         }
         let evaluator = search.evaluator;
         self.evaluator = evaluator;
-        match found {
+        match tail {
             Some(Tail { seconds: steps, theta }) => {
                 Latency::Bounded(Tail { seconds: steps * self.step, theta })
             }
@@ -138,24 +138,25 @@ impl Expressions {
 
 /// One search; latencies are in steps.
 struct Search<'a> {
-    of: &'a mut Expressions,
+    arena: &'a mut Expressions,
     evaluator: Evaluator,
     query: Query,
-    /// Current evaluation of models.
-    models: Models,
-    /// Parameters of the expression: Hoelder's parameters, and the parameters of convolutions.
+    /// Current accuracy of the models.
+    accuracy: Accuracy,
+    /// Positions of the parameters of Hoelder's inequality.
     exponents: Vec<usize>,
+    /// Positions of the parameters of convolutions.
     slacks: Vec<usize>,
     /// The exponents that belong to convolutions.
-    sided: Vec<usize>,
-    /// Those of Lyapunov's inequality, if enabled.
+    convolution_exponents: Vec<usize>,
+    /// Positions of the parameters of Lyapunov's inequality, if enabled.
     stretches: Vec<usize>,
     gradient: Vec<f64>,
 }
 
 impl Search<'_> {
     fn point(&mut self, theta: f64) -> Option<Point> {
-        self.evaluator.latency(self.of, &self.query, theta, self.models)
+        self.evaluator.latency(self.arena, &self.query, theta, self.accuracy)
     }
 
     /// The bound at a theta with the best slack of convolutions there, or infinity.
@@ -163,25 +164,25 @@ impl Search<'_> {
     /// A convolution under the latency gives up rate until block / (exp(tau block) - 1) = latency + odds, where tau is
     /// its gap times theta. There the derivative by the gap is zero. The computation is iterated, because the latency
     /// changes too.
-    fn at(&mut self, theta: f64) -> f64 {
-        self.of.block = self.of.block(self.query.arrivals, self.query.service, theta);
-        let block = self.of.block;
+    fn bound_at(&mut self, theta: f64) -> f64 {
+        self.arena.block = self.arena.block(self.query.arrivals, self.query.service, theta);
+        let block = self.arena.block;
         let mut kept = FIRST_SLACK;
-        self.slack(kept);
+        self.set_slack(kept);
         let mut first = self.point(theta);
         if first.is_none() && !self.slacks.is_empty() {
             kept = LEAST_SLACK;
-            self.slack(kept);
+            self.set_slack(kept);
             first = self.point(theta);
         }
         let Some(mut best) = first else { return f64::INFINITY };
-        for _ in 0..MOST_SETTLING {
+        for _ in 0..MOST_GAP_ITERATIONS {
             let tau = (block / (best.latency + best.odds)).ln_1p() / block;
             // Neither the previous slack nor this one has any effect.
             if best.gap >= tau.max(kept) {
                 break;
             }
-            self.slack(tau);
+            self.set_slack(tau);
             match self.point(theta) {
                 Some(point) if point.latency < best.latency => {
                     let gain = best.latency - point.latency;
@@ -193,60 +194,64 @@ impl Search<'_> {
                 _ => break,
             }
         }
-        self.slack(kept);
+        self.set_slack(kept);
         best.latency
     }
 
-    fn slack(&mut self, tau: f64) {
-        self.slacks.iter().for_each(|&at| self.of.parameters[at] = tau.ln());
+    /// Sets the gap, times theta, of every convolution.
+    fn set_slack(&mut self, tau: f64) {
+        self.slacks.iter().for_each(|&at| self.arena.parameters[at] = tau.ln());
     }
 
-    /// At the point where the operands of a dependent convolution cross, the bound has an edge with a valley on either
-    /// side. The search starts on the edge and on both sides. Stretches come last, from the best result without them.
+    /// Runs the search. At the point where the operands of a dependent convolution cross, the bound has an edge with a
+    /// valley on either side. The search starts on the edge and on both sides. Stretches come last, from the best
+    /// result without them.
     fn run(&mut self) -> Option<Tail> {
-        self.evaluator.begin(self.of.nodes.len());
+        self.evaluator.begin(self.arena.nodes.len());
         self.collect_parameters();
         if self.exponents.is_empty() {
-            let best = self.over_theta(Models::Exact)?;
+            let best = self.over_theta(Accuracy::Exact)?;
             return Some(self.with_stretches(best));
         }
-        let sides: &[f64] = if self.sided.is_empty() { &[0.0] } else { &[0.0, -1.0, 1.0] };
+        let sides: &[f64] = if self.convolution_exponents.is_empty() { &[0.0] } else { &[0.0, -1.0, 1.0] };
         let mut best: Option<(Tail, Vec<f64>)> = None;
         for &side in sides {
-            self.exponents.iter().for_each(|&at| self.of.parameters[at] = 0.0);
-            self.sided.iter().for_each(|&at| self.of.parameters[at] = side);
-            let Some(found) = self.over_theta(Models::Approximate) else { continue };
-            let found = if self.of.coarse || self.exponents.len() > MOST_EXPONENTS {
-                found
+            self.exponents.iter().for_each(|&at| self.arena.parameters[at] = 0.0);
+            self.convolution_exponents.iter().for_each(|&at| self.arena.parameters[at] = side);
+            let Some(tail) = self.over_theta(Accuracy::Approximate) else { continue };
+            let tail = if self.arena.coarse || self.exponents.len() > MOST_EXPONENTS {
+                tail
             } else {
-                let near = self.descend(found, &[], Models::Approximate);
-                self.descend(near, &[], Models::Exact)
+                let near = self.descend(tail, &[], Accuracy::Approximate);
+                self.descend(near, &[], Accuracy::Exact)
             };
-            if best.as_ref().is_none_or(|(best, _)| found.seconds < best.seconds) {
-                best = Some((found, self.of.parameters.clone()));
+            if best.as_ref().is_none_or(|(best, _)| tail.seconds < best.seconds) {
+                best = Some((tail, self.arena.parameters.clone()));
             }
         }
         let (best, parameters) = best?;
-        self.of.parameters.copy_from_slice(&parameters);
+        self.arena.parameters.copy_from_slice(&parameters);
         Some(self.with_stretches(best))
     }
 
     /// The better of a bound and its improvement by Lyapunov's stretches, if enabled.
     fn with_stretches(&mut self, best: Tail) -> Tail {
-        if self.stretches.is_empty() || self.of.coarse {
+        if self.stretches.is_empty() || self.arena.coarse {
             return best;
         }
         let stretches = std::mem::take(&mut self.stretches);
-        stretches.iter().for_each(|&at| self.of.parameters[at] = FIRST_STRETCH.ln());
-        let Some(start) = self.over_theta(Models::Approximate) else { return best };
-        let near = self.descend(start, &stretches, Models::Approximate);
-        let found = self.descend(near, &stretches, Models::Exact);
-        if found.seconds < best.seconds { found } else { best }
+        stretches.iter().for_each(|&at| self.arena.parameters[at] = FIRST_STRETCH.ln());
+        let Some(start) = self.over_theta(Accuracy::Approximate) else { return best };
+        let near = self.descend(start, &stretches, Accuracy::Approximate);
+        let tail = self.descend(near, &stretches, Accuracy::Exact);
+        if tail.seconds < best.seconds { tail } else { best }
     }
 
     /// Repeats the search from the beginning.
     fn restart(&mut self) -> Option<Tail> {
-        for list in [&mut self.exponents, &mut self.slacks, &mut self.sided, &mut self.stretches] {
+        for list in
+            [&mut self.exponents, &mut self.slacks, &mut self.convolution_exponents, &mut self.stretches]
+        {
             list.clear();
         }
         self.run()
@@ -257,24 +262,24 @@ impl Search<'_> {
         if self.query.dependent {
             self.exponents.push(0);
         }
-        let mut seen = vec![false; self.of.nodes.len()];
+        let mut seen = vec![false; self.arena.nodes.len()];
         let mut open = vec![self.query.arrivals.0, self.query.service.0];
         while let Some(node) = open.pop() {
             if std::mem::replace(&mut seen[node as usize], true) {
                 continue;
             }
-            match self.of.nodes[node as usize] {
+            match self.arena.nodes[node as usize] {
                 Node::Arrivals { .. } | Node::Server { .. } => {}
                 Node::Sum { first, count } => {
-                    open.extend(&self.of.operands[first as usize..(first + count) as usize]);
+                    open.extend(&self.arena.operands[first as usize..(first + count) as usize]);
                 }
                 Node::Pair { left, right, exponent, slack, stretch, .. } => {
                     if let Some(stretch) = stretch {
-                        self.of.parameters[stretch as usize] = f64::NEG_INFINITY;
-                        self.stretches.extend(self.of.lyapunov.then_some(stretch as usize));
+                        self.arena.parameters[stretch as usize] = f64::NEG_INFINITY;
+                        self.stretches.extend(self.arena.lyapunov.then_some(stretch as usize));
                     }
                     if slack.is_some() {
-                        self.sided.extend(exponent.map(|at| at as usize));
+                        self.convolution_exponents.extend(exponent.map(|at| at as usize));
                     }
                     self.exponents.extend(exponent.map(|at| at as usize));
                     self.slacks.extend(slack.map(|at| at as usize));
@@ -285,36 +290,36 @@ impl Search<'_> {
     }
 
     /// The minimum over theta with all other parameters fixed; only on the grid for a coarse search. `first` is
-    /// [`Models::Approximate`] if exponents or stretches lead to thetas outside the grid of cached thetas.
-    fn over_theta(&mut self, first: Models) -> Option<Tail> {
+    /// [`Accuracy::Approximate`] if exponents or stretches lead to thetas outside the grid of cached thetas.
+    fn over_theta(&mut self, first: Accuracy) -> Option<Tail> {
         match self.over_grid(first) {
-            None if first == Models::Approximate => self.over_grid(Models::Exact),
-            found => found,
+            None if first == Accuracy::Approximate => self.over_grid(Accuracy::Exact),
+            tail => tail,
         }
     }
 
-    fn over_grid(&mut self, models: Models) -> Option<Tail> {
-        let limit = self.of.limit(self.query.arrivals, self.query.service);
+    fn over_grid(&mut self, accuracy: Accuracy) -> Option<Tail> {
+        let limit = self.arena.limit(self.query.arrivals, self.query.service);
         // Without any work there is no limit. The search then starts where the bound is a millionth of a step.
         let limit =
-            limit.min(1e6 * (1.0 - self.query.excess.ln()) / self.of.mean_service(self.query.service));
-        self.models = models;
+            limit.min(1e6 * (1.0 - self.query.excess.ln()) / self.arena.mean_service(self.query.service));
+        self.accuracy = accuracy;
         let top = grid_below(limit);
         let mut scan: Vec<(i32, f64)> = Vec::new();
         let mut best = f64::INFINITY;
         for at in (top - LONGEST_SCAN..=top).rev() {
-            let value = self.at(grid(at));
+            let value = self.bound_at(grid(at));
             scan.push((at, value));
             best = best.min(value);
             if value.is_finite() && value > FAR * best {
                 break;
             }
         }
-        self.models = Models::Exact;
-        if self.of.coarse {
+        self.accuracy = Accuracy::Exact;
+        if self.arena.coarse {
             let least = scan.iter().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|point| point.1.is_finite());
             let theta = grid(least?.0);
-            let steps = if models == Models::Approximate { self.at(theta) } else { least?.1 };
+            let steps = if accuracy == Accuracy::Approximate { self.bound_at(theta) } else { least?.1 };
             return steps.is_finite().then_some(Tail { seconds: steps, theta });
         }
         let value = |at: usize| scan.get(at).map_or(f64::INFINITY, |point| point.1);
@@ -326,12 +331,12 @@ impl Search<'_> {
             .collect();
         let mut least: Option<Tail> = None;
         for at in minima.into_iter().filter(|&at| scan[at].1.is_finite()) {
-            let place = scan[at].0;
+            let index = scan[at].0;
             let higher = if at == 0 { f64::INFINITY } else { value(at - 1) };
-            let low = (grid(place - 1), value(at + 1));
-            let found = self.between([low, (grid(place), value(at)), (grid(place + 1).min(limit), higher)]);
-            if least.is_none_or(|least| found.seconds < least.seconds) {
-                least = Some(found);
+            let low = (grid(index - 1), value(at + 1));
+            let tail = self.between([low, (grid(index), value(at)), (grid(index + 1).min(limit), higher)]);
+            if least.is_none_or(|least| tail.seconds < least.seconds) {
+                least = Some(tail);
             }
         }
         least.filter(|least| least.seconds.is_finite())
@@ -339,38 +344,39 @@ impl Search<'_> {
 
     /// The minimum in a bracket of thetas with their bounds, by approximate models if they suffice.
     fn between(&mut self, bracket: [(f64, f64); 3]) -> Tail {
-        self.models = Models::Approximate;
+        self.accuracy = Accuracy::Approximate;
         let near = self.brent(bracket);
-        self.models = Models::Exact;
-        let found = Tail { seconds: self.at(near.theta), ..near };
+        self.accuracy = Accuracy::Exact;
+        let tail = Tail { seconds: self.bound_at(near.theta), ..near };
         // If exponents are searched next, this result is only a starting point.
-        let apart = (found.seconds - near.seconds).abs();
-        let will_do = !self.exponents.is_empty() || apart <= AGREEMENT * found.seconds;
-        if found.seconds.is_finite() && will_do { found } else { self.brent(bracket) }
+        let difference = (tail.seconds - near.seconds).abs();
+        let suffices = !self.exponents.is_empty() || difference <= AGREEMENT * tail.seconds;
+        if tail.seconds.is_finite() && suffices { tail } else { self.brent(bracket) }
     }
 
     fn brent(&mut self, bracket: [(f64, f64); 3]) -> Tail {
         let logarithms = bracket.map(|(theta, steps)| (theta.ln(), steps));
-        let (place, steps) = brent(logarithms, TOLERANCE, |logarithm| self.at(logarithm.exp()));
+        let (position, steps) = brent(logarithms, TOLERANCE, |logarithm| self.bound_at(logarithm.exp()));
         // The first point is used unrounded, not as the exponential of its logarithm.
-        let theta = if place == logarithms[1].0 { bracket[1].0 } else { place.exp() };
+        let theta = if position == logarithms[1].0 { bracket[1].0 } else { position.exp() };
         Tail { seconds: steps, theta }
     }
 
     /// Minimises over theta, every parameter, and the parameters `more` together, from their current values. A descent
     /// may stop at an edge, so it restarts as long as this helps.
-    fn descend(&mut self, start: Tail, more: &[usize], models: Models) -> Tail {
-        self.models = models;
-        self.at(start.theta);
+    fn descend(&mut self, start: Tail, more: &[usize], accuracy: Accuracy) -> Tail {
+        self.accuracy = accuracy;
+        self.bound_at(start.theta);
         let free: Vec<usize> = self.exponents.iter().chain(&self.slacks).chain(more).copied().collect();
-        let mut x: Vec<f64> =
-            std::iter::once(start.theta.ln()).chain(free.iter().map(|&at| self.of.parameters[at])).collect();
-        let begun = x.clone();
+        let mut x: Vec<f64> = std::iter::once(start.theta.ln())
+            .chain(free.iter().map(|&at| self.arena.parameters[at]))
+            .collect();
+        let initial = x.clone();
         let mut value = f64::INFINITY;
-        let (descents, gain) = match models {
+        let (descents, gain) = match accuracy {
             _ if !more.is_empty() => (1, STRETCH_GAIN),
-            Models::Approximate => (MOST_DESCENTS, NEAR_GAIN),
-            Models::Exact => (MOST_DESCENTS, GAIN),
+            Accuracy::Approximate => (MOST_DESCENTS, NEAR_GAIN),
+            Accuracy::Exact => (MOST_DESCENTS, GAIN),
         };
         for _ in 0..descents {
             let lower = bfgs(&mut x, gain, |x, gradient| self.logarithm(&free, x, gradient));
@@ -380,20 +386,21 @@ impl Search<'_> {
                 break;
             }
         }
-        self.models = Models::Exact;
+        self.accuracy = Accuracy::Exact;
         self.set(&free, &x);
         let theta = x[0].exp();
         match self.point(theta) {
             Some(point) if point.latency < start.seconds => Tail { seconds: point.latency, theta },
             _ => {
-                self.set(&free, &begun);
+                self.set(&free, &initial);
                 start
             }
         }
     }
 
+    /// Sets the free parameters.
     fn set(&mut self, free: &[usize], x: &[f64]) {
-        free.iter().zip(&x[1..]).for_each(|(&at, &by)| self.of.parameters[at] = by);
+        free.iter().zip(&x[1..]).for_each(|(&at, &by)| self.arena.parameters[at] = by);
     }
 
     /// The logarithm of the bound at log theta and the free parameters, and its gradient.
@@ -403,14 +410,15 @@ impl Search<'_> {
         }
         self.set(free, x);
         let theta = x[0].exp();
-        let Some(point) = self.evaluator.latency_on_tape(self.of, &self.query, theta, self.models) else {
+        let Some(point) = self.evaluator.latency_on_tape(self.arena, &self.query, theta, self.accuracy)
+        else {
             return f64::INFINITY;
         };
         let mut all = std::mem::take(&mut self.gradient);
         all.clear();
-        all.resize(self.of.parameters.len(), 0.0);
-        let by = (point.latency, self.models);
-        let by_theta = self.evaluator.gradient(self.of, &self.query, theta, by, &mut all);
+        all.resize(self.arena.parameters.len(), 0.0);
+        let by = (point.latency, self.accuracy);
+        let by_theta = self.evaluator.gradient(self.arena, &self.query, theta, by, &mut all);
         gradient[0] = by_theta * theta / point.latency;
         free.iter().zip(&mut gradient[1..]).for_each(|(&at, by)| *by = all[at] / point.latency);
         self.gradient = all;

@@ -4,7 +4,7 @@ use crate::mmpp::Bound;
 
 /// Accuracy of a model's evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Models {
+pub(super) enum Accuracy {
     /// Exact values.
     Exact,
     /// Fast approximations ([`crate::mmpp::Mmpp::approximate_bound`]): to search for a theta, not for a bound there.
@@ -19,7 +19,7 @@ pub(super) type Last<T> = (u64, Option<T>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo {
     pub(super) exact: Vec<Last<Bound>>,
-    pub(super) near: Vec<Last<(Bound, Bound)>>,
+    pub(super) approximate: Vec<Last<(Bound, Bound)>>,
     pub(super) bound_with_slope: Vec<Last<(Bound, Bound)>>,
     pub(super) requests: [Vec<Last<f64>>; 2],
 }
@@ -27,12 +27,13 @@ pub(super) struct Memo {
 impl Memo {
     pub(super) fn grow(&mut self) {
         self.exact.push((0, None));
-        self.near.push((0, None));
+        self.approximate.push((0, None));
         self.bound_with_slope.push((0, None));
         self.requests.iter_mut().for_each(|requests| requests.push((0, None)));
     }
 }
 
+/// The last value if its theta is the same; otherwise computes the value and stores it.
 pub(super) fn last<T: Copy>(
     entry: &mut Last<T>,
     theta: f64,

@@ -73,8 +73,8 @@ pub(super) fn brent(
     x
 }
 
-/// Descends from `x`, where `f` is finite, until `f` decreases by less than `tolerance` of itself in two steps. `f`
-/// writes the gradient. Returns the minimum; `x` is its position.
+/// Descends from `x`, where `f` is finite, until `f` decreases by at most `tolerance` of itself in each of two
+/// successive steps. `f` writes the gradient. Returns the minimum; `x` is its position.
 pub(super) fn bfgs(x: &mut [f64], tolerance: f64, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> f64 {
     let n = x.len();
     let mut gradient = vec![0.0; n];
@@ -89,31 +89,31 @@ pub(super) fn bfgs(x: &mut [f64], tolerance: f64, mut f: impl FnMut(&[f64], &mut
         if longest > LONGEST_MOVE {
             direction.iter_mut().for_each(|by| *by *= LONGEST_MOVE / longest);
         }
-        let promise = dot(&direction, &gradient);
+        let slope = dot(&direction, &gradient);
         let mut share = 1.0;
-        let found = (promise < 0.0)
+        let lower = (slope < 0.0)
             .then(|| {
                 (0..40).find_map(|_| {
                     for at in 0..n {
                         next[at] = x[at] + share * direction[at];
                     }
                     let value_there = f(&next, &mut next_gradient);
-                    let enough = value_there <= value + SUFFICIENT * share * promise;
+                    let enough = value_there <= value + SUFFICIENT * share * slope;
                     share /= 2.0;
                     enough.then_some(value_there)
                 })
             })
             .flatten();
-        let Some(lower) = found else {
+        let Some(lower) = lower else {
             if fresh {
                 break;
             }
             (inverse, fresh) = (identity(n), true);
             continue;
         };
-        let moved: Vec<f64> = (0..n).map(|at| next[at] - x[at]).collect();
-        let turned: Vec<f64> = (0..n).map(|at| next_gradient[at] - gradient[at]).collect();
-        update(&mut inverse, &moved, &turned, fresh);
+        let step: Vec<f64> = (0..n).map(|at| next[at] - x[at]).collect();
+        let gradient_change: Vec<f64> = (0..n).map(|at| next_gradient[at] - gradient[at]).collect();
+        update(&mut inverse, &step, &gradient_change, fresh);
         fresh = false;
         idle = if value - lower <= tolerance * value.abs() { idle + 1 } else { 0 };
         x.copy_from_slice(&next);
@@ -134,23 +134,23 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Updates the inverse Hessian after a move that changed the gradient by `turned`.
-fn update(inverse: &mut [f64], moved: &[f64], turned: &[f64], fresh: bool) {
-    let n = moved.len();
-    let curvature = dot(moved, turned);
-    if curvature <= 1e-12 * (dot(moved, moved) * dot(turned, turned)).sqrt() {
+/// Updates the inverse Hessian after a step that changed the gradient by `gradient_change`.
+fn update(inverse: &mut [f64], step: &[f64], gradient_change: &[f64], fresh: bool) {
+    let n = step.len();
+    let curvature = dot(step, gradient_change);
+    if curvature <= 1e-12 * (dot(step, step) * dot(gradient_change, gradient_change)).sqrt() {
         return;
     }
     if fresh {
-        let scale = curvature / dot(turned, turned);
+        let scale = curvature / dot(gradient_change, gradient_change);
         inverse.iter_mut().for_each(|entry| *entry *= scale);
     }
-    let image: Vec<f64> = (0..n).map(|row| dot(&inverse[row * n..(row + 1) * n], turned)).collect();
-    let stretch = (1.0 + dot(turned, &image) / curvature) / curvature;
+    let image: Vec<f64> = (0..n).map(|row| dot(&inverse[row * n..(row + 1) * n], gradient_change)).collect();
+    let stretch = (1.0 + dot(gradient_change, &image) / curvature) / curvature;
     for row in 0..n {
         for column in 0..n {
-            inverse[row * n + column] += stretch * moved[row] * moved[column]
-                - (image[row] * moved[column] + moved[row] * image[column]) / curvature;
+            inverse[row * n + column] += stretch * step[row] * step[column]
+                - (image[row] * step[column] + step[row] * image[column]) / curvature;
         }
     }
 }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brent_finds_the_bottom_beside_a_wall() {
+    fn brent_finds_the_minimum_beside_infinite_values() {
         let f = |x: f64| if x >= 1.0 { f64::INFINITY } else { 1.0 / x - 0.01 * (1.0 - x).ln() };
         let bracket = [0.5, 0.75, 1.2].map(|x| (x, f(x)));
         let (x, value) = brent(bracket, 1e-9, f);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn bfgs_finds_the_bottom_of_a_bent_valley() {
+    fn bfgs_finds_the_minimum_of_the_rosenbrock_function() {
         let rosenbrock = |x: &[f64], gradient: &mut [f64]| {
             let bend = x[1] - x[0] * x[0];
             gradient[0] = -2.0 * (1.0 - x[0]) - 400.0 * x[0] * bend;

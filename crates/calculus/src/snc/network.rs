@@ -89,8 +89,8 @@ impl Network {
         if let Some(queue) = queues.iter().find(|queue| !(queue.rate.is_finite() && queue.rate > 0.0)) {
             return Err(NetworkError::Rate { queue: queue.name.clone(), rate: queue.rate });
         }
-        if let Some(of) = queues.iter().find(|queue| !is_work(queue.in_service)) {
-            return Err(NetworkError::InService { queue: of.name.clone(), work: of.in_service });
+        if let Some(queue) = queues.iter().find(|queue| !is_work(queue.in_service)) {
+            return Err(NetworkError::InService { queue: queue.name.clone(), work: queue.in_service });
         }
         for workload in workloads {
             let name = || workload.name.clone();
@@ -121,7 +121,7 @@ impl Network {
         for (workload, &group) in workloads.iter().zip(&groups) {
             let first = network.plan.flows.len();
             for stage in 0..workload.stages.len() {
-                network.add(workload, stage, group, &queue_names)?;
+                network.add_stage(workload, stage, group, &queue_names)?;
             }
             let excess = (1.0 - workload.percentile / 100.0) / workload.stages.len() as f64;
             network.workloads.push((excess, first..network.plan.flows.len()));
@@ -142,7 +142,7 @@ impl Network {
         self.expressions.set_coarse(on);
     }
 
-    /// Takes unions over moments over blocks of steps ([`Expressions::set_blocks`]); initially off, as published.
+    /// Takes unions over moments in blocks of steps ([`Expressions::set_blocks`]); initially off, as published.
     pub fn set_blocks(&mut self, on: bool) {
         self.expressions.set_blocks(on);
     }
@@ -236,7 +236,7 @@ impl Network {
         (0..self.workloads.len()).map(|at| self.bound(at, analysis).unwrap_or_else(|_| none())).collect()
     }
 
-    fn add(
+    fn add_stage(
         &mut self,
         workload: &Workload,
         at: usize,

@@ -53,7 +53,7 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    /// Whole steps of service for that work: the moments before an output end that number of steps earlier.
+    /// Number of steps of service for `whole`, rounded up. The moments before an output end that many steps earlier.
     fn late(&self) -> f64 {
         if self.whole > 0.0 { (self.whole / self.gross).ceil() } else { 0.0 }
     }
@@ -108,6 +108,7 @@ pub(super) struct Partials {
     pub(super) slack: (f64, f64),
 }
 
+/// The derivatives of an operator's result.
 #[inline]
 pub(super) fn partials(
     operator: Operator,

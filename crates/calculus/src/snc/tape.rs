@@ -2,7 +2,7 @@
 
 use crate::mmpp::Bound;
 
-use super::memo::{Last, Models};
+use super::memo::{Accuracy, Last};
 
 /// One evaluation of one node.
 #[derive(Clone, Copy, Debug)]
@@ -21,13 +21,15 @@ pub(super) struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evaluator {
     pub(super) tape: Vec<Entry>,
+    /// Positions of the operands of sums on the tape.
     pub(super) links: Vec<u32>,
     /// Derivatives by rho and sigma, then by theta, of each entry.
     pub(super) adjoints: Vec<(f64, f64)>,
     /// Positions of the arrivals and of the service of the latency.
     pub(super) top: (usize, usize),
+    /// Minimum over convolutions of theta times the difference between the rates of the operands.
     pub(super) gap: f64,
-    /// Last value of each node without parameters, and the conditions of this value: the models, and the steps of a
-    /// block.
-    pub(super) values: Vec<(Last<Bound>, (Models, f64))>,
+    /// Last value of each node without parameters, and the conditions of this value: the accuracy, and the number of
+    /// steps of a block.
+    pub(super) values: Vec<(Last<Bound>, (Accuracy, f64))>,
 }

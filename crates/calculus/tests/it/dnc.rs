@@ -204,16 +204,16 @@ proptest! {
     }
 
     #[test]
-    fn a_later_priority_never_has_a_smaller_aggregate_bound(flows in bipartite(), which in 0usize..8) {
+    fn a_lower_priority_never_has_a_smaller_aggregate_bound(flows in bipartite(), which in 0usize..8) {
         let which = which % flows.len();
-        let mut later = flows.clone();
-        later[which].priority += 1;
-        let (before, after) = (&bounds(&flows, Packets::Fluid)[0], &bounds(&later, Packets::Fluid)[0]);
+        let mut lowered = flows.clone();
+        lowered[which].priority += 1;
+        let (before, after) = (&bounds(&flows, Packets::Fluid)[0], &bounds(&lowered, Packets::Fluid)[0]);
         prop_assert!(after[which] >= before[which] * (1.0 - 1e-9));
     }
 
     #[test]
-    fn in_order_a_burst_is_paid_for_once_and_links_count(flows in bipartite()) {
+    fn in_order_bounds_are_at_most_hop_by_hop_and_links_never_loosen_them(flows in bipartite()) {
         // With one priority, the service at each queue is the queue's own, not a leftover.
         let flows: Vec<Flow> = flows.into_iter().map(|flow| Flow { priority: 0, ..flow }).collect();
         for packets in [Packets::Fluid, Packets::Whole] {
@@ -224,8 +224,8 @@ proptest! {
                 let total = tandem.total_flow().unwrap();
                 prop_assert!(total.iter().sum::<f64>() <= hops.unwrap() * (1.0 + 1e-9));
                 tandem.links.clear();
-                tandem.crossings.iter_mut().for_each(|of| of.link = None);
-                tandem.servers.iter_mut().for_each(|of| of.link = None);
+                tandem.crossings.iter_mut().for_each(|crossing| crossing.link = None);
+                tandem.servers.iter_mut().for_each(|server| server.link = None);
                 let unlimited = tandem.total_flow().unwrap();
                 prop_assert!(total.iter().zip(unlimited).all(|(with, without)| *with <= without * (1.0 + 1e-9)));
             }
@@ -265,8 +265,8 @@ fn a_tandem_with_cross_traffic_matches_the_hand_calculation() {
     // Flow 1 leaves queue 1. There flow 3 leaves it 9 per second after 2/9 s, with a burst of 3 + 2 x 2/9 = 31/9.
     // Beside flow 1, queue 2 serves 8 per second after 31/72 s, and flow 0 needs 5/8 s of this.
     let by_hand = [31.0 / 72.0 + 5.0 / 8.0, 10.0 / 9.0, 85.0 / 63.0, 5.0 / 8.0];
-    for (found, expected) in network.aggregate().into_iter().zip(by_hand) {
-        assert!(near(found.unwrap(), expected));
+    for (bound, expected) in network.aggregate().into_iter().zip(by_hand) {
+        assert!(near(bound.unwrap(), expected));
     }
 }
 
@@ -295,11 +295,11 @@ fn an_overload_names_the_queue_and_spares_those_before_it() {
 }
 
 #[test]
-fn a_full_queue_has_a_bound_and_one_with_nothing_left_has_none() {
+fn a_full_queue_has_a_bound_and_one_without_leftover_service_has_none() {
     let full = [(0, bucket(4.0, 1.0)), (1, bucket(6.0, 2.0))];
     assert_eq!(stage_delay(10.0, &full, 1), Ok(0.5));
     assert_eq!(stage_delay(10.0, &full[1..], 0), Ok(0.0));
-    let overload = |asked, served| Err(StageError::Overload(Overload { load: asked, service: served }));
+    let overload = |load, service| Err(StageError::Overload(Overload { load, service }));
     assert_eq!(stage_delay(9.9, &full, 1), overload(10.0, 9.9));
     assert_eq!(stage_delay(4.0, &[full[0], (1, bucket(0.0, 1.0))], 1), overload(4.0, 4.0));
     assert_eq!(stage_delay(4.0, &full, 0), Ok(0.25));
@@ -318,8 +318,8 @@ fn an_invalid_network_is_rejected_with_a_reason() {
         packet,
     };
     let check = |capacities: &[f64], flows: &[Flow], error: &str| {
-        let found = Network::new(capacities.to_vec(), flows.to_vec(), Packets::Whole).unwrap_err();
-        assert_eq!(found.to_string(), error);
+        let actual = Network::new(capacities.to_vec(), flows.to_vec(), Packets::Whole).unwrap_err();
+        assert_eq!(actual.to_string(), error);
     };
     for (capacity, shown) in [(0.0, "0"), (-1.0, "-1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
         check(&[1.0, capacity], &[], &format!("queue 1 of capacity {shown}: must be finite and above 0"));
@@ -330,9 +330,9 @@ fn an_invalid_network_is_rejected_with_a_reason() {
         &[flow(&[0], 0.0), flow(&[1], 0.0)],
         "flow 1 crosses queue 1, and there are 1, numbered from 0",
     );
-    let circle = "the paths form a cycle through queue 0: they must all follow one order of queues";
-    check(&[1.0, 1.0], &[flow(&[0, 1], 0.0), flow(&[1, 0], 0.0)], circle);
-    check(&[1.0], &[flow(&[0, 0], 0.0)], circle);
+    let cycle = "the paths form a cycle through queue 0: they must all follow one order of queues";
+    check(&[1.0, 1.0], &[flow(&[0, 1], 0.0), flow(&[1, 0], 0.0)], cycle);
+    check(&[1.0], &[flow(&[0, 0], 0.0)], cycle);
     for (packet, shown) in [(3.0, "3"), (-1.0, "-1"), (f64::NAN, "NaN")] {
         check(
             &[1.0],
@@ -365,7 +365,7 @@ fn numbers_at_the_edge_give_a_number_or_an_overload() {
             let in_order = InOrder::new(network);
             for tandem in (0..2).filter_map(|priority| in_order.tandem(&[0, 1], priority).ok()) {
                 let delays = tandem.total_flow();
-                assert!(delays.is_err() || delays.is_ok_and(|of| of.into_iter().all(f64::is_finite)));
+                assert!(delays.is_err() || delays.is_ok_and(|delays| delays.into_iter().all(f64::is_finite)));
                 assert!(tandem.separated_flow().into_iter().flatten().all(f64::is_finite));
             }
         }

@@ -15,7 +15,7 @@ fn bucket(shaper: &Value) -> TokenBucket {
     TokenBucket::new(number(&shaper["r"]), number(&shaper["b"])).unwrap()
 }
 
-/// Bounds of the queues by flow in the order of the file, without the delays of shapers.
+/// An analysis: delay of each flow over its queues, in the order of the file, without the delays of shapers.
 type Analysis = fn(&Network) -> Vec<Result<f64, Unbounded>>;
 
 #[test]
@@ -45,18 +45,18 @@ fn flows_and_clients_are_delayed_as_in_the_released_code() {
             let mut delays = run(&network).into_iter();
             for (client, expected) in array(&input["clients"]).iter().zip(array(&output[analysis]["clients"]))
             {
-                let of = format!("{name} {analysis} {}", text(&client["name"]));
+                let label = format!("{name} {analysis} {}", text(&client["name"]));
                 let mut sum = 0.0;
                 for (flow, expected) in array(&client["flows"]).iter().zip(array(&expected["flows"])) {
                     let alpha = ArrivalCurve::new(&buckets(&flow["arrivalInfo"])).unwrap();
                     let shaped = alpha.shaper_delay(bucket(&flow["shaper"])).unwrap_or(f64::INFINITY);
-                    close(shaped, number(&expected["shaper_latency_s"]), &of);
+                    close(shaped, number(&expected["shaper_latency_s"]), &label);
                     let delay = shaped + delays.next().unwrap().unwrap_or(f64::INFINITY);
-                    close(delay, number(&expected["latency_s"]), &of);
+                    close(delay, number(&expected["latency_s"]), &label);
                     sum += delay;
                     compared += 1;
                 }
-                close(sum, number(&expected["latency_s"]), &of);
+                close(sum, number(&expected["latency_s"]), &label);
             }
         }
     }
@@ -75,13 +75,13 @@ fn shapers_delay_as_in_the_released_code() {
         }
         let alpha = ArrivalCurve::new(&buckets(&expected["arrival_curve_pruned12"])).unwrap();
         for case in array(&expected["shaper_latency"]) {
-            let (shaper, of) = (bucket(case), format!("{name}: {case}"));
+            let (shaper, label) = (bucket(case), format!("{name}: {case}"));
             match alpha.shaper_delay(shaper) {
-                Ok(delay) => close(delay, number(&case["shaper_latency_s"]), &of),
+                Ok(delay) => close(delay, number(&case["shaper_latency_s"]), &label),
                 // The released code looks only at the vertices. It gives a number even if the shaper is slower than the
                 // last line of the curve.
                 Err(_) => {
-                    assert!(shaper.rate() < alpha.rate(), "{of}");
+                    assert!(shaper.rate() < alpha.rate(), "{label}");
                     overloads += 1;
                 }
             }

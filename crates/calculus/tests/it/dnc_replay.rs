@@ -16,7 +16,7 @@ struct Packet {
 /// of departure.
 fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool) -> Vec<(f64, Packet)> {
     packets.sort_by(|a, b| a.at.total_cmp(&b.at));
-    let (mut clock, mut next, mut left) = (0.0f64, 0, Vec::new());
+    let (mut clock, mut next, mut departures) = (0.0f64, 0, Vec::new());
     let mut waiting: Vec<(Packet, f64)> = Vec::new();
     while next < packets.len() || !waiting.is_empty() {
         if waiting.is_empty() {
@@ -36,11 +36,11 @@ fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool
             }
             _ => {
                 clock = until;
-                left.push((until, waiting.remove(best).0));
+                departures.push((until, waiting.remove(best).0));
             }
         }
     }
-    left
+    departures
 }
 
 /// The largest delay of each flow. Queues are numbered in an order that all paths follow.
@@ -121,7 +121,7 @@ fn cases(paths: Vec<Vec<usize>>) -> impl Strategy<Value = Case> {
     })
 }
 
-fn within(case: &Case, packets: Packets, preempts: bool) -> Result<(), TestCaseError> {
+fn check_bounds(case: &Case, packets: Packets, preempts: bool) -> Result<(), TestCaseError> {
     let network = Network::new(CAPACITIES.to_vec(), case.flows.clone(), packets).unwrap();
     let delays = replay(&CAPACITIES, &case.flows, &case.sent, preempts);
     for bounds in [network.aggregate(), network.hop_by_hop()] {
@@ -162,22 +162,22 @@ proptest! {
 
     #[test]
     fn a_preemptive_queue_meets_the_fluid_bounds(case in cases(vec![vec![0]])) {
-        within(&case, Packets::Fluid, true)?;
+        check_bounds(&case, Packets::Fluid, true)?;
     }
 
     #[test]
     fn one_queue_of_whole_packets_meets_the_bounds(case in cases(vec![vec![0]])) {
-        within(&case, Packets::Whole, false)?;
+        check_bounds(&case, Packets::Whole, false)?;
     }
 
     #[test]
     fn two_hops_of_whole_packets_meet_the_bounds(case in cases(vec![vec![0, 2], vec![0, 3], vec![1, 2], vec![1, 3], vec![1], vec![2]])) {
-        within(&case, Packets::Whole, false)?;
+        check_bounds(&case, Packets::Whole, false)?;
     }
 
     #[test]
     fn lines_of_whole_packets_meet_the_bounds(case in cases(vec![vec![0, 1, 2, 3], vec![1, 2, 3], vec![0, 1, 2], vec![1, 2], vec![2, 3], vec![0, 2, 3], vec![3]])) {
-        within(&case, Packets::Whole, false)?;
+        check_bounds(&case, Packets::Whole, false)?;
     }
 }
 

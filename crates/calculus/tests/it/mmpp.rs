@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn the_reversible_form_of_a_slow_chain_is_a_bound_of_it(
+    fn the_reversible_form_of_a_slow_chain_bounds_the_chain(
         model in chain(), theta in 0.01..0.45f64, leave in 1e-5..1e-3f64,
     ) {
         let n = model.states().len();
@@ -213,7 +213,7 @@ fn intervals_longer_than_the_trace_preserve_its_rate() {
 }
 
 #[test]
-fn an_idle_state_has_no_requests_and_the_model_is_busy_as_its_trace() {
+fn idle_states_have_no_requests_and_the_idle_share_of_the_trace() {
     // A burst of twenty requests in one of forty intervals; the others are idle.
     let burst: Vec<Request> = (0..20)
         .flat_map(|second| {
@@ -235,7 +235,7 @@ fn an_idle_state_has_no_requests_and_the_model_is_busy_as_its_trace() {
 }
 
 #[test]
-fn a_batch_is_one_request_of_all_its_work() {
+fn a_merged_batch_has_a_larger_rho_than_its_requests_apart() {
     let (_, trace) = hard().swap_remove(3);
     let batches = fit(&trace, &FitSettings::default()).unwrap().model;
     let apart = fit(&trace, &FitSettings::published()).unwrap().model;
@@ -265,8 +265,8 @@ fn invalid_models_are_rejected_with_a_reason() {
             "state 0 never leads to state 1",
         ),
     ];
-    for (found, reason) in table {
-        let error = found.expect_err(reason).to_string();
+    for (result, reason) in table {
+        let error = result.expect_err(reason).to_string();
         assert!(error.contains(reason), "{error:?} does not say {reason:?}");
     }
     let bernoulli = State { requests: Requests::Bernoulli(1.5), sizes: Sizes::Exponential { mean: 1.0 } };
@@ -281,13 +281,13 @@ fn invalid_traces_and_settings_are_rejected_with_a_reason() {
         change(&mut settings);
         fit(&good, &settings)
     };
-    let of = |trace: &[Request]| fit(trace, &FitSettings::default());
+    let fit_default = |trace: &[Request]| fit(trace, &FitSettings::default());
     let table: [(Result<_, FitError>, &str); 11] = [
-        (of(&[]), "without a request"),
-        (of(&[Request { at: f64::NAN, work: 1.0 }]), "request 0 at NaN s"),
-        (of(&[good[1], good[0]]), "request 1 at 0 s"),
-        (of(&[Request { at: 0.0, work: -1.0 }]), "with work -1"),
-        (of(&[Request { at: 1e9, work: 1.0 }]), "intervals: at most"),
+        (fit_default(&[]), "without a request"),
+        (fit_default(&[Request { at: f64::NAN, work: 1.0 }]), "request 0 at NaN s"),
+        (fit_default(&[good[1], good[0]]), "request 1 at 0 s"),
+        (fit_default(&[Request { at: 0.0, work: -1.0 }]), "with work -1"),
+        (fit_default(&[Request { at: 1e9, work: 1.0 }]), "intervals: at most"),
         (with(|settings| settings.interval = 0.0), "interval 0: must be positive"),
         (with(|settings| settings.step = f64::NAN), "step NaN: must be positive"),
         (with(|settings| settings.step = 1.0), "step 1: must be no longer than the interval"),
@@ -295,8 +295,8 @@ fn invalid_traces_and_settings_are_rejected_with_a_reason() {
         (with(|settings| settings.batch = f64::NAN), "batch NaN: must be not negative"),
         (with(|settings| settings.states = 0), "states 0: must be 1 to 16"),
     ];
-    for (found, reason) in table {
-        let error = found.expect_err(reason).to_string();
+    for (result, reason) in table {
+        let error = result.expect_err(reason).to_string();
         assert!(error.contains(reason), "{error:?} does not say {reason:?}");
     }
 }

@@ -4,8 +4,8 @@ use crate::support::{model, trace};
 use leeward_calculus::mmpp::{FitSettings, Sigma, Sizes, fit};
 use leeward_testing::golden;
 
-fn close(ours: f64, theirs: f64, tolerance: f64, what: &str) {
-    assert!((ours - theirs).abs() <= tolerance * theirs.abs(), "{what}: {ours} against {theirs}");
+fn close(ours: f64, theirs: f64, tolerance: f64, label: &str) {
+    assert!((ours - theirs).abs() <= tolerance * theirs.abs(), "{label}: {ours} against {theirs}");
 }
 
 #[test]
@@ -43,10 +43,10 @@ fn bounds_of_the_published_models_match_the_published_ones() {
         let ours = model(&theirs["arrivalInfo"], Sigma::Zero);
         for bound in theirs["bounds"].as_array().unwrap() {
             let theta = bound["theta"].as_f64().unwrap();
-            let found = ours.bound(theta);
+            let actual = ours.bound(theta);
             match bound["rho_bytes_per_step"].as_f64() {
-                Some(rho) => close(found.unwrap().rho, rho, 1e-6, &format!("{} {theta}", path.display())),
-                None => assert_eq!(found, None, "{} {theta}", path.display()),
+                Some(rho) => close(actual.unwrap().rho, rho, 1e-6, &format!("{} {theta}", path.display())),
+                None => assert_eq!(actual, None, "{} {theta}", path.display()),
             }
         }
     }

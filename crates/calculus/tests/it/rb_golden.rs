@@ -1,4 +1,4 @@
-//! r-b curves, arrival curves and shapers against values of the thesis' released code (`golden/qos/rb`).
+//! r-b curves and arrival curves against values of the thesis' released code (`golden/qos/rb`).
 
 use std::io::Read;
 use std::path::Path;

@@ -27,19 +27,19 @@ fn model() -> impl Strategy<Value = Mmpp> {
     (0.01..0.1f64, 0.1..0.5f64, 1e-4..0.4f64).prop_map(|(calm, busy, leave)| bursty(calm, busy, leave))
 }
 
-/// The bound of one flow beside `cross`, at a server of `rate`. Groups define the dependences.
-fn beside(own: &Mmpp, cross: &[Mmpp], groups: &[usize], rate: f64, percentile: f64) -> Latency {
-    let mut of = Expressions::new(1.0, groups.len()).unwrap();
+/// The bound of one flow beside `cross`, at a server of `rate`. Workloads of one group are dependent.
+fn bound_beside(own: &Mmpp, cross: &[Mmpp], groups: &[usize], rate: f64, percentile: f64) -> Latency {
+    let mut arena = Expressions::new(1.0, groups.len()).unwrap();
     let mut leaves = Vec::new();
     for (model, &group) in std::iter::once(own).chain(cross).zip(groups) {
-        let id = of.model(model).unwrap();
-        leaves.push(of.arrivals(id, group).unwrap());
+        let id = arena.model(model).unwrap();
+        leaves.push(arena.arrivals(id, group).unwrap());
     }
-    let mut service = of.server(rate).unwrap();
-    if let Some(cross) = of.aggregate_all(&leaves[1..]) {
-        service = of.leftover(service, cross);
+    let mut service = arena.server(rate).unwrap();
+    if let Some(cross) = arena.aggregate_all(&leaves[1..]) {
+        service = arena.leftover(service, cross);
     }
-    of.latency(leaves[0], service, percentile).unwrap()
+    arena.latency(leaves[0], service, percentile).unwrap()
 }
 
 fn seconds(latency: Latency) -> f64 {
@@ -52,11 +52,11 @@ proptest! {
         own in model(), cross in prop::collection::vec(model(), 1..5), rate in 0.6..4.0f64, p in 50.0..99.9f64,
     ) {
         let groups: Vec<usize> = (0..=cross.len()).collect();
-        let bound = seconds(beside(&own, &cross, &groups, rate, p));
+        let bound = seconds(bound_beside(&own, &cross, &groups, rate, p));
         prop_assert!(!bound.is_nan() && bound > 0.0);
-        let faster = seconds(beside(&own, &cross, &groups, rate * 1.1, p));
-        let laxer = seconds(beside(&own, &cross, &groups, rate, p - 10.0));
-        let alone = seconds(beside(&own, &cross[1..], &groups[..cross.len()], rate, p));
+        let faster = seconds(bound_beside(&own, &cross, &groups, rate * 1.1, p));
+        let laxer = seconds(bound_beside(&own, &cross, &groups, rate, p - 10.0));
+        let alone = seconds(bound_beside(&own, &cross[1..], &groups[..cross.len()], rate, p));
         for (name, lower) in [("faster", faster), ("laxer", laxer), ("less cross traffic", alone)] {
             prop_assert!(lower <= bound * (1.0 + ROOM), "{name}: {lower} above {bound}");
         }
@@ -67,9 +67,9 @@ proptest! {
         own in model(), cross in prop::collection::vec(model(), 1..4), rate in 2.5..5.0f64, p in 50.0..99.9f64,
     ) {
         let apart: Vec<usize> = (0..=cross.len()).collect();
-        let free = seconds(beside(&own, &cross, &apart, rate, p));
-        let some = seconds(beside(&own, &cross, &[vec![0], vec![1; cross.len()]].concat(), rate, p));
-        let all = seconds(beside(&own, &cross, &vec![0; cross.len() + 1], rate, p));
+        let free = seconds(bound_beside(&own, &cross, &apart, rate, p));
+        let some = seconds(bound_beside(&own, &cross, &[vec![0], vec![1; cross.len()]].concat(), rate, p));
+        let all = seconds(bound_beside(&own, &cross, &vec![0; cross.len() + 1], rate, p));
         prop_assert!(free <= some * (1.0 + ROOM), "{free} above {some}");
         prop_assert!(some <= all * (1.0 + ROOM), "{some} above {all}");
         prop_assert!(all.is_finite(), "stable on average, so a bound exists for any dependence");
@@ -80,13 +80,13 @@ proptest! {
         one in model(), count in 2usize..12, p in 90.0..99.99f64,
     ) {
         let rate = 0.55;
-        let alone = seconds(beside(&one, &[], &[0], rate, p));
-        let mut of = Expressions::new(1.0, count).unwrap();
-        let id = of.model(&one).unwrap();
-        let leaves: Vec<_> = (0..count).map(|group| of.arrivals(id, group).unwrap()).collect();
-        let all = of.aggregate_all(&leaves).unwrap();
-        let server = of.server(rate * count as f64).unwrap();
-        let together = of.latency(all, server, p).unwrap().seconds().unwrap();
+        let alone = seconds(bound_beside(&one, &[], &[0], rate, p));
+        let mut arena = Expressions::new(1.0, count).unwrap();
+        let id = arena.model(&one).unwrap();
+        let leaves: Vec<_> = (0..count).map(|group| arena.arrivals(id, group).unwrap()).collect();
+        let all = arena.aggregate_all(&leaves).unwrap();
+        let server = arena.server(rate * count as f64).unwrap();
+        let together = arena.latency(all, server, p).unwrap().seconds().unwrap();
         // Backlogs are rate times wait. The backlog of all flows is below n times the backlog of one.
         prop_assert!(together < alone, "{together} of {count} not below {alone}");
     }
@@ -164,12 +164,12 @@ proptest! {
         let (step, excess) = (1e-3, 10f64.powf(-nines));
         let state = State { requests: Requests::Poisson(load * step), sizes: Sizes::Exponential { mean: 1.0 } };
         let model = Mmpp::new(1.0, vec![state], &[vec![1.0]], Sigma::Stationary).unwrap();
-        let mut of = Expressions::new(1.0, 1).unwrap();
-        let id = of.model(&model).unwrap();
-        let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(step).unwrap());
+        let mut arena = Expressions::new(1.0, 1).unwrap();
+        let id = arena.model(&model).unwrap();
+        let (arrivals, server) = (arena.arrivals(id, 0).unwrap(), arena.server(step).unwrap());
         let mut bound = |on| {
-            of.set_blocks(on);
-            seconds(of.latency(arrivals, server, 100.0 * (1.0 - excess)).unwrap()) * step
+            arena.set_blocks(on);
+            seconds(arena.latency(arrivals, server, 100.0 * (1.0 - excess)).unwrap()) * step
         };
         let (plain, tight) = (bound(false), bound(true));
         let exact = ((load / excess).ln() / (1.0 - load)).max(0.0);
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn a_network_analysed_at_once_is_never_worse_than_queue_by_queue(
+    fn the_bound_of_a_whole_path_is_never_above_the_sum_of_its_queues(
         models in prop::collection::vec(model(), 2..6),
         places in prop::collection::vec((0usize..2, 0usize..2, Just(0u32), Just(false)), 8),
     ) {
@@ -239,16 +239,16 @@ fn bipartite(
 }
 
 #[test]
-fn overload_is_named_with_its_load_and_never_a_number() {
+fn an_overload_is_an_error_with_its_load_and_never_a_number() {
     let own = bursty(0.4, 0.4, 0.1);
     for rate in [0.1, 0.399, 0.4] {
-        let Latency::Unstable(unstable) = beside(&own, &[], &[0], rate, 99.0) else {
+        let Latency::Unstable(unstable) = bound_beside(&own, &[], &[0], rate, 99.0) else {
             panic!("0.4 of work for a service of {rate} has no bound")
         };
         assert!((unstable.load - 0.4).abs() < 1e-12 && unstable.service == rate);
         assert!(unstable.to_string().contains("unstable"));
     }
-    let bound = seconds(beside(&own, &[], &[0], 0.4001, 99.0));
+    let bound = seconds(bound_beside(&own, &[], &[0], 0.4001, 99.0));
     assert!(bound.is_finite() && bound > 1e3, "close to capacity the bound is large: {bound}");
 }
 
@@ -261,8 +261,8 @@ fn a_workload_without_work_waits_only_for_others() {
         Sigma::Stationary,
     )
     .unwrap();
-    let alone = seconds(beside(&idle, &[], &[0], 1.0, 99.9));
-    let crossed = seconds(beside(&idle, &[bursty(0.1, 0.3, 0.1)], &[0, 1], 1.0, 99.9));
+    let alone = seconds(bound_beside(&idle, &[], &[0], 1.0, 99.9));
+    let crossed = seconds(bound_beside(&idle, &[bursty(0.1, 0.3, 0.1)], &[0, 1], 1.0, 99.9));
     assert!((0.0..1e-3).contains(&alone), "{alone}");
     assert!(crossed > 1.0, "{crossed}");
 }
@@ -270,7 +270,7 @@ fn a_workload_without_work_waits_only_for_others() {
 #[test]
 fn empty_servers_in_sequence_are_the_slowest_of_them() {
     let model = bursty(0.05, 0.4, 0.1);
-    let alone = seconds(beside(&model, &[], &[0], 0.5, 99.0));
+    let alone = seconds(bound_beside(&model, &[], &[0], 0.5, 99.0));
     let queues =
         [("a", 0.5), ("b", 0.7)].map(|(name, rate)| Queue { name: name.into(), rate, in_service: 0.0 });
     for path in [["a", "b"], ["b", "a"]] {
@@ -302,16 +302,16 @@ fn the_excess_probability_is_split_by_weight() {
 fn invalid_expressions_are_rejected_with_a_reason() {
     let reason = |error: &dyn std::error::Error| error.to_string();
     assert!(reason(&Expressions::new(0.0, 1).unwrap_err()).contains("step of 0 s"));
-    let mut of = Expressions::new(1.0, 1).unwrap();
+    let mut arena = Expressions::new(1.0, 1).unwrap();
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(reason(&of.server(rate).unwrap_err()).contains("must be positive and finite"));
+        assert!(reason(&arena.server(rate).unwrap_err()).contains("must be positive and finite"));
     }
-    let model = of.model(&bursty(0.1, 0.2, 0.1)).unwrap();
-    assert!(reason(&of.arrivals(model, 1).unwrap_err()).contains("no workload group 1: there are 1"));
-    let arrivals = of.arrivals(model, 0).unwrap();
-    let server = of.server(1.0).unwrap();
+    let model = arena.model(&bursty(0.1, 0.2, 0.1)).unwrap();
+    assert!(reason(&arena.arrivals(model, 1).unwrap_err()).contains("no workload group 1: there are 1"));
+    let arrivals = arena.arrivals(model, 0).unwrap();
+    let server = arena.server(1.0).unwrap();
     for percentile in [0.0, 100.0, -1.0, f64::NAN] {
-        let error = of.latency(arrivals, server, percentile).unwrap_err();
+        let error = arena.latency(arrivals, server, percentile).unwrap_err();
         assert!(reason(&error).contains("must be above 0 and below 100"));
     }
     let slow = Mmpp::new(
@@ -320,7 +320,9 @@ fn invalid_expressions_are_rejected_with_a_reason() {
         &[vec![1.0]],
         Sigma::Zero,
     );
-    assert!(reason(&of.model(&slow.unwrap()).unwrap_err()).contains("steps of 2 s, others in steps of 1 s"));
+    assert!(
+        reason(&arena.model(&slow.unwrap()).unwrap_err()).contains("steps of 2 s, others in steps of 1 s")
+    );
 }
 
 #[test]
@@ -368,14 +370,14 @@ fn cyclic_dependencies_are_one_group() {
         }
         Network::new(&queues, &workloads).unwrap().bounds(Analysis::Bipartite)
     };
-    let circle = with([&["w1"], &["w2"], &["w0"]]);
-    assert_eq!(circle, with([&["w1", "w2"], &[], &[]]));
-    assert_eq!(circle, with([&[], &["w0"], &["w1"]]));
-    assert!(circle[2].seconds > with([&[], &[], &[]])[2].seconds);
+    let cycle = with([&["w1"], &["w2"], &["w0"]]);
+    assert_eq!(cycle, with([&["w1", "w2"], &[], &[]]));
+    assert_eq!(cycle, with([&[], &["w0"], &["w1"]]));
+    assert!(cycle[2].seconds > with([&[], &[], &[]])[2].seconds);
 }
 
 #[test]
-fn coarse_bounds_are_bounds_and_not_much_above_the_least() {
+fn coarse_bounds_are_at_most_30_percent_above_the_least() {
     let models = [bursty(0.1, 0.2, 0.1), bursty(0.1, 0.3, 0.1), bursty(0.2, 0.1, 0.1)];
     let places = [(0, 0, 0, false), (0, 0, 1, false), (1, 0, 2, false), (1, 0, 3, false)];
     let (queues, workloads) = bipartite(&models, &places, 2.0);

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// No bound exceeds the published bound by more than this relative tolerance.
 const TOLERANCE: f64 = 1e-6;
 
-/// Compares every stage of every workload; prints their number and the ratio of our bounds to theirs.
+/// Compares every stage of every workload. Returns a summary: their number, and the ratio of our bounds to theirs.
 fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String {
     let mut network = network(input);
     network.set_lyapunov(lyapunov);
@@ -25,7 +25,7 @@ fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String 
         for (index, client) in clients.iter().enumerate() {
             let percentile = client["SLOpercentile"].as_f64().unwrap();
             for (stage, flow) in client["flows"].as_array().unwrap().iter().enumerate() {
-                let what = format!("{name} {key} {}", flow["name"]);
+                let label = format!("{name} {key} {}", flow["name"]);
                 // The released code divides by the number of flows known so far, which is one for the first flow.
                 let percentile = 100.0 - (100.0 - percentile) / (stage + 1) as f64;
                 let ours = network.stage_bound(index, stage, percentile, analysis).unwrap();
@@ -33,12 +33,12 @@ fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String 
                 match (ours, flow["latency_s"].as_f64()) {
                     (Latency::Bounded(ours), Some(theirs)) => {
                         let share = ours.seconds / theirs;
-                        assert!(share <= 1.0 + TOLERANCE, "{what}: {} above {theirs}", ours.seconds);
+                        assert!(share <= 1.0 + TOLERANCE, "{label}: {} above {theirs}", ours.seconds);
                         least = least.min(share);
                         logarithms += share.ln();
                     }
                     (Latency::Unstable(_), None) => {}
-                    (ours, theirs) => panic!("{what}: {ours:?} against {theirs:?}"),
+                    (ours, theirs) => panic!("{label}: {ours:?} against {theirs:?}"),
                 }
             }
         }
@@ -54,8 +54,8 @@ fn networks_are_bounded_no_worse_than_published() {
         let name = path.file_name().unwrap().to_str().unwrap().replace(".in.json", "");
         let output = golden::json(&folder.join(format!("{name}.out.json")));
         for lyapunov in [false, true] {
-            let found = compare(&name, &golden::json(&path), &output, lyapunov);
-            println!("{name}, lyapunov {lyapunov}: {found}");
+            let summary = compare(&name, &golden::json(&path), &output, lyapunov);
+            println!("{name}, lyapunov {lyapunov}: {summary}");
         }
     }
 }
@@ -70,13 +70,13 @@ fn the_inputs_of_the_timing_runs_are_bounded_no_worse_than_published() {
         ("snc_180.in.json.gz", "snc_180.out.json"),
     ] {
         for lyapunov in [false, true] {
-            let found = compare(
+            let summary = compare(
                 input,
                 &golden::json(&folder.join(input)),
                 &golden::json(&folder.join(output)),
                 lyapunov,
             );
-            println!("{input}, lyapunov {lyapunov}: {found}");
+            println!("{input}, lyapunov {lyapunov}: {summary}");
         }
     }
 }
@@ -87,12 +87,12 @@ fn a_single_queue_is_bounded_no_worse_than_published() {
     for path in golden::files(&folder, |name| name.ends_with(".json")) {
         let theirs = golden::json(&path);
         for case in theirs["single_queue_latency"].as_array().unwrap() {
-            let mut of = Expressions::new(STEP, 1).unwrap();
-            let model = of.model(&model(&theirs["arrivalInfo"], Sigma::Zero)).unwrap();
-            let arrivals = of.arrivals(model, 0).unwrap();
-            let server = of.server(case["bandwidth_Bps"].as_f64().unwrap()).unwrap();
+            let mut arena = Expressions::new(STEP, 1).unwrap();
+            let model = arena.model(&model(&theirs["arrivalInfo"], Sigma::Zero)).unwrap();
+            let arrivals = arena.arrivals(model, 0).unwrap();
+            let server = arena.server(case["bandwidth_Bps"].as_f64().unwrap()).unwrap();
             let percentile = case["percentile"].as_f64().unwrap();
-            let ours = of.latency(arrivals, server, percentile).unwrap().seconds();
+            let ours = arena.latency(arrivals, server, percentile).unwrap().seconds();
             let theirs = case["latency_s"].as_f64();
             assert_eq!(ours.is_some(), theirs.is_some(), "{}: {case}", path.display());
             if let (Some(ours), Some(theirs)) = (ours, theirs) {

@@ -23,20 +23,20 @@ fn replay(trace: &[Request], rate: f64) -> f64 {
 
 fn bound(trace: &[Request], settings: &FitSettings, by_request: bool, rate: f64) -> Option<f64> {
     let model = fit(trace, settings).unwrap().model;
-    let mut of = Expressions::new(model.step(), 1).unwrap();
-    let id = of.model(&model).unwrap();
-    of.set_by_request(by_request);
-    // Our bound is over requests and uses blocks.
-    of.set_blocks(by_request);
-    let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(rate).unwrap());
-    of.latency(arrivals, server, PERCENTILE).unwrap().seconds()
+    let mut arena = Expressions::new(model.step(), 1).unwrap();
+    let id = arena.model(&model).unwrap();
+    arena.set_by_request(by_request);
+    // Leeward's bound is over requests and uses blocks.
+    arena.set_blocks(by_request);
+    let (arrivals, server) = (arena.arrivals(id, 0).unwrap(), arena.server(rate).unwrap());
+    arena.latency(arrivals, server, PERCENTILE).unwrap().seconds()
 }
 
 #[test]
 fn replayed_traces_stay_below_the_bounds_of_their_models() {
     let Some(folder) = golden::folder("qos/traces") else { return };
     println!("{:<32} {:<5} {:>12} {:>12} {:>12}", "trace", "load", "replayed", "bound", "published");
-    let (mut all, mut short) = (0, 0);
+    let (mut replays, mut violations) = (0, 0);
     for path in golden::files(&folder, |name| name.ends_with(".get.csv.gz")) {
         for incoming in [true, false] {
             let trace = trace(&path, incoming);
@@ -44,16 +44,16 @@ fn replayed_traces_stay_below_the_bounds_of_their_models() {
             let mean = trace.iter().map(|request| request.work).sum::<f64>() / seconds;
             for load in [0.02, 0.1, 0.3, 0.6] {
                 let rate = mean / load;
-                let seen = replay(&trace, rate);
+                let delay = replay(&trace, rate);
                 let ours = bound(&trace, &FitSettings::default(), true, rate).unwrap();
                 let published = bound(&trace, &FitSettings::published(), false, rate).unwrap();
                 let name = path.file_name().unwrap().to_str().unwrap();
-                println!("{name:<32} {load:<5} {seen:>12.6} {ours:>12.6} {published:>12.6}");
-                assert!(ours >= seen, "{name} at load {load}: {ours} below {seen} s");
-                all += 1;
-                short += usize::from(published < seen);
+                println!("{name:<32} {load:<5} {delay:>12.6} {ours:>12.6} {published:>12.6}");
+                assert!(ours >= delay, "{name} at load {load}: {ours} below {delay} s");
+                replays += 1;
+                violations += usize::from(published < delay);
             }
         }
     }
-    println!("{all} replays; the published way falls short of {short}");
+    println!("{replays} replays; the published bound is below the replay in {violations}");
 }

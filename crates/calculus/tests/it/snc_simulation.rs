@@ -23,11 +23,11 @@ fn model(requests: [f64; 3], mean: f64, sigma: Sigma) -> Mmpp {
 /// Work of each step of one run.
 fn arrivals(model: &Mmpp, random: &mut ChaCha8Rng) -> Vec<f64> {
     let pick = |random: &mut ChaCha8Rng, shares: &dyn Fn(usize) -> f64| {
-        let mut left = random.random::<f64>();
+        let mut rest = random.random::<f64>();
         (0..model.states().len() - 1)
             .find(|&at| {
-                left -= shares(at);
-                left < 0.0
+                rest -= shares(at);
+                rest < 0.0
             })
             .unwrap_or(model.states().len() - 1)
     };
@@ -49,13 +49,13 @@ fn serve(flows: &[&[f64]], rate: f64) -> Vec<Vec<f64>> {
     let mut backlog = vec![0.0; flows.len()];
     let mut departures = vec![vec![0.0; STEPS]; flows.len()];
     for step in 0..STEPS {
-        let mut left = rate;
+        let mut capacity = rate;
         for (flow, arrivals) in flows.iter().enumerate() {
             backlog[flow] += arrivals[step];
-            let served = f64::min(backlog[flow], left);
+            let served = f64::min(backlog[flow], capacity);
             departures[flow][step] = served;
             backlog[flow] -= served;
-            left -= served;
+            capacity -= served;
         }
     }
     departures
@@ -64,13 +64,13 @@ fn serve(flows: &[&[f64]], rate: f64) -> Vec<Vec<f64>> {
 /// The percentile of the time that work takes from its arrival to its departure, over all steps or over those with
 /// requests.
 fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
-    let (mut came, mut gone, mut at) = (0.0, 0.0, 0);
+    let (mut arrived, mut departed, mut at) = (0.0, 0.0, 0);
     let mut delays = Vec::with_capacity(STEPS);
     for (step, work) in arrivals.iter().enumerate() {
-        came += work;
+        arrived += work;
         at = at.max(step);
-        while gone + 1e-6 < came && at < STEPS {
-            gone += departures[at];
+        while departed + 1e-6 < arrived && at < STEPS {
+            departed += departures[at];
             at += 1;
         }
         // The last step of service counts as one step after its start.
@@ -82,13 +82,13 @@ fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
     delays[(delays.len() as f64 * PERCENTILE / 100.0) as usize]
 }
 
-fn holds(name: &str, bound: f64, run: impl Fn(&mut ChaCha8Rng) -> f64) {
-    let seen: Vec<f64> = (0..RUNS).map(|seed| run(&mut ChaCha8Rng::seed_from_u64(seed))).collect();
-    let below = seen.iter().filter(|&&delay| delay <= bound).count() as u64;
-    let largest = seen.iter().copied().fold(0.0, f64::max);
+fn check_bound(name: &str, bound: f64, run: impl Fn(&mut ChaCha8Rng) -> f64) {
+    let delays: Vec<f64> = (0..RUNS).map(|seed| run(&mut ChaCha8Rng::seed_from_u64(seed))).collect();
+    let below = delays.iter().filter(|&&delay| delay <= bound).count() as u64;
+    let largest = delays.iter().copied().fold(0.0, f64::max);
     println!("{name}: bound {bound:.1}, {below} of {RUNS} runs below, the largest {largest}");
-    assert!(below >= SHARE, "{name}: {below} of {RUNS} below {bound}: {seen:?}");
-    assert!(largest > 0.0, "{name}: a run without any queue proves nothing");
+    assert!(below >= SHARE, "{name}: {below} of {RUNS} below {bound}: {delays:?}");
+    assert!(largest > 0.0, "{name}: no run has any delay");
 }
 
 /// The tightest bound of the last flow, which has the lowest priority.
@@ -128,7 +128,7 @@ fn a_queue_alone_stays_below_its_bound() {
         for load in [0.5, 0.8] {
             let rate = model.mean() / load;
             let limit = bound(&[("q", rate)], &[(&["q"], &model)]);
-            holds(&format!("{name} at {load}"), limit, |random| {
+            check_bound(&format!("{name} at {load}"), limit, |random| {
                 let work = arrivals(&model, random);
                 percentile(&work, &serve(&[&work], rate)[0], false)
             });
@@ -147,7 +147,7 @@ fn a_path_with_cross_traffic_of_every_kind_stays_below_its_bound() {
         &[("s1", rate), ("s2", rate), ("v1", rate), ("v2", rate)],
         &[(paths[0], x), (paths[1], y), (paths[2], z), (paths[3], w)],
     );
-    holds("two queues", limit, |random| {
+    check_bound("two queues", limit, |random| {
         let [x, y, z, w] = [x, y, z, w].map(|model| arrivals(model, random));
         let first = serve(&[&x, &y, &w], rate);
         let other = serve(&[&z], rate);
@@ -164,7 +164,7 @@ fn a_path_in_short_steps_stays_below_its_bound_over_blocks() {
         let paths: [&[&str]; 4] = [&["s1", "v1"], &["s1", "v2"], &["s2", "v1"], &["s1", "v1"]];
         let queues = [("s1", rate), ("s2", rate), ("v1", rate), ("v2", rate)];
         let limit = bound(&queues, &paths.map(|path| (path, &sent)));
-        holds("two queues, short steps", limit, |random| {
+        check_bound("two queues, short steps", limit, |random| {
             let [x, y, z, w] = [(); 4].map(|()| arrivals(&sent, random));
             let first = serve(&[&x, &y, &w], rate);
             let other = serve(&[&z], rate);
@@ -187,7 +187,7 @@ fn three_queues_with_mixed_cross_traffic_stay_below_their_bound() {
         ["a", "b", "c", "d", "e"].map(|name| (name, if name == "b" { 5.0 / 4.0 * rate } else { rate }));
     let flows: Vec<(&[&str], &Mmpp)> = paths.into_iter().zip(models).collect();
     let limit = bound(&queues, &flows);
-    holds("three queues", limit, |random| {
+    check_bound("three queues", limit, |random| {
         let [whole, first, last, elsewhere, alone, own] = models.map(|model| arrivals(model, random));
         let a = serve(&[&whole, &first, &own], rate);
         let b = serve(&[&a[0], &a[1], &last, &alone, &a[2]], 5.0 / 4.0 * rate);
@@ -216,7 +216,7 @@ fn rare_requests_stay_below_their_bound_by_request() {
     network.set_by_request(true);
     let by_request = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
     assert!(by_request > over_time, "{by_request} not above {over_time}");
-    holds("rare requests", by_request, |random| {
+    check_bound("rare requests", by_request, |random| {
         let work = arrivals(&rare, random);
         percentile(&work, &serve(&[&work], rate)[0], true)
     });

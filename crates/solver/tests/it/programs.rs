@@ -6,12 +6,12 @@ use proptest::prelude::*;
 const ANY: f64 = f64::INFINITY;
 
 /// A knapsack problem: items with a value and a weight, and a weight limit.
-fn bag(things: &[(u32, u32)], most: u32) -> (Program, Vec<Variable>) {
+fn knapsack(items: &[(u32, u32)], most: u32) -> (Program, Vec<Variable>) {
     let mut program = Program::new();
     let variables: Vec<Variable> =
-        things.iter().map(|&(worth, _)| program.add_integer(-f64::from(worth), 0.0..=1.0)).collect();
+        items.iter().map(|&(worth, _)| program.add_integer(-f64::from(worth), 0.0..=1.0)).collect();
     let weights: Vec<_> =
-        variables.iter().zip(things).map(|(&v, &(_, weight))| (v, f64::from(weight))).collect();
+        variables.iter().zip(items).map(|(&v, &(_, weight))| (v, f64::from(weight))).collect();
     program.constrain(-ANY..=f64::from(most), &weights);
     (program, variables)
 }
@@ -21,24 +21,25 @@ proptest! {
 
     #[test]
     fn the_best_integer_choice_is_found_and_reproducible(
-        things in prop::collection::vec((1_u32..50, 1_u32..50), 1..10), most in 0_u32..150,
+        items in prop::collection::vec((1_u32..50, 1_u32..50), 1..10), most in 0_u32..150,
     ) {
-        let (program, variables) = bag(&things, most);
+        let (program, variables) = knapsack(&items, most);
         let solution = program.minimise(Limits::default(), None).expect("a solution");
-        let chosen = |mask: u32| things.iter().enumerate().filter(move |(at, _)| mask >> at & 1 == 1);
-        let worth = |mask| chosen(mask).map(|(_, thing)| thing.0).sum::<u32>();
-        let fits = |mask: &u32| chosen(*mask).map(|(_, thing)| thing.1).sum::<u32>() <= most;
-        let best = (0..1 << things.len()).filter(fits).map(worth).max().expect("nothing fits");
+        let chosen = |mask: u32| items.iter().enumerate().filter(move |(at, _)| mask >> at & 1 == 1);
+        let worth = |mask| chosen(mask).map(|(_, item)| item.0).sum::<u32>();
+        let fits = |mask: &u32| chosen(*mask).map(|(_, item)| item.1).sum::<u32>() <= most;
+        let best = (0..1 << items.len()).filter(fits).map(worth).max().expect("the empty choice fits");
         prop_assert!((solution.objective + f64::from(best)).abs() < 1e-6);
         prop_assert_eq!(solution.gap, 0.0);
-        let ours = variables.iter().enumerate().map(|(at, &v)| (solution.value(v).round() as u32) << at).sum();
-        prop_assert!(fits(&ours) && worth(ours) == best);
+        let bit = |(at, &v): (usize, &Variable)| (solution.value(v).round() as u32) << at;
+        let mask = variables.iter().enumerate().map(bit).sum();
+        prop_assert!(fits(&mask) && worth(mask) == best);
         prop_assert_eq!(program.minimise(Limits::default(), None), Ok(solution));
     }
 }
 
 #[test]
-fn a_missing_solution_has_a_reason() {
+fn a_program_without_a_solution_is_an_error_with_its_reason() {
     let mut program = Program::new();
     let x = program.add(1.0, 0.0..=1.0);
     program.constrain(2.0..=ANY, &[(x, 1.0)]);
@@ -59,15 +60,15 @@ fn a_limited_search_is_no_worse_than_its_start_and_states_its_gap() {
     let most = program.add(1.0, 0.0..=ANY);
     let sides: Vec<Variable> = weights.iter().map(|_| program.add_integer(0.0, 0.0..=1.0)).collect();
     let total: f64 = weights.iter().sum();
-    let mut one: Vec<_> = sides.iter().copied().zip(weights.iter().copied()).collect();
-    one.push((most, -1.0));
-    program.constrain(-ANY..=0.0, &one);
-    let mut other: Vec<_> = sides.iter().copied().zip(weights.iter().map(|weight| -weight)).collect();
-    other.push((most, -1.0));
-    program.constrain(-ANY..=-total, &other);
+    let mut first: Vec<_> = sides.iter().copied().zip(weights.iter().copied()).collect();
+    first.push((most, -1.0));
+    program.constrain(-ANY..=0.0, &first);
+    let mut second: Vec<_> = sides.iter().copied().zip(weights.iter().map(|weight| -weight)).collect();
+    second.push((most, -1.0));
+    program.constrain(-ANY..=-total, &second);
     let mut start = vec![0.0; program.len()];
     start[0] = total;
-    let solution = program.minimise(Limits { nodes: 1 }, Some(&start)).expect("the start is one");
+    let solution = program.minimise(Limits { nodes: 1 }, Some(&start)).expect("the start is a solution");
     assert!(solution.objective <= total + 1e-6);
     assert!(solution.gap >= 0.0 && solution.gap.is_finite());
 }
