@@ -107,7 +107,7 @@ impl PacketScenario {
             return Err(error);
         }
         let inner = result.map_err(|error| match error {
-            ScenarioError::Plant(error) => PyInputError(InputError::new("scenario", error)).into(),
+            ScenarioError::Simulator(error) => PyInputError(InputError::new("scenario", error)).into(),
             ScenarioError::Copies(error) => PyInputError(error).into(),
             ScenarioError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         })?;
@@ -131,14 +131,14 @@ impl PacketRun {
             "sent_bytes": records.sent.bytes,
             "packet_packets": packet.packets,
             "packet_bytes": packet.bytes,
-            "uplink_bytes": records.raised_bytes,
+            "uplink_bytes": records.uplink_bytes,
             "circuit_packets": circuit.packets,
             "circuit_bytes": circuit.bytes,
             "local_packets": records.local.packets,
             "local_bytes": records.local.bytes,
             "dropped_packets": records.dropped.packets,
             "dropped_bytes": records.dropped.bytes,
-            "held_bytes": self.inner.held,
+            "held_bytes": self.inner.bytes_in_switch,
             "hops_packets": records.hops.map(|of| of.packets),
             "data_packets": records.data_packets,
         });
@@ -161,7 +161,7 @@ impl PacketRun {
             ("written_bytes", counts(flows.iter().map(|f| f.written))),
             ("delivered_bytes", counts(flows.iter().map(|f| f.delivered))),
             ("segments", counts(flows.iter().map(|f| f.segments))),
-            ("again", counts(flows.iter().map(|f| f.again))),
+            ("again", counts(flows.iter().map(|f| f.retransmitted))),
             ("timeouts", counts(flows.iter().map(|f| f.timeouts))),
         ])
     }

@@ -76,8 +76,8 @@ pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> 
     let served = py.detach(|| Ready::to_run(given.into())?.demo(demo).run(tell));
     served.map_err(|error| match error {
         StartError::Input(error) => logged(&error, 2).unwrap_or_else(|| PyInputError(error).into()),
-        StartError::Told(error) => error,
-        StartError::Broken(error) => {
+        StartError::Callback(error) => error,
+        StartError::Failed(error) => {
             logged(&error, 1).unwrap_or_else(|| PyOSError::new_err(error.to_string()))
         }
     })

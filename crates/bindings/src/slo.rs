@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_scenarios::scenario::PolicySpec;
 use leeward_slo::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
-use leeward_slo::file::{Came, Entry, Order, PlacedSystem, Workloads};
+use leeward_slo::file::{Entry, Order, PlacedSystem, WorkloadAdmission, Workloads};
 use leeward_slo::priorities::{by_slo, merge, priority_meister};
 use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
@@ -110,7 +110,7 @@ impl SloWorkloads {
         let system = &admitted.system;
         let promised = by.admission.by();
         let mut outcomes = self.outcomes(py, system, promised)?;
-        if by.paces {
+        if by.sets_rates {
             // A workload that is not paced has no guarantee.
             let efforts = outcomes.iter_mut().zip(&system.promises);
             let efforts = efforts.filter(|(_, promise)| promise.workload.slo.is_none());
@@ -134,11 +134,11 @@ impl SloWorkloads {
         if let Some((_, bounds)) = promised {
             record["bounds"] = json!(bounds);
         }
-        record["paced"] = by.paces.into();
+        record["paced"] = by.sets_rates.into();
         record["admission"] = spec.label.into();
         record["arriving"] = arriving.into();
         record["margin_of_arriving"] = others.margin.into();
-        let came = |came: &Came| {
+        let came = |came: &WorkloadAdmission| {
             json!({
                 "workload": came.name,
                 "changed": came.changed,
@@ -158,7 +158,7 @@ impl SloWorkloads {
                 notes.push(format!("{}: its priorities are not looked at", self.inner.path).into());
             }
             let limited = self.inner.entries.iter().any(|entry| entry.limits.iter().any(Option::is_some));
-            if by.paces && limited {
+            if by.sets_rates && limited {
                 notes.push(format!("{}: its limits are not looked at", self.inner.path).into());
             }
         }

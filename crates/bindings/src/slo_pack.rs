@@ -10,7 +10,7 @@ use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_slo::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
 use leeward_slo::file::{Congestion, Workloads};
 use leeward_slo::pack::{
-    Classes, PackSettings, Packing, Promised, ROUNDS, Request, Requests, Site, promised, transaction,
+    Classes, PackSettings, Packing, PromisedEntries, ROUNDS, Request, Requests, Site, transaction, with_slos,
 };
 use leeward_slo::{Slo, System, Workload, percent};
 use leeward_traces::Stage;
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
         let mut packing = Packing::new(site, settings, self.way).map_err(PyInputError)?;
         let ledger = Ledger::new(fabric.clone(), &self.cluster.capacities, LedgerSettings::default());
         let mut ledger = ledger.map_err(|error| invalid(&error))?;
-        let (now, mut scratch, mut held) = (Nanos(0), Scratch::default(), Promised::new());
+        let (now, mut scratch, mut held) = (Nanos(0), Scratch::default(), PromisedEntries::new());
         let numbers: BTreeMap<&str, u64> = (self.workloads.entries.iter().zip(0..))
             .map(|(entry, number)| (entry.workload.name.as_str(), number))
             .collect();
@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
             }
             tell(done + 1)?;
         }
-        let system = promised(packing.system(), |name| self.slo(name));
+        let system = with_slos(packing.system(), |name| self.slo(name));
         let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| invalid(&error))?;
         let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
         Ok(PackResult { packing, bounds, system, ledger })
