@@ -69,7 +69,7 @@ __version__: str
 
 @final
 class Cluster:
-    """A network: hosts, racks, pods, links and devices, and what each can carry. Immutable.
+    """A network: hosts, racks, pods, links and devices with their capacities. Immutable.
 
     Hosts are numbered rack by rack. Rack 3 is `r3` and its host 7 `r3h7`, unless the file names them; a host
     of a mesh without racks is `h7`. Links and devices follow their owner: `r3h7:egress`, `r3:uplink`,
@@ -117,7 +117,8 @@ class Cluster:
     def resources(self) -> pyarrow.Table:
         """All links and devices: `index` (int32), `name`, `kind`, `capacity` (int64).
 
-        The capacity of a link is in bits per second, that of a device in nanoseconds of service per second.
+        The capacity of a link is in bits per second, and the capacity of a device in nanoseconds of service
+        per second.
         """
 
     def links(self) -> pyarrow.Table:
@@ -156,7 +157,7 @@ class Cluster:
 
 @final
 class Scheduler:
-    """A policy for tasks that sees no load and decides one app after the other."""
+    """A task policy without load information. Places one app at a time."""
 
     def __new__(cls, cluster: Cluster, policy: str, seed: int = 1) -> Scheduler:
         """Starts without running apps."""
@@ -169,7 +170,7 @@ class Scheduler:
 
 @final
 class Scenario:
-    """A scenario file, read and checked: a cluster, workloads, events, policies to try."""
+    """A scenario file, read and validated: a cluster, workloads, events and policies."""
 
     @staticmethod
     def from_file(path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Scenario:
@@ -393,10 +394,10 @@ def simulate_apps(
 _Train = tuple[int, int, int, str]
 _Hosts = list[tuple[str, str]]
 _Progress = Callable[[int, int], object] | None
-_Question = tuple[tuple[int, int], tuple[int, int]]
+_PathPair = tuple[tuple[int, int], tuple[int, int]]
 """Two paths, by hosts."""
-_Carried = tuple[_Question, list[int], list[int], list[int]]
-"""Two paths: the bytes of the first alone, of the first beside the second, and of the second."""
+_PairTraffic = tuple[_PathPair, list[int], list[int], list[int]]
+"""Two paths, and their bytes of every 10 ms: the first alone, the first during the second, and the second."""
 
 def probe_listen(listen: str, secret: str | None, listening: Callable[[str], object]) -> None:
     """Takes part in measurements until the process ends; calls `listening` with the address."""
@@ -404,24 +405,24 @@ def probe_listen(listen: str, secret: str | None, listening: Callable[[str], obj
 def probe_path(
     source: str, to: str, train: _Train, times: int, secret: str | None, progress: _Progress
 ) -> list[dict[str, Any]]:
-    """Measures a path by trains, one after the other."""
+    """Measures a path with trains, one after another."""
 
 def probe_modelled(
     train: _Train, line_bps: float, rate_bps: float, bucket_bytes: float, queue_bytes: int
 ) -> dict[str, Any]:
-    """Result of a train on a known link: a token bucket behind a queue, fed at the rate of a line."""
+    """Estimate from a train over a simulated link: a token bucket behind a queue."""
 
-def probe_questions(hosts: int, pairs: int, seed: int) -> tuple[list[_Question], list[_Question]]:
-    """Pairs of paths that a search for bottlenecks tries: between four hosts, and from one."""
+def probe_questions(hosts: int, pairs: int, seed: int) -> tuple[list[_PathPair], list[_PathPair]]:
+    """Pairs of paths of a bottleneck survey: between four different hosts, and from one common host."""
 
 def probe_earlier() -> float:
-    """Head start of the first of two transfers before the second, in seconds."""
+    """Seconds between the start of the first transfer and the start of the second."""
 
-def probe_recognised(duration: str, four: list[_Carried], one: list[_Carried]) -> dict[str, Any]:
-    """Result of a search for bottlenecks on transfers of a duration, from the bytes of each 10 ms."""
+def probe_recognised(duration: str, four: list[_PairTraffic], one: list[_PairTraffic]) -> dict[str, Any]:
+    """Result of a bottleneck survey for given transfers of one duration."""
 
 def probe_stability(rates_bps: list[float], every_s: float, lags_s: list[float]) -> list[dict[str, Any]]:
-    """Errors of rates that stand for those some lags later, measured at equal intervals."""
+    """Stability of rates that were measured at intervals, for each lag."""
 
 def probe_mesh(
     hosts: _Hosts,
@@ -436,7 +437,7 @@ def probe_mesh(
     """Measures every path between hosts."""
 
 def probe_hops(hosts: _Hosts, secret: str | None, progress: _Progress) -> dict[str, Any]:
-    """Counts the hops between hosts, and fits them to a tree."""
+    """Counts the hops between hosts and fits them to a tree."""
 
 def probe_bottlenecks(
     hosts: _Hosts,
@@ -447,7 +448,7 @@ def probe_bottlenecks(
     secret: str | None,
     progress: _Progress,
 ) -> dict[str, Any]:
-    """Looks for shared bottlenecks."""
+    """Searches for shared bottlenecks."""
 
 def probe_calibrate(
     hosts: _Hosts,
@@ -499,7 +500,7 @@ def seconds(text: str) -> float: ...
 
 @final
 class PacketScenario:
-    """A scenario of the packet simulator, read and checked. See `leeward.packets`."""
+    """A scenario of the packet simulator, read and validated. See `leeward.packets`."""
 
     @staticmethod
     def from_file(path: str) -> PacketScenario:
@@ -529,7 +530,7 @@ class PacketScenario:
 
     @property
     def horizon_s(self) -> float:
-        """Greatest length of a run, in seconds."""
+        """Maximum length of a run, in seconds."""
 
     @property
     def sampled(self) -> list[tuple[int, int]]:
@@ -619,11 +620,11 @@ class Trace:
 
         Args:
             stage: `network-in`, `storage` (with a device) or `network-out`.
-            prune: Greatest number of buckets.
-            error: Or the fewest buckets that are nowhere more than this share above the curve.
-            margin: Share by which the work of each request grows, such as 0.1.
-            multiple: Multiple of the mean rate at which the burst is given.
-            deadline_s: Deadline for which the effective bandwidth is given.
+            prune: Largest number of buckets.
+            error: Largest excess over the curve, as a share; returns the fewest buckets within it.
+            margin: Share added to the work of each request, such as 0.1.
+            multiple: Multiple of the mean rate for which the burst is computed.
+            deadline_s: Deadline for which the effective bandwidth is computed.
 
         Raises:
             InputError: The trace or an argument is invalid.
@@ -665,7 +666,7 @@ class SloWorkloads:
         """The same bounds under priorities from a search (`search`) or `by-slo`."""
 
     def admit(self, arriving: str, method: str) -> dict[str, Any]:
-        """Decides whether the workloads of another file can be admitted besides the present ones."""
+        """Decides whether the workloads of another file can be admitted in addition to the existing ones."""
 
 def check_slo(
     file: str,
@@ -698,17 +699,17 @@ def pack_slo(
     """Servers, priorities and limits for a file's workloads. See `leeward.slo.pack`."""
 
 def file_text(file: str) -> str:
-    """The text of a file of workloads. See `leeward.slo.text_of`."""
+    """Text of a file of workloads. See `leeward.slo.text_of`."""
 
 def check_device(name: str, text: str) -> None:
-    """Checks the text of a device file; errors call it `name`.
+    """Validates the text of a device file; `name` stands for the file in errors.
 
     Raises:
         InputError: The text is invalid.
     """
 
 def byte_count(text: str) -> int:
-    """A size such as `64KiB`, in bytes.
+    """Parses a size such as `64KiB` to bytes.
 
     Raises:
         InputError: The text is invalid.
@@ -728,7 +729,7 @@ class Study:
             files: Paths of the traces.
             device: Path of the device file.
             threads: Number of threads that compute curves.
-            made: Settings as JSON: `published`, whether models are fitted as released.
+            made: Settings as JSON: `published`, true to fit models as in the released code.
 
         Raises:
             InputError: A file cannot be read, or a trace or a half of one has fewer than two requests.
@@ -783,20 +784,20 @@ class Study:
 def draw_workloads(
     seed: int, count: int, from_: list[tuple[int, float]], /
 ) -> list[tuple[int, float, float]]:
-    """A number of workloads, each one of some (trace, SLO) with replacement and a random start."""
+    """Draws `count` workloads, each from `from_` (trace, SLO) with replacement and a random start."""
 
 def draw_links(seed: int, count: int, clients: int, servers: int) -> list[tuple[int, int]]:
-    """A client and a server for each of some workloads."""
+    """Draws a client and a server for each workload."""
 
 def draw_visits(seed: int, count: int, stay: float) -> list[tuple[int, bool]]:
-    """Arrivals and departures in order: the workload, and whether it arrives."""
+    """Draws arrivals and departures in order: each has a workload, and true for an arrival."""
 
 def published_workloads() -> dict[str, dict[str, Any]]:
     """The open-loop workloads of SLO table 3.1, by their letters.
 
-    Each has `storage_load` (share of the disk; None for one in memory), `network_load` (share of the network)
-    and `gap_c2` (C^2 of the gaps between requests). The source says of E only that its load of the disk
-    exceeds the capacity.
+    Each has `storage_load` (share of the disk; None for data in memory), `network_load` (share of the
+    network) and `gap_c2` (C^2 of the gaps between requests). For workload E, the table only says that the
+    load on the disk exceeds the capacity.
     """
 
 def simulate_contention(seed: int, request: str) -> dict[str, list[dict[str, Any]]]:

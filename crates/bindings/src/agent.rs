@@ -43,8 +43,8 @@ impl From<AgentArguments> for Arguments {
 #[pyfunction]
 pub fn run_agent(py: Python<'_>, arguments: AgentArguments, tell: Py<PyAny>) -> PyResult<()> {
     let settings = Arc::new(Settings::new(arguments.into()).map_err(PyInputError)?);
-    let told = |line: &str| Python::attach(|py| tell.call1(py, (line,))).map(drop);
-    match py.detach(|| run(&settings, told)) {
+    let report = |line: &str| Python::attach(|py| tell.call1(py, (line,))).map(drop);
+    match py.detach(|| run(&settings, report)) {
         Err(StopReason::Input(error)) => Err(PyInputError(error).into()),
         Err(StopReason::Output(error)) => Err(error),
     }

@@ -18,7 +18,7 @@ pub fn apps(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
         app.hosts.iter().for_each(|&host| hosts.values().append_value(fabric.host_name(host)));
         hosts.append(true);
     }
-    let number = |of: fn(&App) -> u32| ids(apps.iter().map(|app| Some(of(app))));
+    let number = |field: fn(&App) -> u32| ids(apps.iter().map(|app| Some(field(app))));
     table([
         ("name", texts(apps.iter().map(|app| &app.name))),
         ("arrived_s", times(apps.iter().map(|app| app.arrived))),
@@ -40,12 +40,12 @@ pub fn apps(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
 pub fn migrations(record: &Record) -> PyResult<ArrowTable> {
     let migrations = &record.migrations;
     table([
-        ("time_s", times(migrations.iter().map(|one| one.at))),
-        ("app", ids(migrations.iter().map(|one| Some(one.app)))),
-        ("tasks", ids(migrations.iter().map(|one| Some(one.tasks)))),
-        ("stay_s", maybe_times(migrations.iter().map(|one| one.stays))),
-        ("move_s", times(migrations.iter().map(|one| one.moves))),
-        ("cost_s", times(migrations.iter().map(|one| one.cost))),
-        ("resumed_s", maybe_times(migrations.iter().map(|one| one.resumed))),
+        ("time_s", times(migrations.iter().map(|migration| migration.at))),
+        ("app", ids(migrations.iter().map(|migration| Some(migration.app)))),
+        ("tasks", ids(migrations.iter().map(|migration| Some(migration.tasks)))),
+        ("stay_s", maybe_times(migrations.iter().map(|migration| migration.stays))),
+        ("move_s", times(migrations.iter().map(|migration| migration.moves))),
+        ("cost_s", times(migrations.iter().map(|migration| migration.cost))),
+        ("resumed_s", maybe_times(migrations.iter().map(|migration| migration.resumed))),
     ])
 }

@@ -7,9 +7,9 @@ use pyo3::exceptions::PyValueError;
 
 /// Creates a `pyarrow.Table` from columns.
 pub fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> PyResult<PyArrowType<Table>> {
-    let refuse = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
+    let invalid = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
     let nullable = columns.map(|(name, array)| (name, array, true));
-    let batch = RecordBatch::try_from_iter_with_nullable(nullable).map_err(refuse)?;
+    let batch = RecordBatch::try_from_iter_with_nullable(nullable).map_err(invalid)?;
     let schema = batch.schema();
-    Ok(PyArrowType(Table::try_new(vec![batch], schema).map_err(refuse)?))
+    Ok(PyArrowType(Table::try_new(vec![batch], schema).map_err(invalid)?))
 }

@@ -21,8 +21,8 @@ const NANOS: i64 = 1_000_000_000;
 
 type Tables = [PyArrowType<Table>; 5];
 
-/// Reads captures into one matrix: tables of cells, sources, unknown addresses, discards and interface counters. `progress`
-/// receives the bytes read since the last call.
+/// Reads captures into one matrix: tables of cells, sources, unknown addresses, discards and interface counters.
+/// `progress` receives the number of bytes read since the last call.
 #[pyfunction]
 #[pyo3(signature = (files, *, by, interval_s, mapping = None, cluster = None, size = "frame", content = "auto",
     ports = Vec::new(), sampling = None, counters = false, progress = None))]
@@ -41,10 +41,15 @@ pub fn read_capture(
     counters: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Tables> {
-    let by = one(PlaceKind::from_name(by), "by", by, PlaceKind::ALL.map(PlaceKind::name).join(", "))?;
-    let size = one(Size::from_name(size), "size", size, Size::ALL.map(Size::name).join(", "))?;
-    let content =
-        one(Content::from_name(content), "content", content, Content::ALL.map(Content::name).join(", "))?;
+    let by =
+        parse_choice(PlaceKind::from_name(by), "by", by, PlaceKind::ALL.map(PlaceKind::name).join(", "))?;
+    let size = parse_choice(Size::from_name(size), "size", size, Size::ALL.map(Size::name).join(", "))?;
+    let content = parse_choice(
+        Content::from_name(content),
+        "content",
+        content,
+        Content::ALL.map(Content::name).join(", "),
+    )?;
     let mapping = mapping.map(Mapping::read).transpose().map_err(PyInputError)?;
     let fabric = cluster.map(|cluster| &*cluster.get().inner.fabric);
     let places = places(by, mapping.as_ref(), fabric)?;
@@ -52,16 +57,16 @@ pub fn read_capture(
         let settings = Settings { interval_s, size, content, ports, sampling, counters };
         let mut capture = Capture::new(settings, places);
         for file in &files {
-            let mut open = capture.open(file, opened(file)?).map_err(PyInputError)?;
-            let mut told = 0;
+            let mut open = capture.open(file, open_file(file)?).map_err(PyInputError)?;
+            let mut reported = 0;
             loop {
                 let more = capture.read(&mut open, RECORDS).map_err(PyInputError)?;
-                let passed = open.bytes_read();
+                let read = open.bytes_read();
                 Python::attach(|py| {
                     py.check_signals()?;
-                    progress.as_ref().map_or(Ok(()), |tell| tell.call1(py, (passed - told,)).map(drop))
+                    progress.as_ref().map_or(Ok(()), |tell| tell.call1(py, (read - reported,)).map(drop))
                 })?;
-                told = passed;
+                reported = read;
                 if !more {
                     break;
                 }
@@ -72,23 +77,23 @@ pub fn read_capture(
     tables(&matrix)
 }
 
-fn one<T>(found: Option<T>, name: &str, given: &str, known: String) -> Result<T, PyInputError> {
+fn parse_choice<T>(choice: Option<T>, name: &str, given: &str, known: String) -> Result<T, PyInputError> {
     let unknown = || InputError::new(name, format!("`{}`: expected one of {known}", excerpt(given)));
-    found.ok_or_else(|| PyInputError(unknown()))
+    choice.ok_or_else(|| PyInputError(unknown()))
 }
 
-fn opened(path: &str) -> Result<File, PyInputError> {
-    let refuse = |message: String| PyInputError(InputError::new(path, message));
+fn open_file(path: &str) -> Result<File, PyInputError> {
+    let invalid = |message: String| PyInputError(InputError::new(path, message));
     let file = File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => refuse("no such file".into()),
-        std::io::ErrorKind::PermissionDenied => refuse("permission denied".into()),
-        _ => refuse(error.to_string()),
+        std::io::ErrorKind::NotFound => invalid("no such file".into()),
+        std::io::ErrorKind::PermissionDenied => invalid("permission denied".into()),
+        _ => invalid(error.to_string()),
     })?;
-    let folder = file.metadata().is_ok_and(|about| about.is_dir());
-    if folder { Err(refuse("is a directory; expected a file".into())) } else { Ok(file) }
+    let is_directory = file.metadata().is_ok_and(|metadata| metadata.is_dir());
+    if is_directory { Err(invalid("is a directory; expected a file".into())) } else { Ok(file) }
 }
 
-/// Names of addresses, by the unit of the matrix.
+/// Places of addresses, by the unit of the matrix.
 fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<Places, PyInputError> {
     let mapping = match (by, mapping) {
         (PlaceKind::Address, _) => return Ok(Places::addresses()),
@@ -139,16 +144,16 @@ fn is_rack(fabric: &Fabric, domain: DomainId) -> bool {
 
 fn tables(matrix: &Matrix) -> PyResult<Tables> {
     let pairs = &matrix.pairs;
-    let names = |of: fn(&leeward_capture::Pair) -> u32| {
-        texts(pairs.iter().map(move |pair| &matrix.places[of(pair) as usize]))
+    let names = |end: fn(&leeward_capture::Pair) -> u32| {
+        texts(pairs.iter().map(move |pair| &matrix.places[end(pair) as usize]))
     };
     let cells = table([
         ("t_s", longs(pairs.iter().map(|pair| pair.start_s))),
         ("src", names(|pair| pair.source)),
         ("dst", names(|pair| pair.destination)),
-        ("bytes", longs(pairs.iter().map(|pair| whole(pair.cell.bytes)))),
-        ("packets", longs(pairs.iter().map(|pair| whole(pair.cell.packets)))),
-        ("samples", longs(pairs.iter().map(|pair| whole(pair.cell.samples.into())))),
+        ("bytes", longs(pairs.iter().map(|pair| capped(pair.cell.bytes)))),
+        ("packets", longs(pairs.iter().map(|pair| capped(pair.cell.packets)))),
+        ("samples", longs(pairs.iter().map(|pair| capped(pair.cell.samples.into())))),
         (
             "stderr",
             Arc::new(pairs.iter().map(|pair| Some(pair.cell.standard_error())).collect::<Float64Array>()),
@@ -157,12 +162,12 @@ fn tables(matrix: &Matrix) -> PyResult<Tables> {
     let sources = table([
         ("protocol", texts(matrix.sources.iter().map(|source| source.protocol))),
         ("name", texts(matrix.sources.iter().map(|source| &source.name))),
-        ("flows", longs(matrix.sources.iter().map(|source| whole(source.flows.into())))),
-        ("bytes", longs(matrix.sources.iter().map(|source| whole(source.bytes)))),
+        ("flows", longs(matrix.sources.iter().map(|source| capped(source.flows.into())))),
+        ("bytes", longs(matrix.sources.iter().map(|source| capped(source.bytes)))),
     ])?;
     let unknown = table([
         ("address", texts(matrix.unknown.iter().map(|(address, _)| address.to_string()))),
-        ("bytes", longs(matrix.unknown.iter().map(|&(_, bytes)| whole(bytes)))),
+        ("bytes", longs(matrix.unknown.iter().map(|&(_, bytes)| capped(bytes)))),
     ])?;
     let discards: Vec<_> = matrix.discards.iter().collect();
     let kept = discards.iter().map(|(reason, _, _)| Some(reason.kept()));
@@ -170,14 +175,14 @@ fn tables(matrix: &Matrix) -> PyResult<Tables> {
         ("reason", texts(discards.iter().map(|(reason, _, _)| reason.name()))),
         ("detail", texts(discards.iter().map(|(_, detail, _)| detail))),
         ("kept", Arc::new(kept.collect::<arrow_array::BooleanArray>())),
-        ("count", longs(discards.iter().map(|(_, _, discard)| whole(discard.count.into())))),
-        ("bytes", longs(discards.iter().map(|(_, _, discard)| whole(discard.bytes.into())))),
+        ("count", longs(discards.iter().map(|(_, _, discard)| capped(discard.count.into())))),
+        ("bytes", longs(discards.iter().map(|(_, _, discard)| capped(discard.bytes.into())))),
         ("meaning", texts(discards.iter().map(|(reason, _, _)| reason.meaning()))),
         ("examples", texts(discards.iter().map(|(_, _, discard)| discard.examples.join("; ")))),
     ])?;
     let readings = &matrix.counters;
-    let octets = |of: fn(&leeward_capture::Counter) -> u64| {
-        longs(readings.iter().map(move |reading| i64::try_from(of(reading)).unwrap_or(i64::MAX)))
+    let octets = |field: fn(&leeward_capture::Counter) -> u64| {
+        longs(readings.iter().map(move |reading| i64::try_from(field(reading)).unwrap_or(i64::MAX)))
     };
     let counters = table([
         ("t_ms", longs(readings.iter().map(|reading| reading.time_ns.div_euclid(NANOS / 1000)))),
@@ -199,6 +204,6 @@ fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
 }
 
 /// A whole number as a column value, capped at the column's maximum. No cell reaches the maximum; sums of cells may.
-fn whole(number: u128) -> i64 {
+fn capped(number: u128) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -49,13 +49,13 @@ pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
 /// Rounds a demand matrix to whole bytes and checks it.
 #[pyfunction]
 pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
-    let demand = DemandMatrix::from_rows(&rows).map_err(|error| refused(error.into()))?;
+    let demand = DemandMatrix::from_rows(&rows).map_err(|error| input_error(error.into()))?;
     Ok(demand.bytes().chunks(demand.racks()).map(<[u64]>::to_vec).collect())
 }
 
-/// Schedule that a scheduler computes for a demand, and the part of the demand that the schedule serves. The
-/// scheduler's name may include settings after colons; otherwise `settings` has them as YAML. `network` has rates and
-/// times as texts: circuit, packet, night, week, min_day.
+/// Computes the schedule of a scheduler for a demand, and the part of the demand that it serves. The scheduler's name
+/// may include settings after colons; otherwise `settings` has them as YAML. `network` has rates and times as texts:
+/// circuit, packet, night, week, min_day.
 #[pyfunction]
 #[pyo3(signature = (demand, network, scheduler, settings = None))]
 pub fn schedule_circuits(
@@ -73,31 +73,32 @@ pub fn schedule_circuits(
         return Err(PyInputError(InputError::new("settings", message)).into());
     }
     let settings = settings.unwrap_or(&spec.settings);
-    let made = schedulers::REGISTRY.make(&spec.name, settings).map_err(|error| refused(error.into()))?;
-    let label = if spec.settings.is_empty() { made.name().to_owned() } else { spec.label.clone() };
-    let make = |demand: &DemandMatrix, network: &Network| made.schedule(demand, network);
-    scheduled(py, &demand, &network, made.guarantees(), make, &label)
+    let scheduler =
+        schedulers::REGISTRY.make(&spec.name, settings).map_err(|error| input_error(error.into()))?;
+    let label = if spec.settings.is_empty() { scheduler.name().to_owned() } else { spec.label.clone() };
+    let make = |demand: &DemandMatrix, network: &Network| scheduler.schedule(demand, network);
+    run_scheduler(py, &demand, &network, scheduler.guarantees(), make, &label)
 }
 
-/// The part of a demand that a user's days serve.
+/// Evaluates a user's days: the part of a demand that they serve.
 #[pyfunction]
 pub fn evaluate_circuits(
     py: Python<'_>,
     demand: Vec<Vec<f64>>,
     network: [String; 5],
-    days: OwnDays,
+    days: UserDays,
     name: &str,
 ) -> PyResult<Py<PyAny>> {
-    let days = fixed(days);
+    let days = fixed_days(days);
     let make =
         |demand: &DemandMatrix, network: &Network| fixed_schedule(demand.racks(), network.night(), &days);
-    scheduled(py, &demand, &network, Guarantees::default(), make, name)
+    run_scheduler(py, &demand, &network, Guarantees::default(), make, name)
 }
 
 /// Reads the days of a file with `days`, in the form that `evaluate_circuits` takes.
 #[pyfunction]
-pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
-    let read = || -> Result<OwnDays, InputError> {
+pub fn read_days(py: Python<'_>, path: &str) -> PyResult<UserDays> {
+    let read = || -> Result<UserDays, InputError> {
         let file: DaysFile = read_yaml(path, &read_text(path)?)?;
         if file.days.is_empty() {
             return Err(InputError::new(path, "empty: expected at least one").in_field("days"));
@@ -107,8 +108,8 @@ pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
     Ok(py.detach(read).map_err(PyInputError)?)
 }
 
-/// Days from a user: each has its length in nanoseconds, and its circuits as pairs of source and destination.
-type OwnDays = Vec<(u64, Vec<[u32; 2]>)>;
+/// Days from a user: the length of each in nanoseconds, and its circuits as pairs of source and destination.
+type UserDays = Vec<(u64, Vec<[u32; 2]>)>;
 
 /// A file of days.
 #[derive(Deserialize)]
@@ -117,7 +118,7 @@ struct DaysFile {
     days: Vec<FixedDay>,
 }
 
-fn fixed(days: OwnDays) -> Vec<FixedDay> {
+fn fixed_days(days: UserDays) -> Vec<FixedDay> {
     days.into_iter().map(|(length, circuits)| FixedDay { length: Nanos(length), circuits }).collect()
 }
 
@@ -126,14 +127,14 @@ pub type Raised = Arc<Mutex<Option<PyErr>>>;
 
 /// A scheduler that a Python function implements. The function takes rows of bytes and the network's texts, and returns
 /// days.
-pub struct OwnScheduler {
+pub struct PythonScheduler {
     pub name: String,
     pub call: Py<PyAny>,
     pub raised: Raised,
 }
 
-impl OwnScheduler {
-    fn days(&self, demand: &DemandMatrix, network: &Network) -> PyResult<OwnDays> {
+impl PythonScheduler {
+    fn days(&self, demand: &DemandMatrix, network: &Network) -> PyResult<UserDays> {
         let rows: Vec<&[u64]> = demand.bytes().chunks(demand.racks()).collect();
         let texts = (
             network.circuit().to_string(),
@@ -146,7 +147,7 @@ impl OwnScheduler {
     }
 }
 
-impl Scheduler for OwnScheduler {
+impl Scheduler for PythonScheduler {
     fn name(&self) -> &str {
         &self.name
     }
@@ -162,11 +163,11 @@ impl Scheduler for OwnScheduler {
             *self.raised.lock().expect("no thread panics here") = Some(error);
             CircuitsError::Unfit { name: self.name.clone(), problem }
         })?;
-        fixed_schedule(demand.racks(), network.night(), &fixed(days))
+        fixed_schedule(demand.racks(), network.night(), &fixed_days(days))
     }
 }
 
-fn scheduled(
+fn run_scheduler(
     py: Python<'_>,
     demand: &[Vec<f64>],
     network: &[String; 5],
@@ -175,13 +176,13 @@ fn scheduled(
     label: &str,
 ) -> PyResult<Py<PyAny>> {
     let value = py.detach(|| -> Result<Value, PyInputError> {
-        let demand = DemandMatrix::from_rows(demand).map_err(|error| refused(error.into()))?;
+        let demand = DemandMatrix::from_rows(demand).map_err(|error| input_error(error.into()))?;
         let network = read_network(network)?;
-        let schedule = make(&demand, &network).map_err(refused)?;
-        let broken = |error| PyInputError(InputError::new(label, error));
-        check(&schedule, demand.racks(), &network, guarantees).map_err(broken)?;
-        let served = evaluate(&schedule, &demand, &network).map_err(broken)?;
-        Ok(described(label, &schedule, &served, &network))
+        let schedule = make(&demand, &network).map_err(input_error)?;
+        let invalid = |error| PyInputError(InputError::new(label, error));
+        check(&schedule, demand.racks(), &network, guarantees).map_err(invalid)?;
+        let served = evaluate(&schedule, &demand, &network).map_err(invalid)?;
+        Ok(describe(label, &schedule, &served, &network))
     })?;
     as_python(py, &value)
 }
@@ -200,11 +201,11 @@ fn read_network([circuit, packet, night, week, min_day]: &[String; 5]) -> Result
         time("week", week)?,
         time("min_day", min_day)?,
     );
-    network.map_err(|error| refused(error.into()))
+    network.map_err(|error| input_error(error.into()))
 }
 
 /// Converts an error for Python and names the argument and the scheduler's setting.
-fn refused(error: CircuitsError) -> PyInputError {
+fn input_error(error: CircuitsError) -> PyInputError {
     let text = error.to_string();
     PyInputError(match error {
         CircuitsError::Demand(error) => {
@@ -237,7 +238,7 @@ fn refused(error: CircuitsError) -> PyInputError {
     })
 }
 
-fn described(label: &str, schedule: &Schedule, served: &Evaluation, network: &Network) -> Value {
+fn describe(label: &str, schedule: &Schedule, served: &Evaluation, network: &Network) -> Value {
     let seconds = |time: Nanos| time.as_secs_f64();
     let days = served.days.iter().map(|day| {
         let circuits = day.circuits.iter().map(|circuit| {

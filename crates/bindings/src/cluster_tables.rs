@@ -26,15 +26,15 @@ struct Place<'a> {
 /// All links, one row each, in the order of resources.
 pub fn links(cluster: &Cluster) -> PyResult<PyArrowType<Table>> {
     let Cluster { fabric, capacities } = cluster;
-    let found: Vec<(ResourceId, Place<'_>)> =
+    let links: Vec<(ResourceId, Place<'_>)> =
         fabric.all_resources().filter_map(|id| Some((id, place(fabric, id)?))).collect();
-    let text = |of: fn(&Place<'_>) -> Option<String>| -> ArrayRef {
-        Arc::new(found.iter().map(|(_, place)| of(place)).collect::<StringArray>())
+    let text = |field: fn(&Place<'_>) -> Option<String>| -> ArrayRef {
+        Arc::new(links.iter().map(|(_, place)| field(place)).collect::<StringArray>())
     };
-    let names = found.iter().map(|(id, _)| fabric.resource_name(*id));
-    let rates = found.iter().map(|(id, _)| capacities.get(*id).0);
+    let names = links.iter().map(|(id, _)| fabric.resource_name(*id));
+    let rates = links.iter().map(|(id, _)| capacities.get(*id).0);
     table([
-        ("link", Arc::new(Int32Array::from_iter_values((0..found.len()).map(|i| i as i32)))),
+        ("link", Arc::new(Int32Array::from_iter_values((0..links.len()).map(|i| i as i32)))),
         ("name", Arc::new(StringArray::from_iter_values(names))),
         ("cross_section", text(|place| Some(place.cross_section.to_owned()))),
         ("direction", text(|place| Some(place.direction.to_owned()))),

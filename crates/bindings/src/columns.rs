@@ -20,7 +20,7 @@ pub struct Column<'a> {
     lists: Option<&'a Lists>,
 }
 
-/// Numbers of objects, from 0; borrowed from the table for 32-bit and 64-bit columns.
+/// Ids of objects, from 0; borrowed from the table for 32-bit and 64-bit columns.
 pub enum Ids {
     Narrow(ScalarBuffer<u32>),
     Wide(ScalarBuffer<i64>),
@@ -71,7 +71,7 @@ impl<'a> Column<'a> {
         expected: &str,
     ) -> Result<ScalarBuffer<f64>, InputError> {
         self.refuse_nulls()?;
-        let numbers = self.converted()?;
+        let numbers = self.as_numbers()?;
         self.check(&numbers, accept, expected)?;
         Ok(numbers)
     }
@@ -86,7 +86,7 @@ impl<'a> Column<'a> {
         if self.array.data_type() == &DataType::Null {
             return Ok(vec![absent; self.array.len()].into());
         }
-        let mut numbers = self.converted()?;
+        let mut numbers = self.as_numbers()?;
         if let Some(nulls) = self.array.nulls() {
             let filled =
                 numbers.iter().zip(nulls).map(|(&number, valid)| if valid { number } else { absent });
@@ -103,7 +103,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    fn converted(&self) -> Result<ScalarBuffer<f64>, InputError> {
+    fn as_numbers(&self) -> Result<ScalarBuffer<f64>, InputError> {
         macro_rules! from {
             ($type:ty) => {
                 self.array.as_primitive::<$type>().values().iter().map(|&number| number as f64).collect()
@@ -151,7 +151,7 @@ impl<'a> Column<'a> {
             DataType::Int8 => Ids::Narrow(narrow!(Int8Type)),
             DataType::UInt16 => Ids::Narrow(narrow!(UInt16Type)),
             DataType::UInt8 => Ids::Narrow(narrow!(UInt8Type)),
-            _ => return Ok(Ids::Narrow(self.named(what, find)?)),
+            _ => return Ok(Ids::Narrow(self.ids_of_names(what, find)?)),
         };
         let known = |index: &usize| match &ids {
             Ids::Narrow(ids) => (ids[*index] as usize) < count,
@@ -170,16 +170,20 @@ impl<'a> Column<'a> {
         }
     }
 
-    fn named(&self, what: &str, find: impl Fn(&str) -> Option<u32>) -> Result<ScalarBuffer<u32>, InputError> {
+    fn ids_of_names(
+        &self,
+        what: &str,
+        find: impl Fn(&str) -> Option<u32>,
+    ) -> Result<ScalarBuffer<u32>, InputError> {
         let expected = format!("{what} numbers or names");
         let unknown = |index, name: &str| self.refuse(index, format!("unknown {what} `{name}`"));
         if let Some(dictionary) = self.array.as_any_dictionary_opt() {
             let values = dictionary.values();
             let names = Strings::of(values).ok_or_else(|| self.refuse_type(&expected))?;
-            let found: Vec<Option<u32>> = (0..values.len()).map(|value| find(names.get(value))).collect();
+            let ids: Vec<Option<u32>> = (0..values.len()).map(|value| find(names.get(value))).collect();
             let keys = dictionary.normalized_keys();
-            let code = |(row, &key): (usize, &usize)| found[key].ok_or_else(|| unknown(row, names.get(key)));
-            return keys.iter().enumerate().map(code).collect();
+            let id = |(row, &key): (usize, &usize)| ids[key].ok_or_else(|| unknown(row, names.get(key)));
+            return keys.iter().enumerate().map(id).collect();
         }
         let names = Strings::of(self.array).ok_or_else(|| self.refuse_type(&expected))?;
         (0..self.array.len())
@@ -243,7 +247,7 @@ impl Lists {
 
     fn row_of(&self, element: usize) -> usize {
         let holds = |&row: &usize| self.range(row).contains(&element);
-        (0..self.rows).find(holds).expect("only elements of a list are kept")
+        (0..self.rows).find(holds).expect("every element belongs to a list")
     }
 }
 

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::errors::PyInputError;
-use crate::experiment_records::Machines;
-use crate::experiment_records::read;
+use crate::experiment_records::{Machines, read};
 use crate::experiments::experiment_error;
 use crate::simulation::as_python;
 

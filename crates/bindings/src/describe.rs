@@ -105,10 +105,10 @@ fn below(fabric: &Fabric, capacities: &Capacities, link: ResourceId) -> Option<i
 
 fn devices(fabric: &Fabric) -> Vec<Devices> {
     let bps = |ns_per_byte: f64| (8e9 / ns_per_byte).round() as u64;
-    let mut alike = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for device in fabric.all_hosts().flat_map(|host| fabric.devices(host)) {
         let (read, write) = (bps(device.read_ns_per_byte), bps(device.write_ns_per_byte));
-        *alike.entry((&*device.name, read, write, device.capacity.map(|bytes| bytes.0))).or_insert(0) += 1;
+        *counts.entry((&*device.name, read, write, device.capacity.map(|bytes| bytes.0))).or_insert(0) += 1;
     }
     let line = |((name, read_bps, write_bps, capacity_bytes), count): ((&str, _, _, _), _)| Devices {
         name: name.to_owned(),
@@ -117,7 +117,7 @@ fn devices(fabric: &Fabric) -> Vec<Devices> {
         write_bps,
         capacity_bytes,
     };
-    alike.into_iter().map(line).collect()
+    counts.into_iter().map(line).collect()
 }
 
 /// A rate in the form of cluster files: `10Gbps`; negative rates keep their sign.

@@ -23,29 +23,29 @@ pub struct PackInput {
     pub settings: PackSettings,
     #[serde(default)]
     pub way: String,
-    #[serde(default = "whole")]
+    #[serde(default = "whole_trace")]
     pub part: String,
     pub replay: Option<String>,
     #[serde(default)]
-    pub over: Over,
+    pub over: OverLimit,
 }
 
 /// Treatment of requests over a limit in a replay.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Over {
+pub enum OverLimit {
     #[default]
     Enforced,
     Demoted,
     Unlimited,
 }
 
-impl From<Over> for Enforcement {
-    fn from(over: Over) -> Enforcement {
+impl From<OverLimit> for Enforcement {
+    fn from(over: OverLimit) -> Enforcement {
         match over {
-            Over::Enforced => Enforcement::Enforced,
-            Over::Demoted => Enforcement::Demoted,
-            Over::Unlimited => Enforcement::Unlimited,
+            OverLimit::Enforced => Enforcement::Enforced,
+            OverLimit::Demoted => Enforcement::Demoted,
+            OverLimit::Unlimited => Enforcement::Unlimited,
         }
     }
 }
@@ -61,7 +61,7 @@ pub struct AdmissionInput {
     pub part: String,
     pub replay: Option<String>,
     #[serde(default)]
-    pub over: Over,
+    pub over: OverLimit,
     /// Packet size of links in the replay, in bytes; without it, links send each request as one unit.
     pub packet: Option<f64>,
     /// Percentile that replaces the percentile of the traces.
@@ -71,14 +71,14 @@ pub struct AdmissionInput {
 /// Settings for curves and models of traces.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Made {
+pub struct TraceOptions {
     /// Set to true to fit models as in the released code.
     pub published: bool,
 }
 
-impl Made {
+impl TraceOptions {
     pub fn settings(text: &str) -> Result<TraceSettings, PyInputError> {
-        let Made { published } = if text.is_empty() { Made::default() } else { read(text)? };
+        let TraceOptions { published } = if text.is_empty() { TraceOptions::default() } else { read(text)? };
         let fit = if published { FitSettings::published() } else { FitSettings::default() };
         Ok(TraceSettings { fit, ..TraceSettings::default() })
     }
@@ -148,7 +148,7 @@ impl Machines {
     }
 }
 
-pub fn whole() -> String {
+fn whole_trace() -> String {
     "whole".to_owned()
 }
 
@@ -210,8 +210,8 @@ pub struct ReplayOutcome {
 }
 
 impl From<PromiseOutcome> for ReplayOutcome {
-    fn from(kept: PromiseOutcome) -> ReplayOutcome {
-        let PromiseOutcome { slo, tail, largest, requests, late, windows, met } = kept;
+    fn from(outcome: PromiseOutcome) -> ReplayOutcome {
+        let PromiseOutcome { slo, tail, largest, requests, late, windows, met } = outcome;
         ReplayOutcome { slo_s: slo, tail_s: tail, largest_s: largest, requests, late, windows, met }
     }
 }

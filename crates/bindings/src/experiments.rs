@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 
 use crate::errors::PyInputError;
 use crate::experiment_records::{
-    AdmissionInput, BoundsInput, CacheInput, FirstFitInput, Made, Outcome, PackInput, PeakLoads, Peaks,
-    ReplayOutcome, TailBounds, TailsInput, read,
+    AdmissionInput, BoundsInput, CacheInput, FirstFitInput, Outcome, PackInput, PeakLoads, Peaks,
+    ReplayOutcome, TailBounds, TailsInput, TraceOptions, read,
 };
 use crate::simulation::as_python;
 
@@ -37,7 +37,7 @@ impl Study {
         threads: usize,
         made: &str,
     ) -> Result<Study, PyInputError> {
-        let settings = Made::settings(made)?;
+        let settings = TraceOptions::settings(made)?;
         py.detach(|| {
             let device = Device::read(device)?;
             let folder = Files { base: PathBuf::new(), data: None };
@@ -58,7 +58,7 @@ impl Study {
         threads: usize,
         made: &str,
     ) -> Result<Study, PyInputError> {
-        let (request, settings): (CacheInput, _) = (read(request)?, Made::settings(made)?);
+        let (request, settings): (CacheInput, _) = (read(request)?, TraceOptions::settings(made)?);
         py.detach(|| {
             let device = Device::read(device)?;
             let objects = CacheShape::of(request.seconds);
@@ -79,13 +79,13 @@ impl Study {
 
     /// Bytes of a part of a trace: `whole`, `first` or `second`.
     fn payload(&self, trace: usize, part: &str) -> Result<f64, PyInputError> {
-        self.traces.bytes(trace, named(part)?).map_err(experiment_error)
+        self.traces.bytes(trace, parse_part(part)?).map_err(experiment_error)
     }
 
     /// True for each trace that fits on a server when it is alone there.
     fn fits_alone(&self, py: Python<'_>, slo: f64, request: &str) -> Result<Vec<bool>, PyInputError> {
         let request: PackInput = read(request)?;
-        let part = named(&request.part)?;
+        let part = parse_part(&request.part)?;
         let shape = request.shape.shape();
         py.detach(|| {
             leeward_experiments::fits_alone(&self.traces, part, slo, &shape, &request.settings, &request.way)
@@ -103,7 +103,7 @@ impl Study {
         steps: Option<Vec<(usize, bool)>>,
     ) -> PyResult<Py<PyAny>> {
         let request: PackInput = read(request)?;
-        let (part, draws) = (named(&request.part)?, of_python(draws));
+        let (part, draws) = (parse_part(&request.part)?, to_draws(draws));
         let shape = request.shape.shape();
         let outcome = py.detach(|| -> Result<Outcome, PyInputError> {
             let packed = leeward_experiments::pack(
@@ -116,9 +116,9 @@ impl Study {
                 &request.way,
             );
             let packed = packed.map_err(experiment_error)?;
-            let enforced = ReplaySettings { enforcement: request.over.into(), packet: None };
+            let settings = ReplaySettings { enforcement: request.over.into(), packet: None };
             let replayed =
-                self.replay(request.replay.as_deref(), &draws, &packed.placed, &packed.system, enforced)?;
+                self.replay(request.replay.as_deref(), &draws, &packed.placed, &packed.system, settings)?;
             Ok(Outcome {
                 servers: Some(packed.servers),
                 most: Some(packed.most),
@@ -133,7 +133,7 @@ impl Study {
     /// Puts each draw on the first server where an admission policy accepts it and all SLOs hold.
     fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, request: &str) -> PyResult<Py<PyAny>> {
         let request: FirstFitInput = read(request)?;
-        let (part, draws, shape) = (named(&request.part)?, of_python(draws), request.shape.shape());
+        let (part, draws, shape) = (parse_part(&request.part)?, to_draws(draws), request.shape.shape());
         let FirstFitInput { margin, policy, settings, .. } = request;
         let packed = py.detach(|| {
             leeward_experiments::first_fit(&self.traces, part, &draws, &shape, margin, &policy, &settings)
@@ -158,7 +158,7 @@ impl Study {
         request: &str,
     ) -> PyResult<Py<PyAny>> {
         let request: AdmissionInput = read(request)?;
-        let (part, draws) = (named(&request.part)?, of_python(draws));
+        let (part, draws) = (parse_part(&request.part)?, to_draws(draws));
         let stages: Vec<Stage> =
             request.stages.iter().map(|name| stage(name)).collect::<Result<_, PyInputError>>()?;
         let shape = request.shape.shape();
@@ -175,13 +175,13 @@ impl Study {
                 request.percentile,
             );
             let admitted = admitted.map_err(experiment_error)?;
-            let enforced = ReplaySettings { enforcement: request.over.into(), packet: request.packet };
+            let settings = ReplaySettings { enforcement: request.over.into(), packet: request.packet };
             let replayed = self.replay(
                 request.replay.as_deref(),
                 &draws,
                 &admitted.admitted,
                 &admitted.system,
-                enforced,
+                settings,
             )?;
             Ok(Outcome {
                 servers: None,
@@ -197,13 +197,13 @@ impl Study {
     /// Bounds in seconds by each analysis, for the last of some draws on one path.
     fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, request: &str) -> PyResult<Py<PyAny>> {
         let request: TailsInput = read(request)?;
-        let (part, draws) = (named(&request.part)?, of_python(draws));
+        let (part, draws) = (parse_part(&request.part)?, to_draws(draws));
         let TailsInput { bytes_per_second: bytes, dependent, excess, bounds, .. } = request;
         let settings = TailSettings { bytes, dependent, excess, bounds };
-        let found = py
+        let tails = py
             .detach(|| leeward_experiments::tails(&self.traces, part, &draws, &settings))
             .map_err(experiment_error)?;
-        as_python(py, &TailBounds::from(found))
+        as_python(py, &TailBounds::from(tails))
     }
 
     /// Bound of every draw, each on its client and server, in seconds.
@@ -215,7 +215,7 @@ impl Study {
         request: &str,
     ) -> Result<Vec<Option<f64>>, PyInputError> {
         let request: BoundsInput = read(request)?;
-        let (part, draws) = (named(&request.part)?, of_python(draws));
+        let (part, draws) = (parse_part(&request.part)?, to_draws(draws));
         let stages: Vec<Stage> =
             request.stages.iter().map(|name| stage(name)).collect::<Result<_, PyInputError>>()?;
         let (shape, BoundsInput { method, bounds, .. }) = (request.shape.shape(), request);
@@ -236,12 +236,11 @@ impl Study {
 
     /// Peaks and means of draws over windows: of each draw (`each`), and of all draws together (`all`).
     fn peaks(&self, py: Python<'_>, draws: Vec<Drawn>, part: &str, window_s: f64) -> PyResult<Py<PyAny>> {
-        let (part, draws) = (named(part)?, of_python(draws));
+        let (part, draws) = (parse_part(part)?, to_draws(draws));
         let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));
-        let found = py
+        let (each, all) = py
             .detach(|| leeward_experiments::peaks(&self.traces, part, &draws, window))
             .map_err(experiment_error)?;
-        let (each, all) = found;
         let each: Vec<PeakLoads> = each.into_iter().map(PeakLoads::from).collect();
         as_python(py, &Peaks { each, all: all.into() })
     }
@@ -252,14 +251,15 @@ impl Study {
         &self,
         part: Option<&str>,
         draws: &[Draw],
-        of: &[usize],
+        replayed: &[usize],
         system: &leeward_slo::System,
-        enforced: ReplaySettings,
+        settings: ReplaySettings,
     ) -> Result<Option<Vec<ReplayOutcome>>, PyInputError> {
         let Some(part) = part else { return Ok(None) };
-        let kept = leeward_experiments::replay(&self.traces, named(part)?, draws, of, system, enforced)
-            .map_err(experiment_error)?;
-        Ok(Some(kept.into_iter().map(ReplayOutcome::from).collect()))
+        let outcomes =
+            leeward_experiments::replay(&self.traces, parse_part(part)?, draws, replayed, system, settings)
+                .map_err(experiment_error)?;
+        Ok(Some(outcomes.into_iter().map(ReplayOutcome::from).collect()))
     }
 }
 
@@ -287,11 +287,11 @@ pub fn draw_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, boo
     leeward_experiments::visits(seed, count, stay).map_err(experiment_error)
 }
 
-fn of_python(draws: Vec<Drawn>) -> Vec<Draw> {
+fn to_draws(draws: Vec<Drawn>) -> Vec<Draw> {
     draws.into_iter().map(|(trace, start, slo)| Draw { trace, start, slo }).collect()
 }
 
-fn named(part: &str) -> Result<Part, PyInputError> {
+fn parse_part(part: &str) -> Result<Part, PyInputError> {
     match part {
         "whole" => Ok(Part::Whole),
         "first" => Ok(Part::First),

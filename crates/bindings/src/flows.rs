@@ -43,7 +43,7 @@ impl Flows {
     /// Reads a batch whose first row is `first_row` of its table.
     pub fn read(fabric: &Fabric, batch: &RecordBatch, first_row: usize) -> Result<Flows, InputError> {
         let column = |name| Column::of(batch, name, first_row);
-        let needed = |name| {
+        let required = |name| {
             column(name).ok_or_else(|| {
                 let message =
                     "missing; expected columns t_arrival_s, size_bytes, and src and dst or resources";
@@ -52,8 +52,8 @@ impl Flows {
         };
         let amount = |number: f64| (0.0..f64::INFINITY).contains(&number);
         let positive = |number: f64| number > 0.0 && number < f64::INFINITY;
-        let arrivals = needed("t_arrival_s")?.numbers(amount, "seconds, finite and not negative")?;
-        let sizes = needed("size_bytes")?.numbers(amount, "bytes, finite and not negative")?;
+        let arrivals = required("t_arrival_s")?.numbers(amount, "seconds, finite and not negative")?;
+        let sizes = required("size_bytes")?.numbers(amount, "bytes, finite and not negative")?;
         let weights =
             column("weight").map(|weights| weights.numbers(positive, "a positive weight")).transpose()?;
         let cap = |cap: f64| cap > 0.0;
@@ -61,8 +61,8 @@ impl Flows {
             .map(|caps| caps.numbers_or(f64::INFINITY, cap, "a positive rate, or null for no cap"))
             .transpose()?;
         let routes = match column("resources") {
-            Some(resources) => Routes::listed(fabric, &resources, column("work"))?,
-            None => Routes::paired(fabric, &needed("src")?, &needed("dst")?)?,
+            Some(resources) => Routes::from_lists(fabric, &resources, column("work"))?,
+            None => Routes::from_pairs(fabric, &required("src")?, &required("dst")?)?,
         };
         Ok(Flows { arrivals, sizes, routes, weights, caps_bps })
     }
@@ -95,7 +95,7 @@ impl Flows {
 }
 
 impl Routes {
-    fn paired(fabric: &Fabric, sources: &Column, destinations: &Column) -> Result<Routes, InputError> {
+    fn from_pairs(fabric: &Fabric, sources: &Column, destinations: &Column) -> Result<Routes, InputError> {
         let hosts = fabric.host_count();
         let find = |name: &str| match names::endpoint(fabric, name)? {
             Endpoint::Host(host) => Some(host.0),
@@ -107,7 +107,7 @@ impl Routes {
         Ok(Routes::Pairs { sources, destinations })
     }
 
-    fn listed(fabric: &Fabric, column: &Column, work: Option<Column>) -> Result<Routes, InputError> {
+    fn from_lists(fabric: &Fabric, column: &Column, work: Option<Column>) -> Result<Routes, InputError> {
         let lists = column.lists()?;
         let find = |name: &str| {
             let (resource, direction) = names::resource(fabric, name)?;
@@ -121,8 +121,8 @@ impl Routes {
                 if let Some(row) =
                     rows.clone().find(|&row| lists.range(row).len() != numbers.range(row).len())
                 {
-                    let (given, due) = (numbers.range(row).len(), lists.range(row).len());
-                    return Err(column.refuse(row, format!("{given} numbers for {due} resources")));
+                    let (given, expected) = (numbers.range(row).len(), lists.range(row).len());
+                    return Err(column.refuse(row, format!("{given} numbers for {expected} resources")));
                 }
                 let amount = |work: f64| (0.0..f64::INFINITY).contains(&work);
                 let expected = "work per byte, finite and not negative";
@@ -149,7 +149,7 @@ impl Routes {
                     let resource = ResourceId(code & !READ);
                     let work = match work {
                         Some(work) => work[at],
-                        None => plain_work(fabric, resource, code & READ != 0),
+                        None => default_work(fabric, resource, code & READ != 0),
                     };
                     Hop { resource, work }
                 }));
@@ -159,7 +159,7 @@ impl Routes {
 }
 
 /// Work of one byte that crosses a link once, or of one byte that is read from or written to a device.
-fn plain_work(fabric: &Fabric, resource: ResourceId, read: bool) -> f64 {
+fn default_work(fabric: &Fabric, resource: ResourceId, read: bool) -> f64 {
     match fabric.device_of(resource) {
         Some(device) if read => device.read_ns_per_byte,
         Some(device) => device.write_ns_per_byte,

@@ -100,7 +100,7 @@ impl<'a> Simulation<'a> {
             order,
             arrived: 0,
             origin: arrivals().reduce(f64::min).unwrap_or(0.0),
-            network: Network::new(&capacities).map_err(refused)?,
+            network: Network::new(&capacities).map_err(flows_error)?,
             active: Vec::new(),
             finished: Vec::new(),
             hops: Vec::new(),
@@ -136,16 +136,16 @@ impl<'a> Simulation<'a> {
             .network
             .start(arrival, &self.hops, flow.bytes, flow.weight, flow.cap, flow.class)
             .map_err(|error| InputError::new("flows", format!("row {row}: {error}")))?;
-        let place = id.slot() as usize;
-        if place >= self.active.len() {
-            self.active.resize(place + 1, (0, 0.0));
+        let slot = id.slot() as usize;
+        if slot >= self.active.len() {
+            self.active.resize(slot + 1, (0, 0.0));
         }
-        self.active[place] = (row, arrival);
+        self.active[slot] = (row, arrival);
         Ok(())
     }
 
     fn advance(&mut self, to: f64) -> Result<(), InputError> {
-        self.network.advance(to, &mut self.finished).map_err(refused)?;
+        self.network.advance(to, &mut self.finished).map_err(flows_error)?;
         for finished in self.finished.drain(..) {
             let (row, arrival) = self.active[finished.flow.slot() as usize];
             self.finish[row] = self.origin + finished.at;
@@ -155,6 +155,6 @@ impl<'a> Simulation<'a> {
     }
 }
 
-fn refused(error: FluidError) -> InputError {
+fn flows_error(error: FluidError) -> InputError {
     InputError::new("flows", error)
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::arrow_table::table;
-use crate::circuits::{OwnScheduler, Raised};
+use crate::circuits::{PythonScheduler, Raised};
 use crate::errors::PyInputError;
 use crate::probe_evaluation::train_estimate;
 use crate::records::{ArrowTable, counts, ids, maybe_times, texts, times};
@@ -52,16 +52,15 @@ impl PacketScenario {
     ) -> PyResult<PacketScenario> {
         use leeward_packets::Scenario;
         let raised = Raised::default();
-        let of = |(name, call)| OwnScheduler { name, call, raised: raised.clone() };
-        let own = scheduler.map(of);
-        let made = py.detach(|| match own {
-            Some(own) => Scenario::from_text_by(name, text, Box::new(own)),
+        let scheduler = scheduler.map(|(name, call)| PythonScheduler { name, call, raised: raised.clone() });
+        let scenario = py.detach(|| match scheduler {
+            Some(scheduler) => Scenario::from_text_by(name, text, Box::new(scheduler)),
             None => Scenario::from_text(name, text),
         });
         if let Some(error) = raised.lock().expect("no thread panics here").take() {
             return Err(error);
         }
-        Ok(PacketScenario { inner: made.map_err(PyInputError)?, raised })
+        Ok(PacketScenario { inner: scenario.map_err(PyInputError)?, raised })
     }
 
     /// Number of racks.
@@ -76,7 +75,7 @@ impl PacketScenario {
         self.inner.settings().hosts_per_rack
     }
 
-    /// Greatest length of a run, in seconds.
+    /// Maximum length of a run, in seconds.
     #[getter]
     fn horizon_s(&self) -> f64 {
         self.inner.horizon().as_secs_f64()
@@ -92,14 +91,14 @@ impl PacketScenario {
     #[pyo3(signature = (progress = None))]
     fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PacketRun> {
         let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
-        let goes_on = |share: f64| {
-            let told = Python::attach(|py| {
+        let on_progress = |share: f64| {
+            let result = Python::attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
             });
-            told.map_err(|error| *interrupted.lock().expect("no thread panics here") = Some(error)).is_ok()
+            result.map_err(|error| *interrupted.lock().expect("no thread panics here") = Some(error)).is_ok()
         };
-        let result = py.detach(|| self.inner.run(&goes_on));
+        let result = py.detach(|| self.inner.run(&on_progress));
         if let Some(error) = interrupted.into_inner().expect("no thread panics here") {
             return Err(error);
         }
@@ -107,7 +106,7 @@ impl PacketScenario {
             return Err(error);
         }
         let inner = result.map_err(|error| match error {
-            ScenarioError::Plant(error) => PyInputError(InputError::new("scenario", error)).into(),
+            ScenarioError::Simulator(error) => PyInputError(InputError::new("scenario", error)).into(),
             ScenarioError::Copies(error) => PyInputError(error).into(),
             ScenarioError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         })?;
@@ -131,15 +130,15 @@ impl PacketRun {
             "sent_bytes": records.sent.bytes,
             "packet_packets": packet.packets,
             "packet_bytes": packet.bytes,
-            "uplink_bytes": records.raised_bytes,
+            "uplink_bytes": records.uplink_bytes,
             "circuit_packets": circuit.packets,
             "circuit_bytes": circuit.bytes,
             "local_packets": records.local.packets,
             "local_bytes": records.local.bytes,
             "dropped_packets": records.dropped.packets,
             "dropped_bytes": records.dropped.bytes,
-            "held_bytes": self.inner.held,
-            "hops_packets": records.hops.map(|of| of.packets),
+            "held_bytes": self.inner.bytes_in_switch,
+            "hops_packets": records.hops.map(|traffic| traffic.packets),
             "data_packets": records.data_packets,
         });
         as_python(py, &totals)
@@ -148,7 +147,7 @@ impl PacketRun {
     /// Flows, by number.
     fn flows(&self) -> PyResult<ArrowTable> {
         let flows = &self.inner.records.flows;
-        let time = |of: Option<Nanos>| of.map(Nanos::as_secs_f64);
+        let seconds = |time: Option<Nanos>| time.map(Nanos::as_secs_f64);
         table([
             ("flow", ids((0..flows.len()).map(|flow| u32::try_from(flow).ok()))),
             ("class", ids(flows.iter().map(|f| Some(f.flow.class)))),
@@ -156,12 +155,12 @@ impl PacketRun {
             ("source_host", ids(flows.iter().map(|f| Some(f.flow.source.host)))),
             ("destination_rack", ids(flows.iter().map(|f| Some(f.flow.destination.rack)))),
             ("destination_host", ids(flows.iter().map(|f| Some(f.flow.destination.host)))),
-            ("began_s", maybe_times(flows.iter().map(|f| time(f.began)))),
-            ("finished_s", maybe_times(flows.iter().map(|f| time(f.finished)))),
+            ("began_s", maybe_times(flows.iter().map(|f| seconds(f.began)))),
+            ("finished_s", maybe_times(flows.iter().map(|f| seconds(f.finished)))),
             ("written_bytes", counts(flows.iter().map(|f| f.written))),
             ("delivered_bytes", counts(flows.iter().map(|f| f.delivered))),
             ("segments", counts(flows.iter().map(|f| f.segments))),
-            ("again", counts(flows.iter().map(|f| f.again))),
+            ("again", counts(flows.iter().map(|f| f.retransmitted))),
             ("timeouts", counts(flows.iter().map(|f| f.timeouts))),
         ])
     }
@@ -171,13 +170,13 @@ impl PacketRun {
         let blocks = &self.inner.records.blocks;
         let each =
             || blocks.iter().zip(0u32..).flat_map(|(b, number)| b.copies.iter().map(move |c| (number, b, c)));
-        let time = |of: Option<Nanos>| of.map(Nanos::as_secs_f64);
+        let seconds = |time: Option<Nanos>| time.map(Nanos::as_secs_f64);
         table([
             ("block", ids(each().map(|(number, ..)| Some(number)))),
             ("file", ids(each().map(|(_, b, _)| Some(b.file)))),
             ("bytes", counts(each().map(|(_, b, _)| b.bytes))),
-            ("began_s", maybe_times(each().map(|(_, b, _)| time(b.began)))),
-            ("finished_s", maybe_times(each().map(|(_, b, _)| time(b.finished)))),
+            ("began_s", maybe_times(each().map(|(_, b, _)| seconds(b.began)))),
+            ("finished_s", maybe_times(each().map(|(_, b, _)| seconds(b.finished)))),
             ("writer_rack", ids(each().map(|(_, b, _)| Some(b.writer.rack)))),
             ("writer_host", ids(each().map(|(_, b, _)| Some(b.writer.host)))),
             ("copy_rack", ids(each().map(|(.., c)| Some(c.rack)))),
@@ -188,7 +187,7 @@ impl PacketRun {
     /// Trains of packets, by number, and the estimate of the probe for each.
     fn trains(&self) -> PyResult<ArrowTable> {
         let trains = &self.inner.records.trains;
-        let said: Vec<_> = trains.iter().map(train_estimate).collect();
+        let estimates: Vec<_> = trains.iter().map(train_estimate).collect();
         table([
             ("train", ids((0..trains.len()).map(|train| u32::try_from(train).ok()))),
             ("source_rack", ids(trains.iter().map(|t| Some(t.train.source.rack)))),
@@ -198,7 +197,7 @@ impl PacketRun {
             ("began_s", maybe_times(trains.iter().map(|t| t.began.map(Nanos::as_secs_f64)))),
             ("sent_packets", counts(trains.iter().map(|t| t.sent))),
             ("received_packets", counts(trains.iter().map(|t| t.arrivals.len() as u64))),
-            ("rate_bps", maybe_times(said.iter().map(|s| s.map(|s| s.rate_bps)))),
+            ("rate_bps", maybe_times(estimates.iter().map(|e| e.map(|e| e.rate_bps)))),
         ])
     }
 

@@ -44,7 +44,7 @@ pub fn place_replicas(
     let invalid =
         |field: &str, message: String| PyInputError(InputError::new("request", message).in_field(field));
     let spec: PolicySpec = policy.parse().map_err(|message| invalid("policy", message))?;
-    let made =
+    let policy =
         replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| invalid("policy", e.to_string()))?;
     let size: Bytes = size.parse().map_err(|e| invalid("size", format!("{e}")))?;
     let request = ReplicasSpec {
@@ -64,18 +64,18 @@ pub fn place_replicas(
     let ledger = Ledger::new(fabric.clone(), &cluster.capacities, settings);
     let ledger = ledger.map_err(|e| invalid("ledger", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
-    let mut engine = Engine::new(ledger, made, seed, explain);
+    let mut engine = Engine::new(ledger, policy, seed, explain);
     let answer =
         py.detach(|| decide(&mut engine, telemetry, clock, interval, request)).map_err(PyInputError)?;
     as_python(py, &describe(fabric, &spec.label, answer))
 }
 
 /// Clock from Python: seconds since 1970, and the maximum age of telemetry.
-pub fn at((now, max_age): (f64, f64)) -> Clock {
+pub fn to_clock((now, max_age): (f64, f64)) -> Clock {
     Clock { now, max_age }
 }
 
-/// Answer of the engine for a telemetry file.
+/// Decides on the request, with the loads of a telemetry file.
 fn decide(
     engine: &mut Engine,
     telemetry: Option<PathBuf>,
@@ -89,7 +89,7 @@ fn decide(
     if let Some(path) = telemetry {
         let path = path.to_string_lossy();
         let text = Files::default().open(&path)?;
-        let (samples, until) = read_loads(text, &fabric, interval, clock.map(at))?;
+        let (samples, until) = read_loads(text, &fabric, interval, clock.map(to_clock))?;
         now = until;
         engine.report(now, &samples, &mut outputs);
     }
@@ -97,7 +97,7 @@ fn decide(
         return Ok(answer);
     }
     // A policy that collects requests decides at the end of its interval.
-    while let Some(at) = waits_until(&outputs) {
+    while let Some(at) = next_wake(&outputs) {
         outputs.retain(|output| !matches!(output, Output::WakeAt(_)));
         engine.handle(at, Input::Wake, &mut outputs);
     }
@@ -105,11 +105,11 @@ fn decide(
         Output::ReplicasPlaced(_, answer) => Some(answer),
         _ => None,
     });
-    Ok(answer.expect("the engine answers at once, or asks to be woken until it has"))
+    Ok(answer.expect("the engine answers at once or after a wake"))
 }
 
-/// Time of the next call; `None` once the request is answered.
-fn waits_until(outputs: &[Output]) -> Option<Nanos> {
+/// Next wake time of the engine; `None` once the request is answered.
+fn next_wake(outputs: &[Output]) -> Option<Nanos> {
     let answered = outputs.iter().any(|output| matches!(output, Output::ReplicasPlaced(..)));
     let wake = outputs.iter().rev().find_map(|output| match output {
         Output::WakeAt(at) => Some(*at),

@@ -37,9 +37,9 @@ pub fn probe_listen(
     })?;
     let listener = Listener::bind(address, Limits::default(), Secret(secret));
     let listener = listener.map_err(|error| invalid(error.to_string()))?;
-    let bound = listener.address().map_err(raised)?;
+    let bound = listener.address().map_err(to_py_error)?;
     listening.call1(py, (bound.to_string(),))?;
-    py.detach(|| listener.run()).map_err(raised)
+    py.detach(|| listener.run()).map_err(to_py_error)
 }
 
 /// Measures a path with trains, one after another; returns a list of estimates.
@@ -54,10 +54,10 @@ pub fn probe_path(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (place, train, secret) = (place(source)?, train_of(train)?, Secret(secret));
-    let made = surveyed(py, progress, |progress| {
+    let path = run_survey(py, progress, |progress| {
         report::path((source, &place), (to, to), &train, times, &secret, progress)
     })?;
-    as_python(py, &made)
+    as_python(py, &path)
 }
 
 /// Measures every path between hosts; with `hops`, also determines their positions. `cluster` is the text of a cluster
@@ -80,12 +80,13 @@ pub fn probe_mesh(
         "pipe" => Shape::Pipe,
         "hose" => Shape::Hose,
         other => {
-            return Err(refused("shape", format!("`{other}`: expected pipe or hose")));
+            return Err(argument_error("shape", format!("`{other}`: expected pipe or hose")));
         }
     };
     let options = report::MeshOptions { train, at_once, hops, shape, name: name.to_owned() };
-    let made = surveyed(py, progress, |progress| report::mesh(&hosts, &options, &Secret(secret), progress))?;
-    as_python(py, &made)
+    let mesh =
+        run_survey(py, progress, |progress| report::mesh(&hosts, &options, &Secret(secret), progress))?;
+    as_python(py, &mesh)
 }
 
 /// Counts the hops between hosts and fits them to a tree.
@@ -97,8 +98,8 @@ pub fn probe_hops(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let hosts = hosts_of(hosts);
-    let placed = surveyed(py, progress, |progress| survey::topology(&hosts, &Secret(secret), progress))?;
-    as_python(py, &report::Topology::new(&hosts, &placed))
+    let topology = run_survey(py, progress, |progress| survey::topology(&hosts, &Secret(secret), progress))?;
+    as_python(py, &report::Topology::new(&hosts, &topology))
 }
 
 /// Searches for shared bottlenecks; with `hops`, also at the uplinks of racks.
@@ -116,9 +117,10 @@ pub fn probe_bottlenecks(
 ) -> PyResult<Py<PyAny>> {
     let (hosts, each) = (hosts_of(hosts), transfer_of(duration)?);
     let options = report::BottleneckOptions { each, pairs, seed, hops };
-    let found =
-        surveyed(py, progress, |progress| report::bottlenecks(&hosts, &options, &Secret(secret), progress))?;
-    as_python(py, &found)
+    let bottlenecks = run_survey(py, progress, |progress| {
+        report::bottlenecks(&hosts, &options, &Secret(secret), progress)
+    })?;
+    as_python(py, &bottlenecks)
 }
 
 /// Compares trains with bulk transfers on the first paths of a mesh. Without bursts or packets, uses the paper's grid
@@ -138,20 +140,21 @@ pub fn probe_calibrate(
 ) -> PyResult<Py<PyAny>> {
     let (hosts, base, bulk) = (hosts_of(hosts), train_of(train)?, transfer_of(duration)?);
     let mut trains = grid(&base);
-    let chosen = |given: &[u32], standard: fn(&Train) -> u32| {
-        let mut of: Vec<u32> =
+    let values = |given: &[u32], standard: fn(&Train) -> u32| {
+        let mut values: Vec<u32> =
             if given.is_empty() { trains.iter().map(standard).collect() } else { given.to_vec() };
-        of.sort_unstable();
-        of.dedup();
-        of
+        values.sort_unstable();
+        values.dedup();
+        values
     };
-    let (bursts, packets) = (chosen(&bursts, |train| train.bursts), chosen(&packets, |train| train.packets));
+    let (bursts, packets) = (values(&bursts, |train| train.bursts), values(&packets, |train| train.packets));
     let product = bursts.iter().flat_map(|&k| packets.iter().map(move |&b| (k, b)));
     trains = product.map(|(bursts, packets)| Train { bursts, packets, ..base }).collect();
     let order = rounds(hosts.len()).into_iter().flatten().take(paths);
-    let on: Vec<_> = order.map(|(from, to)| (hosts[from].clone(), hosts[to].clone())).collect();
-    let made =
-        surveyed(py, progress, |progress| survey::calibrate(&on, &trains, &bulk, &Secret(secret), progress))?;
+    let measured: Vec<_> = order.map(|(from, to)| (hosts[from].clone(), hosts[to].clone())).collect();
+    let calibration = run_survey(py, progress, |progress| {
+        survey::calibrate(&measured, &trains, &bulk, &Secret(secret), progress)
+    })?;
     let train = |train: &Train| {
         json!({
             "bursts": train.bursts,
@@ -160,9 +163,9 @@ pub fn probe_calibrate(
             "gap_s": train.gap_ns as f64 / 1e9,
         })
     };
-    let paths = on.iter().zip(&made.bulk_bps);
+    let paths = measured.iter().zip(&calibration.bulk_bps);
     let paths = paths.map(|((from, to), bulk)| json!({ "from": from.name, "to": to.name, "bulk_bps": bulk }));
-    let scores = made.scores.iter().map(|score| {
+    let scores = calibration.scores.iter().map(|score| {
         json!({
             "train": train(&score.train),
             "train_bytes": score.train.total_bytes(),
@@ -176,8 +179,8 @@ pub fn probe_calibrate(
         &json!({
             "paths": paths.collect::<Vec<_>>(),
             "trains": scores.collect::<Vec<_>>(),
-            "best": train(&made.best),
-            "errors": made.errors,
+            "best": train(&calibration.best),
+            "errors": calibration.errors,
         }),
     )
 }
@@ -196,12 +199,13 @@ pub fn probe_cross(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (place, each) = (place(source)?, transfer_of(duration)?);
-    let rate = |text: &str| text.parse::<Bandwidth>().map_err(|error| refused("rate", error.to_string()));
+    let rate =
+        |text: &str| text.parse::<Bandwidth>().map_err(|error| argument_error("rate", error.to_string()));
     let path_bps = path_rate.map(rate).transpose()?.map(|rate| rate.0 as f64);
-    let made = surveyed(py, progress, |progress| {
+    let result = run_survey(py, progress, |progress| {
         survey::cross(&place, to, each.duration_ns, path_bps, &Secret(secret), progress)
     })?;
-    let expected = made.cross.map(|cross| {
+    let expected = result.cross.map(|cross| {
         own.iter()
             .map(|&own| json!({ "connections": own, "each_bps": cross.each_bps(own) }))
             .collect::<Vec<_>>()
@@ -211,14 +215,14 @@ pub fn probe_cross(
         &json!({
             "from": source,
             "to": to,
-            "one_bps": made.one_bps,
-            "each_bps": made.each_bps,
-            "connections": made.cross.map(|cross| cross.connections),
-            "path_bps": made.cross.map(|cross| cross.path_bps),
-            "plausible": made.plausible.map(|(least, most)| [least, most]),
+            "one_bps": result.one_bps,
+            "each_bps": result.each_bps,
+            "connections": result.cross.map(|cross| cross.connections),
+            "path_bps": result.cross.map(|cross| cross.path_bps),
+            "plausible": result.plausible.map(|(least, most)| [least, most]),
             "expected": expected,
-            "window_s": made.window_ns as f64 / 1e9,
-            "over_time": made.over_time,
+            "window_s": result.window_ns as f64 / 1e9,
+            "over_time": result.over_time,
         }),
     )
 }
@@ -240,21 +244,21 @@ pub fn probe_steady(
     let (place, train) = (place(source)?, train_of(train)?);
     let lags_ns = lags.iter().map(|lag| time("lags", lag)).collect::<PyResult<_>>()?;
     let schedule = Schedule { every_ns: time("every", every)?, times, lags_ns };
-    let made = surveyed(py, progress, |progress| {
+    let result = run_survey(py, progress, |progress| {
         survey::steadiness(&place, to, &train, &schedule, &Secret(secret), progress)
     })?;
-    let samples = made
+    let samples = result
         .samples
         .iter()
         .map(|sample| json!({ "t_s": sample.at_ns as f64 / 1e9, "rate_bps": sample.rate_bps }));
-    let (samples, lags) = (samples.collect::<Vec<_>>(), lags_of(made.lags));
-    let errors = made.errors;
+    let (samples, lags) = (samples.collect::<Vec<_>>(), lag_records(result.lags));
+    let errors = result.errors;
     as_python(py, &json!({ "from": source, "to": to, "samples": samples, "errors": errors, "lags": lags }))
 }
 
 /// Errors of predictions from earlier rates, for each lag.
-pub fn lags_of(lags: impl IntoIterator<Item = Stability>) -> Vec<serde_json::Value> {
-    let one = |lag: Stability| {
+pub fn lag_records(lags: impl IntoIterator<Item = Stability>) -> Vec<serde_json::Value> {
+    let record = |lag: Stability| {
         json!({
             "lag_s": lag.lag_ns as f64 / 1e9,
             "pairs": lag.pairs,
@@ -263,7 +267,7 @@ pub fn lags_of(lags: impl IntoIterator<Item = Stability>) -> Vec<serde_json::Val
             "p95": lag.p95,
         })
     };
-    lags.into_iter().map(one).collect()
+    lags.into_iter().map(record).collect()
 }
 
 /// Estimate from a train over a simulated link: a token bucket behind a queue. The train arrives at a line rate.
@@ -279,35 +283,35 @@ pub fn probe_modelled(
     let train = train_of(train)?;
     for (name, value) in [("line_bps", line_bps), ("rate_bps", rate_bps), ("bucket_bytes", bucket_bytes)] {
         if !(1.0..1e15).contains(&value) {
-            return Err(refused(name, format!("{value}: expected 1 to 1e15")));
+            return Err(argument_error(name, format!("{value}: expected 1 to 1e15")));
         }
     }
     let (sent, received) = send(&train, line_bps, Link { rate_bps, bucket_bytes, queue_bytes }, |_, _| true);
-    let made = estimate(&train, &sent, &received, None).map_err(raised)?;
-    as_python(py, &report::Path::measured("line", "link", &made))
+    let estimate = estimate(&train, &sent, &received, None).map_err(to_py_error)?;
+    as_python(py, &report::Path::measured("line", "link", &estimate))
 }
 
 /// Runs a survey while other Python threads continue. Reports each step to `progress` and checks for interrupts.
-fn surveyed<T: Send>(
+fn run_survey<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
     survey: impl FnOnce(&mut ProgressObserver<'_>) -> Result<T, ProbeError> + Send,
 ) -> PyResult<T> {
     let mut stopped: Option<PyErr> = None;
-    let made = py.detach(|| {
-        let mut tell = |done: usize, total: usize| {
-            let told = Python::attach(|py| {
+    let result = py.detach(|| {
+        let mut observer = |done: usize, total: usize| {
+            let result = Python::attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(drop))
             });
-            told.map_err(|error| {
+            result.map_err(|error| {
                 stopped = Some(error);
                 ProbeError::Stopped
             })
         };
-        survey(&mut tell)
+        survey(&mut observer)
     });
-    made.map_err(|error| stopped.unwrap_or_else(|| raised(error)))
+    result.map_err(|error| stopped.unwrap_or_else(|| to_py_error(error)))
 }
 
 fn hosts_of(hosts: HostArguments) -> Vec<Host> {
@@ -315,35 +319,36 @@ fn hosts_of(hosts: HostArguments) -> Vec<Host> {
 }
 
 fn place(text: &str) -> PyResult<Place> {
-    text.parse().map_err(raised)
+    text.parse().map_err(to_py_error)
 }
 
 fn time(argument: &str, text: &str) -> PyResult<u64> {
-    text.parse::<Nanos>().map(|time| time.0).map_err(|error| refused(argument, error.to_string()))
+    text.parse::<Nanos>().map(|time| time.0).map_err(|error| argument_error(argument, error.to_string()))
 }
 
 fn train_of((bursts, packets, bytes, gap): TrainArguments) -> PyResult<Train> {
     let train = Train { bursts, packets, bytes, gap_ns: time("gap", &gap)? };
-    train.check(&Limits::default()).map_err(raised)?;
+    train.check(&Limits::default()).map_err(to_py_error)?;
     Ok(train)
 }
 
 pub fn transfer_of(duration: &str) -> PyResult<Transfer> {
     let transfer = Transfer { duration_ns: time("duration", duration)?, connections: 1 };
-    transfer.check(&Limits::default()).map_err(raised)?;
+    transfer.check(&Limits::default()).map_err(to_py_error)?;
     Ok(transfer)
 }
 
-fn refused(argument: &str, message: String) -> PyErr {
+fn argument_error(argument: &str, message: String) -> PyErr {
     PyInputError(InputError::new(argument, message)).into()
 }
 
-/// Converts an invalid setting to an input error with the argument's Python name, and any other error to a system error.
-pub fn raised(error: ProbeError) -> PyErr {
+/// Converts an invalid setting to an input error with the argument's Python name, and any other error to a system
+/// error.
+pub fn to_py_error(error: ProbeError) -> PyErr {
     match error {
         ProbeError::Setting { field, message } => {
-            let named = if field == "bytes" { "payload" } else { field.trim_end_matches("_ns") };
-            refused(named, message)
+            let argument = if field == "bytes" { "payload" } else { field.trim_end_matches("_ns") };
+            argument_error(argument, message)
         }
         other => PyOSError::new_err(other.to_string()),
     }

@@ -8,7 +8,7 @@ use leeward_probe::{Collector, Estimate, Head, ProbeError, SendStatistics, Train
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::probe::{lags_of, raised, transfer_of};
+use crate::probe::{lag_records, to_py_error, transfer_of};
 use crate::simulation::as_python;
 
 /// A pair of paths, and the bytes of every 10 ms: of the first path alone, of the first path during the second, and of
@@ -16,20 +16,20 @@ use crate::simulation::as_python;
 type PairTraffic = (PathPair, Vec<u64>, Vec<u64>, Vec<u64>);
 
 /// Estimate from a train that was sent in the packet simulator; `None` if too few packets arrived.
-pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
+pub fn train_estimate(record: &TrainRecord) -> Option<Estimate> {
     let train = Train {
-        bursts: of.train.bursts,
-        packets: of.train.packets,
-        bytes: of.train.payload,
-        gap_ns: of.train.gap.0,
+        bursts: record.train.bursts,
+        packets: record.train.packets,
+        bytes: record.train.payload,
+        gap_ns: record.train.gap.0,
     };
     let mut collector = Collector::new(0, train);
-    for arrival in &of.arrivals {
+    for arrival in &record.arrivals {
         let (burst, number) = (arrival.packet / train.packets, arrival.packet % train.packets);
         collector.packet(Some(Head { session: 0, burst, number }), train.bytes as usize, arrival.at.0);
     }
     // In the simulator, handing packets to a NIC takes no time, so the sender has no rate of its own.
-    let sent = SendStatistics { packets: of.sent, ..SendStatistics::default() };
+    let sent = SendStatistics { packets: record.sent, ..SendStatistics::default() };
     estimate(&train, &sent, &collector.finish(0), None).ok()
 }
 
@@ -54,15 +54,16 @@ pub fn probe_recognised(
     one: Vec<PairTraffic>,
 ) -> PyResult<Py<PyAny>> {
     let duration_ns = transfer_of(duration)?.duration_ns;
-    let of = |given: Vec<PairTraffic>| -> Result<Vec<Experiment>, ProbeError> {
-        let experiment = |(question, alone, beside, other): PairTraffic| {
-            let [alone, beside, other] =
-                [alone, beside, other].map(|slots| TransferReport { duration_ns, slots: vec![slots] });
-            Experiment::of(question, &alone, &beside, &other)
+    let experiments = |pairs: Vec<PairTraffic>| -> Result<Vec<Experiment>, ProbeError> {
+        let experiment = |(pair, alone, concurrent, other): PairTraffic| {
+            let [alone, concurrent, other] =
+                [alone, concurrent, other].map(|slots| TransferReport { duration_ns, slots: vec![slots] });
+            Experiment::of(pair, &alone, &concurrent, &other)
         };
-        given.into_iter().map(experiment).collect()
+        pairs.into_iter().map(experiment).collect()
     };
-    let found = survey::protocol(&of(four).map_err(raised)?, &of(one).map_err(raised)?);
+    let found =
+        survey::protocol(&experiments(four).map_err(to_py_error)?, &experiments(one).map_err(to_py_error)?);
     as_python(
         py,
         &json!({
@@ -88,5 +89,5 @@ pub fn probe_stability(
     let sample = |(number, rate_bps): (usize, f64)| Sample { at_ns: ns(number as f64 * every_s), rate_bps };
     let samples: Vec<Sample> = rates_bps.into_iter().enumerate().map(sample).collect();
     let lags = lags_s.into_iter().filter_map(|lag| stability(&samples, ns(lag), ns(every_s) / 2));
-    as_python(py, &lags_of(lags))
+    as_python(py, &lag_records(lags))
 }

@@ -129,8 +129,8 @@ pub fn hosts(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
 pub fn tasks(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
     let tasks = &record.tasks;
     let host = |host: Option<HostId>| host.map(|host| fabric.host_name(host).to_owned());
-    let flags = |of: fn(&Task) -> bool| {
-        Arc::new(BooleanArray::from_iter(tasks.iter().map(|t| Some(of(t))))) as ArrayRef
+    let flags = |field: fn(&Task) -> bool| {
+        Arc::new(BooleanArray::from_iter(tasks.iter().map(|t| Some(field(t))))) as ArrayRef
     };
     table([
         ("job", ids(tasks.iter().map(|t| Some(t.job)))),
@@ -160,21 +160,21 @@ pub fn moves(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
 
 pub fn cell(record: &Record) -> PyResult<ArrowTable> {
     let cell = &record.cell;
-    let of = |number: fn(&CellInterval) -> u32| ids(cell.iter().map(|c| Some(number(c))));
+    let number = |field: fn(&CellInterval) -> u32| ids(cell.iter().map(|c| Some(field(c))));
     table([
         ("start_s", times(cell.iter().map(|c| c.start))),
         ("length_s", times(cell.iter().map(|c| c.length))),
-        ("tors", of(|c| c.tors)),
-        ("hot_tors", of(|c| c.hot_tors)),
-        ("hot_uplinks", of(|c| c.hot_uplinks)),
+        ("tors", number(|c| c.tors)),
+        ("hot_tors", number(|c| c.hot_tors)),
+        ("hot_uplinks", number(|c| c.hot_uplinks)),
         ("tor_p98", times(cell.iter().map(|c| c.tor_p98))),
         ("utilization", times(cell.iter().map(|c| c.utilization))),
-        ("scheduled", of(|c| c.tasks.scheduled)),
-        ("intensive", of(|c| c.tasks.intensive)),
-        ("intensive_on_hot", of(|c| c.tasks.intensive_on_hot)),
-        ("moved", of(|c| c.tasks.moved)),
-        ("running", of(|c| c.tasks.running)),
-        ("waiting", of(|c| c.tasks.waiting)),
+        ("scheduled", number(|c| c.tasks.scheduled)),
+        ("intensive", number(|c| c.tasks.intensive)),
+        ("intensive_on_hot", number(|c| c.tasks.intensive_on_hot)),
+        ("moved", number(|c| c.tasks.moved)),
+        ("running", number(|c| c.tasks.running)),
+        ("waiting", number(|c| c.tasks.waiting)),
         ("processors", times(cell.iter().map(|c| c.tasks.processors))),
     ])
 }
@@ -182,8 +182,8 @@ pub fn cell(record: &Record) -> PyResult<ArrowTable> {
 pub fn reads(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {
     let reads = &record.reads;
     let block = |read: &Read| &record.blocks[read.block as usize];
-    let flags = |of: fn(&Read) -> bool| {
-        Arc::new(BooleanArray::from_iter(reads.iter().map(|r| Some(of(r))))) as ArrayRef
+    let flags = |field: fn(&Read) -> bool| {
+        Arc::new(BooleanArray::from_iter(reads.iter().map(|r| Some(field(r))))) as ArrayRef
     };
     let holders = reads.iter().map(|r| r.holder.map(|host| fabric.host_name(host)));
     let mut chunks = ListBuilder::new(StringBuilder::new());

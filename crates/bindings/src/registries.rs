@@ -12,7 +12,7 @@ use crate::simulation::as_python;
 /// All policies, with their kinds.
 #[pyfunction]
 pub fn policies(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    as_python(py, &listed_policies())
+    as_python(py, &policy_entries())
 }
 
 /// All schedulers of circuits, with their aliases.
@@ -34,22 +34,22 @@ pub fn circuit_schedulers(py: Python<'_>) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 pub fn plug_ins(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let others =
-        [listed(&limits::REGISTRY), listed(&schedulers::REGISTRY), listed(&routing::REGISTRY)].concat();
-    as_python(py, &[listed_policies(), others].concat())
+        [entries(&limits::REGISTRY), entries(&schedulers::REGISTRY), entries(&routing::REGISTRY)].concat();
+    as_python(py, &[policy_entries(), others].concat())
 }
 
-fn listed_policies() -> Vec<Value> {
+fn policy_entries() -> Vec<Value> {
     [
-        listed(&replicas::REGISTRY),
-        listed(&tasks::REGISTRY),
-        listed(&moves::REGISTRY),
-        listed(&admit::REGISTRY),
+        entries(&replicas::REGISTRY),
+        entries(&tasks::REGISTRY),
+        entries(&moves::REGISTRY),
+        entries(&admit::REGISTRY),
     ]
     .concat()
 }
 
 /// The plug-ins of one registry, with its kind.
-fn listed<T: ?Sized>(registry: &Registry<T>) -> Vec<Value> {
+fn entries<T: ?Sized>(registry: &Registry<T>) -> Vec<Value> {
     let entry = |registration: &Registration<T>| {
         json!({
             "kind": registry.kind.unwrap_or(registry.noun),

@@ -12,7 +12,7 @@ use crate::errors::PyInputError;
 /// Command line arguments as a dict; None leaves an option to the settings file or the default.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Given {
+pub struct ServiceArguments {
     config: Option<String>,
     cluster: Option<String>,
     listen: Option<String>,
@@ -29,11 +29,12 @@ pub struct Given {
     http: Option<String>,
 }
 
-impl From<Given> for Flags {
-    fn from(given: Given) -> Flags {
-        let Given { config, cluster, listen, policy, task_policy, moves, interval, seed, .. } = given;
-        let Given { store, durable, tokens, prometheus, map, http, .. } = given;
-        let asked = Flags { prometheus, map, http, ..Flags::default() };
+impl From<ServiceArguments> for Flags {
+    fn from(given: ServiceArguments) -> Flags {
+        let ServiceArguments { config, cluster, listen, policy, task_policy, moves, interval, seed, .. } =
+            given;
+        let ServiceArguments { store, durable, tokens, prometheus, map, http, .. } = given;
+        let telemetry = Flags { prometheus, map, http, ..Flags::default() };
         Flags {
             config,
             cluster,
@@ -46,14 +47,14 @@ impl From<Given> for Flags {
             store,
             durable,
             tokens,
-            ..asked
+            ..telemetry
         }
     }
 }
 
 /// Reads and checks everything that the service needs at its start, but starts nothing.
 #[pyfunction]
-pub fn check_service(given: Given) -> Result<(), PyInputError> {
+pub fn check_service(given: ServiceArguments) -> Result<(), PyInputError> {
     Ok(Ready::new(given.into()).map(drop)?)
 }
 
@@ -64,7 +65,7 @@ pub fn check_service(given: Given) -> Result<(), PyInputError> {
 /// process with its exit code.
 #[pyfunction]
 #[pyo3(signature = (given, listening, demo = false))]
-pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> PyResult<()> {
+pub fn serve(py: Python<'_>, given: ServiceArguments, listening: Py<PyAny>, demo: bool) -> PyResult<()> {
     let tell = |url: &str, store: Option<&Path>| {
         if is_json() && !demo {
             return Ok(());
@@ -73,23 +74,23 @@ pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> 
             .map(drop)
     };
     // Other Python threads continue; this thread attaches to Python again to report the listening address.
-    let served = py.detach(|| Ready::to_run(given.into())?.demo(demo).run(tell));
-    served.map_err(|error| match error {
-        StartError::Input(error) => logged(&error, 2).unwrap_or_else(|| PyInputError(error).into()),
-        StartError::Told(error) => error,
-        StartError::Broken(error) => {
-            logged(&error, 1).unwrap_or_else(|| PyOSError::new_err(error.to_string()))
+    let result = py.detach(|| Ready::to_run(given.into())?.demo(demo).run(tell));
+    result.map_err(|error| match error {
+        StartError::Input(error) => exit_logged(&error, 2).unwrap_or_else(|| PyInputError(error).into()),
+        StartError::Callback(error) => error,
+        StartError::Failed(error) => {
+            exit_logged(&error, 1).unwrap_or_else(|| PyOSError::new_err(error.to_string()))
         }
     })
 }
 
-/// Logs the reason and returns the exit with this code; `None` if the reason does not belong in the log.
-fn logged(why: &dyn std::fmt::Display, code: i32) -> Option<PyErr> {
-    log_end(why).then(|| PySystemExit::new_err(code))
+/// Logs the reason, and returns an exit with this code; `None` if the log is not JSON.
+fn exit_logged(reason: &dyn std::fmt::Display, code: i32) -> Option<PyErr> {
+    log_end(reason).then(|| PySystemExit::new_err(code))
 }
 
-/// Creates a token, bound to hosts if any are given, and appends its line to a file if one is given. Returns the token and the
-/// line.
+/// Creates a token, bound to hosts if any are given, and appends its line to a file if one is given. Returns the token
+/// and the line.
 #[pyfunction]
 pub fn new_token(
     name: &str,
@@ -99,8 +100,8 @@ pub fn new_token(
 ) -> Result<(String, String), PyInputError> {
     let role = role.parse().map_err(|message| InputError::new("--role", message))?;
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-    let made = NewToken::make(name, role, &hosts)?;
-    file.map_or(Ok(()), |file| made.add(file))?;
-    let NewToken { token, line } = made;
+    let token = NewToken::make(name, role, &hosts)?;
+    file.map_or(Ok(()), |file| token.add(file))?;
+    let NewToken { token, line } = token;
     Ok((token, line))
 }

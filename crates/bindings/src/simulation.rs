@@ -121,24 +121,24 @@ impl Scenario {
         if specs.is_empty() || seeds.is_empty() {
             return Err(invalid("expected at least one policy and one seed".into()).into());
         }
-        if let Some(twice) = (1..specs.len()).find(|&at| specs[..at].contains(&specs[at])) {
-            return Err(invalid(format!("`{}` is given twice", specs[twice].label)).into());
+        if let Some(duplicate) = (1..specs.len()).find(|&at| specs[..at].contains(&specs[at])) {
+            return Err(invalid(format!("`{}` is given twice", specs[duplicate].label)).into());
         }
         let task = |seed| specs.iter().map(move |policy| Task { policy: policy.clone(), seed });
         let tasks: Vec<Task> = seeds.into_iter().flat_map(task).collect();
         let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
-        let goes_on = |at: usize, share: f64| {
-            let told = Python::attach(|py| {
+        let on_progress = |at: usize, share: f64| {
+            let result = Python::attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (at, share)).map(drop))
             });
-            told.map_err(|error| *interrupted.lock().expect("no thread panics here") = Some(error)).is_ok()
+            result.map_err(|error| *interrupted.lock().expect("no thread panics here") = Some(error)).is_ok()
         };
-        let result = py.detach(|| run_all(&self.inner, &tasks, jobs, &goes_on));
+        let result = py.detach(|| run_all(&self.inner, &tasks, jobs, &on_progress));
         if let Some(error) = interrupted.into_inner().expect("no thread panics here") {
             return Err(error);
         }
-        let runs = result.map_err(refused)?;
+        let runs = result.map_err(to_py_error)?;
         Ok(runs.into_iter().map(|inner| Run { inner, scenario: self.inner.clone() }).collect())
     }
 }
@@ -156,7 +156,7 @@ pub fn check_policy(policy: &str, kind: &str) -> Result<(), PyInputError> {
 }
 
 /// Converts an error of a run for Python.
-fn refused(error: RunError) -> PyErr {
+fn to_py_error(error: RunError) -> PyErr {
     match error {
         RunError::Input(error) => PyInputError(error).into(),
         RunError::Policy(error) => PyInputError(InputError::new("policy", error)).into(),

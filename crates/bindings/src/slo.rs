@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_scenarios::scenario::PolicySpec;
 use leeward_slo::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
-use leeward_slo::file::{Came, Entry, Order, PlacedSystem, Workloads};
+use leeward_slo::file::{Entry, Order, PlacedSystem, WorkloadAdmission, Workloads};
 use leeward_slo::priorities::{by_slo, merge, priority_meister};
 use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
@@ -92,7 +92,7 @@ impl SloWorkloads {
         as_python(py, &record)
     }
 
-    /// Decides whether the workloads of another file can be admitted besides the present ones.
+    /// Decides whether the workloads of another file can be admitted in addition to the existing ones.
     fn admit(&self, py: Python<'_>, arriving: String, method: &str) -> PyResult<Py<PyAny>> {
         let invalid = |message: String| PyInputError(InputError::new("method", message));
         let spec: PolicySpec = method.parse().map_err(invalid)?;
@@ -108,15 +108,15 @@ impl SloWorkloads {
             })
             .map_err(PyInputError)?;
         let system = &admitted.system;
-        let promised = by.admission.by();
-        let mut outcomes = self.outcomes(py, system, promised)?;
-        if by.paces {
-            // A workload that is not paced has no guarantee.
-            let efforts = outcomes.iter_mut().zip(&system.promises);
-            let efforts = efforts.filter(|(_, promise)| promise.workload.slo.is_none());
-            efforts.for_each(|(outcome, _)| *outcome = None);
+        let analysis = by.admission.by();
+        let mut outcomes = self.outcomes(py, system, analysis)?;
+        if by.sets_rates {
+            // A best-effort workload is not paced, so it has no guarantee.
+            let best_effort = outcomes.iter_mut().zip(&system.promises);
+            let best_effort = best_effort.filter(|(_, promise)| promise.workload.slo.is_none());
+            best_effort.for_each(|(outcome, _)| *outcome = None);
         }
-        // For a changed workload, the new entry is found first.
+        // The first entry of a changed workload is the new one.
         let entry = |promise: &Promise| {
             let mut all = others.entries.iter().chain(&self.inner.entries);
             all.find(|entry| entry.workload.name == promise.workload.name)
@@ -128,38 +128,38 @@ impl SloWorkloads {
             Order::Search => "search",
             Order::Policy => by.admission.name(),
         };
-        let method = promised.map_or("none", |(method, _)| method.name());
+        let method = analysis.map_or("none", |(method, _)| method.name());
         let mut record = self.head(system, order, admitted.priorities.merged, method);
         record["levels"] = by.levels.into();
-        if let Some((_, bounds)) = promised {
+        if let Some((_, bounds)) = analysis {
             record["bounds"] = json!(bounds);
         }
-        record["paced"] = by.paces.into();
+        record["paced"] = by.sets_rates.into();
         record["admission"] = spec.label.into();
         record["arriving"] = arriving.into();
         record["margin_of_arriving"] = others.margin.into();
-        let came = |came: &Came| {
+        let admission = |result: &WorkloadAdmission| {
             json!({
-                "workload": came.name,
-                "changed": came.changed,
-                "admitted": came.refused.is_none() && came.promise.is_some(),
-                "runs": came.promise.is_some(),
-                "refused": came.refused.as_ref().map(ToString::to_string),
-                "disturbed": came.disturbed,
+                "workload": result.name,
+                "changed": result.changed,
+                "admitted": result.refused.is_none() && result.promise.is_some(),
+                "runs": result.promise.is_some(),
+                "refused": result.refused.as_ref().map(ToString::to_string),
+                "disturbed": result.disturbed,
             })
         };
-        record["residents"] = admitted.residents.iter().map(came).collect();
-        record["arrivals"] = admitted.arrivals.iter().map(came).collect();
+        record["residents"] = admitted.residents.iter().map(admission).collect();
+        record["arrivals"] = admitted.arrivals.iter().map(admission).collect();
         record["workloads"] = self.promises(system, &entries, &outcomes);
         if let Some(notes) = record["notes"].as_array_mut() {
             let links = others.without_links(&self.cluster);
             notes.extend(others.notes.iter().chain(&links).map(|note| note.as_str().into()));
             if self.placed.given && admitted.priorities.order != Order::File {
-                notes.push(format!("{}: its priorities are not looked at", self.inner.path).into());
+                notes.push(format!("{}: its priorities are ignored", self.inner.path).into());
             }
             let limited = self.inner.entries.iter().any(|entry| entry.limits.iter().any(Option::is_some));
-            if by.paces && limited {
-                notes.push(format!("{}: its limits are not looked at", self.inner.path).into());
+            if by.sets_rates && limited {
+                notes.push(format!("{}: its limits are ignored", self.inner.path).into());
             }
         }
         as_python(py, &record)
@@ -183,30 +183,30 @@ impl SloWorkloads {
             let invalid =
                 |error: &dyn std::fmt::Display| PyInputError(InputError::new(&self.inner.path, error));
             let mut bounds = Bounds::new(system, settings).map_err(|error| invalid(&error))?;
-            let one = |promise| -> PyResult<_> {
+            let bound = |promise| -> PyResult<_> {
                 Python::attach(|py| py.check_signals())?;
                 Ok(Some(bounds.bound(promise, method)))
             };
-            (0..system.promises.len()).map(one).collect()
+            (0..system.promises.len()).map(bound).collect()
         })
     }
 
-    /// Values that hold for all workloads.
+    /// Record of the file, without its workloads.
     fn head(&self, system: &System, order: &str, merged: Option<usize>, method: &str) -> Value {
-        let mut promised = vec![0.0; system.queues.len()];
+        let mut promised_rates = vec![0.0; system.queues.len()];
         for Promise { limits, route, .. } in &system.promises {
             for (limit, route) in limits.iter().zip(route) {
-                route.iter().for_each(|&queue| promised[queue] += limit.rate());
+                route.iter().for_each(|&queue| promised_rates[queue] += limit.rate());
             }
         }
         let queue = |(at, queue): (usize, &leeward_slo::Queue)| {
             let device =
-                queue.resource.map(|of| self.cluster.fabric.kind(of) == leeward_fabric::ResourceKind::Device);
+                queue.resource.map(|id| self.cluster.fabric.kind(id) == leeward_fabric::ResourceKind::Device);
             json!({
                 "queue": queue.name,
                 "unit": if device == Some(true) { "s" } else { "bytes" },
                 "capacity": queue.capacity,
-                "promised_rate": promised[at],
+                "promised_rate": promised_rates[at],
             })
         };
         let mut notes = self.inner.notes.clone();
@@ -270,12 +270,12 @@ impl SloWorkloads {
         });
         let device = entry.server.and_then(|server| fabric.device(server.host, server.device?));
         let host = entry.server.map(|server| fabric.host_name(server.host).to_owned());
-        let asked = entry.workload.slo;
+        let slo = entry.workload.slo;
         json!({
             "workload": workload.name,
             "client": fabric.host_name(entry.client),
             "server": device.map(|device| fabric.resource_name(device)).or(host),
-            "slo": asked.map(|slo| json!({"percentile": slo.percentile, "latency_s": slo.latency})),
+            "slo": slo.map(|slo| json!({"percentile": slo.percentile, "latency_s": slo.latency})),
             "best_effort": workload.slo.is_none(),
             "bound_s": bound.map(|bound| bound.seconds),
             "by": bound.map(|bound| bound.method.name()),

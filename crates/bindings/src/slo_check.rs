@@ -21,7 +21,7 @@ use crate::simulation::as_python;
 use crate::slo::{beside, method_named};
 use crate::traces::open_text;
 
-const OVERS: [(&str, OverLimit); 2] = [("held", OverLimit::Held), ("demoted", OverLimit::Demoted)];
+const OVER_LIMITS: [(&str, OverLimit); 2] = [("held", OverLimit::Held), ("demoted", OverLimit::Demoted)];
 
 /// Bounds of the workloads of a file, a replay of their traces, and on request one row per request.
 #[pyfunction]
@@ -41,29 +41,31 @@ pub fn check_slo(
     rows: bool,
 ) -> PyResult<(Py<PyAny>, Option<ArrowTable>)> {
     let (method, over_name, order_name) = (method_named(method)?, over, order);
-    let over = named("over", over, &OVERS)?;
-    let order = named("order", order, &orders())?;
+    let over = parse_choice("over", over, &OVER_LIMITS)?;
+    let order = parse_choice("order", order, &orders())?;
     let cluster = cluster.get().inner.clone();
-    let (record, found) = py.detach(|| -> Result<_, PyInputError> {
+    let (record, rows) = py.detach(|| -> Result<_, PyInputError> {
         let files = beside(&file, data);
         let open = |name: &str| open_text(&files, name);
         let workloads = Workloads::read(&file, &cluster, &files, &open)?;
         let placed = workloads.system(&cluster)?;
-        let sent = Sources::read(&workloads, &open)?;
+        let sources = Sources::read(&workloads, &open)?;
         let mut notes = workloads.notes.clone();
         notes.extend(workloads.without_links(&cluster));
-        let tails = tails_seed.map(|seed| drawn(&workloads, &sent, seed, &mut notes)).transpose()?;
-        let Sources { arrivals, outstanding: given, .. } = sent;
+        let tails = tails_seed.map(|seed| draw_tails(&workloads, &sources, seed, &mut notes)).transpose()?;
+        let Sources { arrivals, outstanding: profiled, .. } = sources;
         let bounds =
             BoundSettings { outstanding: outstanding.unwrap_or(workloads.bounds.outstanding), ..workloads.bounds };
         let replay = Replay { system: &placed.system, bounds, method, over, order, arrivals, tails: tails.unwrap_or_default() };
         let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.arrivals);
-        let described = all.map(|((entry, held), sent)| describe(&entry.workload, held, sent.is_some()));
-        let more = given.iter().filter(|(_, given)| **given > u64::from(bounds.outstanding));
-        notes.extend(more.map(|(name, given)| {
+        let described =
+            all.map(|((entry, check), arrivals)| describe(&entry.workload, check, arrivals.is_some()));
+        let above = profiled.iter().filter(|(_, profiled)| **profiled > u64::from(bounds.outstanding));
+        notes.extend(above.map(|(name, profiled)| {
             format!(
-                "{name}: the profile is of {given} requests at once; bounds and replay take the device to be handed {} (`outstanding`)",
+                "{name}: the profile was measured with {profiled} requests at once, but bounds and replay assume {} \
+                 (`outstanding`)",
                 bounds.outstanding
             )
         }));
@@ -92,30 +94,31 @@ pub fn check_slo(
         let names: Vec<String> = workloads.entries.iter().map(|entry| entry.workload.name.clone()).collect();
         Ok((record, replayed.report.rows.filter(|_| rows).map(|rows| (names, rows))))
     })?;
-    let found = found.map(|(names, rows)| arrow(&names, &rows)).transpose()?;
-    Ok((as_python(py, &record)?, found))
+    let rows = rows.map(|(names, rows)| rows_table(&names, &rows)).transpose()?;
+    Ok((as_python(py, &record)?, rows))
 }
 
 /// Latencies without queueing of every request, by workload, and a note for each workload whose device has no such
 /// latencies.
-fn drawn(
+fn draw_tails(
     workloads: &Workloads,
-    sent: &Sources,
+    sources: &Sources,
     seed: u64,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Arc<[Nanos]>>, InputError> {
-    let mut all: Vec<Arc<[Nanos]>> = Vec::with_capacity(sent.arrivals.len());
-    for (at, (arrivals, profile)) in sent.arrivals.iter().zip(&sent.profiles).enumerate() {
+    let mut all: Vec<Arc<[Nanos]>> = Vec::with_capacity(sources.arrivals.len());
+    for (at, (arrivals, profile)) in sources.arrivals.iter().zip(&sources.profiles).enumerate() {
         let known = arrivals.as_ref().zip(profile.as_ref());
-        let drawn = known.and_then(|(arrivals, device)| tails(arrivals, device, seed, at as u64));
-        if known.is_some() && drawn.is_none() {
+        let latencies = known.and_then(|(arrivals, device)| tails(arrivals, device, seed, at as u64));
+        if known.is_some() && latencies.is_none() {
             let name = &workloads.entries[at].workload.name;
             notes.push(format!("{name}: its device file has no times without queueing, so none are drawn"));
         }
-        all.push(drawn.unwrap_or_default());
+        all.push(latencies.unwrap_or_default());
     }
-    if all.iter().all(|drawn| drawn.is_empty()) {
-        let message = "no workload with a trace has a device file with times without queueing (`unloaded`): there is nothing to draw";
+    if all.iter().all(|latencies| latencies.is_empty()) {
+        let message = "no workload with a trace has a device file with times without queueing (`unloaded`), so none \
+                       are drawn";
         return Err(InputError::new("tails", message));
     }
     Ok(all)
@@ -131,9 +134,9 @@ fn orders() -> [(&'static str, Scheduling); 5] {
     ]
 }
 
-fn named<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result<T, PyInputError> {
-    let found = known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    found.ok_or_else(|| {
+fn parse_choice<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result<T, PyInputError> {
+    let value = known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    value.ok_or_else(|| {
         let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         PyInputError(InputError::new(
             field,
@@ -142,19 +145,19 @@ fn named<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result<T, PyI
     })
 }
 
-fn describe(workload: &leeward_slo::Workload, held: &BoundCheck, traced: bool) -> Value {
-    let bound = held.bound.as_ref().ok();
+fn describe(workload: &leeward_slo::Workload, check: &BoundCheck, traced: bool) -> Value {
+    let bound = check.bound.as_ref().ok();
     let slo = workload.slo;
-    let seen = held.measured.map(|seen| {
+    let measured = check.measured.map(|measured| {
         json!({
-            "requests": seen.requests,
+            "requests": measured.requests,
             "percentile": slo.map_or(99.9, |slo| slo.percentile),
-            "tail_s": seen.tail.as_secs_f64(),
-            "worst_s": seen.worst.as_secs_f64(),
-            "windows": seen.windows,
-            "windows_met": slo.map(|_| seen.windows_met),
-            "late": slo.map(|_| seen.late),
-            "demoted": seen.demoted,
+            "tail_s": measured.tail.as_secs_f64(),
+            "worst_s": measured.worst.as_secs_f64(),
+            "windows": measured.windows,
+            "windows_met": slo.map(|_| measured.windows_met),
+            "late": slo.map(|_| measured.late),
+            "demoted": measured.demoted,
         })
     });
     json!({
@@ -162,20 +165,20 @@ fn describe(workload: &leeward_slo::Workload, held: &BoundCheck, traced: bool) -
         "slo": slo.map(|slo| json!({"percentile": slo.percentile, "latency_s": slo.latency})),
         "bound_s": bound.map(|bound| bound.seconds),
         "by": bound.map(|bound| bound.method.name()),
-        "why": held.bound.as_ref().err().filter(|_| slo.is_some()).map(ToString::to_string),
+        "why": check.bound.as_ref().err().filter(|_| slo.is_some()).map(ToString::to_string),
         "met": slo.map(|slo| bound.is_some_and(|bound| bound.seconds <= slo.latency)),
         "traced": traced,
-        "seen": seen,
-        "kept": slo.zip(held.measured).map(|(slo, seen)| seen.tail.as_secs_f64() <= slo.latency),
-        "broken": held.violated.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "seen": measured,
+        "kept": slo.zip(check.measured).map(|(slo, measured)| measured.tail.as_secs_f64() <= slo.latency),
+        "broken": check.violated.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
-fn arrow(names: &[String], rows: &Rows) -> PyResult<ArrowTable> {
+fn rows_table(names: &[String], rows: &Rows) -> PyResult<ArrowTable> {
     let seconds = |column: &[u64]| times(column.iter().map(|&nanos| nanos as f64 / 1e9));
     let stage = |stage: Stage| seconds(&rows.stages[stage as usize]);
     table([
-        ("workload", texts(rows.workload.iter().map(|&of| &names[of as usize]))),
+        ("workload", texts(rows.workload.iter().map(|&workload| &names[workload as usize]))),
         ("arrival_s", seconds(&rows.arrival)),
         ("latency_s", seconds(&rows.latency)),
         ("network_in_s", stage(Stage::NetworkIn)),

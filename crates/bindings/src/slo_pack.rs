@@ -10,7 +10,7 @@ use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_slo::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
 use leeward_slo::file::{Congestion, Workloads};
 use leeward_slo::pack::{
-    Classes, PackSettings, Packing, Promised, ROUNDS, Request, Requests, Site, promised, transaction,
+    Classes, PackSettings, Packing, PromisedEntries, ROUNDS, Request, Requests, Site, transaction, with_slos,
 };
 use leeward_slo::{Slo, System, Workload, percent};
 use leeward_traces::Stage;
@@ -63,8 +63,8 @@ pub fn pack_slo(
                 })
             };
             let packed = run.pack(&classes, &tell)?;
-            let bounded = packed.system.promises.iter().zip(&packed.bounds);
-            let bounded = bounded
+            let placed = packed.system.promises.iter().zip(&packed.bounds);
+            let bounded = placed
                 .filter_map(|(promise, bound)| Some((promise.workload.slo?, bound.as_ref().ok()?.seconds)));
             if round == ROUNDS || !classes.learn(bounded) {
                 return Ok(run.describe(&packed, round));
@@ -74,7 +74,7 @@ pub fn pack_slo(
     as_python(py, &record)
 }
 
-/// Text of a file, read as in `pack_slo`, for a file that cannot be read twice.
+/// Text of a file, read as in `pack_slo`; for a file that can be read only once.
 #[pyfunction]
 pub fn file_text(file: &str) -> Result<String, PyInputError> {
     Ok(read_text(file)?)
@@ -84,9 +84,9 @@ struct Run<'a> {
     workloads: &'a Workloads,
     cluster: &'a leeward_fabric::Cluster,
     base: PackSettings,
-    way: &'a str,
+    limit_settings: &'a str,
     /// Margin in addition to the margin of the file's curves.
-    more: f64,
+    added_margin: f64,
     margin: f64,
     /// Hosts that make requests, in order.
     clients: Vec<HostId>,
@@ -105,13 +105,13 @@ impl<'a> Run<'a> {
         workloads: &'a Workloads,
         cluster: &'a leeward_fabric::Cluster,
         base: PackSettings,
-        way: &'a str,
+        limit_settings: &'a str,
         margin: Option<f64>,
         again: bool,
     ) -> Result<Run<'a>, InputError> {
         let path = &workloads.path;
         if workloads.devices_differ {
-            let message = "packing takes every server to have the same device: give `device` instead";
+            let message = "packing assumes the same device in every server: give `device` instead";
             return Err(InputError::new(path, message).in_field("devices"));
         }
         for entry in &workloads.entries {
@@ -126,14 +126,14 @@ impl<'a> Run<'a> {
             }
         }
         if workloads.congestion != Congestion::Everywhere {
-            let message = "packing takes all links of a path for queues: leave `congestion` out";
+            let message = "packing treats all links of a path as queues: leave `congestion` out";
             return Err(InputError::new(path, message).in_field("congestion"));
         }
         let margin = margin.unwrap_or(workloads.margin);
         let more = (1.0 + margin) / (1.0 + workloads.margin) - 1.0;
         if !(margin.is_finite() && more >= 0.0) {
             let message = format!(
-                "{}: expected at least the margin of {path}, {}, which its curves have",
+                "{}: expected at least {}, the margin of the curves of {path}",
                 percent(margin),
                 percent(workloads.margin)
             );
@@ -144,7 +144,7 @@ impl<'a> Run<'a> {
         let mut clients: Vec<HostId> = workloads.entries.iter().map(|entry| entry.client).collect();
         clients.sort_unstable();
         clients.dedup();
-        Ok(Run { workloads, cluster, base, way, more, margin, clients })
+        Ok(Run { workloads, cluster, base, limit_settings, added_margin: more, margin, clients })
     }
 
     /// Places all workloads in the order of the file; `classes` reserve part of their SLOs.
@@ -155,10 +155,10 @@ impl<'a> Run<'a> {
         let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &self.clients);
         let site = site.map_err(|error| invalid(&error))?;
         let settings = PackSettings { levels: classes.longest(), ..self.base.clone() };
-        let mut packing = Packing::new(site, settings, self.way).map_err(PyInputError)?;
+        let mut packing = Packing::new(site, settings, self.limit_settings).map_err(PyInputError)?;
         let ledger = Ledger::new(fabric.clone(), &self.cluster.capacities, LedgerSettings::default());
         let mut ledger = ledger.map_err(|error| invalid(&error))?;
-        let (now, mut scratch, mut held) = (Nanos(0), Scratch::default(), Promised::new());
+        let (now, mut scratch, mut entries) = (Nanos(0), Scratch::default(), PromisedEntries::new());
         let numbers: BTreeMap<&str, u64> = (self.workloads.entries.iter().zip(0..))
             .map(|(entry, number)| (entry.workload.name.as_str(), number))
             .collect();
@@ -173,12 +173,12 @@ impl<'a> Run<'a> {
                 Ok(plan) => {
                     let owner = |name: &str| numbers.get(name).copied().unwrap_or(u64::MAX);
                     let view = ledger.view(now, &mut scratch);
-                    let (made, names) = transaction(&packing, &plan, &held, &view, owner)
+                    let (changes, names) = transaction(&packing, &plan, &entries, &view, owner)
                         .map_err(|error| PyInputError(InputError::new(fabric.name(), error)))?;
-                    let ids = ledger.commit(made, now).map_err(|error| invalid(&error))?;
-                    names.iter().for_each(|name| drop(held.insert(name.clone(), Vec::new())));
+                    let ids = ledger.commit(changes, now).map_err(|error| invalid(&error))?;
+                    names.iter().for_each(|name| drop(entries.insert(name.clone(), Vec::new())));
                     for (name, id) in names.into_iter().zip(ids) {
-                        held.entry(name).or_default().push(id);
+                        entries.entry(name).or_default().push(id);
                     }
                     packing.apply(plan);
                 }
@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
             }
             tell(done + 1)?;
         }
-        let system = promised(packing.system(), |name| self.slo(name));
+        let system = with_slos(packing.system(), |name| self.slo(name));
         let mut bounds = Bounds::new(&system, self.workloads.bounds).map_err(|error| invalid(&error))?;
         let bounds = (0..system.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect();
         Ok(PackResult { packing, bounds, system, ledger })
@@ -255,7 +255,7 @@ impl<'a> Run<'a> {
             "limits": report.limits,
             "fast": report.fast,
             "margin": self.margin,
-            "margin_added": self.more,
+            "margin_added": self.added_margin,
             "pruned_by": report.pruned_by,
             "bounds": self.workloads.bounds,
             "rounds": rounds,

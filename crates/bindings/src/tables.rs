@@ -52,15 +52,15 @@ impl Rows {
 }
 
 impl Read for Rows {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at == self.text.len() {
             let Some(batch) = self.next_batch().map_err(io::Error::other)? else { return Ok(0) };
             self.text.clear();
             self.at = 0;
             write_rows(&batch, &mut self.text)?;
         }
-        let count = room.len().min(self.text.len() - self.at);
-        room[..count].copy_from_slice(&self.text[self.at..self.at + count]);
+        let count = buffer.len().min(self.text.len() - self.at);
+        buffer[..count].copy_from_slice(&self.text[self.at..self.at + count]);
         self.at += count;
         Ok(count)
     }
@@ -94,7 +94,7 @@ fn write_rows(batch: &RecordBatch, text: &mut Vec<u8>) -> io::Result<()> {
 
 /// First line of an exception's message, preceded by the exception's name unless the message is about the file.
 fn reason(py: Python<'_>, error: &PyErr) -> String {
-    let of_file = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOSError>(py);
-    let text = if of_file { error.value(py).to_string() } else { error.to_string() };
+    let is_about_file = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOSError>(py);
+    let text = if is_about_file { error.value(py).to_string() } else { error.to_string() };
     text.lines().next().unwrap_or_default().to_owned()
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::errors::PyInputError;
-use crate::place::at;
+use crate::place::to_clock;
 use crate::simulation::as_python;
 
 /// Places the tasks of an app, together or one after another. Links missing from the telemetry file are unknown. A
@@ -60,8 +60,8 @@ pub fn place_tasks(
                 return Err(InputError::new("request", message).in_field(field));
             }
             (Some(app), ..) => read_app(app, files.data.clone())?,
-            (None, Some(matrix), _) => App::from_rows(matrix, alike(cpus, memory)?)?,
-            (None, None, Some(square)) => App::from_square(square, &files, alike(cpus, memory)?)?,
+            (None, Some(matrix), _) => App::from_rows(matrix, equal_task(cpus, memory)?)?,
+            (None, None, Some(square)) => App::from_square(square, &files, equal_task(cpus, memory)?)?,
             (None, None, None) => {
                 let message = "expected an app file, a matrix, or both";
                 return Err(InputError::new("request", message).in_field("app"));
@@ -69,7 +69,7 @@ pub fn place_tasks(
         };
         if !together {
             let file = file.as_ref().map(|path| path.to_string_lossy().into_owned());
-            by_themselves(file, matrix.is_some() || square.is_some(), &app)?;
+            reject_traffic(file, matrix.is_some() || square.is_some(), &app)?;
         }
         if let Some(matrix) = &matrix {
             app.set_matrix(matrix)?;
@@ -82,7 +82,7 @@ pub fn place_tasks(
         let mut engine = Engine::new(ledger, policies, seed, explain);
         let forecast = together.then(|| Forecast { ledger: engine.ledger().clone(), now });
         let answers = requests(&app.request, together)
-            .map(|request| (request.tasks.len(), ask(&mut engine, now, request)))
+            .map(|request| (request.tasks.len(), place_app(&mut engine, now, request)))
             .collect::<Vec<_>>();
         Ok(describe(&cluster.fabric, &spec.label, &app, answers, forecast))
     };
@@ -119,7 +119,7 @@ pub fn migrate(
         let mut scratch = Scratch::default();
         let view = &mut ledger.view(now, &mut scratch);
         let mut context = Context { view, pool: &pool, seed, explain: Explain::Off };
-        // A fabric without rack links has no hot racks, so the question is an error.
+        // A fabric without rack links has no hot racks, so the request is an error.
         let decided = if fabric.all_racks().any(|rack| fabric.out_of_domain(rack).is_none()) {
             Err(Refusal::NoRackLinks)
         } else {
@@ -151,7 +151,7 @@ fn spec(policy: &str) -> Result<PolicySpec, PyInputError> {
 }
 
 /// Resources of each task of a matrix without an app file.
-fn alike(cpus: Option<String>, memory: Option<String>) -> Result<Task, InputError> {
+fn equal_task(cpus: Option<String>, memory: Option<String>) -> Result<Task, InputError> {
     let invalid = |field: &str, message: String| InputError::new("request", message).in_field(field);
     let cpus = cpus
         .map_or(Ok(Cpus(1000)), |text| text.parse().map_err(|error| invalid("cpus", format!("{error}"))))?;
@@ -180,13 +180,13 @@ fn ledger(
     let mut ledger = ledger.map_err(|error| InputError::new("ledger", error.to_string()))?;
     let Some(path) = telemetry else { return Ok((ledger, Nanos(0))) };
     let text = Files::default().open(&path.to_string_lossy())?;
-    let (samples, until) = read_loads(text, &cluster.fabric, interval, clock.map(at))?;
+    let (samples, until) = read_loads(text, &cluster.fabric, interval, clock.map(to_clock))?;
     ledger.report(&samples, until);
     Ok((ledger, until))
 }
 
 /// Rejects traffic between tasks if they are placed one by one.
-fn by_themselves(file: Option<String>, matrix: bool, app: &App) -> Result<(), InputError> {
+fn reject_traffic(file: Option<String>, matrix: bool, app: &App) -> Result<(), InputError> {
     let invalid = |name: String, field: &str| {
         let message =
             "a job's tasks are placed one by one; transfers would be ignored: use --app (or together)";
@@ -210,7 +210,7 @@ fn requests(app: &AppRequest, together: bool) -> impl Iterator<Item = AppRequest
     whole.into_iter().chain(apart.filter(move |_| !together))
 }
 
-fn ask(
+fn place_app(
     engine: &mut Engine,
     now: Nanos,
     request: AppRequest,
@@ -232,7 +232,7 @@ impl Forecast {
         let transfers = &app.request.transfers;
         let completion = completion(&view, transfers, hosts, by);
         let finite = |seconds: f64| seconds.is_finite().then_some(seconds);
-        let carried = transfers.iter().zip(&completion.transfers).map(|(transfer, carried)| {
+        let records = transfers.iter().zip(&completion.transfers).map(|(transfer, forecast)| {
             let (from, to) = (transfer.from as usize, transfer.to as usize);
             json!({
                 "from": app.names[from],
@@ -240,11 +240,11 @@ impl Forecast {
                 "bytes": transfer.bytes.0,
                 "from_host": fabric.host_name(hosts[from]),
                 "to_host": fabric.host_name(hosts[to]),
-                "limit": carried.limit.map(|link| fabric.resource_name(link)),
-                "seconds": finite(carried.seconds),
+                "limit": forecast.limit.map(|link| fabric.resource_name(link)),
+                "seconds": finite(forecast.seconds),
             })
         });
-        (json!(finite(completion.seconds)), carried.collect())
+        (json!(finite(completion.seconds)), records.collect())
     }
 }
 
@@ -270,7 +270,7 @@ fn describe(
                 hosts.extend(decision.choice);
                 basis = basis.or(Some(decision.basis));
             }
-            Err(refusal) => refused.push(named(&refusal, &app.names[first..])),
+            Err(refusal) => refused.push(with_task_names(&refusal, &app.names[first..])),
         }
         first += count;
     }
@@ -299,7 +299,7 @@ fn describe(
 }
 
 /// A rejection with the names of tasks instead of their positions.
-fn named(refusal: &Refusal, names: &[String]) -> String {
+fn with_task_names(refusal: &Refusal, names: &[String]) -> String {
     match refusal {
         Refusal::NoHost { task, .. } => {
             let (number, name) = (format!("task {task} "), format!("task {} ", names[*task as usize]));
@@ -312,9 +312,9 @@ fn named(refusal: &Refusal, names: &[String]) -> String {
 fn describe_moves(fabric: &Fabric, policy: &str, fleet: &Fleet, moves: &Moves, hot: Vec<Value>) -> Value {
     let task = |at: u32| &fleet.names[at as usize];
     let from = |at: u32| fabric.host_name(fleet.request.running[at as usize].host);
-    let moved = moves.moves.iter().map(|one| {
-        let (to, link) = (fabric.host_name(one.to), fabric.resource_name(one.link));
-        json!({ "task": task(one.at), "from": from(one.at), "to": to, "link": link })
+    let moved = moves.moves.iter().map(|planned| {
+        let (to, link) = (fabric.host_name(planned.to), fabric.resource_name(planned.link));
+        json!({ "task": task(planned.at), "from": from(planned.at), "to": to, "link": link })
     });
     let kept = moves.kept.iter().map(|kept| {
         let link = fabric.resource_name(kept.link);
@@ -328,7 +328,8 @@ fn describe_moves(fabric: &Fabric, policy: &str, fleet: &Fleet, moves: &Moves, h
     })
 }
 
-/// An arriving app: its arrival, the needs of its tasks (processors, bytes of memory), and its transfers (from, to, bytes).
+/// An arriving app: its arrival, the needs of its tasks (processors, bytes of memory), and its transfers (from, to,
+/// bytes).
 type ArrivingApp = (f64, Vec<(f64, u64)>, Vec<(u32, u32, u64)>);
 
 /// Simulates apps on the fluid network; each is placed at its arrival.

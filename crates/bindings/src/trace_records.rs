@@ -34,12 +34,12 @@ pub struct TraceStatistics {
     pub bytes: f64,
     pub mean_size_bytes: Option<f64>,
     pub largest_size_bytes: Option<u64>,
-    pub stages: Vec<OfStage>,
+    pub stages: Vec<StageStatistics>,
     pub unloaded_s: Option<f64>,
 }
 
 #[derive(Serialize)]
-pub struct OfStage {
+pub struct StageStatistics {
     pub stage: &'static str,
     pub unit: &'static str,
     pub total: f64,

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use crate::errors::PyInputError;
 use crate::simulation::as_python;
 use crate::tables::Rows;
-use crate::trace_records::{Curve, Model, OfStage, TraceStatistics, bucket, buckets, unit};
+use crate::trace_records::{Curve, Model, StageStatistics, TraceStatistics, bucket, buckets, unit};
 
 /// Number of requests between two checks for a user's interrupt.
 const REQUESTS: u64 = 1 << 18;
@@ -110,7 +110,7 @@ impl Trace {
             let summary = statistics.summary();
             let stages = Stage::ALL.into_iter().zip(summary.work).filter_map(|(stage, work)| {
                 let work = work?;
-                Some(OfStage {
+                Some(StageStatistics {
                     stage: stage.name(),
                     unit: unit(stage),
                     total: work.total,
@@ -177,7 +177,7 @@ impl Trace {
                 return Err(PyInputError(InputError::new("prune", message)).into());
             }
         };
-        let (kept, error) = match pruned {
+        let (approximation, error) = match pruned {
             Some(pruned) => (pruned.curve, pruned.error),
             None => (alpha.clone(), 0.0),
         };
@@ -195,7 +195,7 @@ impl Trace {
                 largest: curve.largest(),
                 total: curve.total(),
                 vertices: alpha.buckets().len(),
-                buckets: buckets(&kept),
+                buckets: buckets(&approximation),
                 error,
                 multiple,
                 at_mean: at_mean.map_err(|error| refuse("multiple", error))?.map(bucket),
@@ -244,7 +244,7 @@ impl Trace {
             },
             ..base
         };
-        let made = py.detach(|| -> PyResult<Model> {
+        let model = py.detach(|| -> PyResult<Model> {
             let (mut requests, mut first, mut arrivals) = (Vec::new(), None, Vec::new());
             self.work(stage, |at, work| {
                 arrivals.push((at.0, work));
@@ -261,7 +261,7 @@ impl Trace {
             let curve = RbCurve::from_nanos(arrivals).map_err(|error| PyInputError(self.invalid(error)))?;
             Ok(Model::of(stage, &settings, &fit, &curve))
         })?;
-        as_python(py, &made)
+        as_python(py, &model)
     }
 }
 
@@ -313,9 +313,9 @@ impl Trace {
         let arrivals = std::iter::from_fn(|| {
             let request = requests.next()?;
             count += 1;
-            let looked =
+            let signals =
                 if count.is_multiple_of(REQUESTS) { Python::attach(|py| py.check_signals()) } else { Ok(()) };
-            let arrival = looked.and_then(|()| {
+            let arrival = signals.and_then(|()| {
                 let request = request.map_err(PyInputError)?;
                 let work = work.of(&request).map_err(|error| PyInputError(self.invalid(error)))?;
                 Ok((request.at.0, work.at(stage).unwrap_or(0.0)))

@@ -57,11 +57,11 @@ impl Consumer for PolledReports {
         Ok(())
     }
 
-    fn polled(&mut self, succeeded: bool, steps: Steps, took: Duration) {
+    fn count_round(&mut self, succeeded: bool, steps: Steps, took: Duration) {
         self.metrics.polled(succeeded, steps, took);
     }
 
-    fn ports(&mut self, ports: &Ports, remarks: usize) {
+    fn set_ports(&mut self, ports: &Ports, remarks: usize) {
         self.metrics.ports(ports, remarks);
     }
 }

@@ -15,7 +15,7 @@ use leeward_circuits::switch::{Resize, Via};
 use leeward_circuits::{Day, Matching, Schedule};
 use leeward_fabric::Nanos;
 use leeward_packets::workload::lists;
-use leeward_packets::{Plan, Plant, Settings};
+use leeward_packets::{Plan, Settings, Simulator};
 use leeward_tcp::control::Control;
 
 fn main() {
@@ -52,11 +52,11 @@ fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>,
         early.map(|us| Resize::new(16, 128, Nanos(us * 1000)).expect("small is at most big"));
     settings.switch.circuit_marks = marks.map(|us| Nanos(us * 1000));
     let workload = lists::long(8, 16, [0, 1], 16, 1 << 40).expect("a valid workload");
-    let mut plant = Plant::new(settings, Plan::Fixed(strobe(8)), workload).expect("a valid setup");
+    let mut simulator = Simulator::new(settings, Plan::Fixed(strobe(8)), workload).expect("a valid setup");
     let began = (Instant::now(), cpu_seconds());
-    plant.run(Nanos::from_secs_f64(seconds)).expect("a valid run");
+    simulator.run(Nanos::from_secs_f64(seconds)).expect("a valid run");
     let took = cpu_seconds().zip(began.1).map_or(began.0.elapsed().as_secs_f64(), |(now, then)| now - then);
-    let records = plant.records();
+    let records = simulator.records();
     let us = |quantile: Option<Nanos>| quantile.map_or(f64::NAN, |at| at.0 as f64 / 1e3);
     let all = records.all_latencies();
     let packets = records.delivered.iter().map(|traffic| traffic.packets).sum::<u64>();

@@ -22,7 +22,7 @@ pub struct FlowRecord {
     /// Segments sent.
     pub segments: u64,
     /// Retransmitted segments.
-    pub again: u64,
+    pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }
@@ -37,7 +37,7 @@ impl FlowRecord {
             written: 0,
             delivered: 0,
             segments: 0,
-            again: 0,
+            retransmitted: 0,
             timeouts: 0,
         }
     }
@@ -172,7 +172,7 @@ pub struct Records {
     /// Traffic between hosts of the same rack, which bypasses the switch.
     pub local: Traffic,
     /// Bytes that racks sent up to the packet switch. Bytes that it sends back count each time.
-    pub raised_bytes: u64,
+    pub uplink_bytes: u64,
     /// Traffic that the switch dropped.
     pub dropped: Traffic,
     /// Packets with data that reached their host.

@@ -17,7 +17,7 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct AccessFile {
-    basic_auth: Option<BasicFile>,
+    basic_auth: Option<BasicAuthFile>,
     authorization: Option<AuthorizationFile>,
     http_headers: BTreeMap<String, HeaderFile>,
     tls_config: Option<TlsFile>,
@@ -25,7 +25,7 @@ struct AccessFile {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BasicFile {
+struct BasicAuthFile {
     username: String,
     password: Option<String>,
     password_file: Option<String>,
@@ -59,13 +59,13 @@ struct TlsFile {
 pub struct Access {
     /// Headers sent with each query.
     headers: Vec<(HeaderName, HeaderValue)>,
-    who: Option<Who>,
+    credentials: Option<Credentials>,
     /// TLS configuration for `https://`.
     pub tls: Option<TlsConfig>,
 }
 
 /// Credentials.
-enum Who {
+enum Credentials {
     /// User name and password.
     Basic(String, Secret),
     /// Authentication scheme, and credentials.
@@ -82,21 +82,21 @@ enum Secret {
 ///
 /// # Errors
 /// A message about the expected form. The message does not repeat the address, because it may contain a password.
-pub fn address(url: &str) -> Result<String, String> {
+pub fn parse_address(url: &str) -> Result<String, String> {
     let expected = "expected the address of a Prometheus, such as http://prom:9090";
     let url = url.trim();
-    let read: ureq::http::Uri = url.parse().map_err(|_| expected.to_owned())?;
-    let has_host = read.host().is_some_and(|host| !host.is_empty());
-    if !matches!(read.scheme_str(), Some("http" | "https")) || !has_host {
+    let uri: ureq::http::Uri = url.parse().map_err(|_| expected.to_owned())?;
+    let has_host = uri.host().is_some_and(|host| !host.is_empty());
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || !has_host {
         return Err(expected.to_owned());
     }
-    if read.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(
-            "a password in an address is seen by everyone; put it into a file: `http`, with basic_auth"
+            "a password in an address is visible to others; put it in the file of `http`, under basic_auth"
                 .to_owned(),
         );
     }
-    if read.query().is_some() || url.contains('#') {
+    if uri.query().is_some() || url.contains('#') {
         return Err(format!("{expected}, without `?` and `#`"));
     }
     Ok(url.trim_end_matches('/').to_owned())
@@ -109,44 +109,47 @@ impl Access {
     /// [`InputError`] with the field of the file.
     pub fn read(url: &str, file: Option<&str>) -> Result<Access, InputError> {
         let name = file.unwrap_or("http");
-        let given = match file {
+        let contents = match file {
             // A secret may be in the wrong field, so errors do not repeat texts of the file.
             Some(file) => read_yaml(file, &read_text(file)?)
-                .map_err(|error| InputError { message: SHAPE.to_owned(), ..error })?,
+                .map_err(|error| InputError { message: EXPECTED.to_owned(), ..error })?,
             None => AccessFile::default(),
         };
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-        let AccessFile { basic_auth, authorization, http_headers, tls_config } = given;
+        let AccessFile { basic_auth, authorization, http_headers, tls_config } = contents;
         let invalid = |field: &str, message: &str| InputError::new(name, message).in_field(field);
-        let who = match (basic_auth, authorization) {
+        let credentials = match (basic_auth, authorization) {
             (Some(_), Some(_)) => {
-                return Err(invalid("authorization", "there is basic_auth as well; expected one of them"));
+                return Err(invalid("authorization", "expected only one of basic_auth and authorization"));
             }
-            (Some(BasicFile { username, password, password_file }), None) => {
-                let secret = Secret::of(folder, password, password_file);
-                let secret = secret.ok_or_else(|| invalid("basic_auth.password", EITHER))?;
-                secret.checked(name, "basic_auth.password_file")?;
-                Some(Who::Basic(username, secret))
+            (Some(BasicAuthFile { username, password, password_file }), None) => {
+                let secret = Secret::new(folder, password, password_file);
+                let secret = secret.ok_or_else(|| invalid("basic_auth.password", EITHER_FIELD))?;
+                secret.check(name, "basic_auth.password_file")?;
+                Some(Credentials::Basic(username, secret))
             }
             (None, Some(AuthorizationFile { r#type, credentials, credentials_file })) => {
-                let secret = Secret::of(folder, credentials, credentials_file);
-                let secret = secret.ok_or_else(|| invalid("authorization.credentials", EITHER))?;
-                secret.checked(name, "authorization.credentials_file")?;
-                Some(Who::Token(r#type.unwrap_or_else(|| "Bearer".to_owned()), secret))
+                let secret = Secret::new(folder, credentials, credentials_file);
+                let secret = secret.ok_or_else(|| invalid("authorization.credentials", EITHER_FIELD))?;
+                secret.check(name, "authorization.credentials_file")?;
+                Some(Credentials::Token(r#type.unwrap_or_else(|| "Bearer".to_owned()), secret))
             }
             (None, None) => None,
         };
         let header = |(header, value): (String, HeaderFile)| {
             let (HeaderFile::One(value) | HeaderFile::Listed([value])) = value;
-            let read = header.parse().ok().zip(HeaderValue::try_from(value).ok());
+            let parsed = header.parse().ok().zip(HeaderValue::try_from(value).ok());
             let field = format!("http_headers.{}", excerpt(&header));
-            read.ok_or_else(|| invalid(&field, "a letter that a header may not have"))
+            parsed.ok_or_else(|| invalid(&field, "a character that is invalid in a header"))
         };
-        let is_safe = url.starts_with("https://");
-        let tls = is_safe.then(|| spoken(name, folder, tls_config.unwrap_or_default())).transpose()?;
-        let access =
-            Access { headers: http_headers.into_iter().map(header).collect::<Result<_, _>>()?, who, tls };
-        access.headers().map_err(|why| InputError::new(name, why))?;
+        let is_https = url.starts_with("https://");
+        let tls = is_https.then(|| read_tls(name, folder, tls_config.unwrap_or_default())).transpose()?;
+        let access = Access {
+            headers: http_headers.into_iter().map(header).collect::<Result<_, _>>()?,
+            credentials,
+            tls,
+        };
+        access.headers().map_err(|error| InputError::new(name, error))?;
         Ok(access)
     }
 
@@ -156,27 +159,28 @@ impl Access {
     /// The reason why a secret cannot be read or sent.
     pub fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
         let mut headers = self.headers.clone();
-        let said = match &self.who {
+        let header = match &self.credentials {
             None => return Ok(headers),
-            Some(Who::Basic(name, secret)) => {
+            Some(Credentials::Basic(name, secret)) => {
                 format!("Basic {}", STANDARD.encode(format!("{name}:{}", secret.read()?)))
             }
-            Some(Who::Token(kind, secret)) => format!("{kind} {}", secret.read()?),
+            Some(Credentials::Token(scheme, secret)) => format!("{scheme} {}", secret.read()?),
         };
-        let value = HeaderValue::try_from(said);
-        let mut value = value.map_err(|_| "the credentials have a letter that a header may not have")?;
+        let value = HeaderValue::try_from(header);
+        let mut value =
+            value.map_err(|_| "the credentials contain a character that is invalid in a header")?;
         value.set_sensitive(true);
         headers.push((ureq::http::header::AUTHORIZATION, value));
         Ok(headers)
     }
 }
 
-const EITHER: &str = "expected it, or a file of it";
-const SHAPE: &str = "expected basic_auth (username, password or password_file), authorization (type, credentials or \
+const EITHER_FIELD: &str = "expected either this field or the one that ends in `_file`";
+const EXPECTED: &str = "expected basic_auth (username, password or password_file), authorization (type, credentials or \
     credentials_file), http_headers and tls_config (ca_file, cert_file, key_file, insecure_skip_verify)";
 
 impl Secret {
-    fn of(folder: &Path, text: Option<String>, file: Option<String>) -> Option<Secret> {
+    fn new(folder: &Path, text: Option<String>, file: Option<String>) -> Option<Secret> {
         match (text, file) {
             (Some(text), None) => Some(Secret::Text(text)),
             (None, Some(file)) => Some(Secret::File(folder.join(file))),
@@ -184,8 +188,8 @@ impl Secret {
         }
     }
 
-    fn checked(&self, file: &str, field: &str) -> Result<(), InputError> {
-        self.read().map(drop).map_err(|why| InputError::new(file, why).in_field(field))
+    fn check(&self, file: &str, field: &str) -> Result<(), InputError> {
+        self.read().map(drop).map_err(|error| InputError::new(file, error).in_field(field))
     }
 
     fn read(&self) -> Result<String, String> {
@@ -200,8 +204,8 @@ impl Secret {
 }
 
 /// TLS configuration of the client. Without `ca_file` it trusts the authorities of the system.
-fn spoken(name: &str, folder: &Path, given: TlsFile) -> Result<TlsConfig, InputError> {
-    let TlsFile { ca_file, cert_file, key_file, insecure_skip_verify } = given;
+fn read_tls(name: &str, folder: &Path, file: TlsFile) -> Result<TlsConfig, InputError> {
+    let TlsFile { ca_file, cert_file, key_file, insecure_skip_verify } = file;
     let read = |field: &str, file: &str| {
         let items = read_text(&folder.join(file).display().to_string()).and_then(|text| {
             let items: Result<Vec<_>, _> = parse_pem(text.as_bytes()).collect();
@@ -211,26 +215,27 @@ fn spoken(name: &str, folder: &Path, given: TlsFile) -> Result<TlsConfig, InputE
     };
     let certificates = |field: &str, file: &str| {
         let items = read(field, file)?.into_iter().filter_map(|item| match item {
-            PemItem::Certificate(one) => Some(one),
+            PemItem::Certificate(certificate) => Some(certificate),
             _ => None,
         });
-        let found: Vec<Certificate<'static>> = items.collect();
+        let certificates: Vec<Certificate<'static>> = items.collect();
         let message = format!("{file}: expected a certificate in PEM (-----BEGIN CERTIFICATE-----)");
         let invalid = || InputError::new(name, message).in_field(format!("tls_config.{field}"));
-        if found.is_empty() { Err(invalid()) } else { Ok(found) }
+        if certificates.is_empty() { Err(invalid()) } else { Ok(certificates) }
     };
     let roots = match &ca_file {
         Some(file) => certificates("ca_file", file)?,
         None => {
-            let found = rustls_native_certs::load_native_certs();
-            found.certs.iter().map(|one| Certificate::from_der(one).to_owned()).collect()
+            let native = rustls_native_certs::load_native_certs();
+            native.certs.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect()
         }
     };
     if roots.is_empty() && !insecure_skip_verify {
-        let message = "missing, and this machine trusts no authority of certificates; name a file of them";
+        let message =
+            "missing, and the system trusts no certificate authority; expected a file with CA certificates";
         return Err(InputError::new(name, message).in_field("tls_config.ca_file"));
     }
-    let own = match (&cert_file, &key_file) {
+    let client_cert = match (&cert_file, &key_file) {
         (None, None) => None,
         (Some(cert), key) => {
             let (field, file) = key.as_ref().map_or(("cert_file", cert), |key| ("key_file", key));
@@ -252,7 +257,7 @@ fn spoken(name: &str, folder: &Path, given: TlsFile) -> Result<TlsConfig, InputE
         .provider(TlsProvider::Rustls)
         .unversioned_rustls_crypto_provider(Arc::new(default_provider()))
         .root_certs(RootCerts::from(roots))
-        .client_cert(own)
+        .client_cert(client_cert)
         .disable_verification(insecure_skip_verify);
     Ok(config.build())
 }

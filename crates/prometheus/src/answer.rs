@@ -8,9 +8,9 @@ use super::beginning;
 use super::map::Labels;
 
 /// Largest number of series in an answer.
-const MOST_SERIES: usize = 250_000;
+const MAX_SERIES: usize = 250_000;
 /// Largest valid time, in seconds since 1970.
-const FARTHEST_S: f64 = 1e11;
+const MAX_TIME_S: f64 = 1e11;
 
 /// Readings of one port, oldest first.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,7 +31,7 @@ pub struct Answer {
 }
 
 #[derive(Deserialize)]
-struct Whole {
+struct Body {
     status: String,
     data: Data,
     #[serde(default)]
@@ -42,11 +42,11 @@ struct Whole {
 #[serde(rename_all = "camelCase")]
 struct Data {
     result_type: String,
-    result: Vec<Result_>,
+    result: Vec<ResultSeries>,
 }
 
 #[derive(Deserialize)]
-struct Result_ {
+struct ResultSeries {
     metric: BTreeMap<String, String>,
     /// Empty for histograms.
     #[serde(default)]
@@ -59,35 +59,35 @@ impl Answer {
     /// # Errors
     /// A message about the first difference from a valid Prometheus answer.
     pub fn read(text: &[u8]) -> Result<Answer, String> {
-        let Whole { status, data, warnings } = serde_json::from_slice(text).map_err(|error| {
-            let shown = beginning(&String::from_utf8_lossy(&text[..text.len().min(400)]), 80);
-            format!("it does not answer as Prometheus would ({error}): `{shown}`")
+        let Body { status, data, warnings } = serde_json::from_slice(text).map_err(|error| {
+            let text = beginning(&String::from_utf8_lossy(&text[..text.len().min(400)]), 80);
+            format!("it does not answer as Prometheus would ({error}): `{text}`")
         })?;
         if status != "success" || data.result_type != "matrix" {
-            let found = beginning(&format!("{status}, {}", data.result_type), 80);
-            return Err(format!("expected `success` and a matrix, and it answers `{found}`"));
+            let answer = beginning(&format!("{status}, {}", data.result_type), 80);
+            return Err(format!("expected `success` and a matrix; the answer is `{answer}`"));
         }
-        if data.result.len() > MOST_SERIES {
-            let found = data.result.len();
-            return Err(format!("{found} series, more than {MOST_SERIES}: narrow the selector"));
+        if data.result.len() > MAX_SERIES {
+            let count = data.result.len();
+            return Err(format!("{count} series, more than {MAX_SERIES}: narrow the selector"));
         }
-        let mut series: Vec<Series> = data.result.into_iter().map(read).collect::<Result<_, _>>()?;
-        series.sort_unstable_by(|one, other| one.labels.cmp(&other.labels));
+        let mut series: Vec<Series> = data.result.into_iter().map(read_series).collect::<Result<_, _>>()?;
+        series.sort_unstable_by(|a, b| a.labels.cmp(&b.labels));
         if let Some(pair) = series.windows(2).find(|pair| pair[0].labels == pair[1].labels) {
-            let labels = shown(&pair[0].labels);
+            let labels = format_labels(&pair[0].labels);
             return Err(format!("two series have the labels {labels}: the selector must name one metric"));
         }
         Ok(Answer { series, warning: warnings.first().map(|text| beginning(text, 200)) })
     }
 }
 
-fn read(Result_ { metric, values }: Result_) -> Result<Series, String> {
+fn read_series(ResultSeries { metric, values }: ResultSeries) -> Result<Series, String> {
     let labels: Labels = metric.into_iter().filter(|(name, _)| name != "__name__").collect();
     let reading = |(at, text): (f64, String)| {
-        let value = text.parse::<f64>().ok().filter(|_| at.abs() <= FARTHEST_S);
+        let value = text.parse::<f64>().ok().filter(|_| at.abs() <= MAX_TIME_S);
         let value = value.ok_or_else(|| {
             let text = beginning(&text, 40);
-            format!("`{text}` at {at}: no reading, of {}", shown(&labels))
+            format!("`{text}` at {at}: invalid reading of {}", format_labels(&labels))
         })?;
         Ok(((at * 1000.0).round() as i64, value))
     };
@@ -97,7 +97,7 @@ fn read(Result_ { metric, values }: Result_) -> Result<Series, String> {
 }
 
 /// Labels as readable text.
-pub fn shown(labels: &Labels) -> String {
+pub fn format_labels(labels: &Labels) -> String {
     let pairs: Vec<String> = labels.iter().map(|(name, text)| format!("{name}={text}")).collect();
     beginning(&pairs.join(" "), 200)
 }
@@ -118,8 +118,8 @@ mod tests {
                 {"metric":{"a":"2"},"values":[[15,"NaN"]]},
                 {"metric":{"h":"3"},"histograms":[[15,{}]]}]"#,
         );
-        let series = answer.expect("a right answer").series;
-        let labels: Vec<&str> = series.iter().map(|one| one.labels[0].0.as_str()).collect();
+        let series = answer.expect("a valid answer").series;
+        let labels: Vec<&str> = series.iter().map(|series| series.labels[0].0.as_str()).collect();
         assert_eq!(labels, ["a", "b", "h"]);
         assert_eq!(series[1].readings, [(15_000, 1000.0), (30_001, 7.0)]);
         assert!(series[0].readings[0].1.is_nan() && series[2].readings.is_empty());
@@ -128,15 +128,15 @@ mod tests {
 
     #[test]
     fn malformed_answers_are_rejected_as_a_whole() {
-        let whole = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
+        let valid = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
         for text in [
             "",
             "<html>",
             &"[".repeat(100_000),
-            &whole[..whole.len() - 1],
-            &whole.replace("success", "error"),
-            &whole.replace("matrix", "vector"),
-            &whole.replace("[]", "null"),
+            &valid[..valid.len() - 1],
+            &valid.replace("success", "error"),
+            &valid.replace("matrix", "vector"),
+            &valid.replace("[]", "null"),
             "{\"status\":\"success\"}",
         ] {
             assert!(Answer::read(text.as_bytes()).is_err(), "{text}");
@@ -156,8 +156,8 @@ mod tests {
             r#"[{"metric":{},"values":[[1,null]]}]"#,
             r#"[{"metric":{},"values":[]},{"metric":{"__name__":"y"},"values":[]}]"#,
         ] {
-            let why = matrix(result).expect_err(result);
-            assert!(why.len() < 500 && !why.contains('\n'), "{why}");
+            let error = matrix(result).expect_err(result);
+            assert!(error.len() < 500 && !error.contains('\n'), "{error}");
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
     fn a_warning_is_returned() {
         let text = r#"{"status":"success","warnings":["one store\nis away"],
                        "data":{"resultType":"matrix","result":[]}}"#;
-        let warning = Answer::read(text.as_bytes()).expect("a right answer").warning;
+        let warning = Answer::read(text.as_bytes()).expect("a valid answer").warning;
         assert_eq!(warning.as_deref(), Some("one store is away"));
     }
 }

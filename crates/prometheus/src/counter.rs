@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use leeward_fabric::Nanos;
 
 /// Largest number of segments. Beyond it, new growth is merged into the last segment.
-const MOST_PIECES: usize = 1024;
+const MAX_SEGMENTS: usize = 1024;
 /// Largest value of a counter; larger readings are invalid.
-const MOST: f64 = 9e18;
+const MAX_VALUE: f64 = 9e18;
 /// Wrap-around value of a 32-bit counter.
-const TOP: f64 = 4_294_967_296.0;
+const WRAP_32: f64 = 4_294_967_296.0;
 
 /// Counter state.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Counter {
     last: (Nanos, f64),
     /// Known growth that has not been taken yet, as consecutive segments without gaps. The last one ends at the last
     /// reading.
-    pieces: VecDeque<Piece>,
+    segments: VecDeque<Segment>,
     /// Time between the last two readings.
     spacing: Option<Nanos>,
     /// True if the last reading exceeded the port's speed.
@@ -29,7 +29,7 @@ pub struct Counter {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct Segment {
     from: Nanos,
     until: Nanos,
     bits: f64,
@@ -43,7 +43,7 @@ pub struct Unit {
     /// True for 32-bit counters, false for 64-bit ones.
     pub narrow: bool,
     /// Rate in bit/s above which a reading exceeds the port's speed.
-    pub too_fast: f64,
+    pub max_rate: f64,
 }
 
 /// Result of a reading.
@@ -61,13 +61,13 @@ pub enum Step {
 
 /// True for a valid counter value.
 pub fn is_count(value: f64) -> bool {
-    (0.0..=MOST).contains(&value)
+    (0.0..=MAX_VALUE).contains(&value)
 }
 
 impl Counter {
     /// A counter with its first reading.
     pub fn new(at: Nanos, value: f64) -> Counter {
-        Counter { last: (at, value.floor()), pieces: VecDeque::new(), spacing: None, fast: false }
+        Counter { last: (at, value.floor()), segments: VecDeque::new(), spacing: None, fast: false }
     }
 
     /// Adds a reading.
@@ -78,34 +78,34 @@ impl Counter {
         }
         self.last = (at, value.floor());
         self.spacing = Some(at.since(before));
-        let possible = unit.too_fast * at.since(before).as_secs_f64();
-        let mut grew = value.floor() - counted;
+        let limit = unit.max_rate * at.since(before).as_secs_f64();
+        let mut growth = value.floor() - counted;
         // A 32-bit counter wrapped around, unless the growth would exceed the port's speed.
-        if grew < 0.0 && unit.narrow && (grew + TOP) * unit.bits <= possible {
-            grew += TOP;
+        if growth < 0.0 && unit.narrow && (growth + WRAP_32) * unit.bits <= limit {
+            growth += WRAP_32;
         }
-        if grew < 0.0 {
-            self.pieces.clear();
+        if growth < 0.0 {
+            self.segments.clear();
             return Step::Restarted;
         }
-        let bits = grew * unit.bits;
+        let bits = growth * unit.bits;
         // Two fast readings in a row are real traffic; then the port's speed is wrong.
-        if bits > possible && !std::mem::replace(&mut self.fast, true) {
-            self.pieces.clear();
+        if bits > limit && !std::mem::replace(&mut self.fast, true) {
+            self.segments.clear();
             return Step::Jumped;
         }
-        self.fast = bits > possible;
-        let is_full = self.pieces.len() >= MOST_PIECES;
-        match self.pieces.back_mut().filter(|_| is_full) {
+        self.fast = bits > limit;
+        let is_full = self.segments.len() >= MAX_SEGMENTS;
+        match self.segments.back_mut().filter(|_| is_full) {
             Some(last) => (last.until, last.bits) = (at, last.bits + bits),
-            None => self.pieces.push_back(Piece { from: before, until: at, bits }),
+            None => self.segments.push_back(Segment { from: before, until: at, bits }),
         }
         Step::Grew
     }
 
     /// Interval of known growth.
     pub fn known(&self) -> (Nanos, Nanos) {
-        (self.pieces.front().map_or(self.last.0, |piece| piece.from), self.last.0)
+        (self.segments.front().map_or(self.last.0, |segment| segment.from), self.last.0)
     }
 
     /// Time between the last two readings.
@@ -116,18 +116,18 @@ impl Counter {
     /// Takes the bits of an interval within [`Counter::known`], and drops everything before its end.
     pub fn take(&mut self, from: Nanos, until: Nanos) -> f64 {
         let mut taken = 0.0;
-        while let Some(piece) = self.pieces.front_mut().filter(|piece| piece.from < until) {
-            let length = piece.until.since(piece.from).as_secs_f64();
-            let part = |time: Nanos| piece.bits * (time.as_secs_f64() / length);
-            let skipped = part(from.since(piece.from).min(piece.until.since(piece.from)));
-            if piece.until > until {
-                let left = part(piece.until.since(until));
-                taken += (piece.bits - left - skipped).max(0.0);
-                (piece.from, piece.bits) = (until, left);
+        while let Some(segment) = self.segments.front_mut().filter(|segment| segment.from < until) {
+            let length = segment.until.since(segment.from).as_secs_f64();
+            let part = |time: Nanos| segment.bits * (time.as_secs_f64() / length);
+            let skipped = part(from.since(segment.from).min(segment.until.since(segment.from)));
+            if segment.until > until {
+                let rest = part(segment.until.since(until));
+                taken += (segment.bits - rest - skipped).max(0.0);
+                (segment.from, segment.bits) = (until, rest);
                 break;
             }
-            taken += piece.bits - skipped;
-            self.pieces.pop_front();
+            taken += segment.bits - skipped;
+            self.segments.pop_front();
         }
         taken
     }
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    const UNIT: Unit = Unit { bits: 8.0, narrow: false, too_fast: 2e12 };
+    const UNIT: Unit = Unit { bits: 8.0, narrow: false, max_rate: 2e12 };
 
     fn at(ms: u64) -> Nanos {
         Nanos(ms * 1_000_000)
@@ -150,30 +150,30 @@ mod tests {
         #[test]
         fn consecutive_intervals_sum_to_the_counted_bits(
             steps in prop::collection::vec((1_u64..60_000, 0_u64..1 << 30), 1..40),
-            asks in prop::collection::vec(0_u64..2_000_000, 0..40),
+            ends in prop::collection::vec(0_u64..2_000_000, 0..40),
             first in 0_u64..1 << 50,
         ) {
             let mut counter = Counter::new(at(0), first as f64);
             let (mut time, mut value) = (0, first);
-            let mut asks: Vec<u64> = asks;
-            asks.sort_unstable();
-            let (mut taken, mut asked) = (0.0, at(0));
+            let mut ends: Vec<u64> = ends;
+            ends.sort_unstable();
+            let (mut taken, mut last_end) = (0.0, at(0));
             for &(ms, grew) in &steps {
                 (time, value) = (time + ms, value + grew);
-                counter.read(at(time), value as f64, Unit { too_fast: f64::INFINITY, ..UNIT });
-                let due: Vec<u64> = asks.iter().copied().filter(|&ask| ask <= time).collect();
-                asks.retain(|&ask| ask > time);
-                for ask in due {
-                    if at(ask) <= asked {
+                counter.read(at(time), value as f64, Unit { max_rate: f64::INFINITY, ..UNIT });
+                let due: Vec<u64> = ends.iter().copied().filter(|&end| end <= time).collect();
+                ends.retain(|&end| end > time);
+                for end in due {
+                    if at(end) <= last_end {
                         continue;
                     }
-                    prop_assert_eq!(counter.known().0, asked, "consecutive intervals");
-                    let bits = counter.take(asked, at(ask));
+                    prop_assert_eq!(counter.known().0, last_end, "consecutive intervals");
+                    let bits = counter.take(last_end, at(end));
                     prop_assert!(bits >= 0.0);
-                    (taken, asked) = (taken + bits, at(ask));
+                    (taken, last_end) = (taken + bits, at(end));
                 }
             }
-            taken += counter.take(asked, at(time));
+            taken += counter.take(last_end, at(time));
             let whole = 8.0 * (value - first) as f64;
             prop_assert!((taken - whole).abs() <= 1e-6 * whole.max(1.0), "{} {}", taken, whole);
         }
@@ -182,7 +182,7 @@ mod tests {
         #[test]
         fn the_split_of_readings_into_answers_makes_no_difference(
             steps in prop::collection::vec((1_u64..60_000, 0_u64..1 << 30, any::<bool>()), 1..30),
-            again in 0_usize..4,
+            overlap in 0_usize..4,
         ) {
             let mut readings = vec![];
             let (mut time, mut value) = (0, 0);
@@ -196,8 +196,8 @@ mod tests {
                 whole.read(at, value, UNIT);
             }
             let mut parts = Counter::new(at(0), 0.0);
-            for (number, _) in readings.iter().enumerate() {
-                for &(at, value) in &readings[number.saturating_sub(again)..=number] {
+            for (index, _) in readings.iter().enumerate() {
+                for &(at, value) in &readings[index.saturating_sub(overlap)..=index] {
                     parts.read(at, value, UNIT);
                 }
             }
@@ -210,11 +210,11 @@ mod tests {
         fn any_readings_give_finite_nonnegative_bits(
             readings in prop::collection::vec((0_u64..1 << 50, any::<f64>()), 0..40),
             narrow in any::<bool>(),
-            too_fast in prop_oneof![Just(0.0), Just(1e9), Just(f64::INFINITY)],
+            max_rate in prop_oneof![Just(0.0), Just(1e9), Just(f64::INFINITY)],
         ) {
             let mut counter = Counter::new(at(0), 0.0);
             for (time, value) in readings {
-                counter.read(Nanos(time), value, Unit { narrow, too_fast, ..UNIT });
+                counter.read(Nanos(time), value, Unit { narrow, max_rate, ..UNIT });
                 let (from, until) = counter.known();
                 let bits = counter.clone().take(from, until);
                 prop_assert!(bits.is_finite() && bits >= 0.0);
@@ -224,9 +224,9 @@ mod tests {
 
     #[test]
     fn resets_and_jumps_count_no_bits() {
-        let unit = Unit { too_fast: 8000.0, ..UNIT };
+        let unit = Unit { max_rate: 8000.0, ..UNIT };
         let narrow = Unit { narrow: true, ..unit };
-        let top = TOP - 100.0;
+        let top = WRAP_32 - 100.0;
         for (unit, values, steps, bits) in [
             (unit, [100.0, 300.0, 600.0], [Step::Grew, Step::Grew], Some(4000.0)),
             (unit, [500.0, 20.0, 60.0], [Step::Restarted, Step::Grew], Some(320.0)),

@@ -4,7 +4,7 @@
 //! ```text
 //! Prometheus --JSON--> client --series--> meter --windows, loads--> Consumer
 //!                        |                  |
-//!                answer: whole or none   map: labels -> links; counter: readings -> bits
+//!                answer: all or nothing  map: labels -> links; counter: readings -> bits
 //! ```
 //!
 //! `Meter` is a plain value: times are inputs, loads are outputs. [`poll`] is the loop around it. The loop queries in
@@ -31,11 +31,11 @@ pub use self::samples::{Consumer, CurrentCluster, Samples, Stopped};
 pub use self::settings::PrometheusSettings;
 pub use self::state::{State, Telemetry, TelemetryStatus};
 
-/// First `most` characters of a text from outside, on one line.
-fn beginning(text: &str, most: usize) -> String {
+/// First `max` characters of an external text, on one line.
+fn beginning(text: &str, max: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     let shown: String =
-        line.chars().take(most).map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+        line.chars().take(max).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if shown.len() < line.len() { shown + "..." } else { shown }
 }

@@ -49,8 +49,8 @@ impl PrometheusReader {
         self.kinds.len()
     }
 
-    /// Reads the responses of the next round, in the order of the queries. Returns links, each with the start and the end
-    /// of a window and the average load in it.
+    /// Reads the responses of the next round, in the order of the queries. Returns the start and the end of
+    /// each window, with the average load of each link in it.
     ///
     /// # Errors
     /// Returns a message about an invalid response.
@@ -61,7 +61,7 @@ impl PrometheusReader {
         self.now = self.now.plus(self.interval);
         let mut readings = PortReadings::default();
         for (kind, text) in self.kinds.iter().zip(responses) {
-            kind.put(Answer::read(text)?.series, &mut readings);
+            kind.store(Answer::read(text)?.series, &mut readings);
         }
         let topology = Topology { fabric: &self.fabric, capacities: &self.capacities };
         let time = |ms: i64| u64::try_from(ms).ok()?.checked_mul(1_000_000).map(Nanos);

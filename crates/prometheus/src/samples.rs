@@ -14,11 +14,11 @@ pub struct Samples {
     pub window: (Nanos, Nanos),
     /// Mean load of each link.
     pub loads: Vec<(ResourceId, Load)>,
-    /// Capacity of each link that its ports report.
+    /// Capacity of each link whose ports report a speed.
     pub speeds: Vec<(ResourceId, Load)>,
 }
 
-/// Cluster that the link ids of samples belong to.
+/// Cluster that defines the link ids of samples.
 #[derive(Clone)]
 pub struct CurrentCluster {
     /// Hosts and links.
@@ -56,8 +56,8 @@ pub trait Consumer: Send {
     ) -> impl Future<Output = Result<(), Stopped>> + Send;
 
     /// Counts a round of queries.
-    fn polled(&mut self, succeeded: bool, steps: Steps, took: Duration);
+    fn count_round(&mut self, succeeded: bool, steps: Steps, took: Duration);
 
     /// Publishes the state of ports and the number of remarks.
-    fn ports(&mut self, ports: &Ports, remarks: usize);
+    fn set_ports(&mut self, ports: &Ports, remarks: usize);
 }

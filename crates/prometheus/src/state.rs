@@ -11,7 +11,7 @@ use super::meter::Ports;
 use super::plan::{Plan, SeriesKind};
 
 /// Number of link names listed.
-const NAMES: usize = 10;
+const MAX_NAMES: usize = 10;
 
 /// The polling plan and its state, shared by the poller, the reload of settings, and the API.
 pub struct Telemetry {
@@ -30,7 +30,7 @@ pub struct TelemetryStatus {
     pub since: Nanos,
     /// Statistics of ports after the last successful round.
     pub ports: Ports,
-    /// Names of the first silent links.
+    /// Names of the first ten silent links.
     pub silent: Vec<String>,
     /// Problems for the operator, by topic.
     pub remarks: BTreeMap<&'static str, String>,
@@ -87,8 +87,8 @@ impl Telemetry {
         let before = self.status.swap(now.clone().map(Arc::new));
         let Some(now) = now else { return };
         let before = before.filter(|before| before.url == now.url);
-        let was = before.as_ref().map_or(&State::Starts, |before| &before.state);
-        match (was, &now.state) {
+        let previous = before.as_ref().map_or(&State::Starts, |before| &before.state);
+        match (previous, &now.state) {
             (State::Fails(_), State::Fails(_)) => {}
             (_, State::Fails(why)) => tracing::warn!(
                 prometheus = now.url,
@@ -105,11 +105,11 @@ impl Telemetry {
             }
         }
         let nothing = BTreeMap::new();
-        let said = before.as_ref().map_or(&nothing, |before| &before.remarks);
-        for (about, remark) in now.remarks.iter().filter(|(about, _)| !said.contains_key(*about)) {
+        let old = before.as_ref().map_or(&nothing, |before| &before.remarks);
+        for (about, remark) in now.remarks.iter().filter(|(about, _)| !old.contains_key(*about)) {
             tracing::warn!(about, "telemetry: {remark}");
         }
-        for about in said.keys().filter(|about| !now.remarks.contains_key(*about)) {
+        for about in old.keys().filter(|about| !now.remarks.contains_key(*about)) {
             tracing::info!(about, "telemetry warning cleared");
         }
     }
@@ -123,38 +123,40 @@ impl TelemetryStatus {
     }
 
     /// Updates the statistics of ports, and the problems that they show.
-    pub(super) fn look(&mut self, plan: &Plan, fabric: &Fabric, ports: Ports) {
+    pub(super) fn update(&mut self, plan: &Plan, fabric: &Fabric, ports: Ports) {
         let mut remarks = BTreeMap::new();
         let metrics = &plan.map.metrics;
-        let empty = metrics.queries.iter().filter(|(way, _)| ports.silent_ways.contains(way));
+        let empty =
+            metrics.queries.iter().filter(|(direction, _)| ports.silent_directions.contains(direction));
         let mut empty: Vec<(&str, &String)> =
-            empty.map(|(way, query)| (SeriesKind::Counter(*way).field(), query)).collect();
+            empty.map(|(direction, query)| (SeriesKind::Counter(*direction).field(), query)).collect();
         empty.extend(
             metrics.speed.iter().filter(|_| !ports.speeds).map(|query| (SeriesKind::Speed.field(), query)),
         );
         if !empty.is_empty() {
-            let said: Vec<String> = empty.iter().map(|(field, query)| format!("{field} `{query}`")).collect();
-            remarks.insert("selectors", format!("Prometheus has no series of {}", said.join(", ")));
+            let selectors: Vec<String> =
+                empty.iter().map(|(field, query)| format!("{field} `{query}`")).collect();
+            remarks.insert("selectors", format!("Prometheus has no series of {}", selectors.join(", ")));
         }
         if !ports.idle_rules.is_empty() {
-            let said: Vec<String> = ports.idle_rules.iter().map(|rule| format!("links[{rule}]")).collect();
-            remarks.insert("rules", format!("no port that Prometheus has matches {}", some(&said)));
+            let rules: Vec<String> = ports.idle_rules.iter().map(|rule| format!("links[{rule}]")).collect();
+            remarks.insert("rules", format!("no port in Prometheus matches {}", first_names(&rules)));
         }
-        if let Some(stranger) = &ports.stranger {
-            let count = ports.strange;
-            remarks.insert("ports", format!("{count} are no links; the first: {stranger}"));
+        if let Some(first) = &ports.first_unmapped {
+            let count = ports.unmapped;
+            remarks.insert("ports", format!("{count} ports have no link; the first: {first}"));
         }
-        self.silent = ports.silent.iter().take(NAMES).map(|&link| fabric.resource_name(link)).collect();
+        self.silent = ports.silent.iter().take(MAX_NAMES).map(|&link| fabric.resource_name(link)).collect();
         if !ports.silent.is_empty() {
             let (count, names) = (ports.silent.len(), self.silent.join(", "));
             let more = if count > self.silent.len() { ", ..." } else { "" };
-            remarks.insert("silent", format!("{count} links are not heard any more: {names}{more}"));
+            remarks.insert("silent", format!("{count} links have no new readings: {names}{more}"));
         }
         if let Some(spacing) = ports.spacing.filter(|spacing| spacing.0 > plan.interval.0 / 4 * 5) {
             let (interval, seconds) = (plan.interval, spacing.0.div_ceil(Nanos::SECOND.0));
             let text = format!(
-                "ports are read every {seconds} s or so, and reports are expected every {interval}: links are unknown \
-                 in between; set `interval` to {seconds}s"
+                "readings are about {seconds} s apart, but reports are expected every {interval}: links are unknown in \
+                 between; set `interval` to {seconds}s"
             );
             remarks.insert("interval", text);
         }
@@ -162,7 +164,7 @@ impl TelemetryStatus {
     }
 }
 
-fn some(names: &[String]) -> String {
-    let more = if names.len() > NAMES { ", ..." } else { "" };
-    format!("{}{more}", names[..names.len().min(NAMES)].join(", "))
+fn first_names(names: &[String]) -> String {
+    let more = if names.len() > MAX_NAMES { ", ..." } else { "" };
+    format!("{}{more}", names[..names.len().min(MAX_NAMES)].join(", "))
 }

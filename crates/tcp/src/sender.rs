@@ -17,7 +17,7 @@ pub struct Counts {
     /// Segments sent, including retransmissions.
     pub segments: u64,
     /// Retransmitted segments.
-    pub again: u64,
+    pub retransmitted: u64,
     /// Recoveries started by selective acknowledgements.
     pub recoveries: u64,
     /// Expiries of the retransmission timer.
@@ -355,7 +355,7 @@ impl Sender {
     fn send_again(&mut self, segment: SegmentRef, now: Nanos) -> Segment {
         let noted = self.note_time(now);
         self.board.send_again(segment.number, noted, self.division, &mut self.divisions);
-        self.counts.again += 1;
+        self.counts.retransmitted += 1;
         self.send(segment.start, segment.length, now, true, false)
     }
 

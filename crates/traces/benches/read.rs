@@ -15,8 +15,8 @@ use leeward_traces::{Kind, NetworkWork, Request, Work};
 const REQUESTS: usize = 400_000;
 const REPEATS: usize = 5;
 
-/// Writes a request as a line of a dialect.
-type Write = fn(&Request) -> String;
+/// Formats a request as a line of a dialect.
+type Format = fn(&Request) -> String;
 
 fn main() {
     let shape = Shape {
@@ -27,18 +27,18 @@ fn main() {
         sequential_share: 0.3,
         volume: 1 << 38,
     };
-    let requests: Vec<Request> = Synthetic::new(shape, 1).expect("a shape").take(REQUESTS).collect();
+    let requests: Vec<Request> = Synthetic::new(shape, 1).expect("a valid shape").take(REQUESTS).collect();
     let work = fastest(|| {
         let mut work = Work::new(NetworkWork::default(), None);
         let arrivals = requests.iter().map(|request| (request.at.0, work.of(request).unwrap().network_out));
         black_box(RbCurve::from_nanos(arrivals).unwrap());
     });
     println!("{:>10} {:>12} {:>12} {:>7}", "dialect", "split/s", "requests/s", "share");
-    let writers: [(&str, Write); 5] =
+    let formats: [(&str, Format); 5] =
         [("leeward", leeward), ("compactor", compactor), ("msr", msr), ("spc", spc), ("blktrace", blktrace)];
-    for (name, write) in writers {
+    for (name, format) in formats {
         let mut text = String::from(if name == "leeward" { "seconds,kind,size,offset\n" } else { "" });
-        requests.iter().for_each(|request| text += &write(request));
+        requests.iter().for_each(|request| text += &format(request));
         let split = fastest(|| {
             let cells = text.lines().map(|line| line.split(',').count());
             black_box(cells.sum::<usize>());
@@ -46,7 +46,7 @@ fn main() {
         // The time to copy the text for the reader is not measured.
         let mut copies = vec![text.clone().into_bytes(); REPEATS];
         let read = fastest(|| {
-            let text = Text::from_bytes("t", copies.pop().expect("a copy a repeat")).unwrap();
+            let text = Text::from_bytes("t", copies.pop().expect("one copy per repeat")).unwrap();
             let read = Requests::open(text, &ReadSettings::default()).unwrap();
             assert_eq!(read.map(|request| request.unwrap().size).filter(|&size| size > 0).count(), REQUESTS);
         });

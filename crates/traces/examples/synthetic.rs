@@ -31,8 +31,8 @@ pub fn write(out: &mut impl Write) -> io::Result<()> {
         volume: 64 << 30,
     };
     writeln!(out, "seconds,kind,size,offset")?;
-    let drawn = Synthetic::new(shape, 1).expect("a shape that a trace can have");
-    for request in drawn.take_while(|request| request.at.0 < SECONDS * 1_000_000_000) {
+    let requests = Synthetic::new(shape, 1).expect("a valid shape");
+    for request in requests.take_while(|request| request.at.0 < SECONDS * 1_000_000_000) {
         let micros = request.at.0 / 1000;
         let kind = if request.kind == Kind::Read { "read" } else { "write" };
         let offset = request.offset.unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use leeward_fabric::input::format_number;
 
-/// The reason why work is unknown.
+/// A failure to compute the work of a request.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum WorkError {
     /// A setting out of range.

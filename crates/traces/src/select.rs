@@ -35,9 +35,9 @@ pub fn halves(requests: &[Request]) -> (&[Request], &[Request]) {
 pub fn rotate(requests: &[Request], share: f64) -> Vec<Request> {
     let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return Vec::new() };
     let span = last.at.since(first.at).0;
-    let round = span.saturating_add(span / (requests.len() as u64 - 1).max(1)).max(1);
+    let period = span.saturating_add(span / (requests.len() as u64 - 1).max(1)).max(1);
     let share = if share.is_finite() { share.rem_euclid(1.0) } else { 0.0 };
-    let start = ((round as f64 * share) as u64).min(round - 1);
+    let start = ((period as f64 * share) as u64).min(period - 1);
     let cut = requests.partition_point(|request| request.at.since(first.at).0 < start);
     let (before, after) = requests.split_at(cut);
     let moved = |request: &Request, by: u64| {
@@ -46,5 +46,5 @@ pub fn rotate(requests: &[Request], share: f64) -> Vec<Request> {
         Request { at: Nanos(if by > 0 { by.saturating_add(at) } else { at - start }), ..*request }
     };
     let later = after.iter().map(|request| moved(request, 0));
-    later.chain(before.iter().map(|request| moved(request, round - start))).collect()
+    later.chain(before.iter().map(|request| moved(request, period - start))).collect()
 }

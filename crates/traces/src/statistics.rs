@@ -20,9 +20,9 @@ pub struct Statistics {
     bytes: u128,
     largest: u64,
     /// Index of the window of the last request; the window of the first request has index 0.
-    at: u64,
-    in_windows: Peak,
-    work: [Stages; Stage::ALL.len()],
+    window_index: u64,
+    peak: Peak,
+    work: [StageSums; Stage::ALL.len()],
 }
 
 /// Statistics of a trace.
@@ -77,9 +77,9 @@ impl Statistics {
             gaps: Moments::default(),
             bytes: 0,
             largest: 0,
-            at: 0,
-            in_windows: Peak::default(),
-            work: [Stages::default(); Stage::ALL.len()],
+            window_index: 0,
+            peak: Peak::default(),
+            work: [StageSums::default(); Stage::ALL.len()],
         }
     }
 
@@ -90,14 +90,14 @@ impl Statistics {
             self.gaps.push(request.at.since(self.last).0 as f64);
         }
         let window = request.at.since(first).0 / self.window;
-        let next = window != self.at;
-        self.at = window;
+        let next = window != self.window_index;
+        self.window_index = window;
         self.last = request.at;
         self.requests += 1;
         self.reads += u64::from(request.kind == Kind::Read);
         self.bytes += u128::from(request.size);
         self.largest = self.largest.max(request.size);
-        self.in_windows.add(1.0, next);
+        self.peak.add(1.0, next);
         for (stage, sums) in Stage::ALL.into_iter().zip(&mut self.work) {
             match work.at(stage) {
                 Some(work) => sums.add(work, next),
@@ -111,7 +111,7 @@ impl Statistics {
         let nanos = self.first.map_or(0, |first| self.last.since(first).0);
         let seconds = Nanos(nanos).as_secs_f64();
         let count = self.requests as f64;
-        let over = |total: f64, of: f64| (of > 0.0).then(|| total / of);
+        let over = |total: f64, divisor: f64| (divisor > 0.0).then(|| total / divisor);
         let windows = if nanos >= self.window.get() { nanos as f64 / self.window.get() as f64 } else { 0.0 };
         // The mean is over the whole duration, although the last requests may be in a window that ends later.
         let peak_over_mean = |peak: f64, total: f64| {
@@ -133,7 +133,7 @@ impl Statistics {
             seconds,
             rate: over(count, seconds),
             gap_c2: self.gaps.c2(),
-            peak_over_mean: peak_over_mean(self.in_windows.peak(), count),
+            peak_over_mean: peak_over_mean(self.peak.peak(), count),
             read_share: over(self.reads as f64, count),
             bytes: self.bytes,
             mean_size: over(self.bytes as f64, count),
@@ -145,14 +145,14 @@ impl Statistics {
 
 /// Sums for one stage.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stages {
+struct StageSums {
     unknown: bool,
     total: f64,
     largest: f64,
     windows: Peak,
 }
 
-impl Stages {
+impl StageSums {
     fn add(&mut self, work: f64, next: bool) {
         self.total += work;
         self.largest = self.largest.max(work);
@@ -168,7 +168,7 @@ struct Peak {
 }
 
 impl Peak {
-    /// Adds to the current window, or begins the next one.
+    /// Adds to the current window; with `next`, begins a new one first.
     fn add(&mut self, amount: f64, next: bool) {
         if next {
             self.before = self.peak();

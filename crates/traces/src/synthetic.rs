@@ -160,11 +160,11 @@ impl Iterator for Synthetic {
             }
         };
         let reads = self.streams[2].random::<f64>() < self.shape.read_share;
-        let (on, place): (f64, f64) = (self.streams[3].random(), self.streams[3].random());
+        let (draw, position): (f64, f64) = (self.streams[3].random(), self.streams[3].random());
         let room = self.shape.volume - size;
-        let on = on < self.shape.sequential_share;
-        let next = self.end.filter(|&end| on && end <= room);
-        let offset = next.unwrap_or((room as f64 * place) as u64 / BLOCK * BLOCK);
+        let sequential = draw < self.shape.sequential_share;
+        let next = self.end.filter(|&end| sequential && end <= room);
+        let offset = next.unwrap_or((room as f64 * position) as u64 / BLOCK * BLOCK);
         self.end = Some(offset + size);
         let kind = if reads { Kind::Read } else { Kind::Write };
         Some(Request { at: Nanos(self.at as u64), kind, size, offset: Some(offset) })
@@ -187,14 +187,14 @@ impl Sizes {
                     check("weight", weight, (0.0..=1e9).contains(&weight), "0 to 1e9")?;
                 }
                 let weights = WeightedIndex::new(choice.iter().map(|size| size.1));
-                let none = |_| ShapeError {
+                let empty = |_| ShapeError {
                     field: "sizes",
                     number: choice.len() as f64,
                     expected: "at least one with a weight above 0",
                 };
                 Ok(SizeDistribution::Choice(
                     choice.iter().map(|size| size.0).collect(),
-                    weights.map_err(none)?,
+                    weights.map_err(empty)?,
                 ))
             }
             &Sizes::LogNormal { mean, c2, largest } => {
@@ -204,8 +204,8 @@ impl Sizes {
                 check("mean", mean, within, "1 byte to the largest")?;
                 check("c2", c2, (0.0..=1e6).contains(&c2), "0 to 1e6")?;
                 let invalid = |_| ShapeError { field: "c2", number: c2, expected: "0 to 1e6" };
-                let drawn = LogNormal::from_mean_cv(mean, c2.sqrt()).map_err(invalid)?;
-                Ok(SizeDistribution::LogNormal(drawn, largest))
+                let distribution = LogNormal::from_mean_cv(mean, c2.sqrt()).map_err(invalid)?;
+                Ok(SizeDistribution::LogNormal(distribution, largest))
             }
         }
     }
@@ -249,6 +249,6 @@ const fn workload(
     PublishedWorkload { letter, storage_load, network_load, gap_c2 }
 }
 
-fn check(field: &'static str, number: f64, fine: bool, expected: &'static str) -> Result<(), ShapeError> {
-    if fine { Ok(()) } else { Err(ShapeError { field, number, expected }) }
+fn check(field: &'static str, number: f64, valid: bool, expected: &'static str) -> Result<(), ShapeError> {
+    if valid { Ok(()) } else { Err(ShapeError { field, number, expected }) }
 }

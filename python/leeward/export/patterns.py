@@ -8,7 +8,7 @@ import re
 
 ALLOWED = (
     "letters and sets, `|`, ( ), (?: ), (?P<name> ), (?i) at the start, `*`, `+`, `?` and {n,m} up to 1000,"
-    r" lazy ones too, \d \w \s \b \A, \t \n \r \x20, and `\` before a sign"
+    r" lazy ones too, \d \w \s \b \A, \t \n \r \x20, and `\` before punctuation"
 )
 """Names of the supported parts, in words."""
 MOST = 1000

@@ -111,7 +111,7 @@ class Map:
             if not match[2]:
                 return text
             if not (text.isascii() and text.isdecimal() and len(text) < 10):
-                message = f"`{{{match[0][1:-1]}}}`: `{text[:40]}` is no number"
+                message = f"`{{{match[0][1:-1]}}}`: `{text[:40]}` is not a number"
                 raise InputError(self.name, None, None, f"links[{number}]", message)
             return str(int(text) + int(match[2] + match[3]))
 
@@ -242,7 +242,7 @@ class _Reader:
             try:
                 result[label] = re.compile(text)
             except (re.error, RecursionError, OverflowError) as error:
-                raise self.error(value, f"{where}.{label}", f"`{text[:80]}`: no pattern: {error}") from None
+                raise self.error(value, f"{where}.{label}", f"`{text[:80]}`: invalid pattern: {error}") from None
         if not result:
             raise self.error(node, where, "expected labels with patterns")
         return result

@@ -161,7 +161,7 @@ fn serve(options: Options) -> ExitCode {
     match Ready::to_run(flags).map_err(StartError::Input).and_then(|ready| ready.run(announce)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(StartError::Input(error)) => failed(2, error),
-        Err(StartError::Told(error) | StartError::Broken(error)) => failed(1, error),
+        Err(StartError::Callback(error) | StartError::Failed(error)) => failed(1, error),
     }
 }
 

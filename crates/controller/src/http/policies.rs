@@ -63,7 +63,7 @@ pub async fn list(State(app): SharedState) -> ApiResult {
         moves: all(&moves::REGISTRY, labels.moves.as_deref()),
         workload: admit::REGISTRY
             .iter()
-            .filter(|one| !admit::paces(one.name))
+            .filter(|one| !admit::sets_rates(one.name))
             .map(|one| Policy::of(one, admission))
             .collect(),
         volumes: all(&limits::REGISTRY, volumes),

@@ -162,7 +162,7 @@ impl Telemetry {
             spacing_s: ports.spacing.map(|spacing| spacing.as_secs_f64()),
             ports: ports.links,
             ignored: ports.ignored,
-            no_link: ports.strange,
+            no_link: ports.unmapped,
             links: ports.heard,
             silent: ports.silent.len(),
             silent_links: silent.clone(),

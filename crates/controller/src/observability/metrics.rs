@@ -217,7 +217,7 @@ impl Metrics {
                 family.get_or_create(&State { state }).set(number(count));
             }
         };
-        let (links, ignored, no_link) = (ports.links, ports.ignored, ports.strange);
+        let (links, ignored, no_link) = (ports.links, ports.ignored, ports.unmapped);
         set(&self.ports, &[("link", links), ("ignored", ignored), ("no_link", no_link)]);
         set(&self.polled_links, &[("heard", ports.heard), ("silent", ports.silent.len())]);
         self.remarks.set(number(remarks));

@@ -41,9 +41,9 @@ pub enum StartError<E> {
     /// Invalid input.
     Input(InputError),
     /// The callback for the listening address failed.
-    Told(E),
+    Callback(E),
     /// The process or the system failed, or the engine stopped.
-    Broken(std::io::Error),
+    Failed(std::io::Error),
 }
 
 impl<E> From<InputError> for StartError<E> {
@@ -151,7 +151,7 @@ impl Ready {
                 let remedy = if taken { "; give another port with --listen" } else { "" };
                 flags.wrong("listen", format!("`{}`: {}{remedy}", settings.listen, plain(&error))).into()
             }
-            RunError::Callback(error) => StartError::Told(error),
+            RunError::Callback(error) => StartError::Callback(error),
             RunError::Failed(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 let shown = location.path().unwrap_or(Path::new("memory")).display();
                 let remedy = if matches!(location, StoreLocation::File(_)) {
@@ -161,7 +161,7 @@ impl Ready {
                 };
                 flags.wrong("store", format!("{shown}: {error}{remedy}")).into()
             }
-            RunError::Failed(error) => StartError::Broken(error),
+            RunError::Failed(error) => StartError::Failed(error),
         })
     }
 }

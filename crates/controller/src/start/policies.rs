@@ -96,7 +96,7 @@ fn message(name: &str, error: RegistryError) -> String {
 /// Checks an admission policy: it must exist, and decide by bounds.
 fn check_admission(name: &str, settings: &str) -> Result<(), RegistryError> {
     admit::REGISTRY.make(name, settings)?;
-    if admit::paces(name) {
+    if admit::sets_rates(name) {
         let message = format!(
             "`{name}` sets its own network rates, which the service cannot enforce; expected snc, dnc, best or \
              none"

@@ -137,10 +137,9 @@ fn missing_ports_and_series_are_reported_and_other_links_continue() {
         (&json!("answers"), &json!(["r1:uplink", "r1:downlink"]))
     );
     let remarks = telemetry["remarks"].to_string();
-    assert!(remarks.contains("2 links are not heard any more: r1:uplink, r1:downlink"), "{remarks}");
+    assert!(remarks.contains("2 links have no new readings: r1:uplink, r1:downlink"), "{remarks}");
     assert!(remarks.contains("no rule matches"), "{remarks}");
-    process
-        .until("the log has the remark", |process| process.log().contains("2 links are not heard any more"));
+    process.until("the log has the remark", |process| process.log().contains("2 links have no new readings"));
     fake.answer(healthy_answer);
     process.until("loads of r1 are known again", |process| sees(process, "r1:downlink", 8.8e8));
 }
@@ -258,7 +257,7 @@ fn invalid_settings_map_or_credentials_fail_before_the_start() {
         (", every: 1s", "telemetry.prometheus.every: 1s: expected from 100ms to 200ms"),
         (", timeout: 1h", "telemetry.prometheus.timeout: 1h: expected"),
         (", maps: a", "telemetry.prometheus.maps"),
-        (", map: wrong.yaml", "wrong.yaml:3:20: links[0].match.port: `(`: no pattern"),
+        (", map: wrong.yaml", "wrong.yaml:3:20: links[0].match.port: `(`: invalid pattern"),
         (", map: nowhere.yaml", "nowhere.yaml: no such file"),
         (", http: http.yaml", "http.yaml: authorization.credentials_file: nowhere: no such file"),
         (", http: token.yaml", "token.yaml:1:16: authorization: expected basic_auth"),

@@ -10,9 +10,9 @@ use leeward_fabric::input::{InputError, read_text, read_yaml};
 use self::circuits::Circuits;
 use super::file::{DfsioFile, NetworkFile, PacketsFile, WorkloadFile};
 use super::placer::Placer;
-use super::plant::{Plant, PlantError};
 use super::records::Records;
 use super::settings::{Plan, Settings};
+use super::simulator::{Simulator, SimulatorError};
 use super::workload::{Workload, WorkloadError};
 
 /// Number of progress reports of a run.
@@ -52,7 +52,7 @@ pub struct Outcome {
     /// End of the run: arrival of the workload's last byte, abandonment of the last flow, or the horizon.
     pub ended: Nanos,
     /// Bytes in the switch at the end.
-    pub held: u64,
+    pub bytes_in_switch: u64,
 }
 
 /// Error of a run.
@@ -60,7 +60,7 @@ pub struct Outcome {
 pub enum ScenarioError {
     /// The simulator failed.
     #[error(transparent)]
-    Plant(#[from] PlantError),
+    Simulator(#[from] SimulatorError),
     /// The placement policy of copies is invalid.
     #[error(transparent)]
     Copies(#[from] InputError),
@@ -183,13 +183,13 @@ impl Scenario {
                 planner: Box::new(|bytes| self.week(bytes, network, &**scheduler)),
             },
         };
-        let mut plant = Plant::new(self.settings.clone(), plan, self.workload.clone())?;
+        let mut simulator = Simulator::new(self.settings.clone(), plan, self.workload.clone())?;
         if let Some(copies) = &self.copies {
-            plant = plant.with_placer(copies.placer()?);
+            simulator = simulator.with_placer(copies.placer()?);
         }
         for step in 1..=STEPS {
             let until = u128::from(self.horizon.0) * u128::from(step) / u128::from(STEPS);
-            let is_over = plant.run_to_end(Nanos(until as u64))?;
+            let is_over = simulator.run_to_end(Nanos(until as u64))?;
             if !progress(step as f64 / STEPS as f64) {
                 return Err(ScenarioError::Stopped);
             }
@@ -197,8 +197,8 @@ impl Scenario {
                 break;
             }
         }
-        let (ended, held) = (plant.now(), plant.in_switch());
-        Ok(Outcome { records: plant.records().clone(), ended, held })
+        let (ended, bytes_in_switch) = (simulator.now(), simulator.in_switch());
+        Ok(Outcome { records: simulator.records().clone(), ended, bytes_in_switch })
     }
 
     /// Computes the week of a demand. Without demand, the week is one day without circuits.

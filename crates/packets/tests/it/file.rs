@@ -542,7 +542,8 @@ proptest! {
         for outcome in [&outcome, &cut] {
             let [packet, circuit] = outcome.records.delivered;
             let arrived = packet.bytes + circuit.bytes + outcome.records.local.bytes;
-            prop_assert_eq!(outcome.records.sent.bytes, arrived + outcome.records.dropped.bytes + outcome.held);
+            let undelivered = outcome.records.dropped.bytes + outcome.bytes_in_switch;
+            prop_assert_eq!(outcome.records.sent.bytes, arrived + undelivered);
         }
     }
 }

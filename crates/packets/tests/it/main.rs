@@ -1,5 +1,5 @@
 //! Tests of the packet simulator: runs, files, and workloads.
 
 mod file;
-mod plant;
+mod simulator;
 mod workload;

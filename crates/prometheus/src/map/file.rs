@@ -7,10 +7,10 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::pattern::compile;
-use super::{Map, Match, Metrics, Part, Rule, Template, Way};
+use super::{Direction, Map, Match, Metrics, Part, Rule, Template};
 
 /// Largest map file, in bytes.
-const MOST_BYTES: usize = 1_000_000;
+const MAX_BYTES: usize = 1_000_000;
 /// Counter units, in bits.
 const COUNTERS: [(&str, f64); 2] = [("bits", 1.0), ("octets", 8.0)];
 /// Rate units, in bit/s.
@@ -93,8 +93,8 @@ impl Map {
     /// # Errors
     /// [`InputError`] with line and field.
     pub fn from_text(file: &str, text: &str) -> Result<Map, InputError> {
-        if text.len() > MOST_BYTES {
-            return Err(InputError::new(file, format!("longer than {MOST_BYTES} bytes")));
+        if text.len() > MAX_BYTES {
+            return Err(InputError::new(file, format!("longer than {MAX_BYTES} bytes")));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let MapFile { prometheus, columns, links, ignore } = read_yaml(file, text)?;
@@ -107,8 +107,9 @@ impl Map {
             let message = "missing; expected the counters to query: `in` and `out`, or `load`";
             return Err(InputError::new(file, message).in_field("prometheus"));
         };
-        let each =
-            |(number, one): (usize, &Spanned<Patterns>)| reader.patterns(&format!("ignore[{number}]"), one);
+        let each = |(index, patterns): (usize, &Spanned<Patterns>)| {
+            reader.patterns(&format!("ignore[{index}]"), patterns)
+        };
         Ok(Map {
             metrics: reader.metrics(&prometheus)?,
             rules: links.iter().enumerate().map(|rule| reader.rule(rule)).collect::<Result<_, _>>()?,
@@ -130,7 +131,7 @@ impl Reader<'_> {
     fn metrics(&self, given: &Spanned<MetricsFile>) -> Result<Metrics, InputError> {
         let at = "prometheus";
         let MetricsFile { r#in, out, load, unit, speed, speed_unit, counter_bits } = &given.value;
-        let queries = self.ways(at, [r#in, out, load], |_, text| Ok(text.to_owned()))?;
+        let queries = self.directions(at, [r#in, out, load], |_, text| Ok(text.to_owned()))?;
         if queries.is_empty() {
             let message = "expected the counters to query: `in` and `out`, or `load`";
             return Err(self.invalid(at, given, message));
@@ -150,10 +151,10 @@ impl Reader<'_> {
         })
     }
 
-    fn rule(&self, (number, given): (usize, &Spanned<RuleFile>)) -> Result<Rule, InputError> {
-        let at = format!("links[{number}]");
+    fn rule(&self, (index, given): (usize, &Spanned<RuleFile>)) -> Result<Rule, InputError> {
+        let at = format!("links[{index}]");
         let RuleFile { r#match, r#in, out, load } = &given.value;
-        let links = self.ways(&at, [r#in, out, load], |_, text| {
+        let links = self.directions(&at, [r#in, out, load], |_, text| {
             let message = || format!("`{}`: expected `{{name}}` or `{{name+1}}`", excerpt(text));
             parse_template(text).ok_or_else(message)
         })?;
@@ -164,17 +165,20 @@ impl Reader<'_> {
     }
 
     /// Reads the values that a section has for each direction.
-    fn ways<T>(
+    fn directions<T>(
         &self,
         at: &str,
         given: [&Option<Spanned<String>>; 3],
-        read: impl Fn(Way, &str) -> Result<T, String>,
-    ) -> Result<Vec<(Way, T)>, InputError> {
-        let values = Way::ALL.into_iter().zip(given).filter_map(|(way, one)| Some((way, one.as_ref()?)));
-        let read = |(way, one): (Way, &Spanned<String>)| {
-            let field = format!("{at}.{}", way.name());
-            let text = self.text(&field, one)?;
-            Ok((way, read(way, text).map_err(|message| self.invalid(&field, one, message))?))
+        read: impl Fn(Direction, &str) -> Result<T, String>,
+    ) -> Result<Vec<(Direction, T)>, InputError> {
+        let values = Direction::ALL
+            .into_iter()
+            .zip(given)
+            .filter_map(|(direction, text)| Some((direction, text.as_ref()?)));
+        let read = |(direction, value): (Direction, &Spanned<String>)| {
+            let field = format!("{at}.{}", direction.name());
+            let text = self.text(&field, value)?;
+            Ok((direction, read(direction, text).map_err(|message| self.invalid(&field, value, message))?))
         };
         values.map(read).collect()
     }
@@ -183,11 +187,11 @@ impl Reader<'_> {
         if given.value.0.is_empty() {
             return Err(self.invalid(at, given, "expected labels with patterns"));
         }
-        let pattern = |(label, one): &(String, Spanned<String>)| {
+        let pattern = |(label, value): &(String, Spanned<String>)| {
             let field = format!("{at}.{}", excerpt(label));
-            let text = self.text(&field, one)?;
+            let text = self.text(&field, value)?;
             let pattern = compile(text);
-            let invalid = |reason| self.invalid(&field, one, format!("`{}`: {reason}", excerpt(text)));
+            let invalid = |reason| self.invalid(&field, value, format!("`{}`: {reason}", excerpt(text)));
             Ok((label.clone(), pattern.map_err(invalid)?))
         };
         given.value.0.iter().map(pattern).collect()

@@ -18,7 +18,7 @@ pub struct Map {
 
 /// Direction of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Way {
+pub enum Direction {
     /// Into a port.
     In,
     /// Out of a port.
@@ -31,7 +31,7 @@ pub enum Way {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metrics {
     /// Selector of a counter for each direction.
-    pub queries: Vec<(Way, String)>,
+    pub queries: Vec<(Direction, String)>,
     /// Bits per count.
     pub unit: f64,
     /// Selector of port speeds.
@@ -49,7 +49,7 @@ type Match = Vec<(String, Regex)>;
 #[derive(Clone, Debug)]
 struct Rule {
     labels: Match,
-    links: Vec<(Way, Template)>,
+    links: Vec<(Direction, Template)>,
 }
 
 /// Template of a link name, with parts from a port's labels.
@@ -68,7 +68,7 @@ pub type Labels = Vec<(String, String)>;
 
 /// Mapping of a port in one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Mapping {
     /// Link of this name, by the rule of this index; without rules, the label `link` has the name.
     Link(String, Option<usize>),
     /// A port known to be outside the cluster.
@@ -79,52 +79,52 @@ pub enum Place {
     Unnamed(usize, String),
 }
 
-impl Way {
+impl Direction {
     /// All directions.
-    pub const ALL: [Way; 3] = [Way::In, Way::Out, Way::Load];
+    pub const ALL: [Direction; 3] = [Direction::In, Direction::Out, Direction::Load];
 
     /// Name in map files.
     pub fn name(self) -> &'static str {
         match self {
-            Way::In => "in",
-            Way::Out => "out",
-            Way::Load => "load",
+            Direction::In => "in",
+            Direction::Out => "out",
+            Direction::Load => "load",
         }
     }
 }
 
 impl Map {
     /// Mapping of a port with these labels, in one direction.
-    pub fn place(&self, labels: &Labels, way: Way) -> Place {
-        if self.ignore.iter().any(|one| groups(one, labels).is_some()) {
-            return Place::Ignored;
+    pub fn mapping(&self, labels: &Labels, direction: Direction) -> Mapping {
+        if self.ignore.iter().any(|patterns| groups(patterns, labels).is_some()) {
+            return Mapping::Ignored;
         }
         if self.rules.is_empty() {
-            let named = text(labels, "link").filter(|name| !name.is_empty());
+            let name = text(labels, "link").filter(|name| !name.is_empty());
             let only = labels.first().filter(|_| labels.len() == 1).map(|(_, text)| text.as_str());
-            return named.or(only).map_or(Place::Unknown, |name| match name {
-                "" => Place::Ignored,
-                name => Place::Link(name.to_owned(), None),
+            return name.or(only).map_or(Mapping::Unknown, |name| match name {
+                "" => Mapping::Ignored,
+                name => Mapping::Link(name.to_owned(), None),
             });
         }
         let first = self
             .rules
             .iter()
             .enumerate()
-            .find_map(|(number, rule)| groups(&rule.labels, labels).map(|groups| (number, rule, groups)));
-        let Some((number, rule, groups)) = first else { return Place::Unknown };
-        let Some((_, template)) = rule.links.iter().find(|(one, _)| *one == way) else {
+            .find_map(|(index, rule)| groups(&rule.labels, labels).map(|groups| (index, rule, groups)));
+        let Some((index, rule, groups)) = first else { return Mapping::Unknown };
+        let Some((_, template)) = rule.links.iter().find(|(candidate, _)| *candidate == direction) else {
             // A rule without this direction excludes it on purpose.
-            return Place::Ignored;
+            return Mapping::Ignored;
         };
-        let known = |name: &str| {
+        let value = |name: &str| {
             let group = groups.iter().rev().find(|(group, _)| *group == name).map(|&(_, text)| text);
             group.or_else(|| text(labels, name))
         };
-        match template.named(known) {
-            Ok(name) if name.is_empty() => Place::Ignored,
-            Ok(name) => Place::Link(name, Some(number)),
-            Err(why) => Place::Unnamed(number, why),
+        match template.render(value) {
+            Ok(name) if name.is_empty() => Mapping::Ignored,
+            Ok(name) => Mapping::Link(name, Some(index)),
+            Err(reason) => Mapping::Unnamed(index, reason),
         }
     }
 
@@ -135,17 +135,18 @@ impl Map {
 }
 
 impl Template {
-    fn named<'a>(&self, known: impl Fn(&str) -> Option<&'a str>) -> Result<String, String> {
+    /// Name of the link; `value` returns the text of a group or label.
+    fn render<'a>(&self, value: impl Fn(&str) -> Option<&'a str>) -> Result<String, String> {
         let mut name = String::new();
         for part in &self.0 {
             match part {
                 Part::Text(text) => name += text,
-                Part::Field(field, more) => {
+                Part::Field(field, offset) => {
                     let text =
-                        known(field).ok_or_else(|| format!("`{{{field}}}`: no such label or group"))?;
-                    match more {
+                        value(field).ok_or_else(|| format!("`{{{field}}}`: no such label or group"))?;
+                    match offset {
                         None => name += text,
-                        Some(more) => name += &(number(text, field)? + more).to_string(),
+                        Some(offset) => name += &(number(text, field)? + offset).to_string(),
                     }
                 }
             }
@@ -157,7 +158,7 @@ impl Template {
 fn number(text: &str, field: &str) -> Result<i64, String> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && (1..10).contains(&text.len());
     let number = text.parse().ok().filter(|_| is_number);
-    number.ok_or_else(|| format!("`{{{field}}}`: `{}` is no number", leeward_fabric::input::excerpt(text)))
+    number.ok_or_else(|| format!("`{{{field}}}`: `{}` is not a number", leeward_fabric::input::excerpt(text)))
 }
 
 fn text<'a>(labels: &'a Labels, name: &str) -> Option<&'a str> {
@@ -203,7 +204,7 @@ mod tests {
         labels: BTreeMap<String, String>,
         wrong: Option<String>,
         #[serde(flatten)]
-        ways: BTreeMap<String, Option<String>>,
+        directions: BTreeMap<String, Option<String>>,
     }
 
     #[derive(Deserialize)]
@@ -215,25 +216,28 @@ mod tests {
 
     fn cases() -> Cases {
         let text = include_str!("../../tests/maps/cases.yaml");
-        read_yaml("cases.yaml", text).expect("the cases are right")
+        read_yaml("cases.yaml", text).expect("valid cases")
     }
 
     #[test]
     fn ports_map_to_the_same_links_as_in_leeward_hotspots() {
         for Right { of, map, ports } in cases().right {
             let map = Map::from_text("map.yaml", &map).unwrap_or_else(|error| panic!("{of}: {error}"));
-            for Port { labels, wrong, ways } in ports {
+            for Port { labels, wrong, directions } in ports {
                 let labels: Labels = labels.into_iter().collect();
-                for way in Way::ALL {
-                    let found = match map.place(&labels, way) {
-                        Place::Link(name, _) => Ok(Some(name)),
-                        Place::Ignored => Ok(Some(String::new())),
-                        Place::Unknown => Ok(None),
-                        Place::Unnamed(rule, _) => Err(format!("links[{rule}]")),
+                for direction in Direction::ALL {
+                    let found = match map.mapping(&labels, direction) {
+                        Mapping::Link(name, _) => Ok(Some(name)),
+                        Mapping::Ignored => Ok(Some(String::new())),
+                        Mapping::Unknown => Ok(None),
+                        Mapping::Unnamed(rule, _) => Err(format!("links[{rule}]")),
                     };
-                    let expected = ways.get(way.name()).map(|name| Ok(name.clone()));
+                    let expected = directions.get(direction.name()).map(|name| Ok(name.clone()));
                     let expected = expected.or(wrong.clone().map(Err));
-                    assert!(expected.is_none_or(|it| it == found), "{of}: {labels:?} {way:?}: {found:?}");
+                    assert!(
+                        expected.is_none_or(|expected| expected == found),
+                        "{of}: {labels:?} {direction:?}: {found:?}"
+                    );
                 }
             }
         }

@@ -10,26 +10,29 @@
 use regex::{Regex, RegexBuilder, escape};
 
 const ALLOWED: &str = "letters and sets, |, ( ), (?: ), (?P<name> ), (?i) at the start, *, +, ? and {n,m} up to 1000, \
-    lazy ones too, \\d \\w \\s \\b \\A, \\t \\n \\r \\x20, and \\ before a sign";
+    lazy ones too, \\d \\w \\s \\b \\A, \\t \\n \\r \\x20, and \\ before punctuation";
 /// Largest number of repetitions; numbers of nested repetitions are multiplied.
-const MOST: u32 = 1000;
+const MAX_REPETITIONS: u32 = 1000;
 /// Largest compiled pattern, in bytes.
-const LARGEST: usize = 4 << 20;
+const MAX_COMPILED_BYTES: usize = 4 << 20;
 
 /// Compiles a pattern that matches a complete text.
 ///
 /// # Errors
 /// The unsupported part of the pattern, or the syntax error.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
-    let unknown = |rest: &str| {
+    let unsupported = |rest: &str| {
         let part: String = rest.chars().take(8).collect();
-        format!("the service does not know `{part}` in a pattern; expected {ALLOWED}")
+        format!("the service does not support `{part}` in a pattern; expected {ALLOWED}")
     };
-    let whole = format!(r"\A(?:{})\z", written_anew(pattern).map_err(unknown)?);
-    RegexBuilder::new(&whole).size_limit(LARGEST).build().map_err(|error| {
+    let whole = format!(r"\A(?:{})\z", rewrite(pattern).map_err(unsupported)?);
+    RegexBuilder::new(&whole).size_limit(MAX_COMPILED_BYTES).build().map_err(|error| {
         // Earlier lines of the message repeat the rewritten pattern.
-        let told = error.to_string();
-        format!("no pattern: {}", told.lines().last().unwrap_or_default().trim_start_matches("error: "))
+        let message = error.to_string();
+        format!(
+            "invalid pattern: {}",
+            message.lines().last().unwrap_or_default().trim_start_matches("error: ")
+        )
     })
 }
 
@@ -50,7 +53,7 @@ enum Token {
 ///
 /// # Errors
 /// The rest of the pattern, from the first unsupported part.
-fn written_anew(pattern: &str) -> Result<String, &str> {
+fn rewrite(pattern: &str) -> Result<String, &str> {
     let (mut written, mut rest) = (String::new(), pattern);
     // State of the previous part: true if it can be repeated, and its number of repetitions. Then the largest number in
     // each open group.
@@ -65,7 +68,9 @@ fn written_anew(pattern: &str) -> Result<String, &str> {
                 (false, 1)
             }
             Token::Close => (true, most.pop().unwrap_or(1)),
-            Token::Repeat(more) if repeatable && more.saturating_mul(times) <= MOST => (false, more * times),
+            Token::Repeat(more) if repeatable && more.saturating_mul(times) <= MAX_REPETITIONS => {
+                (false, more * times)
+            }
             Token::Repeat(_) => return Err(rest),
         };
         if let Some(most) = most.last_mut() {
@@ -79,8 +84,8 @@ fn written_anew(pattern: &str) -> Result<String, &str> {
 
 /// First part of a text: its length, its form for `regex`, and its kind. `None` if it is unsupported.
 fn token(rest: &str, first: bool) -> Option<(usize, String, Token)> {
-    let sign = rest.chars().next()?;
-    let (length, text, token) = match sign {
+    let letter = rest.chars().next()?;
+    let (length, text, token) = match letter {
         '[' => {
             let (length, text) = set(rest)?;
             return Some((length, text, Token::Letter));
@@ -99,9 +104,9 @@ fn token(rest: &str, first: bool) -> Option<(usize, String, Token)> {
             let (length, text) = escaped(rest)?;
             (length, text, Token::Letter)
         }
-        '|' | '^' | '$' => (1, sign.to_string(), Token::Mark),
+        '|' | '^' | '$' => (1, letter.to_string(), Token::Mark),
         '.' => (1, ".".to_owned(), Token::Letter),
-        letter => (letter.len_utf8(), escape(letter.encode_utf8(&mut [0; 4])), Token::Letter),
+        _ => (letter.len_utf8(), escape(letter.encode_utf8(&mut [0; 4])), Token::Letter),
     };
     Some((length, text, token))
 }
@@ -151,7 +156,7 @@ fn escaped(rest: &str) -> Option<(usize, String)> {
             is_hex.then(|| (4, rest[..4].to_owned()))
         }
         // Drops the backslash: `\<` is a literal in Python, and the start of a word in `regex`.
-        sign if sign.is_ascii_punctuation() => Some((2, escape(sign.encode_utf8(&mut [0; 4])))),
+        mark if mark.is_ascii_punctuation() => Some((2, escape(mark.encode_utf8(&mut [0; 4])))),
         _ => None,
     }
 }
@@ -167,14 +172,14 @@ fn set(rest: &str) -> Option<(usize, String)> {
     }
     loop {
         let tail = &rest[at..];
-        let sign = tail.chars().next()?;
-        let (length, text) = match sign {
+        let letter = tail.chars().next()?;
+        let (length, text) = match letter {
             ']' => return Some((at + 1, written + "]")),
             '\\' => escaped(tail)?,
             '[' if tail.starts_with("[:") => return None,
             '-' if tail.starts_with("--") => return None,
             '-' => (1, "-".to_owned()),
-            letter => (letter.len_utf8(), escape(letter.encode_utf8(&mut [0; 4]))),
+            _ => (letter.len_utf8(), escape(letter.encode_utf8(&mut [0; 4]))),
         };
         (at, written) = (at + length, written + &text);
     }

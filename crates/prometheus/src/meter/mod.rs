@@ -13,31 +13,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use leeward_fabric::{Capacities, Fabric, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::parse_load;
 
-use super::answer::{Series, shown};
+use super::answer::{Series, format_labels};
 use super::counter::{Counter, Step, Unit, is_count};
-use super::map::{Labels, Map, Place, Way};
+use super::map::{Direction, Labels, Map, Mapping};
 
 /// Time after which a silent port is dropped.
-pub const FORGOTTEN: Nanos = Nanos(300 * Nanos::SECOND.0);
-/// Tolerance above a port's speed, for one reading. Readings are late if a switch answers slowly, so a full port may
-/// appear to exceed its speed.
-const TOO_FAST: f64 = 2.0;
+pub const SILENCE_LIMIT: Nanos = Nanos(300 * Nanos::SECOND.0);
+/// Factor by which one reading may exceed a port's speed. Readings are late if a switch answers slowly, so a full port
+/// may appear to exceed its speed.
+const SPEED_TOLERANCE: f64 = 2.0;
 /// Largest valid speed, in bit/s; a higher value has the wrong unit.
-const MOST_SPEED: f64 = 1e15;
+const MAX_SPEED: f64 = 1e15;
 
 /// Readings of ports and links.
 pub struct Meter {
     map: Map,
     interval: Nanos,
-    ports: BTreeMap<(Way, Labels), Port>,
+    ports: BTreeMap<(Direction, Labels), Port>,
     /// Port speeds in bit/s, with the time of each reading.
     speeds: BTreeMap<Labels, (f64, Nanos)>,
     /// Links with at least one window, and the end of their last window.
-    heard: BTreeMap<ResourceId, Nanos>,
+    last_windows: BTreeMap<ResourceId, Nanos>,
 }
 
 struct Port {
-    place: Place,
+    mapping: Mapping,
     /// Link of the port, if the cluster has it.
     link: Option<ResourceId>,
     counter: Counter,
@@ -55,14 +55,14 @@ pub struct Topology<'a> {
 #[derive(Default)]
 pub struct PortReadings {
     /// Counter series of each answered direction.
-    pub counters: Vec<(Way, Vec<Series>)>,
+    pub counters: Vec<(Direction, Vec<Series>)>,
     /// Speed series.
     pub speeds: Vec<Series>,
 }
 
 /// Result of a round.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Taken {
+pub struct RoundResult {
     /// Windows with the loads of links, in the order of their ends.
     pub windows: Vec<Window>,
     /// Capacities of links with a reported port speed.
@@ -104,12 +104,12 @@ pub struct Ports {
     pub links: usize,
     /// Number of ports that the map ignores, or excludes in this direction.
     pub ignored: usize,
-    /// Number of ports outside the cluster's links.
-    pub strange: usize,
-    /// Description of the first of them.
-    pub stranger: Option<String>,
+    /// Number of other ports, which have no link of the cluster.
+    pub unmapped: usize,
+    /// Description of the first unmapped port.
+    pub first_unmapped: Option<String>,
     /// Directions without any port.
-    pub silent_ways: Vec<Way>,
+    pub silent_directions: Vec<Direction>,
     /// True if any port reported a speed.
     pub speeds: bool,
     /// Rules without a matching port.
@@ -126,7 +126,7 @@ pub struct Ports {
 
 /// A link as the sum of its ports.
 #[derive(Clone, Copy)]
-struct Bundle {
+struct LinkSum {
     from: Nanos,
     until: Nanos,
     bits: f64,
@@ -135,7 +135,13 @@ struct Bundle {
 impl Meter {
     /// A meter without readings.
     pub fn new(map: Map, interval: Nanos) -> Meter {
-        Meter { map, interval, ports: BTreeMap::new(), speeds: BTreeMap::new(), heard: BTreeMap::new() }
+        Meter {
+            map,
+            interval,
+            ports: BTreeMap::new(),
+            speeds: BTreeMap::new(),
+            last_windows: BTreeMap::new(),
+        }
     }
 
     /// Processes the answers of a round; `times` converts milliseconds since 1970 to engine time.
@@ -143,24 +149,25 @@ impl Meter {
         &mut self,
         topology: &Topology<'_>,
         now: Nanos,
-        told: PortReadings,
+        answers: PortReadings,
         times: impl Fn(i64) -> Option<Nanos>,
-    ) -> Taken {
+    ) -> RoundResult {
         let mut steps = Steps::default();
         let ahead = now.plus(self.interval);
-        let time = |at: i64| times(at).filter(|&at| at <= ahead && now.since(at) <= FORGOTTEN);
-        self.forget(now);
-        self.hear_speeds(told.speeds, &mut steps, time);
-        self.meet(topology, &told.counters, time);
-        let members = self.members();
-        for (way, series) in told.counters {
+        let time = |at: i64| times(at).filter(|&at| at <= ahead && now.since(at) <= SILENCE_LIMIT);
+        self.drop_silent(now);
+        self.update_speeds(answers.speeds, &mut steps, time);
+        self.add_ports(topology, &answers.counters, time);
+        let port_counts = self.port_counts();
+        for (direction, series) in answers.counters {
             for Series { labels, readings } in series {
-                let key = (way, labels);
+                let key = (direction, labels);
                 let Some(port) = self.ports.get_mut(&key) else { continue };
                 let speed = self.speeds.get(&key.1).map(|&(speed, _)| speed).filter(|&speed| speed > 0.0);
-                let share = port.link.and_then(|link| Some(share(topology, link, *members.get(&link)?)));
-                let too_fast = TOO_FAST * speed.or(share.map(|share| share as f64)).unwrap_or(f64::INFINITY);
-                let unit = Unit { bits: self.map.metrics.unit, narrow: self.map.metrics.narrow, too_fast };
+                let share = port.link.and_then(|link| Some(share(topology, link, *port_counts.get(&link)?)));
+                let max_rate =
+                    SPEED_TOLERANCE * speed.or(share.map(|share| share as f64)).unwrap_or(f64::INFINITY);
+                let unit = Unit { bits: self.map.metrics.unit, narrow: self.map.metrics.narrow, max_rate };
                 for (at, value) in readings {
                     let Some(at) = time(at) else {
                         steps.impossible += u64::from(times(at).is_none_or(|at| at > ahead));
@@ -176,16 +183,21 @@ impl Meter {
             }
         }
         let windows = self.windows(&mut steps);
-        Taken { windows, speeds: self.sums(topology, &members), steps, ports: self.set_status(now) }
+        RoundResult {
+            windows,
+            speeds: self.capacities(topology, &port_counts),
+            steps,
+            ports: self.port_statistics(now),
+        }
     }
 
-    fn hear_speeds(&mut self, series: Vec<Series>, steps: &mut Steps, time: impl Fn(i64) -> Option<Nanos>) {
+    fn update_speeds(&mut self, series: Vec<Series>, steps: &mut Steps, time: impl Fn(i64) -> Option<Nanos>) {
         for Series { labels, readings } in series {
             let Some((at, value)) = readings.last().and_then(|&(at, value)| Some((time(at)?, value))) else {
                 continue;
             };
             let speed = value * self.map.metrics.speed_unit;
-            if speed > MOST_SPEED {
+            if speed > MAX_SPEED {
                 steps.impossible += 1;
             } else if speed >= 0.0 {
                 // Some exporters report -1 for an unknown speed.
@@ -195,67 +207,67 @@ impl Meter {
     }
 
     /// Adds new ports, with their first valid reading.
-    fn meet(
+    fn add_ports(
         &mut self,
         topology: &Topology<'_>,
-        told: &[(Way, Vec<Series>)],
+        counters: &[(Direction, Vec<Series>)],
         time: impl Fn(i64) -> Option<Nanos>,
     ) {
-        for (way, series) in told {
+        for (direction, series) in counters {
             for Series { labels, readings } in series {
-                let key = (*way, labels.clone());
+                let key = (*direction, labels.clone());
                 if self.ports.contains_key(&key) {
                     continue;
                 }
                 let mut valid = readings.iter().filter(|(_, value)| is_count(*value));
                 let first = valid.find_map(|&(at, value)| Some((time(at)?, value)));
                 let Some((at, value)) = first else { continue };
-                let place = self.map.place(labels, *way);
-                let link = match &place {
-                    Place::Link(name, _) => topology.fabric.resource(name),
+                let mapping = self.map.mapping(labels, *direction);
+                let link = match &mapping {
+                    Mapping::Link(name, _) => topology.fabric.resource(name),
                     _ => None,
                 };
                 let link = link.filter(|&link| topology.fabric.kind(link) != ResourceKind::Device);
-                self.ports.insert(key, Port { place, link, counter: Counter::new(at, value) });
+                self.ports.insert(key, Port { mapping, link, counter: Counter::new(at, value) });
             }
         }
     }
 
-    fn forget(&mut self, now: Nanos) {
-        let is_heard = |last: Nanos| now.since(last) <= FORGOTTEN;
-        self.ports.retain(|_, port| is_heard(port.counter.known().1));
-        self.speeds.retain(|_, &mut (_, at)| is_heard(at));
+    fn drop_silent(&mut self, now: Nanos) {
+        let is_recent = |last: Nanos| now.since(last) <= SILENCE_LIMIT;
+        self.ports.retain(|_, port| is_recent(port.counter.known().1));
+        self.speeds.retain(|_, &mut (_, at)| is_recent(at));
     }
 
     /// Number of ports of each link.
-    fn members(&self) -> BTreeMap<ResourceId, i64> {
-        let mut members = BTreeMap::new();
+    fn port_counts(&self) -> BTreeMap<ResourceId, i64> {
+        let mut port_counts = BTreeMap::new();
         for link in self.ports.values().filter_map(|port| port.link) {
-            *members.entry(link).or_default() += 1;
+            *port_counts.entry(link).or_default() += 1;
         }
-        members
+        port_counts
     }
 
     /// Complete windows with the loads of links.
     fn windows(&mut self, steps: &mut Steps) -> Vec<Window> {
-        let mut bundles: BTreeMap<ResourceId, Bundle> = BTreeMap::new();
+        let mut sums: BTreeMap<ResourceId, LinkSum> = BTreeMap::new();
         for port in self.ports.values() {
             let Some(link) = port.link else { continue };
             let (from, until) = port.counter.known();
-            let bundle = bundles.entry(link).or_insert(Bundle { from, until, bits: 0.0 });
-            (bundle.from, bundle.until) = (bundle.from.max(from), bundle.until.min(until));
+            let sum = sums.entry(link).or_insert(LinkSum { from, until, bits: 0.0 });
+            (sum.from, sum.until) = (sum.from.max(from), sum.until.min(until));
         }
-        bundles.retain(|_, bundle| bundle.from < bundle.until);
+        sums.retain(|_, sum| sum.from < sum.until);
         for port in self.ports.values_mut() {
-            if let Some(bundle) = port.link.and_then(|link| bundles.get_mut(&link)) {
-                bundle.bits += port.counter.take(bundle.from, bundle.until);
+            if let Some(sum) = port.link.and_then(|link| sums.get_mut(&link)) {
+                sum.bits += port.counter.take(sum.from, sum.until);
             }
         }
         let mut windows: BTreeMap<(Nanos, Nanos), Vec<(ResourceId, Load)>> = BTreeMap::new();
-        for (link, Bundle { from, until, bits }) in bundles {
+        for (link, LinkSum { from, until, bits }) in sums {
             match parse_load(bits / until.since(from).as_secs_f64()) {
                 Ok(load) => {
-                    self.heard.insert(link, until);
+                    self.last_windows.insert(link, until);
                     windows.entry((until, from)).or_default().push((link, load));
                 }
                 Err(_) => steps.impossible += 1,
@@ -266,57 +278,60 @@ impl Meter {
 
     /// Capacities of links with a reported port speed. A port without one counts with its share of the
     /// cluster file's capacity.
-    fn sums(
+    fn capacities(
         &self,
         topology: &Topology<'_>,
-        members: &BTreeMap<ResourceId, i64>,
+        port_counts: &BTreeMap<ResourceId, i64>,
     ) -> BTreeMap<ResourceId, Load> {
         let mut sums: BTreeMap<ResourceId, (f64, bool)> = BTreeMap::new();
         for ((_, labels), port) in &self.ports {
             let Some(link) = port.link else { continue };
             let speed = self.speeds.get(labels).map(|&(speed, _)| speed);
-            let share = share(topology, link, members.get(&link).copied().unwrap_or(1)) as f64;
-            let (sum, told) = sums.entry(link).or_default();
-            (*sum, *told) = (*sum + speed.unwrap_or(share), *told || speed.is_some());
+            let share = share(topology, link, port_counts.get(&link).copied().unwrap_or(1)) as f64;
+            let (sum, reported) = sums.entry(link).or_default();
+            (*sum, *reported) = (*sum + speed.unwrap_or(share), *reported || speed.is_some());
         }
-        let told = sums.into_iter().filter(|(_, (_, told))| *told);
-        told.map(|(link, (sum, _))| (link, Load(sum.round() as i64))).collect()
+        let reported = sums.into_iter().filter(|(_, (_, reported))| *reported);
+        reported.map(|(link, (sum, _))| (link, Load(sum.round() as i64))).collect()
     }
 
-    fn set_status(&self, now: Nanos) -> Ports {
+    fn port_statistics(&self, now: Nanos) -> Ports {
         let mut ports = Ports { speeds: !self.speeds.is_empty(), ..Ports::default() };
         let (mut matched, mut spacings) = (BTreeSet::new(), Vec::new());
-        for ((way, labels), port) in &self.ports {
+        for ((direction, labels), port) in &self.ports {
             ports.newest = ports.newest.max(Some(port.counter.known().1));
-            if let Place::Link(_, Some(rule)) | Place::Unnamed(rule, _) = port.place {
+            if let Mapping::Link(_, Some(rule)) | Mapping::Unnamed(rule, _) = port.mapping {
                 matched.insert(rule);
             }
-            let strange = match &port.place {
-                Place::Ignored => {
+            let problem = match &port.mapping {
+                Mapping::Ignored => {
                     ports.ignored += 1;
                     continue;
                 }
-                Place::Link(..) if port.link.is_some() => {
+                Mapping::Link(..) if port.link.is_some() => {
                     ports.links += 1;
                     spacings.extend(port.counter.spacing());
                     continue;
                 }
-                Place::Link(name, _) => format!("the cluster has no link `{name}`"),
-                Place::Unknown => "no rule matches".to_owned(),
-                Place::Unnamed(rule, why) => format!("links[{rule}]: {why}"),
+                Mapping::Link(name, _) => format!("the cluster has no link `{name}`"),
+                Mapping::Unknown => "no rule matches".to_owned(),
+                Mapping::Unnamed(rule, reason) => format!("links[{rule}]: {reason}"),
             };
-            ports.strange += 1;
-            ports.stranger.get_or_insert_with(|| format!("{} ({}): {strange}", shown(labels), way.name()));
+            ports.unmapped += 1;
+            ports.first_unmapped.get_or_insert_with(|| {
+                format!("{} ({}): {problem}", format_labels(labels), direction.name())
+            });
         }
-        let asked = self.map.metrics.queries.iter().map(|&(way, _)| way);
-        ports.silent_ways = asked.filter(|way| !self.ports.keys().any(|(one, _)| one == way)).collect();
+        let directions = self.map.metrics.queries.iter().map(|&(direction, _)| direction);
+        ports.silent_directions =
+            directions.filter(|direction| !self.ports.keys().any(|(known, _)| known == direction)).collect();
         if !self.ports.is_empty() {
             ports.idle_rules = (0..self.map.rules()).filter(|rule| !matched.contains(rule)).collect();
         }
-        let lasts = Nanos(self.interval.0.saturating_mul(3));
-        let silent = self.heard.iter().filter(|&(_, &until)| now.since(until) > lasts);
+        let limit = Nanos(self.interval.0.saturating_mul(3));
+        let silent = self.last_windows.iter().filter(|&(_, &until)| now.since(until) > limit);
         ports.silent = silent.map(|(&link, _)| link).collect();
-        ports.heard = self.heard.len() - ports.silent.len();
+        ports.heard = self.last_windows.len() - ports.silent.len();
         spacings.sort_unstable();
         ports.spacing = spacings.get(spacings.len() / 2).copied();
         ports
@@ -324,6 +339,6 @@ impl Meter {
 }
 
 /// Share of a port in its link's capacity from the cluster file.
-fn share(topology: &Topology<'_>, link: ResourceId, members: i64) -> i64 {
-    (topology.capacities.get(link).0 / members.max(1)).max(1)
+fn share(topology: &Topology<'_>, link: ResourceId, ports: i64) -> i64 {
+    (topology.capacities.get(link).0 / ports.max(1)).max(1)
 }

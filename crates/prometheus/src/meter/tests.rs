@@ -19,11 +19,11 @@ const INTERVAL: Nanos = Nanos(15 * Nanos::SECOND.0);
 
 fn cluster() -> Cluster {
     let text = "{racks: 2, hosts_per_rack: 2, nic: 10Gbps, rack_link: 40Gbps}";
-    Cluster::from_text("test", text).expect("a right cluster")
+    Cluster::from_text("test", text).expect("a valid cluster")
 }
 
 fn meter() -> Meter {
-    Meter::new(Map::from_text("map.yaml", MAP).expect("a right map"), INTERVAL)
+    Meter::new(Map::from_text("map.yaml", MAP).expect("a valid map"), INTERVAL)
 }
 
 fn s(seconds: u64) -> Nanos {
@@ -36,17 +36,17 @@ fn series(instance: &str, port: &str, readings: &[(u64, f64)]) -> Series {
     Series { labels, readings: readings.iter().map(|&(at, value)| (1000 * at as i64, value)).collect() }
 }
 
-fn take(meter: &mut Meter, now: u64, told: PortReadings) -> Taken {
+fn take(meter: &mut Meter, now: u64, answers: PortReadings) -> RoundResult {
     let cluster = cluster();
     let topology = Topology { fabric: &cluster.fabric, capacities: &cluster.capacities };
-    meter.take(&topology, s(now), told, |ms| u64::try_from(ms).ok().map(|ms| Nanos(ms * 1_000_000)))
+    meter.take(&topology, s(now), answers, |ms| u64::try_from(ms).ok().map(|ms| Nanos(ms * 1_000_000)))
 }
 
-fn counted(way: Way, series: Vec<Series>) -> PortReadings {
-    PortReadings { counters: vec![(way, series)], speeds: vec![] }
+fn counters(direction: Direction, series: Vec<Series>) -> PortReadings {
+    PortReadings { counters: vec![(direction, series)], speeds: vec![] }
 }
 
-fn named(taken: &Taken) -> Vec<(u64, u64, String, i64)> {
+fn loads(taken: &RoundResult) -> Vec<(u64, u64, String, i64)> {
     let fabric = cluster().fabric;
     let seconds = |at: Nanos| at.0 / Nanos::SECOND.0;
     let each = taken.windows.iter().flat_map(|window| window.loads.iter().map(move |load| (window, load)));
@@ -64,12 +64,12 @@ fn ports_of_one_link_add_up_over_their_common_time() {
         // These readings are seven seconds later than the readings of the other port.
         series("tor-r0", "up2", &[(107, 500.0), (122, 30e6 + 500.0)]),
     ];
-    let taken = take(&mut meter, 122, counted(Way::Out, first));
-    assert_eq!(named(&taken), [(107, 115, "r0:uplink".to_owned(), 8 * 3_000_000)]);
+    let taken = take(&mut meter, 122, counters(Direction::Out, first));
+    assert_eq!(loads(&taken), [(107, 115, "r0:uplink".to_owned(), 8 * 3_000_000)]);
     let then = vec![series("tor-r0", "up1", &[(130, 15e6)]), series("tor-r0", "up2", &[(137, 30e6 + 500.0)])];
-    let taken = take(&mut meter, 137, counted(Way::Out, then));
+    let taken = take(&mut meter, 137, counters(Direction::Out, then));
     // The first port is idle, and the second carries two million bytes per second for 7 of the 15 s.
-    assert_eq!(named(&taken), [(115, 130, "r0:uplink".to_owned(), 7_466_667)]);
+    assert_eq!(loads(&taken), [(115, 130, "r0:uplink".to_owned(), 7_466_667)]);
     assert_eq!(take(&mut meter, 138, PortReadings::default()).windows, []);
 }
 
@@ -78,22 +78,22 @@ fn a_silent_port_delays_its_link_until_it_is_dropped() {
     let mut meter = meter();
     let both = |at: u64, ports: &[&str]| {
         let each = ports.iter().map(|port| series("tor-r0", port, &[(at, at as f64 * 1e6)]));
-        counted(Way::In, each.collect())
+        counters(Direction::In, each.collect())
     };
     take(&mut meter, 0, both(0, &["up1", "up2"]));
-    assert_eq!(named(&take(&mut meter, 15, both(15, &["up1", "up2"]))).len(), 1);
+    assert_eq!(loads(&take(&mut meter, 15, both(15, &["up1", "up2"]))).len(), 1);
     for at in (30..=315).step_by(15) {
         let taken = take(&mut meter, at, both(at, &["up1"]));
         assert_eq!(taken.windows, [], "{at}");
         assert_eq!(taken.ports.silent.len(), usize::from(at > 60), "{at}");
     }
     let taken = take(&mut meter, 330, both(330, &["up1"]));
-    assert_eq!(named(&taken), [(15, 330, "r0:downlink".to_owned(), 8_000_000)]);
+    assert_eq!(loads(&taken), [(15, 330, "r0:downlink".to_owned(), 8_000_000)]);
     assert!(taken.ports.silent.is_empty());
     // All ports are silent, so the link stays silent and is reported as such.
     let taken = take(&mut meter, 900, PortReadings::default());
     assert_eq!((taken.windows.len(), taken.ports.links, taken.ports.silent.len()), (0, 0, 1));
-    assert_eq!(taken.ports.silent_ways, [Way::In, Way::Out]);
+    assert_eq!(taken.ports.silent_directions, [Direction::In, Direction::Out]);
 }
 
 #[test]
@@ -101,44 +101,44 @@ fn a_window_with_a_counter_reset_is_skipped_and_the_next_is_valid() {
     let mut meter = meter();
     let up = |at: u64, one: f64, two: f64| {
         let ports = [series("tor-r1", "up1", &[(at, one)]), series("tor-r1", "up2", &[(at, two)])];
-        counted(Way::Out, ports.into())
+        counters(Direction::Out, ports.into())
     };
     take(&mut meter, 0, up(0, 1e9, 1e9));
     let taken = take(&mut meter, 15, up(15, 1e3, 1e9 + 15e6));
     assert_eq!((taken.windows.len(), taken.steps.restarted, taken.steps.grew), (0, 1, 1));
     let taken = take(&mut meter, 30, up(30, 1e3 + 15e6, 1e9 + 30e6));
-    assert_eq!(named(&taken), [(15, 30, "r1:uplink".to_owned(), 16_000_000)]);
+    assert_eq!(loads(&taken), [(15, 30, "r1:uplink".to_owned(), 16_000_000)]);
 }
 
 #[test]
 fn the_capacity_of_a_link_is_the_sum_of_its_port_speeds() {
     let mut meter = meter();
-    let told = |at: u64, speeds: &[(&str, f64)]| {
+    let answers = |at: u64, speeds: &[(&str, f64)]| {
         let ports = ["up1", "up2", "up3", "up4"].map(|port| series("tor-r0", port, &[(at, 0.0)]));
         let speeds = speeds.iter().map(|&(port, speed)| series("tor-r0", port, &[(at, speed)]));
-        PortReadings { counters: vec![(Way::Out, ports.into())], speeds: speeds.collect() }
+        PortReadings { counters: vec![(Direction::Out, ports.into())], speeds: speeds.collect() }
     };
-    let whole = |taken: &Taken| {
-        let carried: Vec<i64> = taken.speeds.values().map(|load| load.0).collect();
-        carried
+    let capacities = |taken: &RoundResult| {
+        let capacities: Vec<i64> = taken.speeds.values().map(|load| load.0).collect();
+        capacities
     };
-    assert!(whole(&take(&mut meter, 0, told(0, &[]))).is_empty());
+    assert!(capacities(&take(&mut meter, 0, answers(0, &[]))).is_empty());
     // A port without a speed counts with its share of the cluster file's capacity.
-    assert_eq!(whole(&take(&mut meter, 15, told(15, &[("up1", 25_000.0)]))), [55_000_000_000]);
+    assert_eq!(capacities(&take(&mut meter, 15, answers(15, &[("up1", 25_000.0)]))), [55_000_000_000]);
     let down = [("up1", 0.0), ("up2", 10_000.0), ("up3", -1.0), ("up4", f64::NAN)];
-    assert_eq!(whole(&take(&mut meter, 30, told(30, &down))), [30_000_000_000]);
-    let taken = take(&mut meter, 45, told(45, &[("up4", 1e12)]));
-    assert_eq!((whole(&taken), taken.steps.impossible), (vec![30_000_000_000], 1));
+    assert_eq!(capacities(&take(&mut meter, 30, answers(30, &down))), [30_000_000_000]);
+    let taken = take(&mut meter, 45, answers(45, &[("up4", 1e12)]));
+    assert_eq!((capacities(&taken), taken.steps.impossible), (vec![30_000_000_000], 1));
     // No port reports a speed any more.
-    let taken = (60..400).step_by(15).map(|at| take(&mut meter, at, told(at, &[]))).last();
-    assert_eq!(taken.map(|taken| whole(&taken)), Some(vec![]));
+    let taken = (60..400).step_by(15).map(|at| take(&mut meter, at, answers(at, &[]))).last();
+    assert_eq!(taken.map(|taken| capacities(&taken)), Some(vec![]));
 }
 
 #[test]
 fn unmapped_ports_are_reported_and_impossible_times_do_not_count() {
     let mut meter = meter();
-    let told = counted(
-        Way::Out,
+    let answers = counters(
+        Direction::Out,
         vec![
             series("tor-r0", "mgmt", &[(100, 1.0)]),
             series("tor-r0", "down1", &[(100, 1.0)]),
@@ -147,11 +147,11 @@ fn unmapped_ports_are_reported_and_impossible_times_do_not_count() {
             series("tor-r1", "up1", &[(100, 1.0), (115, 2.0), (5000, 9.0)]),
         ],
     );
-    let taken = take(&mut meter, 115, told);
+    let taken = take(&mut meter, 115, answers);
     let ports = taken.ports;
-    assert_eq!((ports.links, ports.ignored, ports.strange), (1, 2, 2));
-    assert_eq!(ports.stranger.as_deref(), Some("instance=leaf port=up1 (out): no rule matches"));
-    assert_eq!((ports.idle_rules, ports.silent_ways), (vec![1], vec![Way::In]));
+    assert_eq!((ports.links, ports.ignored, ports.unmapped), (1, 2, 2));
+    assert_eq!(ports.first_unmapped.as_deref(), Some("instance=leaf port=up1 (out): no rule matches"));
+    assert_eq!((ports.idle_rules, ports.silent_directions), (vec![1], vec![Direction::In]));
     assert_eq!((taken.steps.grew, taken.steps.impossible), (1, 1));
     assert_eq!((ports.spacing, ports.newest), (Some(INTERVAL), Some(s(115))));
 }
@@ -167,22 +167,22 @@ proptest! {
         let (mut times, mut values) = ([0, 0], [0, 0]);
         let mut readings: [Vec<(u64, f64)>; 2] = [vec![(0, 0.0)], vec![(0, 0.0)]];
         let (mut bits, mut end) = (0.0, s(0));
-        for (number, &(one, grew, two, more, told)) in steps.iter().enumerate() {
+        for (number, &(one, grew, two, more, answered)) in steps.iter().enumerate() {
             for (port, (time, grown)) in [(one, grew), (two, more)].into_iter().enumerate() {
                 times[port] += time;
                 values[port] += grown;
                 readings[port].push((times[port], values[port] as f64));
             }
-            if !told && number + 1 < steps.len() && readings.iter().all(|all| all.len() < 8) {
+            if !answered && number + 1 < steps.len() && readings.iter().all(|all| all.len() < 8) {
                 continue;
             }
             let now = times[0].max(times[1]);
             let up = readings.each_mut().map(std::mem::take);
             let each = ["up1", "up2"].into_iter().zip(&up);
-            let told = each.map(|(port, readings)| series("tor-r0", port, readings)).collect();
-            let taken = take(&mut meter, now, counted(Way::In, told));
+            let up = each.map(|(port, readings)| series("tor-r0", port, readings)).collect();
+            let taken = take(&mut meter, now, counters(Direction::In, up));
             for Window { from, until, loads } in &taken.windows {
-                prop_assert_eq!(*from, end, "they follow each other");
+                prop_assert_eq!(*from, end, "windows are consecutive");
                 bits += loads[0].1.0 as f64 * until.since(*from).as_secs_f64();
                 end = *until;
             }

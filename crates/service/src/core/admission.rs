@@ -408,11 +408,11 @@ pub(super) enum Declination {
 /// Returns the reason, with the field's name in the request.
 pub(super) fn reason(declined: Rejected) -> Declination {
     match declined {
-        Rejected::Wrong(error) => {
+        Rejected::Invalid(error) => {
             let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
             Declination::Field(field, error.message)
         }
         Rejected::Policy(message) => Declination::Field("policy".to_owned(), message),
-        Rejected::Refused(message) => Declination::Slo(message),
+        Rejected::Infeasible(message) => Declination::Slo(message),
     }
 }

@@ -187,6 +187,6 @@ pub const REGISTRY: Registry<dyn Admission> = Registry {
 const BOUNDED: [&str; 4] = ["snc", "dnc", "best", "none"];
 
 /// True if a policy sets its own network rates. Such a policy guarantees only its own promises.
-pub fn paces(name: &str) -> bool {
+pub fn sets_rates(name: &str) -> bool {
     !BOUNDED.contains(&name)
 }

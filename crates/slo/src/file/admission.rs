@@ -6,7 +6,7 @@ use leeward_registry::RegistryError;
 use serde_json::{Map, Value};
 
 use super::{PlacedSystem, Workloads};
-use crate::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY, paces};
+use crate::admit::{Admission, AdmissionError, Arrival, Outcome, REGISTRY, sets_rates};
 use crate::{Promise, System};
 
 /// An admission policy with the settings of a file.
@@ -14,14 +14,14 @@ pub struct AdmissionPolicy {
     /// The policy.
     pub admission: Box<dyn Admission>,
     /// True if the policy sets its own rates. Such a policy guarantees only its own promises.
-    pub paces: bool,
+    pub sets_rates: bool,
     /// Number of network priorities the policy assumes; `None` if it does not merge them.
     pub levels: Option<u32>,
 }
 
-/// Result for a workload.
+/// Admission result of a workload.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Came {
+pub struct WorkloadAdmission {
     /// Name of the workload.
     pub name: String,
     /// Promise in the system, by index; `None` if the workload does not run.
@@ -36,15 +36,15 @@ pub struct Came {
     pub disturbed: Vec<String>,
 }
 
-/// Result for all workloads.
+/// Admission results of all workloads.
 #[derive(Clone, Debug)]
 pub struct Admitted {
     /// The final system.
     pub system: System,
     /// Results for the existing workloads, in the order of their file, without the changed workloads.
-    pub residents: Vec<Came>,
+    pub residents: Vec<WorkloadAdmission>,
     /// Results for the arrivals, in the order of their file.
-    pub arrivals: Vec<Came>,
+    pub arrivals: Vec<WorkloadAdmission>,
     /// Origin of the priorities.
     pub priorities: Priorities,
 }
@@ -78,10 +78,10 @@ impl Workloads {
     /// # Errors
     /// [`RegistryError`] for an unknown name or invalid settings.
     pub fn admission(&self, name: &str, settings: &str) -> Result<AdmissionPolicy, RegistryError> {
-        if paces(name) {
+        if sets_rates(name) {
             return Ok(AdmissionPolicy {
                 admission: REGISTRY.make(name, settings)?,
-                paces: true,
+                sets_rates: true,
                 levels: None,
             });
         }
@@ -95,7 +95,7 @@ impl Workloads {
         let levels = given.entry("levels").or_insert(self.levels.into());
         let levels = levels.as_u64().and_then(|levels| u32::try_from(levels).ok());
         let admission = REGISTRY.make(name, &Value::Object(given).to_string())?;
-        Ok(AdmissionPolicy { admission, paces: false, levels })
+        Ok(AdmissionPolicy { admission, sets_rates: false, levels })
     }
 
     /// Decides on arrivals one after another. A refused workload runs as best effort unless another would
@@ -117,17 +117,20 @@ impl Workloads {
         let mut system = placed.system.clone();
         let arrivals = arriving.arrivals(cluster, &mut system)?;
         let mut residents = Vec::with_capacity(system.promises.len());
-        let mut priorities = match (by.paces, placed.given) {
+        let mut priorities = match (by.sets_rates, placed.given) {
             (true, _) => Priorities { order: Order::Policy, merged: None },
             (false, true) => Priorities { order: Order::File, merged: None },
             (false, false) => Priorities { order: Order::BySlo, merged: placed.merged },
         };
-        for promise in if by.paces { std::mem::take(&mut system.promises) } else { Vec::new() } {
+        for promise in if by.sets_rates { std::mem::take(&mut system.promises) } else { Vec::new() } {
             let arrival = Arrival { workload: promise.workload, route: promise.route };
             residents.push(decide(&mut system, arrival, by, &self.path)?.0);
         }
-        if !by.paces {
-            let stays = |promise: &Promise| Came { name: promise.workload.name.clone(), ..Came::default() };
+        if !by.sets_rates {
+            let stays = |promise: &Promise| WorkloadAdmission {
+                name: promise.workload.name.clone(),
+                ..WorkloadAdmission::default()
+            };
             residents.extend(system.promises.iter().map(stays));
         }
         let mut results = Vec::with_capacity(arrivals.len());
@@ -150,7 +153,7 @@ fn decide(
     arrival: Arrival,
     by: &AdmissionPolicy,
     path: &str,
-) -> Result<(Came, Option<Priorities>), InputError> {
+) -> Result<(WorkloadAdmission, Option<Priorities>), InputError> {
     let (name, has_slo) = (arrival.workload.name.clone(), arrival.workload.slo.is_some());
     let before = system.promises.iter().position(|promise| promise.workload.name == name);
     let outcome = match before {
@@ -158,7 +161,7 @@ fn decide(
         None => by.admission.arrive(system, arrival),
     };
     let outcome = outcome.map_err(|error| InputError::new(path, error))?;
-    let order = match (by.paces, outcome.searched) {
+    let order = match (by.sets_rates, outcome.searched) {
         (true, _) => Order::Policy,
         (false, true) => Order::Search,
         (false, false) => Order::BySlo,
@@ -172,5 +175,5 @@ fn decide(
     if disturbed.is_empty() {
         *system = with;
     }
-    Ok((Came { name, promise: None, changed: before.is_some(), refused, disturbed }, priorities))
+    Ok((WorkloadAdmission { name, promise: None, changed: before.is_some(), refused, disturbed }, priorities))
 }

@@ -26,7 +26,7 @@ use leeward_fabric::{Cluster, HostId};
 use leeward_traces::device::Device;
 use leeward_traces::{NetworkWork, Stage};
 
-pub use admission::{AdmissionPolicy, Admitted, Came, Order, Priorities};
+pub use admission::{AdmissionPolicy, Admitted, Order, Priorities, WorkloadAdmission};
 pub use by_stage::Share;
 pub use by_stage::{BucketsFile, ByStage, DeviceBucket, LinkBucket};
 pub use form::{

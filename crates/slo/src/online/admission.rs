@@ -27,12 +27,12 @@ pub fn admit(
     let Read { residents, arriving } = read(cluster, active, form)?;
     let by = residents.admission(&policy.name, &policy.settings);
     let by = by.map_err(|error| Rejected::Policy(error.to_string()))?;
-    if by.paces {
+    if by.sets_rates {
         let message =
             format!("`{}` sets its own rates on networks, and guarantees nothing at devices", policy.name);
         return Err(Rejected::Policy(message));
     }
-    let refused = |error: &dyn std::fmt::Display| Rejected::Refused(error.to_string());
+    let refused = |error: &dyn std::fmt::Display| Rejected::Infeasible(error.to_string());
     let placed = match active.is_empty() {
         true => PlacedSystem { system: System::default(), given: false, merged: None },
         false => residents.system(cluster).map_err(|error| refused(&error.message))?,
@@ -41,7 +41,7 @@ pub fn admit(
     let admitted = admitted.map_err(|error| refused(&error.message))?;
     if let Some(why) = admitted.arrivals.iter().find_map(|result| result.refused.as_ref()) {
         let stage = slowest_stage(&placed.system, &arriving, cluster, &by, why);
-        return Err(Rejected::Refused(format!("{why}{}", stage.unwrap_or_default())));
+        return Err(Rejected::Infeasible(format!("{why}{}", stage.unwrap_or_default())));
     }
     let system = &admitted.system;
     let bounds = match by.admission.by() {

@@ -79,7 +79,7 @@ pub(super) fn read(cluster: &Cluster, active: &[ActiveWorkload], form: &Form) ->
     };
     let invalid = |error: InputError| {
         let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());
-        Rejected::Wrong(InputError { field, ..error })
+        Rejected::Invalid(InputError { field, ..error })
     };
     if active.is_empty() {
         let arriving = read("workload", vec![form.clone()], true, None).map_err(invalid)?;
@@ -88,7 +88,7 @@ pub(super) fn read(cluster: &Cluster, active: &[ActiveWorkload], form: &Form) ->
     }
     let forms = active.iter().map(|workload| form_with_grant(workload, &names)).collect();
     let residents = read("active workloads", forms, true, None).map_err(|error| {
-        Rejected::Refused(format!("the active workloads do not fit the cluster: {error}"))
+        Rejected::Infeasible(format!("the active workloads do not fit the cluster: {error}"))
     })?;
     let arriving = read("workload", vec![form.clone()], false, Some(&residents)).map_err(invalid)?;
     Ok(Read { residents, arriving })

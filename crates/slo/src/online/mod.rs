@@ -113,13 +113,13 @@ pub struct Agreement {
 pub enum Rejected {
     /// The form is invalid; the error names its field.
     #[error(transparent)]
-    Wrong(InputError),
+    Invalid(InputError),
     /// The policy is unknown, or its settings are invalid.
     #[error("{0}")]
     Policy(String),
     /// An SLO would not be guaranteed, no server has room, or the cluster does not support guarantees.
     #[error("{0}")]
-    Refused(String),
+    Infeasible(String),
 }
 
 impl From<GrantedSlo> for Slo {
@@ -130,7 +130,7 @@ impl From<GrantedSlo> for Slo {
 
 /// Number of priorities for promises on the cluster.
 fn levels(fabric: &Fabric) -> Result<u32, Rejected> {
-    let levels = packs::levels(fabric).map_err(|error| Rejected::Refused(error.message))?;
+    let levels = packs::levels(fabric).map_err(|error| Rejected::Infeasible(error.message))?;
     Ok(u32::from(levels).min(super::priorities::LEVELS))
 }
 
@@ -185,7 +185,7 @@ impl GrantBuilder<'_> {
 
     fn entries(&self, fabric: &Fabric, system: &System) -> Result<Vec<Entry>, Rejected> {
         let entries = packs::entries(fabric, &system.queues, self.promise, self.owner);
-        entries.map_err(|error| Rejected::Refused(error.to_string()))
+        entries.map_err(|error| Rejected::Infeasible(error.to_string()))
     }
 }
 
@@ -204,7 +204,7 @@ fn agreement(
     let owners = active.iter().map(|active| active.id).chain([id]);
     for (entry, owner) in file_entries.iter().zip(owners) {
         let name = &entry.workload.name;
-        let lost = || Rejected::Refused(format!("{name}: the analysis does not include it"));
+        let lost = || Rejected::Infeasible(format!("{name}: the analysis does not include it"));
         let at = system.promises.iter().position(|promise| promise.workload.name == *name);
         let at = at.ok_or_else(lost)?;
         let builder =

@@ -14,7 +14,7 @@ use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
 use crate::bound::Unit;
 use crate::file::{Entry as WorkloadEntry, Server};
 use crate::limits;
-use crate::pack::{Classes, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, promised};
+use crate::pack::{Classes, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, with_slos};
 use crate::{Slo, System, Workload};
 
 /// Finds a server for the volume of a workload beside the active ones, as `leeward slo pack` does. The result is the
@@ -39,7 +39,7 @@ pub fn pack(
         residents.entries.iter().chain(&arriving.entries).cloned().collect();
     let slos = file_entries.iter().filter_map(|entry| Some(entry.workload.slo?.latency));
     let mut classes =
-        Classes::new(slos, &cluster.fabric).map_err(|error| Rejected::Refused(error.message))?;
+        Classes::new(slos, &cluster.fabric).map_err(|error| Rejected::Infeasible(error.message))?;
     let slo_of: BTreeMap<String, Slo> = file_entries
         .iter()
         .filter_map(|entry| Some((entry.workload.name.clone(), entry.workload.slo?)))
@@ -48,8 +48,8 @@ pub fn pack(
     let bounded = residents.bounds;
     let whole = if bounded.unit == Unit::Fluid { Requests::Fluid } else { Requests::Whole };
     let input = PackingInput { cluster, file_entries: &file_entries, way, requests: whole };
-    let before = promised(input.active_packing(&classes, |_| None)?.system(), slo);
-    let mut grants = ExistingGrants::new(active, before, bounded).map_err(Rejected::Refused)?;
+    let before = with_slos(input.active_packing(&classes, |_| None)?.system(), slo);
+    let mut grants = ExistingGrants::new(active, before, bounded).map_err(Rejected::Infeasible)?;
     let (mut round, mut lost) = (1, None);
     let (packing, system, verdict) = loop {
         let mut packing = input.active_packing(&classes, |at| grants.slack(at))?;
@@ -59,12 +59,12 @@ pub fn pack(
             input.server(&packing, host).into_iter().for_each(|server| packing.close(server));
         }
         input.place(&mut packing, &classes).map_err(|why| match &lost {
-            None => Rejected::Refused(why),
-            Some(lost) => Rejected::Refused(format!("{why}; on another server, {lost}")),
+            None => Rejected::Infeasible(why),
+            Some(lost) => Rejected::Infeasible(format!("{why}; on another server, {lost}")),
         })?;
-        let mut system = promised(packing.system(), slo);
+        let mut system = with_slos(packing.system(), slo);
         round_limits(&mut system, &file_entries);
-        let verdict = grants.check(&mut system).map_err(Rejected::Refused)?;
+        let verdict = grants.check(&mut system).map_err(Rejected::Infeasible)?;
         let Some(Missed { why, .. }) = verdict.missed.first() else { break (packing, system, verdict) };
         if verdict.missed.iter().any(|missed| grants.remove_slack(missed.promise)) {
             lost = Some(why.clone());
@@ -72,7 +72,7 @@ pub fn pack(
         }
         let above = verdict.missed.iter().filter_map(|missed| Some((missed.slo, missed.seconds?)));
         if round == ROUNDS || !classes.learn(above) {
-            return Err(Rejected::Refused(why.clone()));
+            return Err(Rejected::Infeasible(why.clone()));
         }
         round += 1;
     };
@@ -107,7 +107,7 @@ impl PackingInput<'_> {
         classes: &Classes,
         slack: impl Fn(usize) -> Option<f64>,
     ) -> Result<Packing, Rejected> {
-        let refused = |error: &dyn std::fmt::Display| Rejected::Refused(error.to_string());
+        let refused = |error: &dyn std::fmt::Display| Rejected::Infeasible(error.to_string());
         let fabric = &self.cluster.fabric;
         let (clients, active) = (self.clients(), &self.file_entries[..self.file_entries.len() - 1]);
         let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &clients);

@@ -26,7 +26,7 @@ use super::site::units_per_work;
 const NANOS: f64 = 1e9;
 
 /// Ledger entries of placed workloads, by workload name.
-pub type Promised = BTreeMap<String, Vec<EntryId>>;
+pub type PromisedEntries = BTreeMap<String, Vec<EntryId>>;
 
 /// Reason for which a plan cannot become a transaction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ pub enum BridgeError {
 pub fn transaction(
     packing: &Packing,
     plan: &Plan,
-    promised: &Promised,
+    promised: &PromisedEntries,
     view: &View<'_>,
     owner: impl Fn(&str) -> u64,
 ) -> Result<(Transaction, Vec<String>), BridgeError> {

@@ -24,12 +24,12 @@ mod search;
 mod settings;
 mod site;
 
-pub use ledger::{BridgeError, Promised, entries, transaction, update_capacities};
+pub use ledger::{BridgeError, PromisedEntries, entries, transaction, update_capacities};
 pub use packing::{Packing, Resident};
 pub use plan::{Event, Plan, Request};
 pub use report::{
     Limit, NoRoom, Obstacle, PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport,
 };
-pub use rounds::{Classes, ROUNDS, levels, promised};
+pub use rounds::{Classes, ROUNDS, levels, with_slos};
 pub use settings::{PackSettings, Requests};
 pub use site::{Client, Server, Site, SiteError};

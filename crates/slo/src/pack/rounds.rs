@@ -110,7 +110,7 @@ pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
 }
 
 /// Placed workloads as promises with their own SLOs. Unused queues, and stages that cross no queue, are left out.
-pub fn promised(system: System, slo: impl Fn(&str) -> Option<Slo>) -> System {
+pub fn with_slos(system: System, slo: impl Fn(&str) -> Option<Slo>) -> System {
     let promises = system.promises.into_iter().map(|mut promise| {
         let workload = Arc::make_mut(&mut promise.workload);
         workload.slo = slo(&workload.name);

@@ -208,7 +208,7 @@ proptest! {
                     fixture.settle(id, form, &agreement);
                     fixture.check()?;
                 }
-                Err(Rejected::Refused(why)) => prop_assert!(why.len() > 10, "{}", why),
+                Err(Rejected::Infeasible(why)) => prop_assert!(why.len() > 10, "{}", why),
                 Err(other) => prop_assert!(false, "{}", other),
             }
         }
@@ -220,10 +220,10 @@ fn a_refusal_names_the_workload_and_its_slowest_stage() {
     let fixture = Fixture::new();
     let requested = Requested { client: 0, server: 1, millis: 5, share: 10, burst: 30, bytes: 1 };
     let refused = admit(&fixture.cluster, &[], &requested.form("a", true), 0, &policy("dnc"));
-    let Err(Rejected::Refused(why)) = refused else { panic!("{refused:?}") };
+    let Err(Rejected::Infeasible(why)) = refused else { panic!("{refused:?}") };
     assert!(why.starts_with("a: a bound of ") && why.ends_with(" at storage (r0h1:ssd)"), "{why}");
     let refused = pack(&fixture.cluster, &[], &requested.form("a", false), 0, &policy("compactor"), &[]);
-    let Err(Rejected::Refused(why)) = refused else { panic!("{refused:?}") };
+    let Err(Rejected::Infeasible(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("none of 6 servers") || why.contains("on an empty server"), "{why}");
 }
 
@@ -264,7 +264,7 @@ fn promises_of_other_bounds_stay_unchanged_and_do_not_block_packing() {
         fixture.settle(0, form, &agreement);
         let worst =
             admit(&fixture.cluster, &[], &stochastic_form("chance", Some("r1h1"), true), 0, &policy("dnc"));
-        assert!(matches!(worst, Err(Rejected::Refused(_))), "its worst case is within its SLO: {worst:?}");
+        assert!(matches!(worst, Err(Rejected::Infeasible(_))), "its worst case is within its SLO: {worst:?}");
         for (id, client) in [(1, 1), (2, 3), (3, 0)] {
             let requested = Requested { client, server: 0, millis: 400, share: 2, burst: 1, bytes: 1 };
             let form = requested.form(&format!("w{id}"), false);
@@ -329,7 +329,7 @@ fn packing_preserves_a_promise_of_a_stochastic_bound() {
         &policy("compactor"),
         &[HostId(0), HostId(1)],
     );
-    assert!(matches!(&packed, Err(Rejected::Refused(why)) if why.contains("model")), "{packed:?}");
+    assert!(matches!(&packed, Err(Rejected::Infeasible(why)) if why.contains("model")), "{packed:?}");
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn promises_on_a_dead_link_do_not_block_others() {
                 assert_eq!(packed.agreed[0].stages[1].limits, fixture.active[0].agreed.stages[1].limits);
             }
             // The links of the lost workload have no guaranteed capacity.
-            Err(Rejected::Refused(why)) => assert!(id == 3 && why.contains("`w0`"), "{id}: {why}"),
+            Err(Rejected::Infeasible(why)) => assert!(id == 3 && why.contains("`w0`"), "{id}: {why}"),
             Err(other) => panic!("{other}"),
         }
     }
@@ -396,7 +396,7 @@ fn a_cluster_without_priorities_promises_nothing() {
         admit(&plain, &[], &requested.form("a", true), 0, &policy("dnc")),
         pack(&plain, &[], &requested.form("a", false), 0, &policy("compactor"), &[]),
     ] {
-        let Err(Rejected::Refused(why)) = agreement else { panic!("{agreement:?}") };
+        let Err(Rejected::Infeasible(why)) = agreement else { panic!("{agreement:?}") };
         assert!(why.contains("`priorities`"), "{why}");
     }
 }
@@ -417,7 +417,7 @@ fn a_workload_outlives_one_it_depended_on() {
     assert!(admit(&fixture.cluster, &fixture.active, &requested.form("c", true), 2, &policy("dnc")).is_ok());
     // A new workload may depend only on existing ones.
     let wrong = admit(&fixture.cluster, &[], &second, 3, &policy("dnc"));
-    let Err(Rejected::Wrong(error)) = wrong else { panic!("{wrong:?}") };
+    let Err(Rejected::Invalid(error)) = wrong else { panic!("{wrong:?}") };
     assert_eq!(error.field.as_deref(), Some("depends_on[0]"), "{error}");
 }
 
@@ -453,7 +453,7 @@ fn an_invalid_request_names_its_field() {
         let error = match check(&form, true) {
             Err(error) => error,
             Ok(()) => match admit(&cluster, &[], &form, 0, &policy("dnc")) {
-                Err(Rejected::Wrong(error)) => error,
+                Err(Rejected::Invalid(error)) => error,
                 other => return Err(format!("{form:?}: {other:?}")),
             },
         };
@@ -495,6 +495,6 @@ fn a_promise_on_a_dead_link_does_not_block_a_priority_change() {
     }
     for across in [(3, 4, 500), (4, 0, 500)] {
         let refused = admit_new(&fixture, across);
-        assert!(matches!(&refused, Err(Rejected::Refused(why)) if why.contains("new")), "{refused:?}");
+        assert!(matches!(&refused, Err(Rejected::Infeasible(why)) if why.contains("new")), "{refused:?}");
     }
 }

@@ -7,7 +7,7 @@ use leeward_calculus::ArrivalCurve;
 use leeward_fabric::{Cluster, HostId, Load, Nanos};
 use leeward_ledger::{CommitError, Ledger, LedgerSettings, Scratch};
 use leeward_slo::pack::{
-    BridgeError, PackSettings, Packing, Promised, Request, Site, transaction, update_capacities,
+    BridgeError, PackSettings, Packing, PromisedEntries, Request, Site, transaction, update_capacities,
 };
 use leeward_slo::{Slo, Workload};
 use leeward_traces::Stage;
@@ -49,7 +49,7 @@ fn owner(name: &str) -> u64 {
 fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
     let (mut ledger, mut packing) = ledger_and_packing(&format!("{TREE}priorities: 4\n"), vec![0.2, 0.5]);
     let (now, mut scratch) = (Nanos(1), Scratch::default());
-    let mut promised = Promised::new();
+    let mut promised = PromisedEntries::new();
     let mut released = 0;
     for (at, latency) in [0.45, 0.9, 0.2, 0.8, 0.4].into_iter().enumerate() {
         let request = workload(&format!("w{at}"), latency);
@@ -114,7 +114,7 @@ fn a_refused_promise_names_the_remedy() {
         let plan = packing.plan(&workload("w", 0.9)).unwrap();
         let mut scratch = Scratch::default();
         let view = ledger.view(Nanos(1), &mut scratch);
-        transaction(&packing, &plan, &Promised::new(), &view, owner).unwrap_err()
+        transaction(&packing, &plan, &PromisedEntries::new(), &view, owner).unwrap_err()
     };
     let fifo = refused(TREE, vec![0.2]);
     assert!(fifo.to_string().contains("give the cluster `priorities`"), "{fifo}");

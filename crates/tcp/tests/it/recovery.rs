@@ -61,7 +61,7 @@ fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
     let took = run.now.since(began);
     assert!(took <= run.sender.round_trip().unwrap().plus(Nanos(MS)), "{took:?}");
     let counts = run.sender.counts();
-    assert_eq!((counts.again, counts.recoveries, counts.timeouts), (lost.len() as u64, 1, 0));
+    assert_eq!((counts.retransmitted, counts.recoveries, counts.timeouts), (lost.len() as u64, 1, 0));
     assert_eq!((run.sender.state(), run.sender.window()), (State::Open, run.sender.threshold()));
 }
 
@@ -196,7 +196,7 @@ fn after_a_timeout_slow_start_repairs_only_missing_segments() {
     while run.step() {}
     let counts = run.sender.counts();
     assert_eq!(run.receiver.delivered(), 10 * MSS);
-    assert_eq!((counts.again, counts.timeouts), (8, 1));
+    assert_eq!((counts.retransmitted, counts.timeouts), (8, 1));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn the_end_of_a_flow_is_repaired_in_recovery_without_the_timer() {
         assert!(run.step());
     }
     let counts = run.sender.counts();
-    assert_eq!((counts.timeouts, counts.again), (0, 2));
+    assert_eq!((counts.timeouts, counts.retransmitted), (0, 2));
     assert!(run.now <= Nanos(31 * MS), "{:?}", run.now);
 }
 
@@ -282,7 +282,7 @@ fn a_repair_that_is_lost_is_repaired_by_time() {
         }
         let counts = run.sender.counts();
         assert!(counts.timeouts == timeouts || rack == RackUse::Never && counts.timeouts > 0, "{counts:?}");
-        assert!(rack == RackUse::Never || counts.again == 3, "{counts:?}");
+        assert!(rack == RackUse::Never || counts.retransmitted == 3, "{counts:?}");
     }
 }
 
@@ -333,7 +333,11 @@ fn each_loss_is_repaired_once() {
         run.until(Nanos(10_000 * MS));
         let counts = run.sender.counts();
         // The last loss may still be unknown.
-        assert!(counts.timeouts == 0 && run.lost - counts.again <= 2, "{} lost: {counts:?}", run.lost);
+        assert!(
+            counts.timeouts == 0 && run.lost - counts.retransmitted <= 2,
+            "{} lost: {counts:?}",
+            run.lost
+        );
         assert!(run.lost > 10);
     }
 }
@@ -354,7 +358,7 @@ fn segments_late_by_less_than_a_quarter_round_trip_are_not_lost() {
         run.sender.write(2000 * MSS);
         while run.step() {}
         assert_eq!((run.receiver.delivered(), run.sender.counts().timeouts), (2000 * MSS, 0));
-        run.sender.counts().again
+        run.sender.counts().retransmitted
     });
     assert!(again[0] <= 10 && again[1] > 50, "{again:?}");
 }

@@ -155,7 +155,7 @@ fn dctcp_learns_the_share_of_marks_and_cuts_by_half_of_it() {
         let floor = 2.0 * MSS as f64 / before as f64;
         let share = run.sender.marked_share().unwrap();
         assert!((cut - (1.0 - share / 2.0).max(floor)).abs() < 0.01, "{cut} at a share of {share}");
-        assert_eq!(run.sender.counts().again, 0);
+        assert_eq!(run.sender.counts().retransmitted, 0);
     }
 }
 
@@ -187,7 +187,7 @@ fn an_echoed_mark_halves_a_window_once_per_round_trip() {
     assert_eq!(run.sender.window(), halved);
     run.until(Nanos(40 * MS));
     assert!((1..=2).contains(&((run.sender.window() - halved) / MSS)));
-    assert_eq!(run.sender.counts().again, 0);
+    assert_eq!(run.sender.counts().retransmitted, 0);
 }
 
 #[test]

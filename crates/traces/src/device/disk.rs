@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use super::table::{TableError, between, rising};
+use super::table::{TableError, check_increasing, interpolate};
 use crate::error::WorkError;
 use crate::{Kind, Request};
 
-/// Seconds to move from the place of one request to the place of the next, including rotation.
+/// Seconds to move the head from one request to the next, including rotation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Seek {
     /// Rows of (distance in bytes, seconds), interpolated linearly. Below the first distance and above the last one,
     /// the nearest row applies.
     Table(Vec<(u64, f64)>),
-    /// The same time for every request, sequential or not: a model without places (SLO figure 3.8).
+    /// The same time for every request, sequential or not: a model that ignores offsets (SLO figure 3.8).
     Constant(f64),
 }
 
@@ -51,7 +51,7 @@ impl Disk {
     pub fn new(seek: Seek, read_rate: f64, write_rate: f64, history: usize) -> Result<Disk, TableError> {
         let times: Vec<f64> = match &seek {
             Seek::Table(rows) => {
-                rising(rows)?;
+                check_increasing(rows)?;
                 rows.iter().map(|row| row.1).collect()
             }
             Seek::Constant(seconds) => vec![*seconds],
@@ -94,7 +94,7 @@ impl Disk {
         };
         let seek = match head.last {
             _ if head.ends.contains(&offset) => 0.0,
-            Some(last) => between(rows, offset.abs_diff(last)),
+            Some(last) => interpolate(rows, offset.abs_diff(last)),
             None => rows[rows.len() - 1].1,
         };
         head.last = Some(offset);
@@ -104,7 +104,7 @@ impl Disk {
 }
 
 impl Head {
-    /// The end of a continued stream replaces the previous end of that stream.
+    /// Records a request. The end of a continued stream replaces the previous end of that stream.
     fn remember(&mut self, start: u64, end: u64, history: usize) {
         match self.ends.iter().position(|&known| known == start) {
             Some(at) => drop(self.ends.remove(at)),

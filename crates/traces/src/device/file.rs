@@ -95,25 +95,25 @@ pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
     // Unused fields are still parsed, so that a wrong type is an error.
     let (_, _) = (&file.measured, &file.estimator);
     let service = match (&file.table, &file.disk) {
-        (Some(table), None) => Service::Solid(solid(name, table)?),
-        (None, Some(disk)) => Service::Disk(disk_of(name, disk)?),
+        (Some(table), None) => Service::Solid(read_solid(name, table)?),
+        (None, Some(disk)) => Service::Disk(read_disk(name, disk)?),
         (None, None) => return Err(invalid("table", "missing; expected one of `table` and `disk`")),
         (Some(_), Some(_)) => return Err(invalid("disk", "expected one of `table` and `disk`, not both")),
     };
-    for (field, found, most) in [
+    for (field, limit, most) in [
         ("outstanding_reads", file.outstanding_reads, MOST_REQUESTS),
         ("outstanding_writes", file.outstanding_writes, MOST_REQUESTS),
         ("outstanding_read_bytes", file.outstanding_read_bytes, MOST_BYTES),
         ("outstanding_write_bytes", file.outstanding_write_bytes, MOST_BYTES),
     ] {
-        if let Some(found) = found.filter(|found| !(1..=most).contains(found)) {
-            return Err(invalid(field, &format!("{found}: expected 1 to {most}")));
+        if let Some(limit) = limit.filter(|limit| !(1..=most).contains(limit)) {
+            return Err(invalid(field, &format!("{limit}: expected 1 to {most}")));
         }
     }
     Ok(Device {
         name: file.name,
         service,
-        unloaded: unloaded(name, &file.unloaded)?,
+        unloaded: read_unloaded(name, &file.unloaded)?,
         outstanding: Outstanding {
             reads: file.outstanding_reads,
             writes: file.outstanding_writes,
@@ -123,7 +123,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
     })
 }
 
-fn solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {
+fn read_solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {
     let rates = |kind: &str, both: fn(&Row) -> (Option<f64>, Option<f64>)| {
         let mut rows = Vec::new();
         for (at, row) in table.iter().enumerate() {
@@ -160,7 +160,7 @@ fn solid(name: &str, table: &[Spanned<Row>]) -> Result<Solid, InputError> {
     })
 }
 
-fn disk_of(name: &str, disk: &DiskFile) -> Result<Disk, InputError> {
+fn read_disk(name: &str, disk: &DiskFile) -> Result<Disk, InputError> {
     let invalid =
         |field: &str, message: &str| InputError::new(name, message).in_field(format!("disk.{field}"));
     let history = disk.history.unwrap_or(HISTORY);
@@ -175,24 +175,24 @@ fn disk_of(name: &str, disk: &DiskFile) -> Result<Disk, InputError> {
         // Checking a rate needs a disk, but no seek time.
         Disk::new(Seek::Constant(0.0), rate, rate, 0).map_err(|error| invalid(field, &error.to_string()))?;
     }
-    let of = |seek| Disk::new(seek, disk.read_bytes_per_second, disk.write_bytes_per_second, history);
+    let with_seek = |seek| Disk::new(seek, disk.read_bytes_per_second, disk.write_bytes_per_second, history);
     match (&disk.seek, disk.seek_seconds) {
         (Some(rows), None) => {
             let seek = rows.iter().map(|row| (row.value.distance_bytes, row.value.seconds)).collect();
-            of(Seek::Table(seek)).map_err(|error| {
-                let number = matches!(error, TableError::Number { .. });
-                let field = if number { "seconds" } else { "distance_bytes" };
+            with_seek(Seek::Table(seek)).map_err(|error| {
+                let is_time = matches!(error, TableError::Number { .. });
+                let field = if is_time { "seconds" } else { "distance_bytes" };
                 in_row(name, "disk.seek", rows, error.row(), field, &error)
             })
         }
         (None, Some(seconds)) => {
-            of(Seek::Constant(seconds)).map_err(|error| invalid("seek_seconds", &error.to_string()))
+            with_seek(Seek::Constant(seconds)).map_err(|error| invalid("seek_seconds", &error.to_string()))
         }
         _ => Err(invalid("seek", "expected one of `seek`, a table, and `seek_seconds`")),
     }
 }
 
-fn unloaded(name: &str, rows: &[Spanned<UnloadedRow>]) -> Result<Unloaded, InputError> {
+fn read_unloaded(name: &str, rows: &[Spanned<UnloadedRow>]) -> Result<Unloaded, InputError> {
     let latencies: Vec<Latency> = rows
         .iter()
         .map(|row| Latency {

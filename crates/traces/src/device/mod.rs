@@ -30,7 +30,7 @@ pub use unloaded::{Latency, Unloaded, UnloadedError};
 pub enum Service {
     /// The time depends on kind and size.
     Solid(Solid),
-    /// The time also depends on the place of the request.
+    /// The time also depends on the offset of the request.
     Disk(Disk),
 }
 

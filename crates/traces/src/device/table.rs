@@ -49,7 +49,7 @@ impl TableError {
 }
 
 /// Checks that sizes or distances increase.
-pub(super) fn rising(rows: &[(u64, f64)]) -> Result<(), TableError> {
+pub(super) fn check_increasing(rows: &[(u64, f64)]) -> Result<(), TableError> {
     if rows.is_empty() {
         return Err(TableError::Empty);
     }
@@ -62,7 +62,7 @@ pub(super) fn rising(rows: &[(u64, f64)]) -> Result<(), TableError> {
 }
 
 /// Linear interpolation at `x`. Outside the table, the value of the nearest row applies.
-pub(super) fn between(rows: &[(u64, f64)], x: u64) -> f64 {
+pub(super) fn interpolate(rows: &[(u64, f64)], x: u64) -> f64 {
     let after = rows.partition_point(|row| row.0 <= x);
     match (after.checked_sub(1).map(|before| rows[before]), rows.get(after)) {
         (Some((x0, y0)), Some(&(x1, y1))) => y0 + (y1 - y0) * ((x - x0) as f64 / (x1 - x0) as f64),
@@ -86,7 +86,7 @@ impl Rates {
     /// # Errors
     /// Fails without rows, for sizes that do not increase or are 0, and for a rate outside of 1 to 1e18.
     pub fn new(rows: Vec<(u64, f64)>) -> Result<Rates, TableError> {
-        rising(&rows)?;
+        check_increasing(&rows)?;
         for (row, &(size, number)) in rows.iter().enumerate() {
             if size == 0 {
                 return Err(TableError::Zero { row });
@@ -102,6 +102,6 @@ impl Rates {
     /// Seconds of service of a request of `size` bytes: its size divided by the bandwidth, or one divided by the IOPS.
     pub fn seconds(&self, size: u64) -> f64 {
         let size = size.max(self.0[0].0);
-        size as f64 / between(&self.0, size)
+        size as f64 / interpolate(&self.0, size)
     }
 }

@@ -2,7 +2,7 @@
 
 use leeward_fabric::input::format_number;
 
-use super::table::between;
+use super::table::interpolate;
 use crate::Kind;
 
 /// One measured latency.
@@ -60,12 +60,12 @@ pub enum UnloadedError {
     /// A percentile above all measured percentiles.
     #[error(
         "percentile {}: the profile's latencies without queueing go up to {}; expected one within, or a longer profile",
-        format_number(*.asked),
+        format_number(*.requested),
         format_number(*.largest)
     )]
     Beyond {
         /// The requested percentile.
-        asked: f64,
+        requested: f64,
         /// The largest measured percentile.
         largest: f64,
     },
@@ -108,12 +108,11 @@ impl Unloaded {
     /// Fails for a number out of range, for a duplicate row, for latencies that fall with the percentile, and if only
     /// one of the kinds has latencies.
     pub fn new(rows: &[Latency]) -> Result<Unloaded, UnloadedError> {
-        let of = |kind| levels(rows, kind);
-        let made = Unloaded { reads: of(Kind::Read)?, writes: of(Kind::Write)? };
-        match (made.reads.is_empty(), made.writes.is_empty()) {
+        let unloaded = Unloaded { reads: levels(rows, Kind::Read)?, writes: levels(rows, Kind::Write)? };
+        match (unloaded.reads.is_empty(), unloaded.writes.is_empty()) {
             (true, false) => Err(UnloadedError::Kind("read")),
             (false, true) => Err(UnloadedError::Kind("write")),
-            _ => Ok(made),
+            _ => Ok(unloaded),
         }
     }
 
@@ -128,12 +127,13 @@ impl Unloaded {
         let levels = if kind == Kind::Read { &self.reads } else { &self.writes };
         let Some(highest) = levels.last() else { return Ok(None) };
         let level = levels.iter().find(|level| level.percentile >= percentile);
-        let level = level.ok_or(UnloadedError::Beyond { asked: percentile, largest: highest.percentile })?;
+        let level =
+            level.ok_or(UnloadedError::Beyond { requested: percentile, largest: highest.percentile })?;
         let (largest, seconds) = level.sizes[level.sizes.len() - 1];
         if size > largest {
             return Ok(Some(seconds * (size as f64 / largest as f64)));
         }
-        Ok(Some(between(&level.sizes, size)))
+        Ok(Some(interpolate(&level.sizes, size)))
     }
 }
 
@@ -157,8 +157,8 @@ fn levels(rows: &[Latency], kind: Kind) -> Result<Vec<Level>, UnloadedError> {
     let mut levels: Vec<Level> = Vec::new();
     for (row, &Latency { size, percentile, seconds, .. }) in chosen {
         let lower = levels.iter().rev().filter(|level| level.percentile < percentile).find_map(|level| {
-            let found = level.sizes.binary_search_by_key(&size, |row| row.0).ok()?;
-            Some((level.percentile, level.sizes[found].1))
+            let index = level.sizes.binary_search_by_key(&size, |row| row.0).ok()?;
+            Some((level.percentile, level.sizes[index].1))
         });
         if let Some(lower) = lower.filter(|lower| lower.1 > seconds) {
             return Err(UnloadedError::NotMonotone { row, percentile, seconds, lower });

@@ -51,7 +51,7 @@ pub(super) struct Parser {
     pub event: Event,
     pub volume: Option<String>,
     /// True once the totals at the end have begun.
-    pub over: bool,
+    pub in_totals: bool,
 }
 
 impl Parse for Parser {
@@ -61,8 +61,8 @@ impl Parse for Parser {
 
     fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
         let text = line.text.trim_start();
-        self.over |= text.starts_with("CPU") || text.starts_with("Total");
-        if self.over || text.starts_with("Input file") {
+        self.in_totals |= text.starts_with("CPU") || text.starts_with("Total");
+        if self.in_totals || text.starts_with("Input file") {
             return Ok(ParsedLine::Other);
         }
         let mut words = text.split_ascii_whitespace();
@@ -80,8 +80,8 @@ impl Parse for Parser {
         let at = next("seconds")?;
         next("process")?;
         let action = next("action")?;
-        let asked = self.volume.as_ref().is_none_or(|volume| volume == device);
-        if action != self.event.name() || !asked {
+        let selected = self.volume.as_ref().is_none_or(|volume| volume == device);
+        if action != self.event.name() || !selected {
             return Ok(ParsedLine::Other);
         }
         let operation = next("operation")?;

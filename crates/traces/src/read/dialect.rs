@@ -4,7 +4,7 @@ use std::fmt;
 
 use leeward_fabric::input::{InputError, Line, excerpt};
 
-use super::{Parse, ParsedLine, ReadSettings, blktrace, checked, compactor, leeward, msr, spc};
+use super::{Parse, ParsedLine, ReadSettings, blktrace, compactor, leeward, msr, parse_checked, spc};
 
 /// Format of the lines of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,12 +99,14 @@ impl Dialect {
             Dialect::Compactor => Box::new(compactor::Parser),
             Dialect::Msr => Box::new(msr::Parser { volume }),
             Dialect::Spc => Box::new(spc::Parser { volume }),
-            Dialect::Blktrace => Box::new(blktrace::Parser { event: settings.event, volume, over: false }),
+            Dialect::Blktrace => {
+                Box::new(blktrace::Parser { event: settings.event, volume, in_totals: false })
+            }
         };
         if self == Dialect::Msr && msr::is_header(first.text) {
             return Ok((parser, ParsedLine::Other));
         }
-        let parsed = checked(&mut *parser, first, None, settings.largest)?;
+        let parsed = parse_checked(&mut *parser, first, None, settings.largest)?;
         Ok((parser, parsed))
     }
 }

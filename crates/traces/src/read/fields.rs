@@ -17,16 +17,16 @@ pub(super) fn row<'a, const N: usize>(
     least: usize,
     more: bool,
 ) -> Result<[&'a str; N], InputError> {
-    let mut found = cells(line.text);
+    let mut cells = cells(line.text);
     let mut row = [""; N];
-    for (at, (cell, name)) in row.iter_mut().zip(names).enumerate() {
-        match found.next() {
+    for (index, (cell, name)) in row.iter_mut().zip(names).enumerate() {
+        match cells.next() {
             Some(text) => *cell = text,
-            None if at >= least => {}
+            None if index >= least => {}
             None => return Err(line.error(name, format!("missing; expected {}", names.join(",")))),
         }
     }
-    if !more && found.next().is_some() {
+    if !more && cells.next().is_some() {
         let message = format!("more than {N} cells; expected {}", names.join(","));
         return Err(line.error("columns", message));
     }
@@ -57,18 +57,18 @@ pub(super) fn seconds(line: &Line<'_>, field: &str, text: &str) -> Result<Nanos,
 
 /// A number of units of `nanos` nanoseconds.
 pub(super) fn ticks(line: &Line<'_>, field: &str, text: &str, nanos: u64) -> Result<Nanos, InputError> {
-    let what = if nanos == 1 { "nanoseconds" } else { "ticks of 100 ns" };
-    let ticks = signed(line, field, what, text)?;
+    let unit = if nanos == 1 { "nanoseconds" } else { "ticks of 100 ns" };
+    let ticks = signed(line, field, unit, text)?;
     ticks.checked_mul(nanos).map(Nanos).ok_or_else(|| too_large(line, field, text))
 }
 
 /// A whole number; a negative number has its own error.
-pub(super) fn signed(line: &Line<'_>, field: &str, what: &str, text: &str) -> Result<u64, InputError> {
+pub(super) fn signed(line: &Line<'_>, field: &str, unit: &str, text: &str) -> Result<u64, InputError> {
     if text.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok_and(|number| number > 0)) {
-        let message = format!("`{}`: must not be negative; expected {what}", excerpt(text));
+        let message = format!("`{}`: must not be negative; expected {unit}", excerpt(text));
         return Err(line.error(field, message));
     }
-    line.count(field, what, text)
+    line.count(field, unit, text)
 }
 
 /// A number of sectors, in bytes.

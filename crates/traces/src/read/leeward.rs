@@ -26,9 +26,9 @@ impl Parser {
         for (at, name) in COLUMNS.iter().enumerate() {
             match columns.iter().filter(|column| **column == Some(at)).count() {
                 0 if at < LEAST => {
-                    let found = excerpt(header.text);
+                    let given = excerpt(header.text);
                     let message = format!(
-                        "no such column; expected a header with seconds,kind,size and maybe offset, found `{found}`"
+                        "no such column; expected a header with seconds,kind,size and maybe offset, found `{given}`"
                     );
                     return Err(header.error(name, message));
                 }

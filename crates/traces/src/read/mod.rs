@@ -86,7 +86,7 @@ pub struct Requests {
     largest: u64,
     volume: Option<String>,
     skipped: u64,
-    over: bool,
+    finished: bool,
 }
 
 impl Requests {
@@ -121,7 +121,7 @@ impl Requests {
             largest: settings.largest,
             volume: settings.volume.clone(),
             skipped: 0,
-            over: false,
+            finished: false,
         })
     }
 
@@ -140,8 +140,8 @@ impl Requests {
             let parsed = match self.first.take() {
                 Some(first) => first?,
                 None => match self.lines.next_line()? {
-                    Some(line) => checked(&mut *self.parser, &line, self.last, self.largest)?,
-                    None if self.last.is_none() => return Err(self.none()),
+                    Some(line) => parse_checked(&mut *self.parser, &line, self.last, self.largest)?,
+                    None if self.last.is_none() => return Err(self.no_requests()),
                     None => return Ok(None),
                 },
             };
@@ -156,7 +156,8 @@ impl Requests {
         }
     }
 
-    fn none(&self) -> InputError {
+    /// Error for a trace without a request.
+    fn no_requests(&self) -> InputError {
         match &self.volume {
             Some(volume) => self.lines.error(format!(
                 "no request to volume `{}`; expected one of {}",
@@ -172,17 +173,17 @@ impl Iterator for Requests {
     type Item = Result<Request, InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.over {
+        if self.finished {
             return None;
         }
         let next = self.read().transpose();
-        self.over = !matches!(next, Some(Ok(_)));
+        self.finished = !matches!(next, Some(Ok(_)));
         next
     }
 }
 
-/// The result for a line, checked against the time `last` of the previous request.
-fn checked(
+/// Parses a line, and checks its request against the time `last` of the previous one.
+fn parse_checked(
     parser: &mut dyn Parse,
     line: &Line<'_>,
     last: Option<Nanos>,

@@ -41,7 +41,7 @@ impl Parse for Parser {
             offset: Some(fields::signed(line, "Offset", "bytes", offset)?),
         };
         let volume = self.volume.as_ref().map(|volume| volume.strip_prefix(host)?.strip_prefix('.'));
-        let asked = volume.is_none_or(|asked| asked == Some(disk));
-        Ok(if asked { ParsedLine::Request(request) } else { ParsedLine::Other })
+        let selected = volume.is_none_or(|suffix| suffix == Some(disk));
+        Ok(if selected { ParsedLine::Request(request) } else { ParsedLine::Other })
     }
 }

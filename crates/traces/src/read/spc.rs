@@ -33,7 +33,7 @@ impl Parse for Parser {
             size: fields::signed(line, "Size", "bytes", size)?,
             offset: Some(fields::sectors(line, "LBA", block)?),
         };
-        let asked = self.volume.as_ref().is_none_or(|volume| volume == unit);
-        Ok(if asked { ParsedLine::Request(request) } else { ParsedLine::Other })
+        let selected = self.volume.as_ref().is_none_or(|volume| volume == unit);
+        Ok(if selected { ParsedLine::Request(request) } else { ParsedLine::Other })
     }
 }

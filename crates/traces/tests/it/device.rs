@@ -85,7 +85,7 @@ fn work_at_an_ssd_is_the_size_over_the_bandwidth_between_the_rows() {
 }
 
 #[test]
-fn latency_without_queueing_is_that_of_the_next_percentile_measured() {
+fn latency_without_queueing_is_taken_from_the_next_measured_percentile() {
     let ssd = device(SSD);
     close(ssd.unloaded(Kind::Read, 2000, 99.0).unwrap().unwrap(), 0.002);
     close(ssd.unloaded(Kind::Read, 2000, 50.0).unwrap().unwrap(), 0.002);
@@ -134,7 +134,7 @@ fn a_disk_seeks_by_distance_and_not_within_a_stream() {
 }
 
 #[test]
-fn a_constant_seek_needs_no_offset_and_knows_no_stream() {
+fn a_constant_seek_needs_no_offset_and_ignores_streams() {
     let Service::Disk(disk) = device(DISK).service else { panic!("a disk") };
     let constant = disk.with_constant_seek(0.004).unwrap();
     for _ in 0..2 {
@@ -160,7 +160,7 @@ fn each_mistake_in_a_device_file_is_reported_with_its_place() {
     let unloaded =
         |rows: &str| format!("table: [{{size_bytes: 1, read_iops: 1, write_iops: 1}}]\nunloaded: [{rows}]");
     let row = "{kind: read, size_bytes: 1, percentile: 99, seconds: 1}";
-    let written = "{kind: write, size_bytes: 1, percentile: 99, seconds: 1}";
+    let write_row = "{kind: write, size_bytes: 1, percentile: 99, seconds: 1}";
     let table = [
         ("{}".to_owned(), "d.json: table: missing; expected one of `table` and `disk`"),
         ("table: []".into(), "d.json: table: the table is empty; expected at least one row"),
@@ -177,7 +177,7 @@ fn each_mistake_in_a_device_file_is_reported_with_its_place() {
         ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding_writes: 18446744073709551615}".into(), "d.json: outstanding_writes: 18446744073709551615: expected 1 to 1000000"),
         ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding_read_bytes: 0}".into(), "d.json: outstanding_read_bytes: 0: expected 1 to 1000000000000000"),
         (unloaded(row), "d.json: unloaded: no latencies of writes, only of the other kind: expected both"),
-        (unloaded(&format!("{row},{row},{written}")), "d.json:2:68: unloaded[1].seconds: a second row of this kind, size and percentile"),
+        (unloaded(&format!("{row},{row},{write_row}")), "d.json:2:68: unloaded[1].seconds: a second row of this kind, size and percentile"),
         (unloaded(&row.replace("99", "0")), "d.json:2:12: unloaded[0].percentile: percentile 0: expected one above 0 and at most 100"),
         (unloaded(&format!("{row},{}", row.replace("99, seconds: 1", "99.9, seconds: 0.5"))), "d.json:2:68: unloaded[1].seconds: 0.5 s at a percentile of 99.9, but 1 s at 99"),
     ];
@@ -224,8 +224,8 @@ proptest! {
             })
             .collect();
         let unloaded = Unloaded::new(&rows).unwrap();
-        let of = |percentile| unloaded.seconds(Kind::Read, size, percentile).unwrap().unwrap();
-        prop_assert!(of(low.min(high)) <= of(low.max(high)));
+        let latency = |percentile| unloaded.seconds(Kind::Read, size, percentile).unwrap().unwrap();
+        prop_assert!(latency(low.min(high)) <= latency(low.max(high)));
     }
 
     #[test]

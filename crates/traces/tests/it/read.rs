@@ -42,7 +42,7 @@ Throughput (R/W): 0KiB/s / 0KiB/s
 ";
 
 #[test]
-fn each_dialect_is_known_by_its_first_line_and_read_in_its_own_units() {
+fn each_dialect_is_detected_by_its_first_line_and_read_in_its_own_units() {
     use Kind::{Read, Write};
     let table = [
         (
@@ -203,17 +203,19 @@ fn each_mistake_is_reported_with_its_line_its_field_and_the_expected_value() {
 }
 
 #[test]
-fn an_unknown_dialect_is_rejected_with_a_list_of_all() {
-    let said = error_of("time;bytes\n1;2\n");
-    assert!(said.starts_with("t.csv:1: dialect: `time;bytes`: a line of no known dialect; expected one of "));
+fn an_unknown_dialect_is_rejected_with_a_list_of_all_dialects() {
+    let error = error_of("time;bytes\n1;2\n");
+    assert!(
+        error.starts_with("t.csv:1: dialect: `time;bytes`: a line of no known dialect; expected one of ")
+    );
     for dialect in Dialect::ALL {
-        assert!(said.contains(&format!("{dialect} (")), "{said}");
+        assert!(error.contains(&format!("{dialect} (")), "{error}");
         assert_eq!(Dialect::from_name(dialect.name()), Some(dialect));
     }
 }
 
 #[test]
-fn a_named_dialect_is_not_guessed_again() {
+fn a_dialect_from_the_settings_is_not_detected_again() {
     let settings = ReadSettings { dialect: Some(Dialect::Leeward), ..ReadSettings::default() };
     assert_eq!(
         read_with("1,0x1,Get\n", &settings).unwrap_err().to_string(),
@@ -231,7 +233,7 @@ fn a_stream_ends_with_its_first_error() {
 }
 
 /// Property of readers on any bytes: the stream ends, with requests in order or with an error on one line.
-fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
+fn check_reading(bytes: &[u8]) -> Result<(), TestCaseError> {
     for dialect in Dialect::ALL.map(Some).into_iter().chain([None]) {
         let settings = ReadSettings { dialect, ..ReadSettings::default() };
         match read_with(bytes, &settings) {
@@ -250,12 +252,12 @@ proptest! {
 
     #[test]
     fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        survives(&bytes)?;
+        check_reading(&bytes)?;
     }
 
     #[test]
     fn no_mangled_trace_makes_a_reader_panic(
-        of in 0..6_usize,
+        dialect in 0..6_usize,
         cuts in proptest::collection::vec((any::<proptest::sample::Index>(), "[-0-9a-zA-Z,. +x\n\"]{0,20}"), 0..4),
     ) {
         let mut text = [
@@ -265,13 +267,13 @@ proptest! {
             "0,20941264,8192,W,0.551706\n1,2,512,r,0.554041,and,more\n",
             BLKPARSE,
             "8,0 1 1 0.0 1 Q R 0 + 8 [x]\n",
-        ][of].to_owned();
+        ][dialect].to_owned();
         for (at, insert) in cuts {
             let at = at.index(text.len());
             let end = (at + insert.len() / 2).min(text.len());
             text.replace_range(at..end, &insert);
         }
-        survives(text.as_bytes())?;
+        check_reading(text.as_bytes())?;
     }
 
     #[test]

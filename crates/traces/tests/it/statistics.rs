@@ -37,7 +37,7 @@ fn shape(rate: f64, gap_c2: f64) -> Shape {
 }
 
 #[test]
-fn numbers_of_a_small_trace_are_those_counted_by_hand() {
+fn statistics_of_a_small_trace_match_a_count_by_hand() {
     let found = summary(&reads(&[SECOND, SECOND + 1, 3 * SECOND, 5 * SECOND]));
     assert_eq!((found.requests, found.seconds), (4, 4.0));
     assert_eq!((found.rate, found.read_share), (Some(1.0), Some(1.0)));
@@ -57,13 +57,16 @@ fn numbers_of_a_small_trace_are_those_counted_by_hand() {
 
 #[test]
 fn undefined_statistics_are_absent() {
-    let none = summary(&[]);
-    assert_eq!((none.requests, none.rate, none.mean_size, none.largest_size), (0, None, None, None));
-    assert_eq!(none.work, [None; 3]);
+    let empty = summary(&[]);
+    assert_eq!((empty.requests, empty.rate, empty.mean_size, empty.largest_size), (0, None, None, None));
+    assert_eq!(empty.work, [None; 3]);
     for times in [&[5][..], &[5, 5, 5]] {
-        let one = summary(&reads(times));
-        assert_eq!((one.seconds, one.rate, one.gap_c2, one.peak_over_mean), (0.0, None, None, None));
-        assert_eq!((one.mean_size, one.work[2].unwrap().rate), (Some(100.0), None));
+        let summary = summary(&reads(times));
+        assert_eq!(
+            (summary.seconds, summary.rate, summary.gap_c2, summary.peak_over_mean),
+            (0.0, None, None, None)
+        );
+        assert_eq!((summary.mean_size, summary.work[2].unwrap().rate), (Some(100.0), None));
     }
     // One gap has no variance, and a trace shorter than a window has no peak.
     let two = summary(&reads(&[0, SECOND / 2]));
@@ -81,25 +84,25 @@ fn no_peak_is_below_the_mean() {
 fn synthetic_traces_have_the_requested_statistics() {
     const COUNT: usize = 200_000;
     for c2 in [0.0, 0.3, 1.0, 1.3, 2.2, 14.0, 40.0] {
-        let made: Vec<Request> = Synthetic::new(shape(250.0, c2), 7).unwrap().take(COUNT).collect();
-        assert!(made.is_sorted_by_key(|request| request.at));
-        let found = summary(&made);
+        let requests: Vec<Request> = Synthetic::new(shape(250.0, c2), 7).unwrap().take(COUNT).collect();
+        assert!(requests.is_sorted_by_key(|request| request.at));
+        let found = summary(&requests);
         // Six standard deviations of the mean of this number of independent gaps.
         let off = (found.rate.unwrap() / 250.0 - 1.0).abs();
         assert!(off < 6.0 * (c2.max(1e-6) / COUNT as f64).sqrt() + 1e-4, "C^2 {c2}: rate off by {off}");
         let found_c2 = found.gap_c2.unwrap();
-        assert!((found_c2 - c2).abs() <= 0.15 * c2 + 1e-6, "C^2 {found_c2}, asked for {c2}");
+        assert!((found_c2 - c2).abs() <= 0.15 * c2 + 1e-6, "C^2 {found_c2}, requested {c2}");
         assert!((found.read_share.unwrap() - 0.7).abs() < 0.01);
         let mean = (3.0 * 4096.0 + 65_536.0) / 4.0;
         assert!((found.mean_size.unwrap() / mean - 1.0).abs() < 0.02);
         let follows = |pair: &[Request]| pair[1].offset.unwrap() == pair[0].offset.unwrap() + pair[0].size;
-        let sequential = made.windows(2).filter(|pair| follows(pair)).count() as f64 / (COUNT - 1) as f64;
+        let sequential = requests.windows(2).filter(|pair| follows(pair)).count() as f64 / (COUNT - 1) as f64;
         assert!((sequential - 0.4).abs() < 0.01, "{sequential}");
     }
 }
 
 #[test]
-fn a_drawn_trace_depends_on_its_seed_and_gaps_not_on_sizes() {
+fn times_and_kinds_depend_on_the_seed_but_not_on_the_sizes() {
     let draw = |shape: Shape, seed| Synthetic::new(shape, seed).unwrap().take(100).collect::<Vec<_>>();
     assert_eq!(draw(shape(10.0, 20.0), 1), draw(shape(10.0, 20.0), 1));
     assert_ne!(draw(shape(10.0, 20.0), 1), draw(shape(10.0, 20.0), 2));
@@ -112,30 +115,30 @@ fn a_drawn_trace_depends_on_its_seed_and_gaps_not_on_sizes() {
 #[test]
 fn log_normal_sizes_have_their_mean() {
     let sizes = Sizes::LogNormal { mean: 50_000.0, c2: 1.0, largest: 1 << 30 };
-    let made: Vec<Request> =
+    let requests: Vec<Request> =
         Synthetic::new(Shape { sizes, ..shape(10.0, 1.0) }, 3).unwrap().take(100_000).collect();
     // Rounding up to whole blocks adds half a block on average.
-    assert!((summary(&made).mean_size.unwrap() - 50_256.0).abs() < 1500.0);
+    assert!((summary(&requests).mean_size.unwrap() - 50_256.0).abs() < 1500.0);
 }
 
 #[test]
 fn an_invalid_shape_is_rejected_with_its_field() {
     let error_of = |shape: Shape| Synthetic::new(shape, 0).err().expect("an error").to_string();
-    let fine = || shape(1.0, 1.0);
+    let valid = || shape(1.0, 1.0);
     assert_eq!(error_of(shape(0.0, 1.0)), "rate 0: expected 1e-6 to 1e9 requests a second");
     assert_eq!(error_of(shape(1.0, -1.0)), "gap_c2 -1: expected 0 to 1e6");
     assert_eq!(error_of(shape(1.0, 1e-12)), "gap_c2 1e-12: expected 0, or 1e-9 and more");
-    assert_eq!(error_of(Shape { read_share: 1.1, ..fine() }), "read_share 1.1: expected 0 to 1");
+    assert_eq!(error_of(Shape { read_share: 1.1, ..valid() }), "read_share 1.1: expected 0 to 1");
     assert_eq!(
-        error_of(Shape { sequential_share: f64::NAN, ..fine() }),
+        error_of(Shape { sequential_share: f64::NAN, ..valid() }),
         "sequential_share NaN: expected 0 to 1"
     );
-    let none = Sizes::Choice(vec![]);
+    let empty = Sizes::Choice(vec![]);
     assert_eq!(
-        error_of(Shape { sizes: none, ..fine() }),
+        error_of(Shape { sizes: empty, ..valid() }),
         "sizes 0: expected at least one with a weight above 0"
     );
-    let small = Shape { volume: 4096, ..fine() };
+    let small = Shape { volume: 4096, ..valid() };
     assert_eq!(error_of(small), "volume 4096: expected bytes of at least the largest request, at most 2^60");
 }
 
@@ -145,7 +148,7 @@ fn every_workload_of_the_thesis_table_can_be_drawn_at_its_load() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/slo/disk.yaml");
     let disk = Device::read(file).unwrap();
     for workload in TABLE_3_1 {
-        let drawn = |rate| {
+        let draw = |rate| {
             let seed = u64::from(workload.letter);
             let mut statistics = Statistics::new(NonZeroU64::new(SECOND).unwrap());
             let mut work = Work::new(NetworkWork::default(), Some(&disk));
@@ -158,8 +161,8 @@ fn every_workload_of_the_thesis_table_can_be_drawn_at_its_load() {
             Some(load) => (1, load, 1.0),
             None => (2, workload.network_load, 125e6),
         };
-        let mean = drawn(1.0).work[stage].unwrap().total / COUNT as f64;
-        let found = drawn(load * capacity / mean);
+        let mean = draw(1.0).work[stage].unwrap().total / COUNT as f64;
+        let found = draw(load * capacity / mean);
         let off = (found.work[stage].unwrap().rate.unwrap() / capacity / load - 1.0).abs();
         let deviation = (workload.gap_c2 / COUNT as f64).sqrt();
         assert!(off < 6.0 * deviation + 0.01, "{}: load off by {off}", workload.letter);
@@ -167,7 +170,7 @@ fn every_workload_of_the_thesis_table_can_be_drawn_at_its_load() {
 }
 
 #[test]
-fn a_window_and_the_halves_are_by_time() {
+fn windows_and_halves_are_split_by_time() {
     let requests = reads(&[0, 1, 5, 10]);
     let within = window(requests.iter().copied().map(Ok::<_, ()>), Nanos(1), Nanos(10));
     assert_eq!(within.map(|request| request.unwrap().at.0).collect::<Vec<_>>(), [1, 5]);
@@ -187,7 +190,7 @@ proptest! {
         let requests: Vec<Request> = times
             .iter()
             .enumerate()
-            .map(|(at, &time)| Request { at: Nanos(time), kind: Kind::Read, size: at as u64 + 1, offset: None })
+            .map(|(index, &time)| Request { at: Nanos(time), kind: Kind::Read, size: index as u64 + 1, offset: None })
             .collect();
         let rotated = rotate(&requests, share);
         prop_assert!(rotated.is_sorted_by_key(|request| request.at));

@@ -5,13 +5,13 @@ use leeward_circuits::switch::Event;
 use leeward_fabric::Nanos;
 
 use super::connections::{Connection, Flow};
-use super::{Plant, PlantError, Timer};
+use super::{Simulator, SimulatorError, Timer};
 use crate::records::Sample;
 use crate::settings::{Demand, Plan};
 
-impl Plant<'_> {
+impl Simulator<'_> {
     /// Requests the next week.
-    pub(super) fn plan_week(&mut self) -> Result<(), PlantError> {
+    pub(super) fn plan_week(&mut self) -> Result<(), SimulatorError> {
         let racks = self.settings.switch.racks;
         let Plan::Weekly { demand, ahead, planner } = &mut self.plan else { return Ok(()) };
         let live = || {
@@ -36,7 +36,7 @@ impl Plant<'_> {
             }
         };
         let at = Nanos(self.now);
-        let schedule = planner(&bytes).map_err(|problem| PlantError::Planner { at, problem })?;
+        let schedule = planner(&bytes).map_err(|problem| SimulatorError::Planner { at, problem })?;
         let (length, ahead) = (schedule.length().0, ahead.0.max(1));
         self.switch.step(at, Event::NewWeek(schedule), &mut self.out)?;
         self.handle_outputs()?;

@@ -27,7 +27,7 @@ use trains::ActiveTrain;
 
 /// Error that prevents or ends a run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum PlantError {
+pub enum SimulatorError {
     /// Invalid settings.
     #[error(transparent)]
     Settings(#[from] SettingsError),
@@ -87,7 +87,7 @@ const SWITCH: usize = 1;
 const HOSTS: usize = 2;
 
 /// A packet simulator that runs a workload.
-pub struct Plant<'a> {
+pub struct Simulator<'a> {
     settings: Settings,
     driver: Driver,
     plan: Plan<'a>,
@@ -118,20 +118,24 @@ pub struct Plant<'a> {
     records: Records,
 }
 
-impl<'a> Plant<'a> {
+impl<'a> Simulator<'a> {
     /// Creates a simulator at time 0.
     ///
     /// # Errors
     /// Returns an error for settings out of bounds, a fixed schedule that does not fit the switch, or a
     /// workload of other hosts.
-    pub fn new(settings: Settings, plan: Plan<'a>, workload: Workload) -> Result<Plant<'a>, PlantError> {
+    pub fn new(
+        settings: Settings,
+        plan: Plan<'a>,
+        workload: Workload,
+    ) -> Result<Simulator<'a>, SimulatorError> {
         settings.check()?;
         let switch = Switch::new(settings.switch.clone()).map_err(SettingsError::from)?;
         let racks = settings.switch.racks;
         let found = (workload.racks() as usize, workload.hosts() as usize);
         let expected = (racks, settings.hosts_per_rack);
         if found != expected {
-            return Err(PlantError::Hosts { found, expected });
+            return Err(SimulatorError::Hosts { found, expected });
         }
         let records = Records {
             flows: workload.flows().iter().map(FlowRecord::of).collect(),
@@ -140,7 +144,7 @@ impl<'a> Plant<'a> {
             ..Records::default()
         };
         let adus = matches!(&plan, Plan::Weekly { demand: Demand::Adus, .. });
-        let mut plant = Plant {
+        let mut simulator = Simulator {
             timers: Timers::new(HOSTS + settings.hosts()),
             nics: vec![Nic::new(settings.nic); settings.hosts()],
             random: ChaCha8Rng::seed_from_u64(settings.seed),
@@ -164,40 +168,40 @@ impl<'a> Plant<'a> {
             driver: Driver::new(workload),
             plan,
         };
-        for limit in &plant.settings.limits {
-            plant.nics[plant.settings.number(limit.host)].limit(limit);
+        for limit in &simulator.settings.limits {
+            simulator.nics[simulator.settings.number(limit.host)].limit(limit);
         }
-        for (at, piece) in plant.driver.first() {
-            plant.schedule(at.0, Timer::Piece(piece));
+        for (at, piece) in simulator.driver.first() {
+            simulator.schedule(at.0, Timer::Piece(piece));
         }
-        for train in 0..plant.trains.len() {
-            let start = plant.driver.workload().trains()[train].start;
-            plant.schedule(start.0, Timer::Burst(train as u32));
+        for train in 0..simulator.trains.len() {
+            let start = simulator.driver.workload().trains()[train].start;
+            simulator.schedule(start.0, Timer::Burst(train as u32));
         }
-        match &plant.plan {
+        match &simulator.plan {
             Plan::Packets => {}
             Plan::Fixed(schedule) | Plan::Routed(schedule, _) => {
                 let week = Event::NewWeek(schedule.clone());
-                plant.switch.step(Nanos(0), week, &mut plant.out)?;
-                if let Plan::Routed(_, routes) = &plant.plan {
-                    plant.switch.step(Nanos(0), Event::Routes(routes.clone()), &mut plant.out)?;
+                simulator.switch.step(Nanos(0), week, &mut simulator.out)?;
+                if let Plan::Routed(_, routes) = &simulator.plan {
+                    simulator.switch.step(Nanos(0), Event::Routes(routes.clone()), &mut simulator.out)?;
                 }
-                plant.handle_outputs()?;
+                simulator.handle_outputs()?;
             }
-            Plan::Weekly { .. } => plant.schedule(0, Timer::Plan),
+            Plan::Weekly { .. } => simulator.schedule(0, Timer::Plan),
         }
-        if plant.settings.sample_every.is_some() && !plant.settings.sampled.is_empty() {
-            plant.schedule(0, Timer::Sample);
+        if simulator.settings.sample_every.is_some() && !simulator.settings.sampled.is_empty() {
+            simulator.schedule(0, Timer::Sample);
         }
-        plant.set_alarms();
-        Ok(plant)
+        simulator.set_alarms();
+        Ok(simulator)
     }
 
     /// Runs until `until`, events at this time included.
     ///
     /// # Errors
     /// Returns an error if a schedule or a placement fails, or if the switch rejects a schedule.
-    pub fn run(&mut self, until: Nanos) -> Result<(), PlantError> {
+    pub fn run(&mut self, until: Nanos) -> Result<(), SimulatorError> {
         while self.step(until)? {}
         Ok(())
     }
@@ -206,8 +210,8 @@ impl<'a> Plant<'a> {
     /// has ended. At its end, sampled pairs are sampled once more.
     ///
     /// # Errors
-    /// Returns the errors of [`Plant::run`].
-    pub fn run_to_end(&mut self, until: Nanos) -> Result<bool, PlantError> {
+    /// Returns the errors of [`Simulator::run`].
+    pub fn run_to_end(&mut self, until: Nanos) -> Result<bool, SimulatorError> {
         while !self.is_finished() {
             if !self.step(until)? {
                 return Ok(false);
@@ -221,7 +225,7 @@ impl<'a> Plant<'a> {
 
     /// Handles the next event and returns true. If it is after `until`, advances the time to `until` and
     /// returns false.
-    fn step(&mut self, until: Nanos) -> Result<bool, PlantError> {
+    fn step(&mut self, until: Nanos) -> Result<bool, SimulatorError> {
         let at = self.timers.earliest();
         if at > until.0 || at == NEVER {
             self.now = self.now.max(until.0);
@@ -258,7 +262,7 @@ impl<'a> Plant<'a> {
         for flow in 0..self.flows.len() {
             self.record_flow(flow);
         }
-        self.records.raised_bytes = self.switch.uplink_bytes();
+        self.records.uplink_bytes = self.switch.uplink_bytes();
         &self.records
     }
 
@@ -298,7 +302,7 @@ impl<'a> Plant<'a> {
         self.timers.set(SWITCH, self.switch.wake_at().map_or(NEVER, |at| at.0));
     }
 
-    fn handle_timer(&mut self, timer: Timer) -> Result<(), PlantError> {
+    fn handle_timer(&mut self, timer: Timer) -> Result<(), SimulatorError> {
         let now = Nanos(self.now);
         match timer {
             Timer::Piece(piece) => self.write(piece)?,

@@ -4,7 +4,7 @@ use leeward_circuits::switch::{Ecn, Packet};
 use leeward_fabric::Nanos;
 
 use super::connections::start_time;
-use super::{HOSTS, Plant, Timer};
+use super::{HOSTS, Simulator, Timer};
 use crate::hosts::Payload;
 use crate::records::Arrival;
 
@@ -21,7 +21,7 @@ pub(super) struct ActiveTrain {
     gone: u64,
 }
 
-impl Plant<'_> {
+impl Simulator<'_> {
     /// Passes packets of a train to a host's NIC, up to its free space and the end of the burst.
     pub(super) fn send_train(&mut self, number: u32) {
         let at = number as usize;

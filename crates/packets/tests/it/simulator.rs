@@ -8,7 +8,7 @@ use leeward_circuits::{Day, Matching, Schedule};
 use leeward_fabric::Nanos;
 use leeward_packets::workload::lists::{Transfer, listed, long};
 use leeward_packets::workload::{Flow, Place};
-use leeward_packets::{Demand, Plan, Plant, PlantError, Settings};
+use leeward_packets::{Demand, Plan, Settings, Simulator, SimulatorError};
 use leeward_tcp::control::Control;
 use proptest::prelude::*;
 
@@ -77,13 +77,13 @@ proptest! {
         settings.tcp.divisions = divisions;
         settings.jitter = Nanos(jitter);
         let plan = if circuits { Plan::Fixed(strobe(4)) } else { Plan::Packets };
-        let mut plant = Plant::new(settings, plan, transfers(&flows)).expect("a valid setup");
+        let mut simulator = Simulator::new(settings, plan, transfers(&flows)).expect("a valid setup");
         let mut now = 0;
         for step in moments.into_iter().chain([20_000 * MS]) {
             now += step;
-            plant.run(Nanos(now)).expect("a valid run");
-            let held = plant.in_switch();
-            let records = plant.records();
+            simulator.run(Nanos(now)).expect("a valid run");
+            let held = simulator.in_switch();
+            let records = simulator.records();
             let [packet, circuit] = records.delivered;
             prop_assert_eq!(
                 records.sent.bytes,
@@ -94,8 +94,8 @@ proptest! {
                 true
             );
         }
-        prop_assert!(plant.is_finished(), "20 s are enough");
-        let records = plant.records();
+        prop_assert!(simulator.is_finished(), "20 s are enough");
+        let records = simulator.records();
         prop_assert_eq!(records.delivered[Via::Circuit as usize].bytes > 0 && !circuits, false);
         for (record, &(.., start, bytes)) in records.flows.iter().zip(&flows) {
             prop_assert_eq!((record.written, record.delivered), (bytes, bytes));
@@ -110,9 +110,10 @@ proptest! {
     fn runs_of_one_seed_are_identical(flows in prop::collection::vec(flow(), 5..20), seed: u64) {
         let run = |seed| {
             let settings = Settings { seed, jitter: Nanos(1000), ..small() };
-            let mut plant = Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
-            plant.run(Nanos(100 * MS)).expect("a valid run");
-            plant.records().clone()
+            let mut simulator =
+                Simulator::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
+            simulator.run(Nanos(100 * MS)).expect("a valid run");
+            simulator.records().clone()
         };
         prop_assert_eq!(run(seed), run(seed));
     }
@@ -123,10 +124,10 @@ fn seeds_differ_where_hosts_jitter() {
     let run = |seed| {
         let settings = Settings { seed, jitter: Nanos(1000), ..small() };
         let flows = [(0, 2, 0, 1 << 22), (1, 3, 0, 1 << 22), (4, 2, 0, 1 << 22)];
-        let mut plant =
-            Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
-        plant.run(Nanos(100 * MS)).expect("a valid run");
-        plant.records().flows.iter().map(|flow| flow.finished).collect::<Vec<_>>()
+        let mut simulator =
+            Simulator::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
+        simulator.run(Nanos(100 * MS)).expect("a valid run");
+        simulator.records().flows.iter().map(|flow| flow.finished).collect::<Vec<_>>()
     };
     assert_ne!(run(1), run(2));
 }
@@ -134,20 +135,21 @@ fn seeds_differ_where_hosts_jitter() {
 #[test]
 fn a_lone_flow_takes_the_sum_of_its_link_times() {
     // A segment with 948 bytes of payload takes 0.8 us on each of three links of 10 Gb/s, and 10 us along two of them.
-    let mut plant =
-        Plant::new(small(), Plan::Packets, transfers(&[(0, 2, 500, 948)])).expect("a valid setup");
-    plant.run(Nanos(MS)).expect("a valid run");
-    assert_eq!(plant.records().flows[0].finished, Some(Nanos(500 + 3 * 800 + 10_000)));
+    let mut simulator =
+        Simulator::new(small(), Plan::Packets, transfers(&[(0, 2, 500, 948)])).expect("a valid setup");
+    simulator.run(Nanos(MS)).expect("a valid run");
+    assert_eq!(simulator.records().flows[0].finished, Some(Nanos(500 + 3 * 800 + 10_000)));
     // On a circuit: two links, and 30 us.
     let always = Schedule::new(4, Nanos(0), vec![ring(4, 1, MS)]).expect("a schedule");
-    let mut plant =
-        Plant::new(small(), Plan::Fixed(always), transfers(&[(0, 2, 500, 948)])).expect("a valid setup");
-    plant.run(Nanos(MS)).expect("a valid run");
-    assert_eq!(plant.records().flows[0].finished, Some(Nanos(500 + 800 + 100 + 30_000)));
+    let mut simulator =
+        Simulator::new(small(), Plan::Fixed(always), transfers(&[(0, 2, 500, 948)])).expect("a valid setup");
+    simulator.run(Nanos(MS)).expect("a valid run");
+    assert_eq!(simulator.records().flows[0].finished, Some(Nanos(500 + 800 + 100 + 30_000)));
     // In a rack: one link.
-    let mut plant = Plant::new(small(), Plan::Packets, transfers(&[(0, 1, 0, 948)])).expect("a valid setup");
-    plant.run(Nanos(10 * MS)).expect("a valid run");
-    let records = plant.records();
+    let mut simulator =
+        Simulator::new(small(), Plan::Packets, transfers(&[(0, 1, 0, 948)])).expect("a valid setup");
+    simulator.run(Nanos(10 * MS)).expect("a valid run");
+    let records = simulator.records();
     assert_eq!(records.flows[0].finished, Some(Nanos(800)));
     // The data and its acknowledgement, which is delayed by 2 ms.
     assert_eq!((records.local.packets, records.delivered[0].packets), (2, 0));
@@ -169,17 +171,17 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
         let plan = Plan::Weekly { demand, ahead: Nanos(1000), planner };
         // Two hosts send from 0.3 ms on, so they queue. The flow within the rack is no demand.
         let flows = [(0, 2, 300_000, 2_000_000), (1, 3, 300_000, 2_000_000), (4, 5, 0, 1_000_000)];
-        let mut plant = Plant::new(small(), plan, transfers(&flows)).expect("a valid setup");
-        plant.run(Nanos(20 * MS)).expect("a valid run");
-        assert!(plant.is_finished());
-        let days: Vec<(u64, u64)> = plant
+        let mut simulator = Simulator::new(small(), plan, transfers(&flows)).expect("a valid setup");
+        simulator.run(Nanos(20 * MS)).expect("a valid run");
+        assert!(simulator.is_finished());
+        let days: Vec<(u64, u64)> = simulator
             .records()
             .days
             .iter()
             .filter(|day| (day.source, day.destination) == (0, 1))
             .map(|day| (day.began.0, day.ended.0))
             .collect();
-        drop(plant);
+        drop(simulator);
         let demands = demands.into_inner();
         // No demand at 0 and at 199 us, so two weeks of 200 us; then weeks of 500 us.
         assert_eq!(demands[..2], [0, 0], "{demand:?}");
@@ -201,9 +203,10 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
 fn samples_record_queues_and_delivered_bytes() {
     let settings = Settings { sample_every: Some(Nanos(100_000)), sampled: vec![(0, 1), (2, 3)], ..small() };
     let flows = [(0, 2, 0, 10_000_000), (1, 3, 0, 10_000_000)];
-    let mut plant = Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
-    plant.run(Nanos(50 * MS)).expect("a valid run");
-    let samples = &plant.records().samples;
+    let mut simulator =
+        Simulator::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a valid setup");
+    simulator.run(Nanos(50 * MS)).expect("a valid run");
+    let samples = &simulator.records().samples;
     assert_eq!(samples.len(), 2 * 501);
     let pair: Vec<_> = samples.iter().filter(|sample| sample.source == 0).collect();
     assert!(
@@ -218,11 +221,11 @@ fn samples_record_queues_and_delivered_bytes() {
 #[test]
 fn invalid_setups_are_named() {
     let problem_of = |settings, plan, workload| {
-        let problem = |plant: Result<Plant, PlantError>| match plant {
+        let problem = |simulator: Result<Simulator, SimulatorError>| match simulator {
             Err(error) => error.to_string(),
-            Ok(mut plant) => plant.run(Nanos(MS)).expect_err("an invalid setup").to_string(),
+            Ok(mut simulator) => simulator.run(Nanos(MS)).expect_err("an invalid setup").to_string(),
         };
-        problem(Plant::new(settings, plan, workload))
+        problem(Simulator::new(settings, plan, workload))
     };
     let flows = || transfers(&[(0, 2, 0, 100)]);
     assert_eq!(
@@ -264,9 +267,9 @@ fn figure_6(voq: u32, early: Option<u64>) -> Static {
     settings.switch.resize =
         early.map(|us| Resize::new(voq, 128, Nanos(us * 1000)).expect("small is at most big"));
     let flows = long(8, 16, [0, 1], 16, 1 << 40).expect("a valid workload");
-    let mut plant = Plant::new(settings, Plan::Fixed(strobe(8)), flows).expect("a valid setup");
-    plant.run(Nanos(2_000 * MS)).expect("a valid run");
-    let records = plant.records();
+    let mut simulator = Simulator::new(settings, Plan::Fixed(strobe(8)), flows).expect("a valid setup");
+    simulator.run(Nanos(2_000 * MS)).expect("a valid run");
+    let records = simulator.records();
     let us = |quantile: Option<Nanos>| quantile.expect("packets").0 as f64 / 1e3;
     Static {
         utilization: 100.0 * records.circuit_utilization(0, 1, 80e9, Nanos(0)).expect("days"),

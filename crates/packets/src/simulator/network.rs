@@ -6,14 +6,14 @@ use leeward_fabric::Nanos;
 use leeward_tcp as tcp;
 
 use super::connections::Flow;
-use super::{HOSTS, Plant, PlantError};
+use super::{HOSTS, Simulator, SimulatorError};
 use crate::hosts::Payload;
 use crate::records::DayRecord;
 
-impl Plant<'_> {
+impl Simulator<'_> {
     /// A packet has left a host's NIC.
     #[inline]
-    pub(super) fn depart(&mut self, host: usize) -> Result<(), PlantError> {
+    pub(super) fn depart(&mut self, host: usize) -> Result<(), SimulatorError> {
         let Some((packet, next)) = self.nics[host].pop(self.now) else { return Ok(()) };
         self.timers.set(HOSTS + host, next.unwrap_or(NEVER));
         self.records.sent.add(packet.bytes);
@@ -55,7 +55,7 @@ impl Plant<'_> {
     }
 
     /// Handles the output of the switch.
-    pub(super) fn handle_outputs(&mut self) -> Result<(), PlantError> {
+    pub(super) fn handle_outputs(&mut self) -> Result<(), SimulatorError> {
         let mut out = std::mem::take(&mut self.out);
         for output in out.drain(..) {
             match output {
@@ -84,7 +84,11 @@ impl Plant<'_> {
 
     /// A packet arrives at its host.
     #[inline]
-    pub(super) fn arrive(&mut self, packet: Packet<Payload>, circuit_mark: bool) -> Result<(), PlantError> {
+    pub(super) fn arrive(
+        &mut self,
+        packet: Packet<Payload>,
+        circuit_mark: bool,
+    ) -> Result<(), SimulatorError> {
         match packet.payload {
             Payload::Data { flow, mut segment } => {
                 if packet.ecn == switch::Ecn::Congested {
@@ -114,7 +118,7 @@ impl Plant<'_> {
         destination: usize,
         up: bool,
         at: Nanos,
-    ) -> Result<(), PlantError> {
+    ) -> Result<(), SimulatorError> {
         let carried = self.switch.sent_bytes(source, destination, Via::Circuit);
         if up {
             self.days[destination] = (at.0, carried);

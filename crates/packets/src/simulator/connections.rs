@@ -7,7 +7,7 @@ use leeward_tcp::{self as tcp, Ack, Receiver, Segment, Sender};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{HOSTS, Plant, PlantError, Timer};
+use super::{HOSTS, Simulator, SimulatorError, Timer};
 use crate::hosts::{Nic, Payload};
 use crate::settings::{Settings, SettingsError};
 use crate::workload::{Flow as WorkloadFlow, Place};
@@ -36,9 +36,9 @@ pub(super) enum Flow {
     Done,
 }
 
-impl Plant<'_> {
+impl Simulator<'_> {
     /// An application writes a piece.
-    pub(super) fn write(&mut self, piece: u32) -> Result<(), PlantError> {
+    pub(super) fn write(&mut self, piece: u32) -> Result<(), SimulatorError> {
         let written = self.driver.write(piece);
         let flow = written.flow as usize;
         if written.opens {
@@ -58,7 +58,7 @@ impl Plant<'_> {
     }
 
     /// Starts a flow.
-    pub(super) fn begin(&mut self, flow: usize) -> Result<(), PlantError> {
+    pub(super) fn begin(&mut self, flow: usize) -> Result<(), SimulatorError> {
         self.begin_block(flow as u32)?;
         let WorkloadFlow { source, destination, .. } = self.driver.workload().flows()[flow];
         let host = |place: Place| self.settings.number(place) as u32;
@@ -125,10 +125,11 @@ impl Plant<'_> {
         let counts = connection.sender.counts();
         record.written = connection.sender.written();
         record.delivered = connection.receiver.delivered();
-        (record.segments, record.again, record.timeouts) = (counts.segments, counts.again, counts.timeouts);
+        (record.segments, record.retransmitted, record.timeouts) =
+            (counts.segments, counts.retransmitted, counts.timeouts);
     }
 
-    pub(super) fn take_data(&mut self, flow: u32, segment: &Segment) -> Result<(), PlantError> {
+    pub(super) fn take_data(&mut self, flow: u32, segment: &Segment) -> Result<(), SimulatorError> {
         let Flow::Live(connection) = &mut self.flows[flow as usize] else { return Ok(()) };
         let before = connection.receiver.delivered();
         let ack = connection.receiver.on_segment(Nanos(self.now), segment);

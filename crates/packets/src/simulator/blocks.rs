@@ -3,9 +3,9 @@
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 
-use super::{Placer, Plant, PlantError, Timer};
+use super::{Placer, Simulator, SimulatorError, Timer};
 
-impl Plant<'_> {
+impl Simulator<'_> {
     /// Places the copies of each block with `placer` when it begins; without a placer, copies go to the hosts
     /// of their layout.
     pub fn with_placer(mut self, placer: Placer) -> Self {
@@ -16,13 +16,13 @@ impl Plant<'_> {
     }
 
     /// Starts a flow; the first flow of a block starts the block.
-    pub(super) fn begin_block(&mut self, flow: u32) -> Result<(), PlantError> {
+    pub(super) fn begin_block(&mut self, flow: u32) -> Result<(), SimulatorError> {
         let Some(number) = self.driver.workload().block_of_first_flow(flow) else { return Ok(()) };
         let block = self.driver.workload().blocks()[number];
         if let Some(placer) = &mut self.placer {
             let at = Nanos(self.now);
             let chain = placer.place_block(at, number, &block);
-            let chain = chain.map_err(|problem| PlantError::Copies { block: number, at, problem })?;
+            let chain = chain.map_err(|problem| SimulatorError::Copies { block: number, at, problem })?;
             self.driver.set_chain(number, &chain)?;
         }
         let flows = self.driver.workload().flows();
