@@ -28,7 +28,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Upstream(ThreadingHTTPServer):
-    """A host of files on this machine, which can be told to misbehave."""
+    """A server of files on this machine, with a fault on request."""
 
     daemon_threads = True
 
@@ -90,10 +90,10 @@ def everything(folder: Path) -> list[str]:
 
 
 def test_a_fetched_file_is_complete_and_matches_its_checksum(upstream: Upstream, tmp_path: Path) -> None:
-    came: list[int] = []
-    fetch(tmp_path / "set", trace(), came.append)
+    received: list[int] = []
+    fetch(tmp_path / "set", trace(), received.append)
     assert (tmp_path / "set" / "trace.txt").read_bytes() == BODY
-    assert sum(came) == len(BODY)
+    assert sum(received) == len(BODY)
     assert state(tmp_path / "set", trace()) is State.valid
     assert everything(tmp_path) == ["set/trace.txt"]
 
@@ -165,7 +165,7 @@ def test_a_mirror_folder_and_a_proxy_are_used(
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     known = trace()
-    # The client asks a proxy for the whole address.
+    # A client sends the whole URL to a proxy.
     monkeypatch.setenv("http_proxy", upstream.address)
     monkeypatch.setenv("LEEWARD_DATA_MIRROR", "http://mirror.invalid")
     upstream.files = {f"http://mirror.invalid{path}": body for path, body in upstream.files.items()}

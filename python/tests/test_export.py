@@ -304,7 +304,7 @@ def measured() -> dict[tuple[str, int], tuple[int, int]]:
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Iterator[str]:
+def prometheus(tmp_path_factory: pytest.TempPathFactory, backfill: Any) -> Iterator[str]:
     """The address of a Prometheus that holds the counters."""
     lines = []
     for (metric, instance, name), readings in sorted(counters().items()):
@@ -313,7 +313,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Ite
         lines += [f"{metric}{labels} {value} {t_ms / 1000:.3f}" for t_ms, value in readings]
         if metric == "ifHCInOctets":
             lines += [f"ifHighSpeed{labels} 1000 {t_ms / 1000:.3f}" for t_ms, _ in readings]
-    with backfilled(tmp_path_factory.mktemp("prometheus"), lines) as address:
+    with backfill(tmp_path_factory.mktemp("prometheus"), lines) as address:
         yield address
 
 

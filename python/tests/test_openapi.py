@@ -28,7 +28,7 @@ from leeward import Client
 from leeward.client.http import Http
 from leeward.client.types import TaskReport
 
-Served = Callable[..., AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 Operation = APIOperation[Any, Any, Any, Any]
 Tried = Case[Operation]
 
@@ -153,13 +153,13 @@ def _advised_move(client: Client) -> str:
 
 
 @pytest.fixture(scope="module")
-def service(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("openapi")
     policies = {"replicas": "sinbad:without_telemetry=default", "tasks": "borg", "moves": "utp"}
     # Nobody listens there: what is measured of them fails, and is a survey.
     probes = {"addresses": dict.fromkeys(HOSTS, "127.0.0.1:9")}
     (folder / "settings.json").write_text(json.dumps({"policies": policies, "probes": probes}))
-    with served(folder, CLUSTER, "--config", "settings.json") as url:
+    with serve(folder, CLUSTER, "--config", "settings.json") as url:
         client = Client(url)
         assert client.place_replicas("256MiB")["id"] == PATHS["id"]
         client.promise(WORKLOAD)
@@ -326,13 +326,13 @@ def test_invalid_requests_are_rejected(document: dict[str, Any], service: Servic
 
 
 def test_each_role_is_authorized_as_documented(
-    served: Served, tmp_path_factory: pytest.TempPathFactory
+    serve: Serve, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("roles")
     tokens = {role: f"token of {role}" for role in ROLES}
     lines = [f"{role} {role} {sha256(token.encode()).hexdigest()}\n" for role, token in tokens.items()]
     (folder / "tokens").write_text("".join(lines))
-    with served(folder, CLUSTER, "--tokens", "tokens", "--task-policy", "borg") as url:
+    with serve(folder, CLUSTER, "--tokens", "tokens", "--task-policy", "borg") as url:
         document, needed = _open(Http(url, tokens["read"]))
         for operation in _operations(_schema(_reachable(document), url)):
             role = needed[operation.label]

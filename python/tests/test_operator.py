@@ -101,9 +101,9 @@ def openmetrics() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Iterator[str]:
+def prometheus(tmp_path_factory: pytest.TempPathFactory, backfill: Any) -> Iterator[str]:
     """The address of a Prometheus that scraped the fabric."""
-    with backfilled(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
+    with backfill(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
         yield address
 
 

@@ -57,9 +57,9 @@ def openmetrics() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: Any, backfilled: Any) -> Iterator[str]:
+def prometheus(tmp_path_factory: Any, backfill: Any) -> Iterator[str]:
     """The address of a Prometheus that runs here."""
-    with backfilled(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
+    with backfill(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
         yield address
 
 

@@ -179,7 +179,10 @@ print(urllib.request.urlopen(request).status)
         (["--cluster", "nothing.yaml"], "error: nothing.yaml: "),
         (["--seed", "-1"], "error: Invalid value for '--seed'"),
         (["--moves", "nowhere"], "error: --moves: unknown policy `nowhere` for moves; there are: "),
-        (["--listen", "0.0.0.0:0"], "error: --listen: `0.0.0.0:0`: without tokens, every client that reaches it "),
+        (
+            ["--listen", "0.0.0.0:0"],
+            "error: --listen: `0.0.0.0:0`: without tokens, every client that reaches it ",
+        ),
         (["--tokens", "c.yaml"], "error: c.yaml:1"),
         (["--config", "wrong.toml"], "error: wrong.toml:1: limit: unknown field"),
     ],

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-Served = Callable[..., AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 CLUSTER = {"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "rack_link": "2Gbps"}
 MAP = r"""
 prometheus: {in: 'ifHCInOctets{job="snmp"}', out: 'ifHCOutOctets{job="snmp"}', speed: ifHighSpeed}
@@ -102,14 +102,14 @@ def switch() -> Iterator[tuple[Switch, int]]:
 
 
 def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
-    tmp_path: Path, switch: tuple[Switch, int], scraping: Any, served: Served
+    tmp_path: Path, switch: tuple[Switch, int], start_prometheus: Any, serve: Serve
 ) -> None:
     known, port = switch
     (tmp_path / "map.yaml").write_text(MAP)
     known.carry(In_up1=3e8, In_up2=2e8, Out_up1=9e8, Out_up2=8e8, In_port2=4e8)
-    with scraping(tmp_path, SCRAPE % port) as prometheus:
+    with start_prometheus(tmp_path, SCRAPE % port) as prometheus:
         arguments = ("--prometheus", prometheus, "--map", "map.yaml", "--interval", "300ms")
-        with served(tmp_path, CLUSTER, *arguments) as url:
+        with serve(tmp_path, CLUSTER, *arguments) as url:
 
             def get(path: str) -> Any:
                 with urllib.request.urlopen(url + path, timeout=20) as answer:
