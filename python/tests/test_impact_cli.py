@@ -1,4 +1,4 @@
-"""`leeward impact`, as it is called: what it prints, writes and refuses."""
+"""The command `leeward impact`: output, files and errors."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ GIVEN = (
 
 
 def error_lines(result: subprocess.CompletedProcess[str]) -> list[str]:
-    """The lines on stderr, but for those that say what takes long."""
+    """The lines on stderr without progress notices."""
     return [line for line in result.stderr.splitlines() if not line.endswith(" ...")]
 
 
@@ -40,9 +40,11 @@ def test_json_tables_and_report_agree(run: Run, tmp_path: Path) -> None:
     result = run(*GIVEN, "--out", "tables", "--report", "page.html", "-o", "json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
-    of = parquet.read_table(tmp_path / "tables" / "buckets.parquet").to_pylist()
+    rows = parquet.read_table(tmp_path / "tables" / "buckets.parquet").to_pylist()
     buckets = [bucket for curve in document["curves"] for bucket in curve["buckets"]]
-    assert [row["p95_inflation"] for row in of] == [bucket["p95"]["inflation"]["value"] for bucket in buckets]
+    assert [row["p95_inflation"] for row in rows] == [
+        bucket["p95"]["inflation"]["value"] for bucket in buckets
+    ]
     tolerance = parquet.read_table(tmp_path / "tables" / "tolerance.parquet").to_pylist()
     assert [row["value"] for row in tolerance if row["figure"] == "load-tolerance"] == [
         one["value"] for curve in document["curves"] for one in curve["load_tolerance"]

@@ -290,7 +290,7 @@ def test_a_series_that_cannot_be_scored_is_rejected_with_the_reason() -> None:
 
 @pytest.fixture
 def transfers(tmp_path: Path) -> Path:
-    """Five days of an app of three tasks, whose hours come round."""
+    """Five days of an app of three tasks, with the same traffic in the same hour of each day."""
     lines = [
         f"{3600 * hour},{source},{target},{1e8 * (1 + hour % 24) * share:.0f}\n"
         for hour in range(120)

@@ -1,4 +1,4 @@
-"""Measurements through a controller: its requests, and equal output for its results."""
+"""Measurements through a controller: the requests to it, and output equal to that of local measurements."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def path(source: str, destination: str, rate: float | None) -> dict[str, Any]:
     return {"from": source, "to": destination} | measured | counts | flags
 
 
-TRIED = {
+PAIR_RESULT = {
     "path": {"from": "a", "to": "b"},
     "beside": {"from": "a", "to": "c"},
     "alone_bps": 9e7,
@@ -43,7 +43,7 @@ MESH = {
 }
 BOTTLENECKS = {
     "between_four": [],
-    "from_one": [TRIED],
+    "from_one": [PAIR_RESULT],
     "between_four_share": 0,
     "from_one_share": 1,
     "sum": 1.0,
@@ -56,7 +56,7 @@ BOTTLENECKS = {
 
 @contextmanager
 def controller(**over: Any) -> Iterator[tuple[str, Requests]]:
-    """A controller that runs one survey and ends it at the second question about it; its requests."""
+    """A controller with one survey, which ends at the second query; yields its address and requests."""
     requests: Requests = []
     survey: dict[str, Any] = {"id": "7", "kind": "path", "hosts": [], "time": "", "done": 0}
     survey |= dict.fromkeys(("steps", "ended", "error", "cluster_version", "result"))

@@ -1,4 +1,4 @@
-"""Packing volumes onto servers, and promises against a replay, from Python and on the command line."""
+"""Packing of volumes onto servers, and its bounds in a replay, from Python and on the command line."""
 
 import json
 import subprocess
@@ -104,7 +104,7 @@ def test_workload_names_are_kept_as_the_text_in_the_file(tmp_path: Path, ending:
         promised = {"percentile": 99, "latency": "2s"}
         one = {"client": "clientsh0", "trace": f"{EXAMPLES}/mail.csv.gz", "slo": promised}
         workloads = [{"name": name, "stages": ["storage"], **one} for name in NAMES]
-        # Tabs are space in JSON, and not in YAML.
+        # Tabs are whitespace in JSON, but not in YAML.
         path.write_text(json.dumps({"device": f"{EXAMPLES}/ssd.json", "workloads": workloads}, indent="\t"))
     record = pack(path, SERVERS)
     assert tuple(one["workload"] for one in record["workloads"]) == NAMES
@@ -245,7 +245,7 @@ def test_clients_that_are_servers_are_packed_and_meet_their_slos_in_the_replay(t
         assert (one["met"], one["kept"], one["broken"]) == (True, True, [])
         assert one["bound_s"] == pytest.approx(planned["bound_s"], rel=1e-3)
     assert any("near: `r0h0` is its client and its server" in note for note in held["notes"])
-    # Packed elsewhere it has all of its stages again.
+    # With another client, the workload has all of its stages again.
     moved = yaml.safe_load(packed.read_text())
     moved["workloads"][0]["client"] = "r0h5"
     packed.write_text(yaml.safe_dump(moved))

@@ -1,4 +1,4 @@
-"""Lists in Parquet and CSV, and the columns of jobs and tasks."""
+"""Lists in Parquet and CSV, and the columns of files and jobs."""
 
 import subprocess
 from collections.abc import Callable

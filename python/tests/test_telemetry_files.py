@@ -400,7 +400,7 @@ def test_public_loads_of_machines_are_read_unchanged(tmp_path: Path, lines: int,
 def test_sums_computed_while_reading_match_the_samples(
     drawn: list[tuple[str, int, int, str]], cadence: int
 ) -> None:
-    # Some of both links are good, so that there are sums at all.
+    # Both links have some valid rows, so that there are sums.
     good = [(link, at, 0, "3e9") for link in ("r0:uplink", "r1:uplink") for at in range(100, 120)]
     lines = [f"{link},{value},{T + cadence * at + late}" for link, at, late, value in drawn + good]
     with TemporaryDirectory() as folder:
@@ -420,5 +420,5 @@ def test_sums_computed_while_reading_match_the_samples(
                 [row[name] for name in names] for row in theirs
             ]
         samples = result.engine.arrow(result.table.agg(n=result.table.count()))["n"][0].as_py()
-        # Two at the end are no time or of the future; nothing is lost that is not counted.
+        # The last two rows have no time, or one in the future. Every discarded row is counted.
         assert samples + result.discards.total == len(lines) + 2
