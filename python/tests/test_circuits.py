@@ -178,9 +178,9 @@ def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> No
 
 
 def test_names_and_settings_of_all_schedulers_are_listed() -> None:
-    known = {one["name"]: one for one in circuits.schedulers()}
-    assert known["rotor"]["aliases"] == ["strobe"]
-    assert set(known["solstice"]["settings"]["properties"]) == {"fair", "unit"}
+    schedulers = {one["name"]: one for one in circuits.schedulers()}
+    assert schedulers["rotor"]["aliases"] == ["strobe"]
+    assert set(schedulers["solstice"]["settings"]["properties"]) == {"fair", "unit"}
     assert circuits.schedule(RING, "strobe").scheduler == "rotor"
     assert circuits.schedule(RING, "rotor:day=90us").scheduler == "rotor:day=90us"
 

@@ -80,8 +80,8 @@ def test_link_loads_add_up_to_the_traffic_of_the_tasks(tasks: list[tuple[int, in
 
 
 def test_links_have_the_names_and_capacities_of_the_cluster() -> None:
-    known = {row["name"]: row["capacity_bps"] for row in CLUSTER.links().to_pylist()}
-    assert dict(zip(NETWORK.links, NETWORK.capacity_bps, strict=True)) == known
+    capacities = {row["name"]: row["capacity_bps"] for row in CLUSTER.links().to_pylist()}
+    assert dict(zip(NETWORK.links, NETWORK.capacity_bps, strict=True)) == capacities
 
 
 # ---- jobs -------------------------------------------------------------------------------------------

@@ -144,12 +144,12 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
         ],
     }
     (tmp_path / "rules.yaml").write_text(text(WATCH, "made by a test"))
-    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [tests]}
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    test_file = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [tests]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test_file))
     assert "SUCCESS" in check_rules(promtool, tmp_path / "test.yaml", "test")
     # The test fails with a wrong expectation: r1 hot for five minutes longer.
     tests["promql_expr_test"][2] = hot("35m", "r0:uplink", "r1:uplink")
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test_file))
     assert promtool("test", "rules", "test.yaml", folder=tmp_path).returncode == 1
 
 
@@ -180,9 +180,9 @@ def test_a_link_without_recent_samples_raises_an_alert(promtool: Promtool, tmp_p
         {"eval_time": "1h20m", "alertname": "LeewardLinkUnseen", "exp_alerts": lost},
     ]
     (tmp_path / "rules.yaml").write_text(text(WATCH, "made by a test"))
-    one = {"interval": "30s", "input_series": series, "alert_rule_test": tests}
-    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [one]}
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    test = {"interval": "30s", "input_series": series, "alert_rule_test": tests}
+    test_file = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [test]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test_file))
     assert "SUCCESS" in check_rules(promtool, tmp_path / "test.yaml", "test")
 
 

@@ -85,9 +85,9 @@ def run_promtool(
     promtool: Promtool, folder: Path, rules: str, given: list[dict[str, str]], tests: list[dict[str, Any]]
 ) -> subprocess.CompletedProcess[str]:
     (folder / "rules.yaml").write_text(rules)
-    one = {"interval": "30s", "input_series": given, "promql_expr_test": tests}
-    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [one]}
-    (folder / "test.yaml").write_text(yaml.safe_dump(whole))
+    test = {"interval": "30s", "input_series": given, "promql_expr_test": tests}
+    test_file = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [test]}
+    (folder / "test.yaml").write_text(yaml.safe_dump(test_file))
     return promtool("test", "rules", "test.yaml", folder=folder)
 
 
@@ -126,11 +126,13 @@ def test_promql_and_the_map_give_ports_the_same_link_names(
 def test_links_without_a_speed_metric_have_the_capacity_of_the_cluster(
     promtool: Promtool, tmp_path: Path, cluster: str
 ) -> None:
-    known = capacities(Cluster.from_file(EXAMPLES / "clusters" / f"{cluster}.yaml"))
+    link_capacities = capacities(Cluster.from_file(EXAMPLES / "clusters" / f"{cluster}.yaml"))
     (tmp_path / "map.yaml").write_text("prometheus: {load: octets}\n")
-    rules = text(Watch(from_map(tmp_path / "map.yaml", known), Settings(), 30_000), "made by a test")
-    given = [series("octets", {"link": link}, f"{10**12}+1000x130") for link in known]
-    result = run_promtool(promtool, tmp_path, rules, given, [expect(CAPACITY, dict(known))])
+    rules = text(
+        Watch(from_map(tmp_path / "map.yaml", link_capacities), Settings(), 30_000), "made by a test"
+    )
+    given = [series("octets", {"link": link}, f"{10**12}+1000x130") for link in link_capacities]
+    result = run_promtool(promtool, tmp_path, rules, given, [expect(CAPACITY, dict(link_capacities))])
     assert result.returncode == 0, result.stdout + result.stderr
     assert "LeewardLinkLostCapacity" not in rules
 

@@ -125,16 +125,16 @@ SPLITS = {
 
 @pytest.fixture(scope="module")
 def split() -> Analysis:
-    at = START + 2 * HOUR
+    start_ms = START + 2 * HOUR
     rows = [
-        {"rack": rack, "t_ms": at + n * MIN, "direction": "up"}
+        {"rack": rack, "t_ms": start_ms + n * MIN, "direction": "up"}
         | {"storage_bps": storage * GIGA, "compute_bps": compute * GIGA}
         for rack, (storage, compute, _) in SPLITS.items()
         for n in range(1, 31)
     ]
     *others, mixed = FABRIC["racks"]
     fabric = FABRIC | {"racks": [*others, *[mixed] * len(SPLITS)]}
-    plants = [Plant(f"{rack}:uplink", at, at + HOUR, 0.9) for rack in SPLITS]
+    plants = [Plant(f"{rack}:uplink", start_ms, start_ms + HOUR, 0.9) for rack in SPLITS]
     return analysis_of(plants, SPLIT, rows, fabric)
 
 
@@ -180,9 +180,9 @@ def test_uplink_classes_follow_the_given_guideline_within_a_tenth() -> None:
 
 
 def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
-    at = START + HOUR
+    start_ms = START + HOUR
     rows = [
-        {"rack": rack, "t_ms": at + MIN, "requests": float(count), "operation": operation}
+        {"rack": rack, "t_ms": start_ms + MIN, "requests": float(count), "operation": operation}
         for rack, count, operation in (
             ("r2", 30, "read"),
             ("r3", 10, "read"),
@@ -192,10 +192,10 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
         )
     ] + [{"rack": "r2", "t_ms": START + 90 * HOUR, "requests": 4.0, "operation": "read"}]
     plants = [
-        Plant("r2:uplink", at, at + HOUR, 0.925),
-        Plant("r3:uplink", at, at + HOUR, 0.925),
-        Plant("r0:uplink", at, at + HOUR, 0.925),
-        Plant("r2:downlink", at, at + HOUR, 0.33),
+        Plant("r2:uplink", start_ms, start_ms + HOUR, 0.925),
+        Plant("r3:uplink", start_ms, start_ms + HOUR, 0.925),
+        Plant("r0:uplink", start_ms, start_ms + HOUR, 0.925),
+        Plant("r2:downlink", start_ms, start_ms + HOUR, 0.33),
     ]
     result = analysis_of(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
     assert result.causes.served is not None

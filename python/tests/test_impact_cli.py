@@ -105,16 +105,16 @@ def test_missing_telemetry_names_the_telemetry_option(run: Run) -> None:
 def test_an_operation_without_a_rule_hints_at_the_rule_option(run: Run, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("t_ms,latency_ms,operation,src,dst\n1767225620000,5,file-raed,r0,r1\n")
     result = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])
-    known = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"
+    operations = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"
     unknown = "`file-raed`: no rule for the links of this operation"
     assert error_lines(result) == [
-        f"error: l.csv: operation: row 0: {unknown}; expected one of {known}",
+        f"error: l.csv: operation: row 0: {unknown}; expected one of {operations}",
         "hint: did you mean `file-read`?",
         "hint: --links 'file-raed=src:uplink,dst:downlink' adds a rule",
     ]
-    given = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:], "--links", "file-raed=src:uplink")
-    assert given.returncode == 0
-    assert "warning: file-raed: no bucket has 100 latencies (the fullest has 1)" in given.stderr
+    completed = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:], "--links", "file-raed=src:uplink")
+    assert completed.returncode == 0
+    assert "warning: file-raed: no bucket has 100 latencies (the fullest has 1)" in completed.stderr
 
 
 def test_each_class_may_have_telemetry_of_its_own(run: Run, tmp_path: Path) -> None:

@@ -327,12 +327,12 @@ def test_the_command_writes_a_matrix_that_place_tasks_accepts(run: Run, transfer
 
 
 def test_the_json_output_equals_the_python_results(run: Run, transfers: Path) -> None:
-    known = read(transfers)
+    history = read(transfers)
     document = json.loads(run("matrix", "predict", "transfers.csv", "-o", "json").stdout)
-    assert document["matrix"] == predict(known).matrix.tolist()
+    assert document["matrix"] == predict(history).matrix.tolist()
     assert (document["tasks"], document["intervals"], document["interval_s"]) == (["a", "b", "c"], 120, 3600)
     document = json.loads(run("matrix", "score", "transfers.csv", "--train", "0.5", "-o", "json").stdout)
-    result = score(known, 0.5)
+    result = score(history, 0.5)
     assert [row["predictor"] for row in document["predictors"]] == list(PREDICTORS)
     assert document["learnt"] == result.learnt == 60
     for row, one in zip(document["predictors"], result.scored, strict=True):

@@ -198,13 +198,13 @@ def _with_existing_names(document: dict[str, Any]) -> dict[str, Any]:
     """Returns a document whose bodies and queries have schemas of their own, with existing names."""
     here, there = "#/components/schemas/", "#/components/schemas/Known"
     schemas = document["components"]["schemas"]
-    known: dict[str, Any] = json.loads(json.dumps(schemas).replace(here, there))
+    restricted: dict[str, Any] = json.loads(json.dumps(schemas).replace(here, there))
     paths: dict[str, Any] = json.loads(json.dumps(document["paths"]))
     for operation in (one for methods in paths.values() for one in methods.values()):
         for part in operation.keys() & {"parameters", "requestBody"}:
             operation[part] = json.loads(json.dumps(operation[part]).replace(here, there))
-    known = {f"Known{name}": _restrict(schema) for name, schema in known.items()}
-    return document | {"paths": paths, "components": {"schemas": schemas | known}}
+    restricted = {f"Known{name}": _restrict(schema) for name, schema in restricted.items()}
+    return document | {"paths": paths, "components": {"schemas": schemas | restricted}}
 
 
 def _restrict(schema: Any) -> Any:
@@ -282,8 +282,8 @@ def _try(
 ) -> Counter[int]:
     """Sends requests of an operation, for existing and other objects; returns the count of each status."""
     path, query = service.existing_path_parameters(operation), WAIT.get(operation.path)
-    known = operation.as_strategy(mode, path_parameters=path or None, query=query)
-    cases = st.one_of(known, operation.as_strategy(mode, query=query)) if path else known
+    existing = operation.as_strategy(mode, path_parameters=path or None, query=query)
+    cases = st.one_of(existing, operation.as_strategy(mode, query=query)) if path else existing
 
     def ask(case: Tried, session: requests.Session) -> Response:
         answer = case.call(session=session)
@@ -310,9 +310,9 @@ def test_valid_requests_are_accepted(document: dict[str, Any], service: Service)
             answer = case.call()
             assert answer.status_code in (200, 201), answer.text
             _check_answer(case, answer)
-        seen = _try(service, operation, GenerationMode.POSITIVE, check_accepted)
-        done = sum(times for status, times in seen.items() if status < 300)
-        assert done or operation.label in VALID_BODIES | NOT_ACCEPTED, f"{operation.label}: {seen}"
+        statuses = _try(service, operation, GenerationMode.POSITIVE, check_accepted)
+        accepted = sum(times for status, times in statuses.items() if status < 300)
+        assert accepted or operation.label in VALID_BODIES | NOT_ACCEPTED, f"{operation.label}: {statuses}"
 
 
 def test_invalid_requests_are_rejected(document: dict[str, Any], service: Service) -> None:
@@ -321,8 +321,8 @@ def test_invalid_requests_are_rejected(document: dict[str, Any], service: Servic
 
     for operation in _operations(_schema(document, service.url)):
         if operation.query or operation.body:
-            seen = _try(service, operation, GenerationMode.NEGATIVE, check_rejected)
-            assert sum(seen.values()) > 0, operation.label
+            statuses = _try(service, operation, GenerationMode.NEGATIVE, check_rejected)
+            assert sum(statuses.values()) > 0, operation.label
 
 
 def test_each_role_is_authorized_as_documented(

@@ -102,13 +102,13 @@ def test_a_python_scheduler_gives_the_results_of_the_built_in_one() -> None:
     def totals(scheduler: dict[str, Any]) -> dict[str, Any]:
         return packets.simulate(SMALL | {"scheduler": scheduler}).totals()
 
-    known = totals({"name": "strobe"})
-    assert totals({"name": _round}) == known
+    expected = totals({"name": "strobe"})
+    assert totals({"name": _round}) == expected
     days = [
         {"length": "180us", "circuits": [[rack, (rack + step) % 4] for rack in range(4)]}
         for step in range(1, 4)
     ]
-    assert totals({"days": days}) == known
+    assert totals({"days": days}) == expected
     requests: list[tuple[int, Network]] = []
 
     def most(demand: Any, network: Network) -> Any:

@@ -41,15 +41,15 @@ def samples(
 ) -> Samples:
     """Samples of each link, one for each interval; None is a missing sample."""
     links = network.links()
-    known = {row["name"]: row for row in links.to_pylist()}
+    links_by_name = {row["name"]: row for row in links.to_pylist()}
     rows = []
     for name, series in gbps.items():
-        capacity = (capacities or {}).get(name, [known[name]["capacity_bps"] / GB] * len(series))
+        capacity = (capacities or {}).get(name, [links_by_name[name]["capacity_bps"] / GB] * len(series))
         for number, (rate, most) in enumerate(zip(series, capacity, strict=True)):
             if rate is not None:
                 t_ms = START + (number + 1) * MINUTES
                 bits = round(rate * GB) * 300
-                rows.append((known[name]["link"], t_ms, MINUTES, bits, round(most * GB)))
+                rows.append((links_by_name[name]["link"], t_ms, MINUTES, bits, round(most * GB)))
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
     table = pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in rows], schema)
     engine = engine or Engine.duckdb(threads=1)
@@ -350,11 +350,11 @@ def test_json_and_tables_agree(run: Run, tmp_path: Path) -> None:
 
 
 def test_interval_length_and_coverage_are_settings(run: Run, tmp_path: Path) -> None:
-    whole = [*write_files(tmp_path), "--interval", "10min", "-o", "json"]
-    record = json.loads(run(*whole).stdout)
+    command = [*write_files(tmp_path), "--interval", "10min", "-o", "json"]
+    record = json.loads(run(*command).stdout)
     assert record["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 11
     # The first and the last sample are each half of an interval.
-    strict = json.loads(run(*whole, "--coverage", "60%").stdout)
+    strict = json.loads(run(*command, "--coverage", "60%").stdout)
     assert strict["settings"]["coverage"] == 0.6
     assert strict["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 9
 

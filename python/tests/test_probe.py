@@ -75,8 +75,8 @@ def test_an_unreachable_host_is_named_and_no_file_is_written(
 ) -> None:
     with start_listener() as gone:
         pass
-    given = host_list([*hosts[:2], gone])
-    result = run("probe", "mesh", "--hosts", given, *SHORT, "--out", "m.yaml")
+    addresses = host_list([*hosts[:2], gone])
+    result = run("probe", "mesh", "--hosts", addresses, *SHORT, "--out", "m.yaml")
     assert result.returncode == 1
     assert "error: 4 of 6 paths could not be measured" in result.stderr
     assert "connection refused; is `leeward probe listen` running there?" in result.stdout
@@ -195,5 +195,5 @@ def test_examples_in_help_are_valid(run: Run, tmp_path: Path, example: str) -> N
     (tmp_path / "admin.token").write_text("leeward_token\n")
     result = run(*arguments)
     assert result.returncode == (2 if through else 1), result.stderr
-    nobody = "127.0.0.1:1: no answer" if through else "connection refused"
-    assert nobody in result.stdout + result.stderr
+    expected = "127.0.0.1:1: no answer" if through else "connection refused"
+    assert expected in result.stdout + result.stderr

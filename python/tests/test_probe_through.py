@@ -123,11 +123,11 @@ def test_measurements_of_a_controller_are_printed_like_local_ones(
     form: str,
 ) -> None:
     monkeypatch.setattr(probe, function, lambda *_, **__: result)
-    here = run("probe", *command, "-o", form)
-    assert here.returncode == 0, here.stderr
+    local = run("probe", *command, "-o", form)
+    assert local.returncode == 0, local.stderr
     with controller(result=result) as (url, requests):
         through = run("probe", *command, "-o", form, "--controller", url)
-    assert (through.returncode, through.stdout) == (0, here.stdout), through.stderr
+    assert (through.returncode, through.stdout) == (0, local.stdout), through.stderr
     assert requests[0][:2] == ("POST", "/v1/probes")
     assert body.items() <= requests[0][2].items()
     assert {(method, path) for method, path, _ in requests[1:]} == {("GET", "/v1/probes/7")}

@@ -359,10 +359,10 @@ def test_admission_reports_merged_levels_order_and_margins(run: Run, tmp_path: P
 def test_a_percentile_near_100_is_shown_with_all_its_digits(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "two.yaml"
     cluster.write_text(TWO)
-    given = links(
+    path = links(
         tmp_path, "w.yaml", link("a", "90ms", "rate: 5MB/s, burst: 100kB").replace("99,", "99.99999,")
     )
-    result = run("slo", "bound", given, "--cluster", str(cluster))
+    result = run("slo", "bound", path, "--cluster", str(cluster))
     assert result.returncode == 0, result.stderr
     assert "99.99999 % in 90 ms" in result.stdout
 
@@ -373,7 +373,7 @@ def test_limits_below_a_request_enter_the_bounds_of_others_on_frame_links(run: R
     big.write_text("seconds,kind,size\n" + "".join(f"{at / 2},write,500000\n" for at in range(100)))
     small.write_text("seconds,kind,size\n" + "".join(f"{at / 50},write,4096\n" for at in range(2500)))
     place = "client: r0h0, server: r1h0"
-    given = links(
+    path = links(
         tmp_path,
         "w.yaml",
         f"  - {{name: big, {place}, slo: {{percentile: 99, latency: 9s}}, trace: {big}, priority: 0,\n"
@@ -381,9 +381,7 @@ def test_limits_below_a_request_enter_the_bounds_of_others_on_frame_links(run: R
         f"  - {{name: small, {place}, slo: {{percentile: 99, latency: 1s}}, trace: {small}, priority: 1}}\n",
         "bounds: {unit: frames}",
     )
-    result = run(
-        "slo", "check", given, "--cluster", str(cluster), "--replay", "--method", "dnc", "-o", "json"
-    )
+    result = run("slo", "check", path, "--cluster", str(cluster), "--replay", "--method", "dnc", "-o", "json")
     assert result.returncode == 0, result.stderr
     for one in json.loads(result.stdout)["workloads"]:
         assert one["seen"]["worst_s"] <= one["bound_s"]

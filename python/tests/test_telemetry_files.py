@@ -90,11 +90,11 @@ def test_gzip_parquet_and_folders_give_the_same_samples(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     first, second = LONG.split("r1", 1)
     (tmp_path / "a" / "1.csv.gz").write_bytes(gzip.compress(first.encode()))
-    given = [line.split(",") for line in ("r1" + second).splitlines()]
+    cells = [line.split(",") for line in ("r1" + second).splitlines()]
     columns = {
-        "link": [link for link, *_ in given],
-        "load_bps": [float(load) for _, load, _ in given],
-        "t_s": [int(time) for *_, time in given],
+        "link": [link for link, *_ in cells],
+        "load_bps": [float(load) for _, load, _ in cells],
+        "t_s": [int(time) for *_, time in cells],
     }
     parquet.write_table(pyarrow.table(columns), tmp_path / "a" / "2.parquet")
     (tmp_path / "a" / "readme.txt").write_text("not one of them")
