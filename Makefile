@@ -1,8 +1,8 @@
 # Leeward: build, test and maintenance. `make` alone lists the targets.
 #
 # All targets share one build. Rust has a single profile, release, and a single target directory. The Python package in
-# .venv is a link to its sources, beside the extension module built from crates/bindings. Stamp files in .venv record
-# the last build of each.
+# .venv is a link to its sources, and the extension module built from crates/bindings lies beside them. The stamp files
+# .venv/.python, .venv/.native and target/.dashboard record the last build of each part.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,7 +17,7 @@ FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 600
 
 export PYTHON
-# The solver is built with CMake, which is in .venv if the system has none.
+# The build of the solver needs CMake. The one in .venv is used if the system has none.
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(CURDIR)/.venv/bin
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
@@ -27,8 +27,8 @@ export PIP_QUIET := 1
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export PYO3_CONFIG_FILE ?= $(CURDIR)/crates/bindings/pyo3.txt
 
-# The bindings have no tests in Rust. As part of the workspace they give their dependencies the same features as the
-# wheel, so that those are not built again.
+# The bindings have no tests in Rust. `--workspace` includes them all the same: dependencies then have the features that
+# they have in the wheel, and are not built again.
 CARGO_TEST := cargo test --release --locked --no-fail-fast --workspace
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -path '*/src/*' -name '*.rs' -o -name build.rs)
 
@@ -36,14 +36,14 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -p
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Sources of the dashboard. It is built on systems with Node, and left out on others.
+# Sources of the dashboard. Systems without Node skip its build.
 WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.js web/index.html) $(shell find web/src web/public -type f 2>/dev/null)
 
 .PHONY: build
 build: prerequisites .venv/.native ## Build everything and leave the leeward command in .venv/bin
 
 # Flag for the programs only. In RUSTFLAGS it would also apply to builds of C libraries, and the solver's build links a
-# shared library, which fails with -static. All other builds share the programs' dependencies.
+# shared library, which fails with -static. Here, the programs share their dependencies with all other builds.
 STATIC := -C target-feature=+crt-static
 
 .PHONY: binaries
@@ -59,11 +59,11 @@ demo: build ## Show what Leeward does on a simulated datacenter of 3,000 hosts
 	@$(BIN)/leeward demo
 
 .PHONY: test
-test: lint test-rust test-python test-web ## Build, check the style, run all tests, and say what was skipped
+test: lint test-rust test-python test-web ## Build, check the style, run all tests, and list the skipped ones
 	@scripts/skipped target/test-*.log
 
 .PHONY: test-whole
-test-whole: build ## Run the tests on whole data sets, of which the others take a part
+test-whole: build ## Run the tests on complete data sets; other tests use a part of each
 	$(BIN)/pytest -m whole
 	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test processes -- many:: --nocapture
 
@@ -80,7 +80,7 @@ fuzz: build ## Search for counterexamples longer than the tests do, FUZZ_SECONDS
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 .PHONY: soak
-soak: ## Keep a service among bad clients for SOAK_SECONDS
+soak: ## Run a service with misbehaving clients for SOAK_SECONDS
 	LEEWARD_SOAK=$(SOAK_SECONDS) $(CARGO_TEST) --test processes -- soak:: --nocapture
 
 .PHONY: docs
@@ -114,7 +114,7 @@ lint: build ## Check the style and types of Rust and Python
 	else echo "skipped: licences of dependencies: cargo-deny is not installed" | tee target/test-licences.log; fi
 
 .PHONY: clean
-clean: ## Remove what was built and installed here
+clean: ## Remove all that the other targets built or installed here
 	rm -rf target dist fuzz/target web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/leeward/_native*.so
 	find python reproduce -name __pycache__ -exec rm -rf {} +
@@ -130,13 +130,13 @@ servers:
 .PHONY: test-rust
 test-rust: build
 	@mkdir -p target
-	@# The same cases each time, as in Python; `make fuzz` draws others.
+	@# The seed gives the same cases each time, as in Python; `make fuzz` draws others.
 	PROPTEST_RNG_SEED=1 $(CARGO_TEST) -- --show-output 2>&1 | tee target/test-rust.log
 
 .PHONY: test-python
 test-python: build servers
 	@mkdir -p target
-	@# Each file's tests run in one process, because they share what is expensive to start.
+	@# The tests of a file run in one process, because they share servers that are slow to start.
 	$(BIN)/pytest --numprocesses=2 --dist=loadfile 2>&1 | tee target/test-python.log
 
 .PHONY: test-web

@@ -2,8 +2,8 @@
 
     python python/benchmarks/demo.py [SEEDS] [STEPS]
 
-Each seed is a service of its own, a step of 30 simulated seconds every 100 ms. Steps in which the cell fills
-do not count.
+Each seed runs a service of its own, with a step of 30 simulated seconds every 100 ms. Steps in which the cell
+fills do not count.
 """
 
 import signal
@@ -21,7 +21,7 @@ INTERVAL_S = 0.1
 
 
 def shares(seed: int, steps: int) -> dict[str, float]:
-    """Mean share of hot racks under each placer, in percent."""
+    """Returns the mean share of hot racks under each placer, in percent."""
     command = [str(Path(sys.executable).with_name("leeward")), "serve", "--demo", "--listen", "127.0.0.1:0"]
     command += ["--seed", str(seed), "--speed", str(STEP_S / INTERVAL_S), "--interval", f"{INTERVAL_S}s"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -34,17 +34,17 @@ def shares(seed: int, steps: int) -> dict[str, float]:
                     arms = client.demo()["history"]["arms"]
                 except ProblemError:
                     continue
-                seen = {arm["name"]: [hot for hot in arm["hot_share"] if hot is not None] for arm in arms}
-                if len(seen[ARMS[0]]) >= steps:
+                by_arm = {arm["name"]: [hot for hot in arm["hot_share"] if hot is not None] for arm in arms}
+                if len(by_arm[ARMS[0]]) >= steps:
                     break
             moves = sum(1 for move in client.migrations("done"))
             process.send_signal(signal.SIGINT)
             process.wait(60)
         finally:
             process.kill()
-    made = {name: 100 * statistics.fmean(hot[:steps]) for name, hot in seen.items()}
-    print(f"seed {seed}: " + ", ".join(f"{name} {made[name]:.2f} %" for name in ARMS) + f"; {moves} moves")
-    return made
+    means = {name: 100 * statistics.fmean(hot[:steps]) for name, hot in by_arm.items()}
+    print(f"seed {seed}: " + ", ".join(f"{name} {means[name]:.2f} %" for name in ARMS) + f"; {moves} moves")
+    return means
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """Speed and memory of `simulate_flows`: 3,000 hosts, flows of mixed sizes at a load of 0.7 on the rack links.
 
 Each case runs in a process of its own, so that its peak memory is its own. Seconds are of one processor;
-events are arrivals and completions; memory is the peak beyond what imports and the cluster take, so that the
-table of flows is counted.
+events are arrivals and completions; memory is the peak less that after the imports and the cluster, so that
+it includes the table of flows.
 """
 
 import json
@@ -24,7 +24,7 @@ RACK_BYTES_PER_SECOND = HOSTS_PER_RACK * 125e6 / 10
 
 
 def make_flows(count: int, load: float, seed: int = 1) -> pa.Table:
-    """Poisson arrivals between random hosts, with Pareto sizes of mean 1 MB cut at 1 GB."""
+    """Returns Poisson arrivals between random hosts, with Pareto sizes of mean 1 MB cut at 1 GB."""
     random = np.random.default_rng(seed)
     sizes = np.minimum(1e9, (1e6 * 0.2 / 1.2) * (1 + random.pareto(1.2, count)))
     # All but one in RACKS of the flows leave their rack.
@@ -40,13 +40,13 @@ def make_flows(count: int, load: float, seed: int = 1) -> pa.Table:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has held so far. `getrusage` would count its parent's too."""
+    """Returns the peak memory of this process. `getrusage` would include the memory of its parent."""
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) / 1e3 for line in status.splitlines() if line.startswith("VmHWM:"))
 
 
 def measure(path: str) -> dict[str, float]:
-    """Simulates the flows in an Arrow file."""
+    """Simulates the flows in an Arrow file; returns their number, the CPU time and the memory."""
     cluster = leeward.Cluster(CLUSTER)
     before = peak_megabytes()
     flows = pyarrow.ipc.open_file(path).read_all()
@@ -57,7 +57,7 @@ def measure(path: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Prints a line a case."""
+    """Prints a line for each case."""
     print(f"{'flows':>10} {'load':>5} {'CPU s':>8} {'events/s':>11} {'memory':>8}")
     for count, load in [(50_000, 0.7), (50_000, 0.9), (1_000_000, 0.7)]:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
 """Speed and memory of `leeward hotspots` on a month of a fleet's telemetry, beside hand-written SQL.
 
 The file is generated, seeded, in a temporary folder: links of racks and hosts, a sample each 30 seconds, some
-links hot now and then. The SQL is what anyone would write with DuckDB to get utilizations in intervals of
-five minutes and how many are hot: a scan and a group of the same file. Each runs in a process of its own, so
-that its peak memory is its own, with the same limits. CPU seconds are of all threads, and tell more than
-seconds on a machine that others use.
+links hot now and then. The SQL is a plain DuckDB query of the same file for utilizations in intervals
+of five minutes and the number of hot ones: a scan and a group. Each runs in a process of its own, so that its
+peak memory is its own, with the same limits. CPU seconds are of all threads; on a shared machine they are
+more reliable than wall-clock seconds.
 
     python python/benchmarks/hotspots.py [--rows 100000000] [--memory 4GB] [--threads 2] [--keep FOLDER]
 
@@ -53,10 +53,10 @@ def generate(folder: Path, rows: int) -> tuple[Path, Path, int]:
 
 
 def _write(out: Path, racks: int) -> None:
-    """Telemetry in the order of time, as collectors write it.
+    """Writes telemetry in the order of time, as collectors do.
 
-    What a link carries is drawn for each of its hours, and around it for each sample. One hour of a link in
-    200 is hot.
+    The load of a link is drawn for each hour, and the load of each sample around it. One in 200 hours of a
+    link is hot.
     """
     names = [f"r{rack}{link}" for rack in range(racks) for link in LINKS]
     units = numpy.tile(numpy.array(list(LINKS.values())) // 100_000, racks)
@@ -95,22 +95,22 @@ FROM utilizations JOIN links ON regexp_extract(link, '[a-z]+$') = kind
 
 
 def by_hand(path: str, memory: str, threads: int) -> dict[str, float]:
-    """The hand-written SQL."""
+    """Runs the hand-written SQL; returns its time and its counts."""
     start = time.perf_counter()
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit='{memory}'; SET threads={threads}")
-    found = connection.execute(_SQL.format(path=path)).fetchone()
-    assert found is not None
+    counts = connection.execute(_SQL.format(path=path)).fetchone()
+    assert counts is not None
     return {
         "seconds": time.perf_counter() - start,
         "cpu": time.process_time(),
-        "intervals": found[0],
-        "hot": found[1],
+        "intervals": counts[0],
+        "hot": counts[1],
     }
 
 
 def leeward(path: str, cluster: str, memory: str, threads: int) -> dict[str, float]:
-    """`leeward hotspots` with its defaults, without its printing."""
+    """Runs the analysis of `leeward hotspots` with its defaults; returns its time and its counts."""
     import leeward as package
     from leeward.hotspots import analyze
     from leeward.telemetry import Engine, read
@@ -127,50 +127,50 @@ def leeward(path: str, cluster: str, memory: str, threads: int) -> dict[str, flo
     engine = Engine.duckdb(memory=memory, threads=threads)
     samples = read(package.Cluster(cluster), [path], engine=engine, cadence=f"{CADENCE_S}s")
     advance(1)
-    made = analyze(samples, advance=advance)
+    analysis = analyze(samples, advance=advance)
     print("steps:", *(f"{step:.1f}" for step in steps), file=sys.stderr)
     return {
         "seconds": time.perf_counter() - start,
         "cpu": time.process_time(),
-        "intervals": made.extent.intervals,
-        "hot": made.extent.hot,
+        "intervals": analysis.extent.intervals,
+        "hot": analysis.extent.hot,
     }
 
 
 def peak_gigabytes() -> float:
-    """Greatest memory of this process so far."""
+    """Returns the peak memory of this process."""
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) / 1e6 for line in status.splitlines() if line.startswith("VmHWM:"))
 
 
 def main() -> None:
-    """Prints a line for each."""
+    """Prints a line for each program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000_000)
-    parser.add_argument("--memory", default="4GB", help="limit of the engine; the process takes some more")
+    parser.add_argument("--memory", default="4GB", help="limit of the engine; the process uses somewhat more")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--keep", type=Path, help="a folder for the file, which is used again if it is there")
-    given = parser.parse_args()
+    parser.add_argument("--keep", type=Path, help="folder for the file; an existing file is used again")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.keep or Path(temporary)
+        folder = options.keep or Path(temporary)
         folder.mkdir(exist_ok=True)
-        path, cluster, rows = generate(folder, given.rows)
-        print(f"{rows:,} samples, {path.stat().st_size / 1e9:.1f} GB; limit {given.memory}")
+        path, cluster, rows = generate(folder, options.rows)
+        print(f"{rows:,} samples, {path.stat().st_size / 1e9:.1f} GB; limit {options.memory}")
         print(f"{'':<10} {'s':>8} {'CPU s':>8} {'rows/s':>13} {'memory':>8} {'intervals':>12} {'hot':>10}")
-        found = {}
-        for which in ("by hand", "leeward"):
-            arguments = [which, str(path), str(cluster), given.memory, str(given.threads)]
+        results = {}
+        for program in ("by hand", "leeward"):
+            arguments = [program, str(path), str(cluster), options.memory, str(options.threads)]
             process = subprocess.run(
                 [sys.executable, __file__, *arguments], stdout=subprocess.PIPE, check=True
             )
             result = json.loads(process.stdout)
-            found[which] = result
+            results[program] = result
             print(
-                f"{which:<10} {result['seconds']:>8.1f} {result['cpu']:>8.1f}"
+                f"{program:<10} {result['seconds']:>8.1f} {result['cpu']:>8.1f}"
                 f" {rows / result['seconds']:>13,.0f}"
                 f" {result['gigabytes']:>5.1f} GB {result['intervals']:>12,} {result['hot']:>10,}"
             )
-        ratios = {name: found["leeward"][name] / found["by hand"][name] for name in ("seconds", "cpu")}
+        ratios = {name: results["leeward"][name] / results["by hand"][name] for name in ("seconds", "cpu")}
         print(f"leeward over by hand: {ratios['seconds']:.2f}; of CPU time {ratios['cpu']:.2f}")
 
 
@@ -178,9 +178,9 @@ if __name__ == "__main__":
     if len(sys.argv) > 5 and sys.argv[1] in {"by hand", "leeward"}:
         kind, path, cluster, memory, threads = sys.argv[1:]
         if kind == "leeward":
-            found = leeward(path, cluster, memory, int(threads))
+            measured = leeward(path, cluster, memory, int(threads))
         else:
-            found = by_hand(path, memory, int(threads))
-        print(json.dumps(found | {"gigabytes": peak_gigabytes()}))
+            measured = by_hand(path, memory, int(threads))
+        print(json.dumps(measured | {"gigabytes": peak_gigabytes()}))
     else:
         main()

@@ -20,7 +20,7 @@ import pytest
 from support.parts import lack, require, require_root
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-Served = Callable[..., AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 
 LEEWARD = str(Path(sys.executable).with_name("leeward"))
 CLUSTER = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}\n"
@@ -34,7 +34,7 @@ sent = 0
 while (passed := time.monotonic() - began) < seconds:
     while sent * 8 < rate * passed:
         socket_.sendto(bytes(1400), (address, 9))
-        # On the wire there are heads of Ethernet, IP and UDP too.
+        # On the wire, each packet also has headers of Ethernet, IP and UDP.
         sent += 1400 + 14 + 20 + 8
     time.sleep(0.002)
 print(sent * 8 / passed)
@@ -47,8 +47,8 @@ def ip(*arguments: str) -> None:
 
 
 @pytest.fixture
-def two() -> Iterator[tuple[str, str]]:
-    """Two namespaces that a cable joins, 10.77.0.1 at the first and 10.77.0.2 at the other."""
+def namespaces() -> Iterator[tuple[str, str]]:
+    """Two namespaces joined by a veth pair: 10.77.0.1 is in the first, 10.77.0.2 in the second."""
     require_root()
     require("ip", package="iproute2")
     names = [f"lwagent-{os.getpid()}-{end}" for end in "ab"]
@@ -75,7 +75,7 @@ def inside(namespace: str, *command: str) -> list[str]:
 
 
 class Controller:
-    """A controller in a namespace, which may be killed and started again at the same port."""
+    """A controller in a namespace. A test may kill it and start it again on the same port."""
 
     def __init__(self, namespace: str, folder: Path) -> None:
         self.namespace = namespace
@@ -103,18 +103,18 @@ class Controller:
 
 
 def wait_for_line(agent: subprocess.Popen[str], part: str) -> str:
-    """The next line of an agent that has some words in it."""
+    """Returns the next line of an agent's log that contains a text."""
     assert agent.stderr is not None
     for line in agent.stderr:
         if part in line:
             return line
-    raise AssertionError(f"the agent ended and did not say {part!r}")
+    raise AssertionError(f"the agent ended without a line with {part!r}")
 
 
 def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
-    two: tuple[str, str], tmp_path: Path
+    namespaces: tuple[str, str], tmp_path: Path
 ) -> None:
-    here, _ = two
+    here, _ = namespaces
     controller = Controller(here, tmp_path)
     options = ["--controller", "http://127.0.0.1:7600", "--host", "r0h1", "--interface", "eth0"]
     command = inside(here, LEEWARD, "agent", *options, "--interval", "200ms")
@@ -125,14 +125,14 @@ def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
         with subprocess.Popen(send, stdout=subprocess.PIPE, text=True) as sending:
             time.sleep(1.5)
             # A window of 200 ms on a busy machine may show any rate.
-            seen = []
+            rates = []
             for _ in range(7):
-                seen.append(controller.link("r0h1:egress")["measured_bps"])
+                rates.append(controller.link("r0h1:egress")["measured_bps"])
                 time.sleep(0.3)
             sent = float(sending.communicate(timeout=30)[0])
-        assert abs(statistics.median(seen) / sent - 1) < 0.1, (seen, sent)
+        assert abs(statistics.median(rates) / sent - 1) < 0.1, (rates, sent)
         assert controller.link("r0h1:ingress")["measured_bps"] < 0.1 * sent
-        assert controller.link("r1h0:egress")["measured_bps"] is None, "nobody reports it"
+        assert controller.link("r1h0:egress")["measured_bps"] is None, "no agent reports it"
         controller.kill()
         wait_for_line(agent, "report failed: ")
         time.sleep(1)
@@ -140,7 +140,7 @@ def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
         line = wait_for_line(agent, "reports accepted")
         assert 1 <= int(line.split()[-1]) <= 100, line
         assert controller.link("r0h1:egress")["measured_bps"] is not None
-        # An agent that stops leaves its links unknown, which take no work: not idle.
+        # The links of a stopped agent are unknown, not idle: they take no work.
         agent.send_signal(signal.SIGTERM)
         agent.wait(20)
         time.sleep(1)
@@ -154,10 +154,10 @@ def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
 
 
 def test_absurd_or_missing_reports_leave_links_full_or_unknown_never_idle(
-    served: Served, tmp_path: Path
+    serve: Serve, tmp_path: Path
 ) -> None:
     cluster = {"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 1}
-    links = [f"r{at // 2}h{at % 2}:{way}" for at in range(4) for way in ("egress", "ingress")]
+    links = [f"r{number // 2}h{number % 2}:{way}" for number in range(4) for way in ("egress", "ingress")]
 
     def ask(url: str, body: object = None) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
@@ -169,7 +169,7 @@ def test_absurd_or_missing_reports_leave_links_full_or_unknown_never_idle(
             with error:
                 return error.code, json.load(error)
 
-    with served(tmp_path, cluster, "--interval", "1s") as url:
+    with serve(tmp_path, cluster, "--interval", "1s") as url:
 
         def report(load: object) -> int:
             until = datetime.now(UTC)
@@ -181,17 +181,17 @@ def test_absurd_or_missing_reports_leave_links_full_or_unknown_never_idle(
             return [(link["seen"], link["residual_bps"]) for link in ask(url + "/v1/links")[1]["items"]]
 
         assert report(0) == 200
-        assert all(seen and left > 0 for seen, left in states())
+        assert all(seen and residual > 0 for seen, residual in states())
         assert [report(absurd) for absurd in (-1, 1e19, None, "1Gbps")] == [422] * 4
-        # A link may be said to carry more than it can, and then it is full, and so is what sums it up.
+        # A report above the capacity of a link makes the link full, and so the rack links that sum it up.
         assert report(1e18) == 200
-        assert all(left == 0 for _, left in states())
+        assert all(residual == 0 for _, residual in states())
         # All agents have stopped.
         end = time.monotonic() + 30
         while any(seen for seen, _ in states()):
             assert time.monotonic() < end, states()
             time.sleep(0.2)
-        assert all(left == 0 for _, left in states())
+        assert all(residual == 0 for _, residual in states())
         assert ask(url + "/v1/place/replicas", {"size": "256MiB"})[0] == 409
 
 
@@ -208,6 +208,6 @@ def test_absurd_or_missing_reports_leave_links_full_or_unknown_never_idle(
 def test_invalid_agent_options_print_an_error_and_exit_with_2(
     run: Run, arguments: list[str], error: str
 ) -> None:
-    ran = run("agent", *arguments)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(error)
+    result = run("agent", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error)

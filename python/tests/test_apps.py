@@ -41,7 +41,7 @@ def scenario(tmp_path: Path) -> Path:
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     (tmp_path / "ring.csv").write_text(RING)
     busy = "".join(
-        f"{at},h{(at // 100 + host) % 6}:egress,700e6\n" for at in (0, 100, 200) for host in (0, 1)
+        f"{t_s},h{(t_s // 100 + host) % 6}:egress,700e6\n" for t_s in (0, 100, 200) for host in (0, 1)
     )
     (tmp_path / "rates.csv").write_text(f"t_s,link,rate_bps\n{busy}")
     (tmp_path / "apps.yaml").write_text(SCENARIO)
@@ -148,29 +148,29 @@ def test_choreo_finishes_apps_sooner_than_random_in_the_example(run: Run) -> Non
 def test_a_matrix_as_csv_or_numpy_file_is_placed_as_an_app(run: Run, scenario: Path) -> None:
     folder = scenario.parent
     numpy.save(folder / "ring.npy", numpy.loadtxt(folder / "ring.csv", delimiter=","))
-    given = [
-        json.loads(run("place", "tasks", *words, "--policy", "choreo", "-o", "json").stdout)
-        for words in (
+    decisions = [
+        json.loads(run("place", "tasks", *options, "--policy", "choreo", "-o", "json").stdout)
+        for options in (
             ["--cluster", str(folder / "cluster.yaml"), "--matrix", str(folder / "ring.csv")],
             ["--cluster", str(folder / "cluster.yaml"), "--matrix", str(folder / "ring.npy"), "--cpus", "1"],
         )
     ]
-    assert [task["task"] for task in given[0]["tasks"]] == ["task0", "task1", "task2"]
-    assert given[0]["app"] == "ring"
-    assert given[0]["completion_s"] == 5.0
-    assert given[0]["tasks"] == given[1]["tasks"]
-    decided = leeward.place_tasks(
+    assert [task["task"] for task in decisions[0]["tasks"]] == ["task0", "task1", "task2"]
+    assert decisions[0]["app"] == "ring"
+    assert decisions[0]["completion_s"] == 5.0
+    assert decisions[0]["tasks"] == decisions[1]["tasks"]
+    decision = leeward.place_tasks(
         folder / "cluster.yaml", matrix=folder / "ring.csv", policy="choreo", memory="1GB", explain=0
     )
-    assert decided["tasks"] == given[0]["tasks"]
+    assert decision["tasks"] == decisions[0]["tasks"]
 
 
 def test_a_matrix_file_replaces_the_transfers_of_an_app_file(scenario: Path) -> None:
     app = scenario.parent / "app.yaml"
     app.write_text("tasks: [{name: a, count: 3, cpus: 1}]\n")
     cluster, ring = scenario.parent / "cluster.yaml", scenario.parent / "ring.csv"
-    decided = leeward.place_tasks(cluster, app, matrix=ring, policy="choreo")
-    assert [one["bytes"] for one in decided["transfers"]] == [500_000_000, 250_000_000, 100_000_000]
+    decision = leeward.place_tasks(cluster, app, matrix=ring, policy="choreo")
+    assert [one["bytes"] for one in decision["transfers"]] == [500_000_000, 250_000_000, 100_000_000]
     app.write_text("tasks: [{name: a, count: 2, cpus: 1}]\n")
     with pytest.raises(InputError, match="row or column 3 of the matrix, but there are 2 tasks"):
         leeward.place_tasks(cluster, app, matrix=ring)

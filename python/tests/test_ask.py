@@ -21,7 +21,7 @@ from leeward.client.board import Board, read_time
 from leeward.client.problems import UnreachableError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-Served = Callable[..., AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 
 CLUSTER = {"racks": 4, "hosts_per_rack": 3, "nic": "1Gbps", "oversubscription": 3, "cpus": 8}
 LOADS = {f"r{rack}:{way}": 2e8 * (rack + 1) for rack in range(4) for way in ("uplink", "downlink")}
@@ -36,8 +36,8 @@ def report(client: Client) -> None:
 
 
 @pytest.fixture(scope="module")
-def client(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with served(tmp_path_factory.mktemp("service"), CLUSTER, "--interval", "20s") as url:
+def client(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with serve(tmp_path_factory.mktemp("service"), CLUSTER, "--interval", "20s") as url:
         client = Client(url, patience_s=0)
         report(client)
         yield client
@@ -147,13 +147,13 @@ def test_terminal_escape_sequences_in_a_decision_are_replaced(run: Run, tmp_path
     assert "\x1b" not in result.stdout
 
 
-def test_the_promise_to_a_workload_is_explained(served: Served, run: Run, tmp_path: Path) -> None:
+def test_the_promise_to_a_workload_is_explained(serve: Serve, run: Run, tmp_path: Path) -> None:
     cluster = CLUSTER | {"priorities": 8, "devices": [{"name": "ssd", "read": "500MB/s", "write": "400MB/s"}]}
     link = [{"rate": "4MB/s", "burst": "64kB"}]
     curves = {"network-in": link, "network-out": link, "storage": [{"rate": "10%", "burst": "4ms"}]}
     slo = {"percentile": 99, "latency": "50ms"}
     request = {"name": "mail", "client": "r0h0", "slo": slo, "unloaded": "100us", "curves": curves}
-    with served(tmp_path, cluster) as url:
+    with serve(tmp_path, cluster) as url:
         client = Client(url, patience_s=0)
         outcome = client.promise(request | {"server": "r1h1"})
         completed = run("explain", outcome["id"], "--controller", url)
@@ -314,5 +314,5 @@ def test_the_board_marks_an_overdue_report_and_an_unreachable_controller() -> No
 
 
 @pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000000001Z"])
-def test_times_with_any_number_of_fraction_digits_are_parsed(text: str) -> None:
+def test_times_with_and_without_a_fraction_are_parsed(text: str) -> None:
     assert read_time(text) == datetime(2026, 1, 31, 12, tzinfo=UTC)

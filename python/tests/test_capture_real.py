@@ -24,7 +24,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
 """
 HEADERS = 14 + 20 + 8
 SENT = {("10.77.0.1", "10.77.0.2"): (200, 1000), ("10.77.0.2", "10.77.0.1"): (50, 300)}
-"""Packets and bytes of payload from each end to the other."""
+"""Number of packets from each end to the other, and bytes of payload in each."""
 
 
 def need(program: str) -> None:
@@ -32,17 +32,17 @@ def need(program: str) -> None:
     require_root()
     require("ip", package="iproute2")
     require(program)
-    tried = subprocess.run(
+    attempt = subprocess.run(
         ["ip", "netns", "add", f"leeward-try-{os.getpid()}"], capture_output=True, check=False
     )
-    if tried.returncode:
-        lack(f"no network namespace can be made: {tried.stderr.decode().strip()}")
+    if attempt.returncode:
+        lack(f"no network namespace can be created: {attempt.stderr.decode().strip()}")
     subprocess.run(["ip", "netns", "delete", f"leeward-try-{os.getpid()}"], check=True)
 
 
 @pytest.fixture(scope="module")
 def ends() -> Iterator[tuple[str, str]]:
-    """Two namespaces that are joined by a cable."""
+    """Two namespaces joined by a veth pair."""
     need("tcpdump")
     names = tuple(f"leeward-{os.getpid()}-{end}" for end in "ab")
     try:
@@ -78,7 +78,7 @@ def run(*command: str) -> None:
 
 
 @contextmanager
-def run_tcpdump(namespace: str, interface: str, to: Path, *words: str) -> Iterator[None]:
+def run_tcpdump(namespace: str, interface: str, to: Path, *arguments: str) -> Iterator[None]:
     """Captures traffic inside the block."""
     command = [
         "ip",
@@ -93,7 +93,7 @@ def run_tcpdump(namespace: str, interface: str, to: Path, *words: str) -> Iterat
         "root",
         "-w",
         str(to),
-        *words,
+        *arguments,
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as dump:
         try:
@@ -121,7 +121,7 @@ def settle(path: Path, least: int = 24, seconds: float = 2, most: float = 30) ->
 
 @pytest.fixture(scope="module")
 def tcpdump_file(ends: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A capture of what each end sent the other."""
+    """A capture of the packets from each end to the other."""
     path = tmp_path_factory.mktemp("dumped") / "cable.pcap"
     with run_tcpdump(ends[0], "cable", path, "-s", "64", "udp port 5000"):
         for namespace, ((_, to), (count, size)) in zip(ends, SENT.items(), strict=True):

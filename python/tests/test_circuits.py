@@ -34,7 +34,9 @@ def squares() -> st.SearchStrategy[list[list[int]]]:
     def rows(racks: int) -> st.SearchStrategy[list[list[int]]]:
         drawn = st.lists(st.lists(entry, min_size=racks, max_size=racks), min_size=racks, max_size=racks)
         return drawn.map(
-            lambda rows: [[0 if at == to else row[to] for to in range(racks)] for at, row in enumerate(rows)]
+            lambda rows: [
+                [0 if source == to else row[to] for to in range(racks)] for source, row in enumerate(rows)
+            ]
         )
 
     return st.integers(2, 9).flatmap(rows)
@@ -165,7 +167,7 @@ def test_invalid_days_from_a_python_scheduler_are_rejected(days: Any, message: s
 def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> None:
     idle = circuits.schedule(RING, lambda *_: [])
     assert (idle.days, idle.served_bytes, idle.left_bytes) == ((), 0, idle.demand_bytes)
-    # As those by name do where there is nothing to serve.
+    # A built-in scheduler returns no days either if the demand is zero.
     assert circuits.schedule([[0, 0], [0, 0]], "solstice").days == ()
     with pytest.raises(InputError, match="settings: the function"):
         circuits.schedule(RING, lambda *_: [], settings="fair: true")
@@ -176,9 +178,9 @@ def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> No
 
 
 def test_names_and_settings_of_all_schedulers_are_listed() -> None:
-    known = {one["name"]: one for one in circuits.schedulers()}
-    assert known["rotor"]["aliases"] == ["strobe"]
-    assert set(known["solstice"]["settings"]["properties"]) == {"fair", "unit"}
+    schedulers = {one["name"]: one for one in circuits.schedulers()}
+    assert schedulers["rotor"]["aliases"] == ["strobe"]
+    assert set(schedulers["solstice"]["settings"]["properties"]) == {"fair", "unit"}
     assert circuits.schedule(RING, "strobe").scheduler == "rotor"
     assert circuits.schedule(RING, "rotor:day=90us").scheduler == "rotor:day=90us"
 
@@ -223,7 +225,7 @@ def test_the_command_measures_days_from_a_file(run: Run, demand: str, tmp_path: 
     result = run("circuits", "schedule", demand, "--days", "days.yaml")
     message = "error: days.yaml: day 0: destination 1 has circuits from 0 and 2: a port has one\n"
     assert (result.returncode, result.stderr) == (2, message)
-    # The measurement happens only on request.
+    # Invalid files are rejected before any measurement.
     for text, message in (
         ("days: []", "days.yaml: days: empty: expected at least one"),
         ("{}", "days.yaml:1:1: days: missing"),

@@ -34,7 +34,7 @@ def racks(tmp_path: Path) -> str:
     return "racks.yaml"
 
 
-def test_without_arguments_it_prints_its_help(run: Run) -> None:
+def test_without_arguments_the_command_prints_its_help(run: Run) -> None:
     assert run().stdout == run("--help").stdout == run("-h").stdout
     result = run("--help")
     assert (result.returncode, result.stderr) == (0, "")
@@ -42,7 +42,7 @@ def test_without_arguments_it_prints_its_help(run: Run) -> None:
 
 
 def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The words of every command and group of commands."""
+    """Yields the words of every command and group of commands."""
     group = group or typer.main.get_command(cli.app)
     for name, command in group.commands.items():
         yield (*path, name)
@@ -80,7 +80,7 @@ def test_no_line_of_help_is_truncated(run: Run, group: tuple[str, ...]) -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SLOW_OR_NOT_ENDING = (
     "leeward demo",
-    # These ask a controller, and have tests of their own.
+    # These query a controller, and have tests of their own.
     "leeward explain 42",
     "leeward explain decision.json",
     "leeward top",
@@ -94,7 +94,7 @@ SLOW_OR_NOT_ENDING = (
 
 
 def printed_examples() -> Iterator[str]:
-    """Every command line that the help of a command shows."""
+    """Yields every command line that the help of a command shows."""
 
     def epilogs(group: Any) -> Iterator[str]:
         yield group.epilog or ""
@@ -102,31 +102,31 @@ def printed_examples() -> Iterator[str]:
             yield from epilogs(command)
 
     for epilog in epilogs(typer.main.get_command(cli.app)):
-        # A line that goes on is joined; what stands far behind a command is a comment.
+        # Continued lines are joined. Text after three spaces is a comment.
         for line in re.sub(r"\s*\\\n\s*", " ", epilog).splitlines():
             example = re.split(r" {3,}", line.strip())[0]
             if example.startswith("leeward") and not any(words in example for words in SLOW_OR_NOT_ENDING):
                 yield example
 
 
-EVERY = sorted(set(printed_examples()))
-OF_A_SHELL = set("|&;<>()$`*?[#~!")
-"""Letters with a meaning to a shell."""
+EXAMPLE_COMMANDS = sorted(set(printed_examples()))
+SHELL_CHARACTERS = set("|&;<>()$`*?[#~!")
+"""Characters with a meaning in a shell."""
 
 
-@pytest.mark.parametrize("example", [one for one in EVERY if not set(one) & OF_A_SHELL])
+@pytest.mark.parametrize("example", [line for line in EXAMPLE_COMMANDS if not set(line) & SHELL_CHARACTERS])
 def test_examples_in_help_run_as_printed(run: Run, tmp_path: Path, example: str) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     name, *arguments = split(example)
     assert name == "leeward"
     result = run(*arguments, HOME=str(tmp_path))
-    # An example of a refusal ends with 1, and names the refused workload.
+    # An example of a refusal exits with 1 and reports an error.
     refuses = example.startswith(("leeward slo admit", "leeward slo pack", "leeward slo check"))
     reported = "error:" in result.stderr
     assert result.returncode == 0 or (refuses and reported and result.returncode == 1), result.stderr
 
 
-@pytest.mark.parametrize("example", [one for one in EVERY if set(one) & OF_A_SHELL])
+@pytest.mark.parametrize("example", [line for line in EXAMPLE_COMMANDS if set(line) & SHELL_CHARACTERS])
 def test_examples_in_help_that_need_a_shell_run_as_printed(tmp_path: Path, example: str) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

@@ -18,7 +18,7 @@ from leeward.client import types
 from leeward.client.events import Event, events
 from leeward.client.http import Answer, Http
 
-Served = Callable[..., AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 
 CLUSTER = {
     "racks": 4,
@@ -34,8 +34,8 @@ TASKS = {"tasks": [{"name": "web", "count": 2, "cpus": 1, "egress": {"mean": "10
 
 
 @pytest.fixture(scope="module")
-def service(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("service"), CLUSTER, "--interval", "5s") as url:
+def service(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve(tmp_path_factory.mktemp("service"), CLUSTER, "--interval", "5s") as url:
         yield url
 
 
@@ -89,24 +89,24 @@ CALLS: list[Callable[[Client], Any]] = [
     lambda client: client.demo(),
     lambda client: client.set_demo({}),
 ]
-"""Each method once."""
-WITHOUT = {
+"""One call of each method."""
+NO_METHOD = {
     ("GET", "/metrics"): "Prometheus reads it",
-    ("GET", "/healthz"): "for who starts services, and not for who uses them",
+    ("GET", "/healthz"): "for the supervisor of the service, not for its clients",
     ("GET", "/readyz"): "likewise",
-    ("GET", "/v1/openapi.json"): "for clients that are generated",
+    ("GET", "/v1/openapi.json"): "for generated clients",
     ("GET", "/v1/events"): "it is a stream, and is tested below",
 }
-"""Operations without a method, or with another form, and reasons."""
+"""Operations without a method, or with a method of another form, and the reasons."""
 
 
 def test_client_methods_cover_the_openapi_operations_and_match_their_parameters(
     service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    described = Http(service).ask("GET", "/v1/openapi.json").body["paths"]
+    paths = Http(service).ask("GET", "/v1/openapi.json").body["paths"]
     operations = {
         (method.upper(), path): operation
-        for path, methods in described.items()
+        for path, methods in paths.items()
         for method, operation in methods.items()
         if method in ("get", "put", "post", "delete", "patch")
     }
@@ -122,29 +122,31 @@ def test_client_methods_cover_the_openapi_operations_and_match_their_parameters(
     client = Client()
     for call in CALLS:
         call(client)
-    met = set()
+    called = set()
     for method, path, query, body in requests:
         actual = [one for one in operations if one[0] == method and _template(one[1]).fullmatch(path)]
         assert actual, f"{method} {path}: no such operation"
         operation = operations[min(actual, key=lambda one: one[1].count("{"))]
-        met.add(min(actual, key=lambda one: one[1].count("{")))
+        called.add(min(actual, key=lambda one: one[1].count("{")))
         known = {one["name"] for one in operation.get("parameters", []) if one["in"] == "query"}
         assert {name for name, value in query.items() if value is not None} <= known, path
         assert (body is not None) == ("requestBody" in operation), path
-    missing = operations.keys() - met - WITHOUT.keys()
+    missing = operations.keys() - called - NO_METHOD.keys()
     assert not missing, f"no method of Client: {sorted(missing)}"
-    assert not WITHOUT.keys() - operations.keys(), "there is a reason for what does not exist"
+    assert not NO_METHOD.keys() - operations.keys(), "NO_METHOD names operations that do not exist"
 
 
 def test_typed_dicts_have_the_fields_of_the_openapi_schemas(service: str) -> None:
     schemas = Http(service).ask("GET", "/v1/openapi.json").body["components"]["schemas"]
-    called = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {"Score": "HostScore"}
+    schema_names = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {
+        "Score": "HostScore"
+    }
     # A host's report is keyed by its name; a decision has its request by kind.
-    apart = {"HostReport": {"host"}, "Decision": {"kind", "request"}}
+    differences = {"HostReport": {"host"}, "Decision": {"kind", "request"}}
     records = {name: shape for name, shape in vars(types).items() if is_typeddict(shape)}
     for name, shape in records.items():
-        described = schemas[called.get(name, name)]["properties"].keys()
-        assert shape.__annotations__.keys() ^ described == apart.get(name, set()), name
+        described = schemas[schema_names.get(name, name)]["properties"].keys()
+        assert shape.__annotations__.keys() ^ described == differences.get(name, set()), name
     assert len(records) > 20
 
 
@@ -206,7 +208,7 @@ def test_problem_documents_become_exceptions_with_their_fields(service: str) -> 
 def test_a_snapshot_request_waits_for_a_newer_epoch(service: str) -> None:
     client = Client(service, patience_s=0)
     epoch = client.snapshot()["epoch"]
-    assert client.snapshot(epoch, 0.05)["epoch"] == epoch, "nothing came meanwhile"
+    assert client.snapshot(epoch, 0.05)["epoch"] == epoch, "no newer epoch came meanwhile"
     later = threading.Timer(0.1, report, [client])
     later.start()
     assert client.snapshot(epoch, 30)["epoch"] > epoch
@@ -224,14 +226,14 @@ def test_events_resume_after_the_last_received_event(service: str) -> None:
     since.close()
 
 
-# ---- what goes wrong on the way ---------------------------------------------------------------------
+# ---- failures ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def flaky() -> Iterator[tuple[str, list[tuple[int, dict[str, str], Any]], list[dict[str, str]]]]:
-    """A server with given answers, one for each request; `None` in a body's place breaks off."""
+    """A server with given answers, one for each request. The body `None` closes the connection."""
     answers: list[tuple[int, dict[str, str], Any]] = []
-    heard: list[dict[str, str]] = []
+    requests: list[dict[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -241,7 +243,9 @@ def flaky() -> Iterator[tuple[str, list[tuple[int, dict[str, str], Any]], list[d
             self.do_GET()
 
         def do_GET(self) -> None:
-            heard.append({name.lower(): value for name, value in self.headers.items()} | {"path": self.path})
+            requests.append(
+                {name.lower(): value for name, value in self.headers.items()} | {"path": self.path}
+            )
             status, headers, body = answers.pop(0)
             if body is None:
                 self.close_connection = True
@@ -260,12 +264,12 @@ def flaky() -> Iterator[tuple[str, list[tuple[int, dict[str, str], Any]], list[d
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}", answers, heard
+        yield f"http://127.0.0.1:{server.server_address[1]}", answers, requests
         server.shutdown()
         thread.join()
 
 
-class Waits:
+class FakeClock:
     """A clock that advances only during waits."""
 
     def __init__(self) -> None:
@@ -287,19 +291,19 @@ BUSY = {
 
 
 def test_a_retry_sends_the_same_idempotency_key(flaky: Any) -> None:
-    url, answers, heard = flaky
-    waits = Waits()
+    url, answers, requests = flaky
+    waits = FakeClock()
     answers += [(0, {}, None), (503, {"retry-after": "3"}, BUSY), (429, {}, BUSY), (201, {}, {"id": "7"})]
     client = Client(url + "/", token="leeward_1", sleep=waits.sleep, clock=waits.clock)
     assert client.place_replicas("1MiB")["id"] == "7"
-    assert len({one["idempotency-key"] for one in heard}) == 1
-    assert {one["authorization"] for one in heard} == {"Bearer leeward_1"}
+    assert len({one["idempotency-key"] for one in requests}) == 1
+    assert {one["authorization"] for one in requests} == {"Bearer leeward_1"}
     assert waits.waits == [0.1, 3.0, 0.4]
 
 
 def test_retries_stop_when_the_patience_is_used_up(flaky: Any) -> None:
     url, answers, _ = flaky
-    waits = Waits()
+    waits = FakeClock()
     client = Client(url, patience_s=10, sleep=waits.sleep, clock=waits.clock)
     answers += [(503, {"retry-after": "4"}, BUSY)] * 3
     with pytest.raises(ProblemError) as busy:
@@ -322,22 +326,22 @@ def test_retries_stop_when_the_patience_is_used_up(flaky: Any) -> None:
 def test_any_unsuccessful_response_is_a_problem_and_redirects_are_not_followed(
     flaky: Any, status: int, body: Any, message: str
 ) -> None:
-    url, answers, heard = flaky
+    url, answers, requests = flaky
     answers += [(status, {"location": "http://elsewhere.invalid/"}, body)]
     with pytest.raises(ProblemError) as problem:
         Client(url, patience_s=0, token="secret").status()
     assert (str(problem.value), problem.value.status) == (message, status)
-    assert len(heard) == 1, "where an answer points, nothing is sent"
+    assert len(requests) == 1, "no request follows the redirect"
 
 
 def test_unreachable_hosts_and_servers_other_than_a_controller_are_reported(flaky: Any) -> None:
-    url, answers, heard = flaky
+    url, answers, requests = flaky
     answers += [(200, {}, b"hello\x1b[2J\n there")]
     with pytest.raises(
         UnreachableError, match=r"not a controller: the answer begins with `hello \[2J there`"
     ):
         Client(url).status()
-    assert len(heard) == 1, "asked again, it would say the same"
+    assert len(requests) == 1, "a retry would get the same answer"
     with pytest.raises(UnreachableError, match=r"^http://127.0.0.1:1: no answer: Connection refused$"):
         Client("http://127.0.0.1:1", patience_s=0).status()
     with pytest.raises(UnreachableError, match="does not speak TLS"):
@@ -357,12 +361,12 @@ def test_an_exception_the_caller_handles_does_not_hide_the_cause(handled: Except
 
 
 def test_a_follower_is_asked_once_and_names_the_leader(flaky: Any) -> None:
-    url, answers, heard = flaky
+    url, answers, requests = flaky
     follower = {"type": "urn:leeward:problem:follower", "status": 503, "leader": "http://b:7600"}
     answers += [(503, {"retry-after": "1"}, follower)]
     with pytest.raises(ProblemError) as caught:
         Client(url).place_replicas("1MiB")
-    assert (caught.value.word, caught.value.leader, len(heard)) == ("follower", "http://b:7600", 1)
+    assert (caught.value.word, caught.value.leader, len(requests)) == ("follower", "http://b:7600", 1)
 
 
 @pytest.mark.parametrize(
@@ -386,8 +390,8 @@ def test_an_invalid_url_is_rejected_without_repeating_a_password(url: str) -> No
 
 
 def test_an_interrupted_event_stream_is_resumed(flaky: Any) -> None:
-    url, answers, heard = flaky
-    waits = Waits()
+    url, answers, requests = flaky
+    waits = FakeClock()
     stream = {"content-type": "text/event-stream"}
     answers += [
         (200, stream, b'retry: 1\n\nevent: racks\nid: 5\ndata: {"items": []}\n\n: nothing new\n\nevent: ra'),
@@ -403,7 +407,7 @@ def test_an_interrupted_event_stream_is_resumed(flaky: Any) -> None:
     ]
     with pytest.raises(ProblemError):
         next(event_stream)
-    assert [one.get("last-event-id") for one in heard] == [None, "5", "5", "9"]
+    assert [one.get("last-event-id") for one in requests] == [None, "5", "5", "9"]
 
 
 STREAM = b'event: a\nid: 1\ndata: {"x":\ndata: 1}\n\n: comment\n\nid: 2\ndata: []\n\nevent: c\n\n'
@@ -432,10 +436,10 @@ def test_an_invalid_event_stream_is_reported(pieces: list[bytes]) -> None:
 
 
 def test_a_slash_in_a_name_is_percent_encoded_in_the_path(flaky: Any) -> None:
-    url, answers, heard = flaky
+    url, answers, requests = flaky
     answers += [(200, {}, {})]
     Client(url, patience_s=0).link("a/b:uplink")
-    assert heard[0]["path"] == "/v1/links/a%2Fb%3Auplink"
+    assert requests[0]["path"] == "/v1/links/a%2Fb%3Auplink"
 
 
 def test_a_missing_ca_file_and_a_ca_without_https_are_rejected(tmp_path: Path) -> None:

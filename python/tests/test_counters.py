@@ -1,4 +1,4 @@
-"""Raw counters to samples: planted counts come back, whatever happened to the counters."""
+"""Samples from raw counters: planted counts come back despite resets, losses, duplicates and reordering."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ T = 1_700_000_000_000
 CLUSTER = Cluster({"racks": 2, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link": "10Gbps"})
 STEP = 10_000
 MOST = 10**9
-"""Octets in a step that 10 Gbit/s allows, less a quarter."""
+"""Greatest number of octets in a step: a 32-bit counter wraps at most once in three steps."""
 
 Steps = list[tuple[int, str]]
-"""Octets of a link in each step, and the fault of its reading at the end of it."""
+"""Octets of a link in each step, and the fault of the reading at the end of the step."""
 steps = st.lists(
     st.tuples(st.integers(0, MOST), st.sampled_from(["", "", "", "", "lost", "twice", "restart", "order"])),
     min_size=4,
@@ -27,38 +27,38 @@ steps = st.lists(
 
 
 class Planted:
-    """A counter's readings, and the bits that must come back."""
+    """Readings of a counter, and the expected bits."""
 
     def __init__(self, drawn: Steps, start: int, top: int) -> None:
         self.rows = [(T, start)]
         self.bits = self.resets = self.twice = self.wraps = 0
         value, seen, carried, restarted, lost = start, start, 0, False, 0
-        for number, (octets, fate) in enumerate(drawn, 1):
-            if fate == "restart":
+        for number, (octets, fault) in enumerate(drawn, 1):
+            if fault == "restart":
                 value, restarted = 0, True
             else:
                 value += octets
                 carried += octets
-            # Two steps at most without a reading: more is a gap.
-            if fate == "lost" and lost < 2 and not restarted:
+            # At most two steps have no reading: more would be a gap.
+            if fault == "lost" and lost < 2 and not restarted:
                 lost += 1
                 continue
             lost = 0
-            output = value % top
-            self.rows.append((T + STEP * number, output))
-            if fate == "twice":
+            reading = value % top
+            self.rows.append((T + STEP * number, reading))
+            if fault == "twice":
                 self.rows.append(self.rows[-1])
                 self.twice += 1
-            if restarted and output < seen:
+            if restarted and reading < seen:
                 self.resets += 1
             elif restarted:
                 # The restart is invisible: the counter grew.
-                self.bits += 8 * (output - seen)
+                self.bits += 8 * (reading - seen)
             else:
                 self.bits += 8 * carried
-                self.wraps += output < seen
-            seen, carried, restarted = output, 0, False
-        if any(fate == "order" for _, fate in drawn):
+                self.wraps += reading < seen
+            seen, carried, restarted = reading, 0, False
+        if any(fault == "order" for _, fault in drawn):
             self.rows.reverse()
 
 
@@ -105,7 +105,7 @@ def test_bits_survive_resets_losses_duplicates_and_reordering(
 @settings(max_examples=settings().max_examples // 5)
 @given(drawn=steps, start=st.integers(0, 2**32 - 1))
 def test_32_bit_counters_wrap_without_losing_bits(tmp_path_factory: Any, drawn: Steps, start: int) -> None:
-    # At half the speed a restart is seldom taken for going over the top; here there are none.
+    # A restart of a 32-bit counter may look like a wrap, so that this test has none.
     once = [(octets, "" if fate == "restart" else fate) for octets, fate in drawn]
     planted = Planted(once, start, 2**32)
     samples = read_samples(Engine.duckdb(threads=1), tmp_path_factory.mktemp("narrow"), [planted], 32)
@@ -119,7 +119,7 @@ def test_a_32_bit_reset_is_distinguished_from_a_wrap_by_the_speed(tmp_path: Any)
         planted.rows = [(T + step_ms * at, value) for at, value in enumerate([10**6, 10**6 + 10, 0, 10, 20])]
         return dict(read_samples(Engine.duckdb(threads=1), tmp_path, [planted], 32).discards.counts)
 
-    # 10 Gbit/s need 3.4 s for 2^32 octets. In ten it may have gone over the top, even twice.
+    # 10 Gbit/s need 3.4 s for 2^32 octets. In ten seconds the counter may have wrapped, even twice.
     assert counts(1000) == {"reset": 1}
     assert counts(STEP) == {"wrap-32": 1, "ambiguous-32": 3}
 
@@ -150,21 +150,21 @@ def test_a_series_that_is_always_too_fast_is_not_discarded(tmp_path: Any) -> Non
 def test_a_jump_beyond_the_range_of_bits_is_discarded_in_a_too_fast_series(
     tmp_path: Any,
 ) -> None:
-    grown, value = ["link,counter_octets,t_s"], 0
+    lines, value = ["link,counter_octets,t_s"], 0
     for step in range(12):
         value += 7 * 10**17 if step % 4 == 3 else 10**12
-        grown.append(f"r0:uplink,{value},{T // 1000 + 30 * step}")
-    (tmp_path / "a.csv").write_text("\n".join(grown) + "\n")
+        lines.append(f"r0:uplink,{value},{T // 1000 + 30 * step}")
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
     samples = read(CLUSTER, [tmp_path / "a.csv"], engine=Engine.duckdb(threads=1))
     assert samples.discards.counts == {"too-fast": 3}
     assert len(every(samples)) == 12 - 1 - 3
 
 
 def test_both_engines_read_the_same_samples_from_counters(spark: Engine, tmp_path: Any) -> None:
-    fates = ["", "twice", "", "lost", "", "restart", "order"]
+    faults = ["", "twice", "", "lost", "", "restart", "order"]
     planted = [
         Planted(
-            [(number * 7919 % MOST, fates[(number * seed) % 7]) for number in range(1, 60)], 10**10, 2**63
+            [(number * 7919 % MOST, faults[(number * seed) % 7]) for number in range(1, 60)], 10**10, 2**63
         )
         for seed in (1, 3)
     ]

@@ -1,4 +1,4 @@
-"""Manifests say that a library has no tests or no examples only if it has none: cargo then builds less."""
+"""A manifest disables the tests or doctests of a library exactly if it has none: cargo then builds less."""
 
 import re
 import tomllib
@@ -13,11 +13,11 @@ NOT_RUN = ("text", "ignore", "json", "yaml", "toml", "sh", "console")
 
 
 @pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
-def test_a_library_without_tests_has_none(crate: Path) -> None:
+def test_manifests_disable_exactly_the_missing_tests_and_doctests(crate: Path) -> None:
     library = tomllib.loads((crate / "Cargo.toml").read_text()).get("lib", {})
     sources = [path.read_text() for path in sorted((crate / "src").rglob("*.rs"))]
     has_tests = any(UNIT_TEST.search(source) for source in sources)
-    # Fences open and close in turn.
+    # Every second fence closes a block.
     has_examples = any(kind not in NOT_RUN for source in sources for kind in FENCE.findall(source)[::2])
     assert library.get("test", True) == has_tests
     assert library.get("doctest", True) == has_examples

@@ -28,7 +28,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Upstream(ThreadingHTTPServer):
-    """A host of files on this machine, which can be told to misbehave."""
+    """A server of files on this machine, with a fault on request."""
 
     daemon_threads = True
 
@@ -90,10 +90,10 @@ def everything(folder: Path) -> list[str]:
 
 
 def test_a_fetched_file_is_complete_and_matches_its_checksum(upstream: Upstream, tmp_path: Path) -> None:
-    came: list[int] = []
-    fetch(tmp_path / "set", trace(), came.append)
+    received: list[int] = []
+    fetch(tmp_path / "set", trace(), received.append)
     assert (tmp_path / "set" / "trace.txt").read_bytes() == BODY
-    assert sum(came) == len(BODY)
+    assert sum(received) == len(BODY)
     assert state(tmp_path / "set", trace()) is State.valid
     assert everything(tmp_path) == ["set/trace.txt"]
 
@@ -146,16 +146,16 @@ def test_an_unreachable_host_is_reported(
 def test_an_unreachable_host_is_reported_once_and_leaves_no_folder(
     upstream: Upstream, run: Run, tmp_path: Path
 ) -> None:
-    known = data.find("swim-facebook")
-    count = sum(bool(file.path) for file in known.files)
+    trace_set = data.find("swim-facebook")
+    count = sum(bool(file.path) for file in trace_set.files)
     assert count > 2
     upstream.shutdown()
     upstream.server_close()
     variables = {"LEEWARD_DATA": "traces", "LEEWARD_DATA_MIRROR": upstream.address}
-    refused = run("data", "get", known.name, **variables)
+    refused = run("data", "get", trace_set.name, **variables)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.count("Connection refused") == 1
-    assert f"{known.name}: {count - 1} more files of this host not tried" in refused.stderr
+    assert f"{trace_set.name}: {count - 1} more files of this host not tried" in refused.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -164,19 +164,19 @@ def test_a_mirror_folder_and_a_proxy_are_used(
 ) -> None:
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    known = trace()
-    # The client asks a proxy for the whole address.
+    trace_file = trace()
+    # A client sends the whole URL to a proxy.
     monkeypatch.setenv("http_proxy", upstream.address)
     monkeypatch.setenv("LEEWARD_DATA_MIRROR", "http://mirror.invalid")
     upstream.files = {f"http://mirror.invalid{path}": body for path, body in upstream.files.items()}
-    fetch(tmp_path / "proxy", known)
-    place = tmp_path / "mirror" / known.repository / known.commit / str(known.path)
+    fetch(tmp_path / "proxy", trace_file)
+    place = tmp_path / "mirror" / trace_file.repository / trace_file.commit / str(trace_file.path)
     place.parent.mkdir(parents=True)
     place.write_bytes(BODY)
     monkeypatch.setenv("LEEWARD_DATA_MIRROR", f"file://{tmp_path}/mirror")
-    fetch(tmp_path / "file", known)
-    assert (tmp_path / "proxy" / known.name).read_bytes() == BODY
-    assert (tmp_path / "file" / known.name).read_bytes() == BODY
+    fetch(tmp_path / "file", trace_file)
+    assert (tmp_path / "proxy" / trace_file.name).read_bytes() == BODY
+    assert (tmp_path / "file" / trace_file.name).read_bytes() == BODY
 
 
 def test_a_fetch_from_a_silent_host_times_out(
@@ -194,10 +194,10 @@ def test_an_interrupted_fetch_leaves_no_file(
     upstream: Upstream, tmp_path: Path, stop: signal.Signals
 ) -> None:
     upstream.fault = "stuck"
-    known = data.find("fb2010-coflow")
-    (file,) = known.files
+    trace_set = data.find("fb2010-coflow")
+    (file,) = trace_set.files
     upstream.files = {f"/{file.repository}/{file.commit}/{file.path}": BODY}
-    command = [str(Path(sys.executable).with_name("leeward")), "data", "get", known.name]
+    command = [str(Path(sys.executable).with_name("leeward")), "data", "get", trace_set.name]
     environment = os.environ | {"LEEWARD_DATA": str(tmp_path)}
     fetching = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
@@ -206,7 +206,7 @@ def test_an_interrupted_fetch_leaves_no_file(
         time.sleep(0.01)
     fetching.send_signal(stop)
     _, stderr = fetching.communicate(timeout=30)
-    assert not (tmp_path / known.name / file.name).exists()
+    assert not (tmp_path / trace_set.name / file.name).exists()
     if stop is signal.SIGINT:
         assert fetching.returncode == 130
         assert "Traceback" not in stderr
@@ -226,19 +226,19 @@ def test_a_damaged_file_fails_the_check(tmp_path: Path, name: str, damage: Calla
 def test_the_get_command_reports_errors_and_never_overwrites_a_file(
     upstream: Upstream, run: Run, tmp_path: Path
 ) -> None:
-    known = data.find("ml-hpc-matrices")
-    (file,) = (file for file in known.files if file.path)
+    trace_set = data.find("ml-hpc-matrices")
+    (file,) = (file for file in trace_set.files if file.path)
     variables = {"LEEWARD_DATA": "traces", "LEEWARD_DATA_MIRROR": upstream.address}
-    refused = run("data", "get", known.name, **variables)
+    refused = run("data", "get", trace_set.name, **variables)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"error: {upstream.address}/{file.repository}/{file.commit}/{file.path}: 404" in refused.stderr
-    target = tmp_path / "traces" / known.name / file.name
+    target = tmp_path / "traces" / trace_set.name / file.name
     assert not target.parent.exists()
     target.parent.mkdir(parents=True)
     target.write_bytes(b"mine")
-    result = run("data", "get", known.name, **variables)
+    result = run("data", "get", trace_set.name, **variables)
     assert result.returncode == 1
-    assert f"error: traces/{known.name}/{file.name}: not the published file" in result.stderr
+    assert f"error: traces/{trace_set.name}/{file.name}: not the published file" in result.stderr
     assert target.read_bytes() == b"mine"
     assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in result.stderr
     assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in result.stderr
@@ -295,13 +295,15 @@ def test_scenarios_read_traces_from_the_cache(run: Run, tmp_path: Path, sweep: t
 
 def test_the_list_gives_the_source_and_checksum_of_each_file(run: Run, tmp_path: Path) -> None:
     described = json.loads(run("data", "list", "-o", "json", LEEWARD_DATA="traces").stdout)
-    assert [known["name"] for known in described] == sorted(known["name"] for known in described)
-    for known in described:
-        assert known["licence"]
-        assert known["cite"]
-        assert known["redistributable"] == (known["licence"] != "none stated")
-        assert known["bytes"] == sum(file["bytes"] for file in known["files"])
-        for file in known["files"]:
+    assert [trace_set["name"] for trace_set in described] == sorted(
+        trace_set["name"] for trace_set in described
+    )
+    for trace_set in described:
+        assert trace_set["licence"]
+        assert trace_set["cite"]
+        assert trace_set["redistributable"] == (trace_set["licence"] != "none stated")
+        assert trace_set["bytes"] == sum(file["bytes"] for file in trace_set["files"])
+        for file in trace_set["files"]:
             assert re.fullmatch("[0-9a-f]{64}", file["sha256"])
             assert (file["path"] is None) != (file["by_hand"] is None)
             assert file["path"] is None or re.fullmatch("[0-9a-f]{40}", file["commit"])
@@ -331,11 +333,11 @@ def test_an_invalid_mirror_address_is_rejected(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.skipif("LEEWARD_DATA" not in os.environ, reason="LEEWARD_DATA is not set: no traces to check")
-@pytest.mark.parametrize("known", data.sets(), ids=lambda known: known.name)
-def test_local_traces_match_their_checksums(known: data.TraceSet) -> None:
-    folder = Path(os.environ["LEEWARD_DATA"]) / known.name
+@pytest.mark.parametrize("trace_set", data.sets(), ids=lambda trace_set: trace_set.name)
+def test_local_traces_match_their_checksums(trace_set: data.TraceSet) -> None:
+    folder = Path(os.environ["LEEWARD_DATA"]) / trace_set.name
     if not folder.is_dir():
-        pytest.skip(f"LEEWARD_DATA has no {known.name}")
-    assert {file.name: state(folder, file) for file in known.files} == {
-        file.name: State.valid for file in known.files
+        pytest.skip(f"LEEWARD_DATA has no {trace_set.name}")
+    assert {file.name: state(folder, file) for file in trace_set.files} == {
+        file.name: State.valid for file in trace_set.files
     }

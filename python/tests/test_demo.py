@@ -58,7 +58,7 @@ def driver(seed: int, placers: dict[str, Placer] | None = None) -> Driver:
     return Driver(SMALL, NETWORK, placers, seed, 30.0)
 
 
-# ---- the account of loads ---------------------------------------------------------------------------
+# ---- loads of links ---------------------------------------------------------------------------------
 
 TASKS = st.tuples(st.integers(0, len(NETWORK.hosts) - 1), st.integers(0, 10**10), st.integers(0, 10**10))
 
@@ -80,8 +80,8 @@ def test_link_loads_add_up_to_the_traffic_of_the_tasks(tasks: list[tuple[int, in
 
 
 def test_links_have_the_names_and_capacities_of_the_cluster() -> None:
-    known = {row["name"]: row["capacity_bps"] for row in CLUSTER.links().to_pylist()}
-    assert dict(zip(NETWORK.links, NETWORK.capacity_bps, strict=True)) == known
+    capacities = {row["name"]: row["capacity_bps"] for row in CLUSTER.links().to_pylist()}
+    assert dict(zip(NETWORK.links, NETWORK.capacity_bps, strict=True)) == capacities
 
 
 # ---- jobs -------------------------------------------------------------------------------------------
@@ -104,8 +104,10 @@ def test_running_processors_and_traffic_match_the_settings_of_the_cell() -> None
     running = list(Arrivals(cell, 1, 600.0).until(600.0))
     processors = sum(job.cpus * len(job.now) for job in running if job.ends_s > 600.0)
     assert processors == pytest.approx(0.7 * cell.racks * cell.hosts_per_rack * cell.cpus, rel=0.1)
-    assert all(job.ends_s >= 600.0 for job in running), "what would run at the start runs when it is full"
-    # A quarter of an interface is the most, so the tail is a little lighter than the mean says.
+    assert all(job.ends_s >= 600.0 for job in running), (
+        "the jobs of the start still run when the cell is full"
+    )
+    # A task sends at most a quarter of an interface, so that the mean is slightly lower than the setting.
     sent = sum(job.egress_bps.sum() for job in running) / processors / cell.per_processor_bps
     assert 0.7 < sent < 1.2
     job = max(running, key=lambda one: len(one.now))
@@ -133,7 +135,7 @@ def test_both_placements_carry_the_same_load_and_repeat_with_the_seed(seed: int)
     assert one.comparison(30.0) == same.comparison(30.0)
     assert one.comparison(30.0) != driver(seed + 1).comparison(30.0)
     shares = one.comparison(30.0)["history"]["arms"][0]["hot_share"]
-    assert shares[: FILL_STEPS - 1] == [None] * (FILL_STEPS - 1), "what fills counts for nothing"
+    assert shares[: FILL_STEPS - 1] == [None] * (FILL_STEPS - 1), "steps that fill the cell do not count"
     assert None not in shares[FILL_STEPS - 1 :]
 
 
@@ -175,7 +177,7 @@ def test_the_demo_compares_both_placements_and_stops_on_sigint() -> None:
             client, end = Client(url), time.monotonic() + 180
             while len(_hot_shares(client)) < 20:
                 assert process.poll() is None
-                assert time.monotonic() < end, "the demo stands still"
+                assert time.monotonic() < end, "the demo makes no progress"
                 time.sleep(0.2)
             status, demo = client.status(), client.demo()
             assert status["demo"] == {"speed": 600.0, "arms": ["default", "leeward"]}
@@ -184,9 +186,9 @@ def test_the_demo_compares_both_placements_and_stops_on_sigint() -> None:
             means = [_mean(arm["hot_share"]) for arm in (default, leeward)]
             assert means[1] < means[0], means
             assert demo["arms"][0]["policy"] == "borg"
-            # After three intervals without a report a link is unknown: a busy machine may be as slow as that.
+            # After three intervals without a report a link is unknown. A busy machine may be as slow as that.
             while any(rack["up"]["utilization"] is None for rack in client.racks() if rack["up"]):
-                assert time.monotonic() < end, "the service uses the reports"
+                assert time.monotonic() < end, "the service does not use the reports"
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0

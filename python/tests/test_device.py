@@ -102,7 +102,7 @@ def test_an_existing_file_is_not_overwritten_without_force(tmp_path: Path) -> No
         pytest.raises(InputError, match="the measurement would overwrite this file"),
         file_to_measure(tmp_path / "data", force=False),
     ):
-        pytest.fail("it was given out")
+        pytest.fail("the file was accepted")
     with file_to_measure(tmp_path / "data", force=True) as file:
         assert file == tmp_path / "data"
     with file_to_measure(tmp_path, force=False) as file:

@@ -52,9 +52,9 @@ PORTS = Watch(SNMP, Settings(), CADENCE)
 
 
 def check_rules(promtool: Promtool, path: Path, command: str = "check") -> str:
-    ran = promtool(command, "rules", path.name, folder=path.parent)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return ran.stdout
+    result = promtool(command, "rules", path.name, folder=path.parent)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 @pytest.mark.parametrize("watch", [WATCH, PORTS], ids=["map", "ports"])
@@ -74,7 +74,7 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
     """r0's uplink, two ports of 1 Gb/s, carries 1.6 Gb/s all day; r1's for 30 minutes; r2 loses a port."""
     day = 24 * 120
     busy, calm = 30 * 100_000_000, 30 * 25_000_000
-    # A counter that begins at nothing is taken to have begun just then.
+    # Prometheus takes a counter that begins at 0 for one that has just started.
     zero = 10**12
     series = []
     for instance, values in (
@@ -144,12 +144,12 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
         ],
     }
     (tmp_path / "rules.yaml").write_text(text(WATCH, "made by a test"))
-    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [tests]}
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    test_file = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [tests]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test_file))
     assert "SUCCESS" in check_rules(promtool, tmp_path / "test.yaml", "test")
-    # A test that cannot fail proves nothing: with r1 hot five minutes longer it must.
+    # The test fails with a wrong expectation: r1 hot for five minutes longer.
     tests["promql_expr_test"][2] = hot("35m", "r0:uplink", "r1:uplink")
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test_file))
     assert promtool("test", "rules", "test.yaml", folder=tmp_path).returncode == 1
 
 
@@ -165,8 +165,8 @@ def test_a_link_without_recent_samples_raises_an_alert(promtool: Promtool, tmp_p
     alerts = {one["alert"]: one for one in rules(WATCH)["groups"][0]["rules"] if "alert" in one}
     gone, unseen = alerts["LeewardTelemetryMissing"], alerts["LeewardLinkUnseen"]
     missing = [
-        {"exp_labels": of | gone["labels"], "exp_annotations": gone["annotations"]}
-        for of in ({}, {"job": "snmp"})
+        {"exp_labels": job | gone["labels"], "exp_annotations": gone["annotations"]}
+        for job in ({}, {"job": "snmp"})
     ]
     lost = []
     for link, way in (("r0:downlink", "down"), ("r0:uplink", "up")):
@@ -180,9 +180,9 @@ def test_a_link_without_recent_samples_raises_an_alert(promtool: Promtool, tmp_p
         {"eval_time": "1h20m", "alertname": "LeewardLinkUnseen", "exp_alerts": lost},
     ]
     (tmp_path / "rules.yaml").write_text(text(WATCH, "made by a test"))
-    one = {"interval": "30s", "input_series": series, "alert_rule_test": tests}
-    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [one]}
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump(whole))
+    test = {"interval": "30s", "input_series": series, "alert_rule_test": tests}
+    test_file = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [test]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(test_file))
     assert "SUCCESS" in check_rules(promtool, tmp_path / "test.yaml", "test")
 
 
@@ -246,25 +246,24 @@ GAP = range(95, 131)
 def counters() -> dict[tuple[str, str, str], list[tuple[int, int]]]:
     """Readings of octets by metric, switch and port: time in milliseconds, value."""
     rng = numpy.random.default_rng(7)
-    document = {}
+    readings = {}
     for instance, ports in (("tor0", ["up0", "up1", "eth0"]), ("tor1", ["up0", "up1"]), ("core", ["p0"])):
         for name in ports:
             for metric in ("ifHCInOctets", "ifHCOutOctets"):
                 level = rng.choice([0.6, 0.74, 0.75, 0.76, 0.9], SCRAPES // 10 + 2).repeat(10)[:SCRAPES]
                 steps = (level * 125e6 * 30 * rng.uniform(0.97, 1.03, SCRAPES)).astype(int)
                 values = 10**12 + numpy.cumsum(steps)
-                document[metric, instance, name] = [
+                readings[metric, instance, name] = [
                     (START + OFFSETS[instance] + CADENCE * number, int(value))
                     for number, value in enumerate(values)
                     if not (instance == "tor1" and number in GAP)
                 ]
-    return document
+    return readings
 
 
-def measured() -> dict[tuple[str, int], tuple[int, int]]:
-    """Results of leeward on the same counters: for each link and interval its millionths, and its
-    coverage."""
-    of = Cluster(
+def leeward_windows() -> dict[tuple[str, int], tuple[int, int]]:
+    """Results of leeward on the same counters: millionths and covered time, by link and interval."""
+    cluster = Cluster(
         {
             "racks": 2,
             "hosts_per_rack": 1,
@@ -274,7 +273,7 @@ def measured() -> dict[tuple[str, int], tuple[int, int]]:
             "pod_link": "1Gbps",
         }
     )
-    names = of.links()["name"].to_pylist()
+    names = cluster.links()["name"].to_pylist()
     sums: dict[tuple[str, int], list[int]] = {}
     for (metric, instance, name), readings in counters().items():
         inwards = metric == "ifHCInOctets"
@@ -296,7 +295,7 @@ def measured() -> dict[tuple[str, int], tuple[int, int]]:
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
     engine = Engine.duckdb(threads=1)
     table = engine.table(pyarrow.Table.from_pylist(rows, schema))
-    every = windows(Samples(engine, table, of.links(), of.rack_table(), CADENCE), INTERVAL)
+    every = windows(Samples(engine, table, cluster.links(), cluster.rack_table(), CADENCE), INTERVAL)
     return {
         (names[row["link"]], row["start_ms"]): (row["ppm"], row["covered_ms"])
         for row in engine.arrow(every.table).to_pylist()
@@ -304,7 +303,7 @@ def measured() -> dict[tuple[str, int], tuple[int, int]]:
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Iterator[str]:
+def prometheus(tmp_path_factory: pytest.TempPathFactory, backfill: Any) -> Iterator[str]:
     """The address of a Prometheus that holds the counters."""
     lines = []
     for (metric, instance, name), readings in sorted(counters().items()):
@@ -313,12 +312,12 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Ite
         lines += [f"{metric}{labels} {value} {t_ms / 1000:.3f}" for t_ms, value in readings]
         if metric == "ifHCInOctets":
             lines += [f"ifHighSpeed{labels} 1000 {t_ms / 1000:.3f}" for t_ms, _ in readings]
-    with backfilled(tmp_path_factory.mktemp("prometheus"), lines) as address:
+    with backfill(tmp_path_factory.mktemp("prometheus"), lines) as address:
         yield address
 
 
 def prometheus_values(address: str, expression: str) -> dict[tuple[str, int], float]:
-    """Answers of Prometheus at the end of each interval, by link and start of the interval."""
+    """Results of Prometheus at the end of each interval, by link and start of the interval."""
     end = START + CADENCE * SCRAPES + INTERVAL
     fields = {"query": expression, "start": START / 1000, "end": end / 1000, "step": INTERVAL / 1000}
     body = urllib.parse.urlencode(fields).encode()
@@ -332,17 +331,17 @@ def prometheus_values(address: str, expression: str) -> dict[tuple[str, int], fl
 
 
 def expand_recordings(expression: str) -> str:
-    """An expression with recorded ones in place of their names."""
+    """Returns an expression with recorded expressions in place of their names."""
     for name, recorded in reversed(recordings(WATCH).items()):
         expression = expression.replace(name, f"({recorded})")
     return expression
 
 
 def test_rules_and_hotspots_call_the_same_intervals_hot(prometheus: str) -> None:
-    ours = measured()
+    ours = leeward_windows()
     theirs = prometheus_values(prometheus, expand_recordings(HOT))
     ratios = prometheus_values(prometheus, expand_recordings(UTILIZATION))
-    # The very first readings have none before them; both judge what is seen for half an interval.
+    # The first readings have no predecessor. Both need observations for half of an interval.
     assert theirs.keys() == ours.keys() == ratios.keys()
     whole = {key for key, (_, covered) in ours.items() if covered == INTERVAL}
     assert len(whole) > 0.8 * len(ours)
@@ -365,7 +364,9 @@ def test_the_hotspot_rate_of_a_day_weighs_each_interval_equally(promtool: Promto
     (panel,) = (one for one in dashboard(WATCH)["panels"] if one["title"] == RATE_OF_DAY)
     query = panel["targets"][0]["expr"].replace("$cross_section", ".*").replace("$direction", ".*")
     # Of two links one was seen once, and hot; the other three times, and was not.
-    series = [{"series": f'{HOT}{{link="{link}"}}', "values": of} for link, of in (("a", "1"), ("b", "0x2"))]
+    series = [
+        {"series": f'{HOT}{{link="{link}"}}', "values": values} for link, values in (("a", "1"), ("b", "0x2"))
+    ]
     expected = {"expr": query, "eval_time": "10m", "exp_samples": [{"labels": "{}", "value": 0.25}]}
     tests = [{"interval": "5m", "input_series": series, "promql_expr_test": [expected]}]
     (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": [], "tests": tests}))
@@ -399,7 +400,7 @@ SHARED = (
     r"tor-(?P<rack>r\d+)(\..*)?", "(?:a|b)*?c+?d??", "[]a-c^]x{2,3}?y{4}z{5,}", r"[^\]\s]\.\-\x41\t",
     "(a{10}){100}", "(?i)up", "(?i:up)|a{|b}|]", r"\bup\B\A", "^a$",
 )  # fmt: skip
-"""Patterns of all that is allowed."""
+"""Patterns with every allowed construct."""
 FOREIGN = (
     r"a\Z", "(?x)a", "a(?#b)c", "a{1001}", "(a{10}){101}", "(?=a)b", "(?<!a)b", r"(a)\1", "(?P<a>b)(?P=a)",
     "(?>a)b", "a*+b", "a{2}+b", "(a)?(?(1)b|c)", "(?a)b", "a{,3}", "[[:alpha:]]", r"[\b]", r"\u0041",

@@ -1,4 +1,4 @@
-"""Rules of map files: PromQL names links as the map does, with the numbers that it cannot count."""
+"""Rules of map files: PromQL names links as the map does. Rules list numbers, which PromQL cannot compute."""
 
 import json
 import re
@@ -54,9 +54,9 @@ PORTS = {
 }
 
 
-def capacities(of: Cluster) -> dict[str, int]:
+def capacities(cluster: Cluster) -> dict[str, int]:
     """Capacity of each link of a cluster."""
-    return dict(zip(*of.links().select(["name", "capacity_bps"]).to_pydict().values(), strict=True))
+    return dict(zip(*cluster.links().select(["name", "capacity_bps"]).to_pydict().values(), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,9 @@ def run_promtool(
     promtool: Promtool, folder: Path, rules: str, given: list[dict[str, str]], tests: list[dict[str, Any]]
 ) -> subprocess.CompletedProcess[str]:
     (folder / "rules.yaml").write_text(rules)
-    one = {"interval": "30s", "input_series": given, "promql_expr_test": tests}
-    whole = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [one]}
-    (folder / "test.yaml").write_text(yaml.safe_dump(whole))
+    test = {"interval": "30s", "input_series": given, "promql_expr_test": tests}
+    test_file = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [test]}
+    (folder / "test.yaml").write_text(yaml.safe_dump(test_file))
     return promtool("test", "rules", "test.yaml", folder=folder)
 
 
@@ -101,7 +101,7 @@ def test_promql_and_the_map_give_ports_the_same_link_names(
     for number, labels in enumerate(PORTS[file.stem]):
         for way, selector in mapping.metrics.queries.items():
             step = 30 * 1000 * (number + 1) * (2 if way == "in" else 1)
-            # The first count is not 0: that would mean a start just then.
+            # The first count is not 0: Prometheus would take the counter for one that has just started.
             given.append(series(selector, labels, f"{10**12}+{step}x130"))
             name = mapping.link(labels, way)
             if name in racks:
@@ -114,9 +114,9 @@ def test_promql_and_the_map_give_ports_the_same_link_names(
     rules = text(Watch(from_map(file, racks), Settings(), 30_000), "made by a test")
     shares = {name: load / most[name] for name, load in loads.items()}
     tests = [expect(LOAD, loads), expect(CAPACITY, most), expect(UTILIZATION, shares, 10**9)]
-    ran = run_promtool(promtool, tmp_path, rules, given, tests)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    # A test that cannot fail proves nothing.
+    result = run_promtool(promtool, tmp_path, rules, given, tests)
+    assert result.returncode == 0, result.stdout + result.stderr
+    # With a wrong expectation, the test fails.
     link = min(loads)
     doubled = run_promtool(promtool, tmp_path, rules, given, [expect(LOAD, loads | {link: 2 * loads[link]})])
     assert doubled.returncode == 1
@@ -126,12 +126,14 @@ def test_promql_and_the_map_give_ports_the_same_link_names(
 def test_links_without_a_speed_metric_have_the_capacity_of_the_cluster(
     promtool: Promtool, tmp_path: Path, cluster: str
 ) -> None:
-    known = capacities(Cluster.from_file(EXAMPLES / "clusters" / f"{cluster}.yaml"))
+    link_capacities = capacities(Cluster.from_file(EXAMPLES / "clusters" / f"{cluster}.yaml"))
     (tmp_path / "map.yaml").write_text("prometheus: {load: octets}\n")
-    rules = text(Watch(from_map(tmp_path / "map.yaml", known), Settings(), 30_000), "made by a test")
-    given = [series("octets", {"link": link}, f"{10**12}+1000x130") for link in known]
-    ran = run_promtool(promtool, tmp_path, rules, given, [expect(CAPACITY, dict(known))])
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rules = text(
+        Watch(from_map(tmp_path / "map.yaml", link_capacities), Settings(), 30_000), "made by a test"
+    )
+    given = [series("octets", {"link": link}, f"{10**12}+1000x130") for link in link_capacities]
+    result = run_promtool(promtool, tmp_path, rules, given, [expect(CAPACITY, dict(link_capacities))])
+    assert result.returncode == 0, result.stdout + result.stderr
     assert "LeewardLinkLostCapacity" not in rules
 
 
@@ -243,7 +245,7 @@ def test_a_narrowed_pattern_matches_like_the_pattern_for_these_numbers(
 ) -> None:
     given = f"{before}{zeros}{number}{after}"
     whole = re.fullmatch(pattern, given)
-    # Both are asked for, so that the first may take more than the second.
+    # Rules require both patterns, so that the narrowed one may match more.
     both = bool(whole) and bool(re.fullmatch(narrow_group(pattern, "n", to), given))
     held = whole["n"] if whole else None
     if held is not None and not held.isdecimal():

@@ -1,4 +1,4 @@
-"""`simulate_flows` against closed forms and reference results, and what it accepts and refuses."""
+"""`simulate_flows`: closed forms, reference results, valid and invalid tables, interrupts."""
 
 import math
 import signal
@@ -30,7 +30,7 @@ MB = 1e6
 
 
 def flows(**columns: Any) -> pa.Table:
-    """A table of flows; those that do not say otherwise arrive at 0, with 1 MB, from r0h0 to r0h1."""
+    """A table of flows. By default, each arrives at 0 and has 1 MB from r0h0 to r0h1."""
     count = len(next(iter(columns.values())))
     defaults: dict[str, Any] = {"t_arrival_s": [0.0] * count, "size_bytes": [MB] * count}
     if "resources" not in columns:
@@ -127,7 +127,7 @@ def test_chain_replicated_writes_finish_as_in_the_reference(golden: Path) -> Non
     assert_golden(result, read_csv(golden / "fluid" / "D_chain.fct.csv.gz"))
 
 
-# ---- what a table may look like ----------------------------------------------------------------------
+# ---- valid tables ------------------------------------------------------------------------------------
 
 STRINGS: list[pa.DataType] = [
     pa.string(),
@@ -164,7 +164,7 @@ def test_times_and_sizes_accept_every_numeric_type(kind: pa.DataType) -> None:
 
 
 class OneBatch:
-    """A table with the least that Arrow asks for."""
+    """A table with only the method that Arrow requires."""
 
     def __init__(self, table: pa.Table) -> None:
         self.batch = table.combine_chunks().to_batches()[0]
@@ -192,7 +192,7 @@ def test_an_object_without_arrow_support_is_a_type_error(thing: Any) -> None:
         simulate_flows(CLUSTER, thing)
 
 
-# ---- what is refused ---------------------------------------------------------------------------------
+# ---- invalid tables ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_invalid_values_are_rejected_with_column_and_row(column: str, values: An
         simulate_flows(CLUSTER, whole)
     assert (caught.value.file, caught.value.field) == ("flows", column)
     assert caught.value.message.startswith(message)
-    # Rows are those of the table, not of a batch of it.
+    # Row numbers are those of the table, not of one of its batches.
     if message.startswith("row 1"):
         chunked = pa.concat_tables([whole.slice(0, 1), whole.slice(1)])
         with pytest.raises(leeward.InputError) as caught:
@@ -273,11 +273,11 @@ def test_a_rack_of_a_mesh_is_an_unknown_host() -> None:
         simulate_flows(mesh, flows(src=["left"], dst=["right"]))
 
 
-# ---- while it runs -----------------------------------------------------------------------------------
+# ---- threads and interrupts --------------------------------------------------------------------------
 
 
 def many_flows(count: int) -> pa.Table:
-    """All at once between few hosts: slow to simulate for their number."""
+    """Flows that all arrive at once between few hosts, which are slow to simulate."""
     numbers = range(count)
     return flows(
         src=[i % 12 for i in numbers], dst=[i * 7 % 12 for i in numbers], size_bytes=[MB + i for i in numbers]
@@ -289,7 +289,7 @@ def test_other_threads_run_during_a_simulation() -> None:
     thread = threading.Thread(target=simulate_flows, args=(CLUSTER, table))
     interval = sys.getswitchinterval()
     try:
-        # So long that the interpreter switches threads only where one of the two releases the lock.
+        # With this interval, the interpreter switches threads only where one of them releases the lock.
         sys.setswitchinterval(60)
         thread.start()
         turns = 0
@@ -309,7 +309,7 @@ def test_an_interrupt_stops_a_simulation() -> None:
     table = many_flows(200_000)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        # Long before a fast machine is through with it.
+        # Even a fast machine needs more time for the simulation.
         signal.setitimer(signal.ITIMER_REAL, 0.005)
         with pytest.raises(KeyboardInterrupt):
             simulate_flows(CLUSTER, table)

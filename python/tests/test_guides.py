@@ -14,10 +14,10 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 REPOSITORY = Path(__file__).parents[2]
 GUIDES = REPOSITORY / "docs" / "guides"
 NOT_RUN = (
-    # These serve, or ask a service or other hosts, and have tests of their own.
+    # These start or query a service, or measure other hosts, and have tests of their own.
     *("leeward serve", "leeward agent", "leeward probe", "leeward explain", "leeward top"),
     "leeward data get",
-    # It needs a folder of the page's machine.
+    # The page shows a folder of another machine.
     "device profile",
     # Ten runs of minutes.
     "--seeds 10",
@@ -26,9 +26,9 @@ NOT_RUN = (
 CSV = {"place-a-block.md": "loads.csv"}
 """Pages with a CSV file in a block of its own, whose first line cannot name it."""
 REFUSES = ("leeward slo admit", "leeward slo check")
-"""Commands whose examples show a refusal: code 1."""
+"""Commands whose examples show a refusal, with exit code 1."""
 SHELL = set("|&;<>$`*")
-"""Letters with a meaning to a shell."""
+"""Characters with a meaning in a shell."""
 FILE = re.compile(r"[\w./-]+\.(?:yaml|csv|json|parquet|npy|pcap|gz|conf|txt|tsv)")
 OUTPUTS = ("--out", "--write", "--report", "--picture")
 
@@ -67,7 +67,7 @@ def write_files(page: Path, folder: Path) -> None:
 
 
 def runs_here(words: list[str], folder: Path) -> bool:
-    """True if the files that a command reads are there."""
+    """True if all files that a command reads exist."""
     read = [word for before, word in zip(["", *words], words, strict=False) if before not in OUTPUTS]
     files = [file for word in read if "://" not in word for file in FILE.findall(word)]
     return not any("data:" in word for word in read) and all((folder / file).exists() for file in files)
@@ -79,8 +79,8 @@ def collapse_spaces(line: str) -> str:
 
 PAGES = sorted(GUIDES.glob("*.md"))
 SELF_CONTAINED = 30
-"""Command lines that run here, at least: fewer would mean that the rule above finds none any more."""
-_ran: list[str] = []
+"""Minimum number of command lines that run here. Fewer would mean that `runs_here` rejects too many."""
+_executed: list[str] = []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -96,19 +96,19 @@ def test_command_lines_of_a_guide_run_as_printed_and_print_what_it_shows(
         words = split(command)[1:]
         if not runs_here(words, tmp_path):
             continue
-        _ran.append(command)
-        done = run(*words, HOME=str(tmp_path))
-        refused = command.startswith(REFUSES) and done.returncode == 1
-        assert done.returncode == 0 or refused, f"{command}\n{done.stderr}"
-        printed = {collapse_spaces(line) for line in (done.stdout + done.stderr).splitlines()}
+        _executed.append(command)
+        result = run(*words, HOME=str(tmp_path))
+        refused = command.startswith(REFUSES) and result.returncode == 1
+        assert result.returncode == 0 or refused, f"{command}\n{result.stderr}"
+        printed = {collapse_spaces(line) for line in (result.stdout + result.stderr).splitlines()}
         for line in output:
             if line.strip() and "..." not in line:
                 assert collapse_spaces(line) in printed, (
-                    f"{command}\nthe page shows: {line}\n{done.stdout}{done.stderr}"
+                    f"{command}\nthe page shows: {line}\n{result.stdout}{result.stderr}"
                 )
 
 
 def test_many_command_lines_of_the_guides_run_here() -> None:
-    if len(_ran) == 0:
+    if len(_executed) == 0:
         pytest.skip("the test above did not run")
-    assert len(_ran) >= SELF_CONTAINED, _ran
+    assert len(_executed) >= SELF_CONTAINED, _executed

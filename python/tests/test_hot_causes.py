@@ -1,4 +1,4 @@
-"""Causes of hotspots that are planted are named, with the numbers that speak for them; others are unknown."""
+"""Causes of planted hotspots are found with their evidence; hotspots without one have an unknown cause."""
 
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ def test_capacity_loss_is_distinguished_from_demand_growth(capacity_changes: Ana
     *_, cause = CHANGES[name]
     last = [row for row in capacity_changes.causes.runs.to_pylist() if row["name"] == name][-1]
     assert (last["start_ms"], last["cause"]) == (START + 2 * HOUR, cause)
-    # Each cause has its numbers.
+    # The evidence of each cause has its numbers.
     (row,) = [
         row
         for row in capacity_changes.causes.findings.to_pylist()
@@ -115,7 +115,7 @@ def test_evidence_of_a_capacity_loss_gives_the_remaining_capacity() -> None:
 
 
 SPLITS = {
-    # Storage's and compute's Gb/s, and who overruns the share.
+    # Gb/s of storage and of compute, and the class above its share.
     "r3": (3.0, 6.0, "both"),
     "r4": (4.0, 4.9, "storage"),
     "r5": (2.4, 6.0, "compute"),
@@ -125,33 +125,33 @@ SPLITS = {
 
 @pytest.fixture(scope="module")
 def split() -> Analysis:
-    at = START + 2 * HOUR
+    start_ms = START + 2 * HOUR
     rows = [
-        {"rack": rack, "t_ms": at + n * MIN, "direction": "up"}
+        {"rack": rack, "t_ms": start_ms + n * MIN, "direction": "up"}
         | {"storage_bps": storage * GIGA, "compute_bps": compute * GIGA}
         for rack, (storage, compute, _) in SPLITS.items()
         for n in range(1, 31)
     ]
     *others, mixed = FABRIC["racks"]
     fabric = FABRIC | {"racks": [*others, *[mixed] * len(SPLITS)]}
-    plants = [Plant(f"{rack}:uplink", at, at + HOUR, 0.9) for rack in SPLITS]
+    plants = [Plant(f"{rack}:uplink", start_ms, start_ms + HOUR, 0.9) for rack in SPLITS]
     return analysis_of(plants, SPLIT, rows, fabric)
 
 
 # The guideline is 0.5 Gb/s a processor and 0.05 Gb/s a terabyte: a third of each 10 Gb/s is for its disks.
 @pytest.mark.parametrize("rack", SPLITS)
 def test_hotspots_of_mixed_racks_belong_to_the_class_above_its_share(split: Analysis, rack: str) -> None:
-    storage, _, whose = SPLITS[rack]
+    storage, _, owner = SPLITS[rack]
     (up,) = [row for row in split.causes.split.to_pylist() if (row["rack"], row["direction"]) == (rack, "up")]
     assert up["storage_share"] == pytest.approx(1 / 3)
     # The table covers half of the hour.
     assert {name: up[name] for name in ("storage", "compute", "both", "neither", "unknown")} == {
-        name: 6 if name in (whose, "unknown") else 0
+        name: 6 if name in (owner, "unknown") else 0
         for name in ("storage", "compute", "both", "neither", "unknown")
     }
     assert up["storage_kbits"] == pytest.approx(storage * 1e6 * 1800)
-    named = {"both": "storage-and-compute"}.get(whose, whose)
-    assert ((rack, named) in causes(split)) == (whose != "neither")
+    named = {"both": "storage-and-compute"}.get(owner, owner)
+    assert ((rack, named) in causes(split)) == (owner != "neither")
 
 
 def test_hotspots_without_a_split_table_are_of_unknown_class() -> None:
@@ -180,9 +180,9 @@ def test_uplink_classes_follow_the_given_guideline_within_a_tenth() -> None:
 
 
 def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
-    at = START + HOUR
+    start_ms = START + HOUR
     rows = [
-        {"rack": rack, "t_ms": at + MIN, "requests": float(count), "operation": operation}
+        {"rack": rack, "t_ms": start_ms + MIN, "requests": float(count), "operation": operation}
         for rack, count, operation in (
             ("r2", 30, "read"),
             ("r3", 10, "read"),
@@ -192,10 +192,10 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
         )
     ] + [{"rack": "r2", "t_ms": START + 90 * HOUR, "requests": 4.0, "operation": "read"}]
     plants = [
-        Plant("r2:uplink", at, at + HOUR, 0.925),
-        Plant("r3:uplink", at, at + HOUR, 0.925),
-        Plant("r0:uplink", at, at + HOUR, 0.925),
-        Plant("r2:downlink", at, at + HOUR, 0.33),
+        Plant("r2:uplink", start_ms, start_ms + HOUR, 0.925),
+        Plant("r3:uplink", start_ms, start_ms + HOUR, 0.925),
+        Plant("r0:uplink", start_ms, start_ms + HOUR, 0.925),
+        Plant("r2:downlink", start_ms, start_ms + HOUR, 0.33),
     ]
     result = analysis_of(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
     assert result.causes.served is not None
@@ -238,7 +238,7 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
 
 
 def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dict[str, Any]]:
-    """For each job and rack: tasks, processors, and Gb/s out; at four times."""
+    """Rows for each job and rack at four times, from its tasks, its processors and its Gb/s out."""
     return [
         {"rack": rack, "job": job, "t_ms": START + hour * HOUR, "tasks": float(tasks), "cpus": cpus}
         | {"tx_bps": rate * GIGA, "rx_bps": 0.0}
@@ -252,17 +252,17 @@ def test_a_job_concentrated_on_hot_racks_is_named() -> None:
     web = dict.fromkeys(("r0", "r1", "r3"), (2, 4.0, 0.4))
     packed = tasks_of({"web": web, "batch": web, "io": {"r0": (8, 8.0, 7.0)}})
     result = analysis_of([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
-    looked = result.causes.tasks
-    assert looked is not None
-    jobs = {row["job"]: row for row in looked.jobs.to_pylist()}
+    tasks = result.causes.tasks
+    assert tasks is not None
+    jobs = {row["job"]: row for row in tasks.jobs.to_pylist()}
     # 0.875 against 0.1 Gb/s a processor.
     assert (jobs["io"]["bps_per_cpu"], jobs["io"]["normalized"]) == (0.875 * GIGA, 8.75)
-    assert [row["job"] for row in looked.jobs.to_pylist() if row["intensive"]] == ["io"]
-    (first, *others) = looked.concentrated.to_pylist()
+    assert [row["job"] for row in tasks.jobs.to_pylist() if row["intensive"]] == ["io"]
+    (first, *others) = tasks.concentrated.to_pylist()
     assert (first["job"], first["concentrated"], first["share"], first["expected"]) == ("io", True, 1.0, 0.5)
     assert (first["hot_racks"], first["idle_racks"], first["idle_without"]) == (1, 1, 1)
     assert not any(row["concentrated"] for row in others)
-    racks = {row["rack"]: row for row in looked.racks.to_pylist()}
+    racks = {row["rack"]: row for row in tasks.racks.to_pylist()}
     assert (racks["r0"]["intensive_tasks"], racks["r0"]["per_gbps"], racks["r1"]["per_gbps"]) == (
         8.0,
         0.8,
@@ -328,16 +328,18 @@ def test_an_unreadable_table_is_rejected_with_the_reason(
 
 
 def test_tasks_outside_the_time_of_the_telemetry_are_discarded_and_counted() -> None:
-    def look(at: int, job: str) -> dict[str, Any]:
+    def task_row(at: int, job: str) -> dict[str, Any]:
         return {"rack": "r0", "t_ms": at, "job": job, "cpus": 1, "tx_bps": GIGA, "rx_bps": GIGA, "tasks": 1}
 
     plants = [Plant("r0:uplink", START, START + HOUR, 0.9)]
-    result = analysis_of(plants, TASKS, [look(START + HOUR, "now"), look(START - 8760 * HOUR, "a year ago")])
+    result = analysis_of(
+        plants, TASKS, [task_row(START + HOUR, "now"), task_row(START - 8760 * HOUR, "a year ago")]
+    )
     assert result.causes.tasks is not None
     assert result.causes.tasks.jobs["job"].to_pylist() == ["now"]
     assert result.discards.counts == {"outside": 1}
     with pytest.raises(leeward.InputError, match="none of its 1 rows, 2025-01-05T00:00:00Z to "):
-        analysis_of(plants, TASKS, [look(START - 8760 * HOUR, "a year ago")])
+        analysis_of(plants, TASKS, [task_row(START - 8760 * HOUR, "a year ago")])
 
 
 def test_a_table_may_be_parquet(tmp_path: Path) -> None:

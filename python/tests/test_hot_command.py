@@ -44,12 +44,12 @@ def test_the_example_prints_its_planted_hotspots_and_writes_all_files(run: Run, 
 
     page = (tmp_path / "page.html").read_text()
     assert page.count("<svg") == 6
-    # Nothing is loaded from anywhere.
+    # The page loads nothing.
     assert not re.findall(r"(?:href|src)\s*=\s*[\"'](?!#|data:)[^\"']*", page)
     assert "<script" not in page
     assert "r7" in page
 
-    # It may be written again, but not over something else.
+    # A folder with a file of the user is not overwritten.
     (tmp_path / "out" / "mine.txt").write_text("keep")
     refused = run("hotspots", *FABRIC, "--out", "out")
     assert (refused.returncode, refused.stdout) == (2, "")

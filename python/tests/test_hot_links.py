@@ -1,4 +1,4 @@
-"""Hotspots that are planted in telemetry come back exactly: where, since when, how long, why."""
+"""Hotspots planted in telemetry are found exactly: link, start, length, cause."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -34,7 +34,7 @@ PLANTS = (
     Plant("r0:uplink", START + 2 * HOUR, START + 2 * HOUR + 40 * MIN, 0.8),
     Plant("r2:downlink", START + 3 * HOUR, START + 9 * HOUR, 0.95),
     Plant("r3:uplink", START + DAY, START + 2 * DAY + 2 * HOUR, 0.9),
-    # Half of its uplinks go, and it carries what it did.
+    # Half of its ports fail, and its load stays.
     Plant("r1:uplink", START + 30 * HOUR, START + 34 * HOUR, 0.48, 0.5),
     Plant("r1:uplink", START + 20 * HOUR, START + 30 * HOUR, 0.48),
     Plant("r1h0:ingress", START + 5 * HOUR, START + 5 * HOUR + 10 * MIN, 0.99),
@@ -42,7 +42,7 @@ PLANTS = (
     Plant("r0:downlink", START + 6 * HOUR + 20 * MIN, START + 6 * HOUR + 30 * MIN, seen=False),
 )
 TRUTH = {
-    # Link and start: how long, class, cause.
+    # Link and start: length, class, cause.
     ("r0:uplink", 2 * HOUR): (40 * MIN, "minutes", "demand-growth"),
     ("r2:downlink", 3 * HOUR): (6 * HOUR, "hours", "demand-growth"),
     ("r3:uplink", DAY): (26 * HOUR, "days", "demand-growth"),
@@ -59,13 +59,15 @@ def cluster() -> leeward.Cluster:
 
 
 def samples(
-    plants: Sequence[Plant] = (), engine: Engine | None = None, hours: float = 60, **how: Any
+    plants: Sequence[Plant] = (), engine: Engine | None = None, hours: float = 60, **options: Any
 ) -> Samples:
     engine = engine or Engine.duckdb(threads=1)
-    how = {"cadence_ms": 5 * MIN} | how
-    table = telemetry(cluster().links(), plants, start_ms=START, end_ms=START + round(hours * HOUR), **how)
+    options = {"cadence_ms": 5 * MIN} | options
+    table = telemetry(
+        cluster().links(), plants, start_ms=START, end_ms=START + round(hours * HOUR), **options
+    )
     links, racks = cluster().links(), cluster().rack_table()
-    return Samples(engine, engine.table(table), links, racks, how["cadence_ms"])
+    return Samples(engine, engine.table(table), links, racks, options["cadence_ms"])
 
 
 @pytest.fixture(scope="module")
@@ -218,13 +220,13 @@ def test_counts_add_up_and_percentiles_are_within_a_bin(seed: int, percent: int,
 def test_utilization_above_105_percent_is_reported_with_its_likely_factor(
     factor: float, guess: float | None
 ) -> None:
-    # The link has more capacity, and carries more, than its true capacity that is put in then.
+    # The planted link has `factor` times its load and capacity; its true capacity is restored below.
     source = samples([Plant("r0:uplink", START, START + 3 * HOUR, factor, factor)], hours=3)
     engine = source.engine
-    right = {row["link"]: row["capacity_bps"] for row in cluster().links().to_pylist()}
+    capacities = {row["link"]: row["capacity_bps"] for row in cluster().links().to_pylist()}
     rows = engine.arrow(source.table).to_pylist()
     table = pyarrow.Table.from_pylist(
-        [row | {"capacity_bps": right[row["link"]]} for row in rows], engine.arrow(source.table).schema
+        [row | {"capacity_bps": capacities[row["link"]]} for row in rows], engine.arrow(source.table).schema
     )
     inflated = analyze(Samples(engine, engine.table(table), source.links, source.racks, 5 * MIN))
     (row,) = inflated.units.to_pylist()

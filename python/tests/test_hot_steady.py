@@ -23,7 +23,7 @@ SMALL = {"racks": 3, "hosts_per_rack": 1, "nic": "1Gbps", "oversubscription": 1}
 UPLINKS = {"r0:uplink": 6, "r1:uplink": 8, "r2:uplink": 10}
 BPS = 10**9
 Loads = Mapping[int, Sequence[float | None]]
-"""Utilizations of links, one after the other; None is not seen."""
+"""Utilizations of each link in successive intervals; None is a missing sample."""
 
 
 def samples(loads: Loads, cadence_ms: int, start_ms: int = 0) -> Samples:
@@ -121,8 +121,8 @@ def test_infrequent_samples_give_no_stability() -> None:
 
 def forecast_of(loads: Loads, **chosen: Any) -> Forecast:
     every = windows(samples(loads, 5 * MIN))
-    set_to = Settings(**chosen)
-    return forecast(every, hot_intervals(every, set_to), set_to)
+    forecast_settings = Settings(**chosen)
+    return forecast(every, hot_intervals(every, forecast_settings), forecast_settings)
 
 
 def test_hotspots_of_equal_length_are_forecast_better_than_by_persistence() -> None:

@@ -1,4 +1,4 @@
-"""Latencies beside utilizations: planted inflation comes back, whatever else is in the files."""
+"""Latencies joined with utilizations: planted inflation is found, and each invalid row is counted."""
 
 import json
 import math
@@ -109,12 +109,12 @@ def test_a_curve_of_random_latencies_is_recovered_within_its_intervals(tmp_path:
         parquet.write_table(generated.latencies, tmp_path / "l.parquet")
         actual = measure(tmp_path / "l.parquet", samples(generated.samples), Settings(seed=seed))
         for bucket, planted in zip(actual.curves[0].buckets[1:], kind.inflation()[1:], strict=True):
-            of = bucket.inflation["median"]
-            assert of.low is not None
-            assert of.high is not None
+            inflation = bucket.inflation["median"]
+            assert inflation.low is not None
+            assert inflation.high is not None
             judged += 1
-            outside += not of.low <= planted <= of.high
-    # 5 % of them by the interval's definition; those of one seed share a lowest bucket.
+            outside += not inflation.low <= planted <= inflation.high
+    # By definition, 5 % are outside. All intervals of one seed depend on the same lowest bucket.
     assert outside / judged < 0.15
 
 
@@ -250,9 +250,9 @@ def test_load_tolerance_is_interpolated_between_the_middles_of_buckets(write: Wr
         for number, latency in ((0, 100), (1, 100), (2, 300))
         for _ in range(5)
     ]
-    of = telemetry({"r0:uplink": (0.02, 0.07, 0.12)})
+    source = telemetry({"r0:uplink": (0.02, 0.07, 0.12)})
     options = Settings(least=5, resamples=0, interpolate=True)
-    (curve,) = measure(write(HEADER, *rows), of, options).curves
+    (curve,) = measure(write(HEADER, *rows), source, options).curves
     actual = {one.factor: one.utilization.value for one in curve.tolerances if one.of == "p95"}
     assert actual == {1.5: pytest.approx(0.0875, abs=1e-3), 2.0: pytest.approx(0.1, abs=1e-3)}
 
@@ -300,19 +300,21 @@ def test_compute_ratio_is_of_the_ten_slowest_workers_of_each_stage(write: Write)
 
 
 def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
-    of = {name: telemetry({"r0:uplink": [share]}) for name, share in (("PC", 0.1), ("NC", 0.2), ("BE", 0.4))}
+    sources = {
+        name: telemetry({"r0:uplink": [share]}) for name, share in (("PC", 0.1), ("NC", 0.2), ("BE", 0.4))
+    }
     rows = [f"{CLEAN},{name}" for name in ("PC", "NC", "BE", "other", "")]
     weights = {"PC": 8, "NC": 4, "BE": 1}
     path = write(f"{HEADER},class", *rows)
-    result = measure(path, of, Settings(by=("class",), least=2, resamples=0), weights=weights)
+    result = measure(path, sources, Settings(by=("class",), least=2, resamples=0), weights=weights)
     actual = {curve.split["class"]: curve.buckets[0].low_ppm / 10_000 for curve in result.curves}
     # (8 x 10 + 4 x 20 + 1 x 40) / weight: 25 %, 50 %, 200 %
     assert actual == {"PC": 25, "NC": 50, "BE": 200}
     assert result.discards.counts == {"no-weight": 2}
     with pytest.raises(InputError, match=r"^weights: telemetry is by class of service: expected the weights"):
-        measure(path, of)
+        measure(path, sources)
     with pytest.raises(InputError, match=r"^weights: BE: no weight"):
-        measure(path, of, weights={"PC": 8, "NC": 4})
+        measure(path, sources, weights={"PC": 8, "NC": 4})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`leeward impact`, as it is called: what it prints, writes and refuses."""
+"""The command `leeward impact`: output, files and errors."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ GIVEN = (
 
 
 def error_lines(result: subprocess.CompletedProcess[str]) -> list[str]:
-    """The lines on stderr, but for those that say what takes long."""
+    """The lines on stderr without progress notices."""
     return [line for line in result.stderr.splitlines() if not line.endswith(" ...")]
 
 
@@ -40,9 +40,11 @@ def test_json_tables_and_report_agree(run: Run, tmp_path: Path) -> None:
     result = run(*GIVEN, "--out", "tables", "--report", "page.html", "-o", "json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
-    of = parquet.read_table(tmp_path / "tables" / "buckets.parquet").to_pylist()
+    rows = parquet.read_table(tmp_path / "tables" / "buckets.parquet").to_pylist()
     buckets = [bucket for curve in document["curves"] for bucket in curve["buckets"]]
-    assert [row["p95_inflation"] for row in of] == [bucket["p95"]["inflation"]["value"] for bucket in buckets]
+    assert [row["p95_inflation"] for row in rows] == [
+        bucket["p95"]["inflation"]["value"] for bucket in buckets
+    ]
     tolerance = parquet.read_table(tmp_path / "tables" / "tolerance.parquet").to_pylist()
     assert [row["value"] for row in tolerance if row["figure"] == "load-tolerance"] == [
         one["value"] for curve in document["curves"] for one in curve["load_tolerance"]
@@ -103,16 +105,16 @@ def test_missing_telemetry_names_the_telemetry_option(run: Run) -> None:
 def test_an_operation_without_a_rule_hints_at_the_rule_option(run: Run, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("t_ms,latency_ms,operation,src,dst\n1767225620000,5,file-raed,r0,r1\n")
     result = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])
-    known = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"
+    operations = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"
     unknown = "`file-raed`: no rule for the links of this operation"
     assert error_lines(result) == [
-        f"error: l.csv: operation: row 0: {unknown}; expected one of {known}",
+        f"error: l.csv: operation: row 0: {unknown}; expected one of {operations}",
         "hint: did you mean `file-read`?",
         "hint: --links 'file-raed=src:uplink,dst:downlink' adds a rule",
     ]
-    given = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:], "--links", "file-raed=src:uplink")
-    assert given.returncode == 0
-    assert "warning: file-raed: no bucket has 100 latencies (the fullest has 1)" in given.stderr
+    completed = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:], "--links", "file-raed=src:uplink")
+    assert completed.returncode == 0
+    assert "warning: file-raed: no bucket has 100 latencies (the fullest has 1)" in completed.stderr
 
 
 def test_each_class_may_have_telemetry_of_its_own(run: Run, tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ def slurm(hosts: HostPlaces) -> str:
         racks.setdefault(rack, []).append(host)
         if pod is not None:
             pods.setdefault(pod, {})[rack] = None
-    lines = [f"SwitchName={rack} Nodes={','.join(of)}" for rack, of in racks.items()]
-    lines += [f"SwitchName={pod} Switches={','.join(of)}" for pod, of in pods.items()]
+    lines = [f"SwitchName={rack} Nodes={','.join(nodes)}" for rack, nodes in racks.items()]
+    lines += [f"SwitchName={pod} Switches={','.join(switches)}" for pod, switches in pods.items()]
     if pods:
         lines.append(f"SwitchName=top-core Switches={','.join(pods)}")
     return "\n".join(lines) + "\n"
@@ -62,7 +62,7 @@ def slurm(hosts: HostPlaces) -> str:
 
 @st.composite
 def trees(draw: st.DrawFn) -> HostPlaces:
-    """Hosts of racks, of which some have pods: all racks or none, several pods or none."""
+    """Hosts with their racks and pods: racks are in two or three pods, or in none."""
     pods = draw(st.sampled_from([1, 2, 3]))
     sizes = draw(st.lists(st.integers(1, 4), min_size=pods, max_size=6))
     return [
@@ -117,8 +117,8 @@ def test_lldp_from_either_end_gives_the_same_tree(
 def lldp(name: str, others: list[str], switches: set[str], form: str) -> str:
     """Output of a device about itself and its neighbours."""
 
-    def chassis(of: str) -> dict[str, Any]:
-        switch = of in switches
+    def chassis(device: str) -> dict[str, Any]:
+        switch = device in switches
         capability = [{"type": "Bridge", "enabled": switch}, {"type": "Station", "enabled": not switch}]
         return {"id": {"type": "mac", "value": "02:00"}, "capability": capability}
 
@@ -128,11 +128,11 @@ def lldp(name: str, others: list[str], switches: set[str], form: str) -> str:
         ports = [
             {
                 f"swp{number}": {
-                    "chassis": {of: chassis(of)},
+                    "chassis": {device: chassis(device)},
                     "port": {"auto-negotiation": {"current": current}},
                 }
             }
-            for number, of in enumerate(others)
+            for number, device in enumerate(others)
         ]
         neighbours: Any = {"interface": ports[0] if len(ports) == 1 else ports}
     else:
@@ -143,10 +143,10 @@ def lldp(name: str, others: list[str], switches: set[str], form: str) -> str:
                 "interface": [
                     {
                         "name": f"swp{number}",
-                        "chassis": [chassis(of) | {"name": [{"value": of}]}],
+                        "chassis": [chassis(device) | {"name": [{"value": device}]}],
                         "port": port,
                     }
-                    for number, of in enumerate(others)
+                    for number, device in enumerate(others)
                 ]
             }
         ]

@@ -290,7 +290,7 @@ def test_a_series_that_cannot_be_scored_is_rejected_with_the_reason() -> None:
 
 @pytest.fixture
 def transfers(tmp_path: Path) -> Path:
-    """Five days of an app of three tasks, whose hours come round."""
+    """Five days of an app of three tasks, with the same traffic in the same hour of each day."""
     lines = [
         f"{3600 * hour},{source},{target},{1e8 * (1 + hour % 24) * share:.0f}\n"
         for hour in range(120)
@@ -327,12 +327,12 @@ def test_the_command_writes_a_matrix_that_place_tasks_accepts(run: Run, transfer
 
 
 def test_the_json_output_equals_the_python_results(run: Run, transfers: Path) -> None:
-    known = read(transfers)
+    history = read(transfers)
     document = json.loads(run("matrix", "predict", "transfers.csv", "-o", "json").stdout)
-    assert document["matrix"] == predict(known).matrix.tolist()
+    assert document["matrix"] == predict(history).matrix.tolist()
     assert (document["tasks"], document["intervals"], document["interval_s"]) == (["a", "b", "c"], 120, 3600)
     document = json.loads(run("matrix", "score", "transfers.csv", "--train", "0.5", "-o", "json").stdout)
-    result = score(known, 0.5)
+    result = score(history, 0.5)
     assert [row["predictor"] for row in document["predictors"]] == list(PREDICTORS)
     assert document["learnt"] == result.learnt == 60
     for row, one in zip(document["predictors"], result.scored, strict=True):

@@ -1,4 +1,4 @@
-"""The extension module: its stub declares what is there, and everything in it has a description."""
+"""The extension module: the stub declares all of it, and every method has a description."""
 
 import ast
 import inspect

@@ -28,12 +28,12 @@ from leeward import Client
 from leeward.client.http import Http
 from leeward.client.types import TaskReport
 
-Served = Callable[..., AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 Operation = APIOperation[Any, Any, Any, Any]
 Tried = Case[Operation]
 
 EXAMPLES = 10
-"""Requests of each operation, right and wrong."""
+"""Number of requests of each operation, valid and invalid."""
 ROLES = ("read", "report", "place", "admin")
 """Roles of tokens; each includes the ones before it."""
 CLUSTER = {
@@ -69,15 +69,15 @@ FIELDS = {
 }
 """Existing names, by the fields of bodies that use them."""
 HOSTS = [f"r{rack}h{host}" for rack in range(3) for host in range(2)]
-"""The same, where several are wanted and no two alike."""
+"""Existing hosts, for fields with several distinct names."""
 NUMBER = r" *([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)? *"
 """The number of a quantity in its pattern; most that fit it are too large for their units."""
 BUSY = "urn:leeward:problem:busy"
-LEFT_OUT = {"/v1/events": "it is a stream, which does not end; test_client.py listens to it"}
+LEFT_OUT = {"/v1/events": "it is a stream, which does not end; test_client.py tests it"}
 WAIT = {"/v1/snapshot": {"wait": "1ms"}}
-"""Parameters that would have requests wait for up to a minute."""
-NOT_DONE = {"GET /v1/demo": "the service is no demo", "PUT /v1/demo": "likewise"}
-"""Operations of which no right request has to be done, and why."""
+"""Parameters that keep requests from waiting for up to a minute."""
+NOT_ACCEPTED = {"GET /v1/demo": "the service is no demo", "PUT /v1/demo": "likewise"}
+"""Operations that need not accept any request, and the reasons."""
 APP = {
     "tasks": [{"name": "a", "cpus": 1, "egress": {"mean": "1Mbps"}}, {"name": "b"}],
     "transfers": [{"from": "a", "to": "b", "bytes": "1MB"}],
@@ -104,25 +104,25 @@ EXPECTED_REFUSALS = re.compile(
 """Messages that may refuse a body that its schema allows: about existing objects, or several fields."""
 
 NOW = datetime.now(UTC)
-# A report is not of the time ahead.
+# Reports of future times are invalid.
 TIMES = st.integers(-1800, 0).map(lambda seconds: (NOW + timedelta(seconds=seconds)).isoformat())
 
 
 @dataclass(frozen=True)
 class Service:
-    """A service, and the ids of existing things, by paths in which they differ from `PATHS`."""
+    """A service, and the ids of existing objects, by path, where they differ from `PATHS`."""
 
     url: str
     ids: Mapping[str, str]
 
     def existing_path_parameters(self, operation: Operation) -> dict[str, str]:
-        """Values of an operation's path."""
+        """Returns a value for each path parameter of an operation."""
         names = [one.name for one in operation.path_parameters]
         return {name: self.ids.get(operation.path, PATHS[name]) for name in names}
 
 
 def _second() -> dict[str, str]:
-    """A window that has just ended."""
+    """Returns a window of one second that has just ended."""
     now = datetime.now(UTC)
     return {"from": (now - timedelta(seconds=1)).isoformat(), "until": now.isoformat()}
 
@@ -133,7 +133,7 @@ def _workload(name: str, server: str | None) -> dict[str, Any]:
 
 
 def _advised_move(client: Client) -> str:
-    """Has a rack be hot with tasks in it that may move, until one is to; the move's id."""
+    """Reports a hot rack with movable tasks until a move is advised; returns the id of the move."""
     app = {"tasks": [{"name": "t", "tolerant": True}]}
     placed = [client.place_tasks(app) for _ in range(8)]
     hot = placed[0]["hosts"][0][:2]
@@ -153,13 +153,13 @@ def _advised_move(client: Client) -> str:
 
 
 @pytest.fixture(scope="module")
-def service(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("openapi")
     policies = {"replicas": "sinbad:without_telemetry=default", "tasks": "borg", "moves": "utp"}
-    # Nobody listens there: what is measured of them fails, and is a survey.
+    # No host listens at these addresses: a survey of them exists, and its measurements fail.
     probes = {"addresses": dict.fromkeys(HOSTS, "127.0.0.1:9")}
     (folder / "settings.json").write_text(json.dumps({"policies": policies, "probes": probes}))
-    with served(folder, CLUSTER, "--config", "settings.json") as url:
+    with serve(folder, CLUSTER, "--config", "settings.json") as url:
         client = Client(url)
         assert client.place_replicas("256MiB")["id"] == PATHS["id"]
         client.promise(WORKLOAD)
@@ -173,7 +173,7 @@ def document(service: Service) -> dict[str, Any]:
 
 
 def _open(http: Http) -> tuple[dict[str, Any], dict[str, str | None]]:
-    """The description without its roles, and the roles: one for each operation."""
+    """Returns the document without its roles, and the role of each operation."""
     document: dict[str, Any] = http.ask("GET", "/v1/openapi.json").body
     for path in LEFT_OUT:
         del document["paths"][path]
@@ -194,29 +194,29 @@ def _schema(document: dict[str, Any], url: str) -> BaseSchema:
     return schema
 
 
-def _reachable(document: dict[str, Any]) -> dict[str, Any]:
-    """A document of which bodies and queries have types of their own, with names that there are."""
+def _with_existing_names(document: dict[str, Any]) -> dict[str, Any]:
+    """Returns a document whose bodies and queries have schemas of their own, with existing names."""
     here, there = "#/components/schemas/", "#/components/schemas/Known"
     schemas = document["components"]["schemas"]
-    known: dict[str, Any] = json.loads(json.dumps(schemas).replace(here, there))
+    restricted: dict[str, Any] = json.loads(json.dumps(schemas).replace(here, there))
     paths: dict[str, Any] = json.loads(json.dumps(document["paths"]))
     for operation in (one for methods in paths.values() for one in methods.values()):
         for part in operation.keys() & {"parameters", "requestBody"}:
             operation[part] = json.loads(json.dumps(operation[part]).replace(here, there))
-    known = {f"Known{name}": _within_reach(schema) for name, schema in known.items()}
-    return document | {"paths": paths, "components": {"schemas": schemas | known}}
+    restricted = {f"Known{name}": _restrict(schema) for name, schema in restricted.items()}
+    return document | {"paths": paths, "components": {"schemas": schemas | restricted}}
 
 
-def _within_reach(schema: Any) -> Any:
-    """A schema of names that there are, where they are known, and of quantities below a hundred of a unit."""
+def _restrict(schema: Any) -> Any:
+    """Returns a schema with existing names in known fields, and with quantities below 100 of a unit."""
     if isinstance(schema, list):
-        return [_within_reach(part) for part in schema]
+        return [_restrict(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    schema = {name: _within_reach(part) for name, part in schema.items()}
+    schema = {name: _restrict(part) for name, part in schema.items()}
     if "pattern" in schema:
         schema["pattern"] = schema["pattern"].replace(NUMBER, "[1-9][0-9]?")
-    # The numbers of a model hang together.
+    # The numbers of a model depend on each other.
     schema.get("properties", {}).pop("model", None)
     for name, field in schema.get("properties", {}).items():
         text = field.get("items", field)
@@ -229,7 +229,7 @@ def _within_reach(schema: Any) -> Any:
 
 
 def _with_integers(body: Any) -> Any:
-    """A body with `3` for `3.0`: both are whole to a JSON schema, to the service only what is written so."""
+    """Returns a body with `3` for `3.0`. Both are integers in JSON Schema; the service accepts only `3`."""
     if isinstance(body, dict):
         return {name: _with_integers(value) for name, value in body.items()}
     if isinstance(body, list):
@@ -238,16 +238,16 @@ def _with_integers(body: Any) -> Any:
 
 
 def _operations(schema: BaseSchema) -> list[Operation]:
-    """Every operation; those that change the cluster, which all others use, come last."""
-    actual = [actual.ok() for actual in schema.get_all_operations() if isinstance(actual, Ok)]
-    assert len(actual) > 30
-    return sorted(actual, key=lambda operation: operation.path == "/v1/cluster")
+    """Returns every operation. Those that change the cluster, which all others use, come last."""
+    operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
+    assert len(operations) > 30
+    return sorted(operations, key=lambda operation: operation.path == "/v1/cluster")
 
 
 def _send_examples(
     cases: st.SearchStrategy[Tried], times: int, ask: Callable[[Tried, requests.Session], Response]
 ) -> Counter[int]:
-    """Asks some times; every answer is as it is described. The statuses that there were."""
+    """Sends a number of generated requests; returns the count of each status."""
     seen: Counter[int] = Counter()
 
     @settings(
@@ -267,8 +267,8 @@ def _send_examples(
     return seen
 
 
-def _conforms(case: Tried, answer: Response) -> None:
-    """An answer is as it is described, and none says that the service is not well."""
+def _check_answer(case: Tried, answer: Response) -> None:
+    """Checks an answer against its schema. A status of 500 or above is an error, except for busy probes."""
     busy = case.operation.label == "POST /v1/probes" and answer.json().get("type") == BUSY
     assert answer.status_code < 500 or busy, answer.text
     case.validate_response(answer, checks=[response_schema_conformance])
@@ -280,14 +280,14 @@ def _try(
     mode: GenerationMode,
     check: Callable[[Tried, Response], None],
 ) -> Counter[int]:
-    """Asks for an operation some times, what is known and what is not."""
+    """Sends requests of an operation, for existing and other objects; returns the count of each status."""
     path, query = service.existing_path_parameters(operation), WAIT.get(operation.path)
-    known = operation.as_strategy(mode, path_parameters=path or None, query=query)
-    cases = st.one_of(known, operation.as_strategy(mode, query=query)) if path else known
+    existing = operation.as_strategy(mode, path_parameters=path or None, query=query)
+    cases = st.one_of(existing, operation.as_strategy(mode, query=query)) if path else existing
 
     def ask(case: Tried, session: requests.Session) -> Response:
         answer = case.call(session=session)
-        _conforms(case, answer)
+        _check_answer(case, answer)
         check(case, answer)
         return answer
 
@@ -303,16 +303,16 @@ def test_valid_requests_are_accepted(document: dict[str, Any], service: Service)
         else:
             assert answer.status_code in (200, 201, 204, 404, 409), answer.text
 
-    described = _schema(_reachable(document), service.url)
+    described = _schema(_with_existing_names(document), service.url)
     for operation in _operations(described):
-        if right := VALID_BODIES.get(operation.label):
-            case = operation.Case(path_parameters=service.existing_path_parameters(operation), body=right())
+        if body := VALID_BODIES.get(operation.label):
+            case = operation.Case(path_parameters=service.existing_path_parameters(operation), body=body())
             answer = case.call()
             assert answer.status_code in (200, 201), answer.text
-            _conforms(case, answer)
-        seen = _try(service, operation, GenerationMode.POSITIVE, check_accepted)
-        done = sum(times for status, times in seen.items() if status < 300)
-        assert done or operation.label in VALID_BODIES | NOT_DONE, f"{operation.label}: {seen}"
+            _check_answer(case, answer)
+        statuses = _try(service, operation, GenerationMode.POSITIVE, check_accepted)
+        accepted = sum(times for status, times in statuses.items() if status < 300)
+        assert accepted or operation.label in VALID_BODIES | NOT_ACCEPTED, f"{operation.label}: {statuses}"
 
 
 def test_invalid_requests_are_rejected(document: dict[str, Any], service: Service) -> None:
@@ -321,32 +321,32 @@ def test_invalid_requests_are_rejected(document: dict[str, Any], service: Servic
 
     for operation in _operations(_schema(document, service.url)):
         if operation.query or operation.body:
-            seen = _try(service, operation, GenerationMode.NEGATIVE, check_rejected)
-            assert sum(seen.values()) > 0, operation.label
+            statuses = _try(service, operation, GenerationMode.NEGATIVE, check_rejected)
+            assert sum(statuses.values()) > 0, operation.label
 
 
 def test_each_role_is_authorized_as_documented(
-    served: Served, tmp_path_factory: pytest.TempPathFactory
+    serve: Serve, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("roles")
     tokens = {role: f"token of {role}" for role in ROLES}
     lines = [f"{role} {role} {sha256(token.encode()).hexdigest()}\n" for role, token in tokens.items()]
     (folder / "tokens").write_text("".join(lines))
-    with served(folder, CLUSTER, "--tokens", "tokens", "--task-policy", "borg") as url:
+    with serve(folder, CLUSTER, "--tokens", "tokens", "--task-policy", "borg") as url:
         document, needed = _open(Http(url, tokens["read"]))
-        for operation in _operations(_schema(_reachable(document), url)):
+        for operation in _operations(_schema(_with_existing_names(document), url)):
             role = needed[operation.label]
 
             def ask(case: Tried, session: requests.Session, role: str | None = role) -> Response:
                 for token in (None, "of nobody", *tokens.values()):
                     headers = {"authorization": f"Bearer {token}"} if token else {}
                     answer = case.call(session=session, headers=headers)
-                    _conforms(case, answer)
-                    let_in = role is None or token in [tokens[one] for one in ROLES[ROLES.index(role) :]]
+                    _check_answer(case, answer)
+                    allowed = role is None or token in [tokens[one] for one in ROLES[ROLES.index(role) :]]
                     refused = 403 if token in tokens.values() else 401
                     is_refused = answer.status_code in (401, 403)
-                    assert is_refused != let_in, f"{case.operation.label}, {token}: {answer.text}"
-                    assert let_in or answer.status_code == refused, answer.text
+                    assert is_refused != allowed, f"{case.operation.label}, {token}: {answer.text}"
+                    assert allowed or answer.status_code == refused, answer.text
                 return answer
 
             path = {one.name: PATHS[one.name] for one in operation.path_parameters}

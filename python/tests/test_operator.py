@@ -46,18 +46,18 @@ links:
 """
 HALVED = START + 6 * HOUR
 PLANTS = (
-    # More is sent than ever before, for eighty minutes.
+    # The load is higher than ever before, for eighty minutes.
     Plant("r0:uplink", START + 2 * HOUR, START + 2 * HOUR + 80 * MIN, 0.8),
-    # Half of the ports go, and what is carried stays.
+    # Half of the ports fail, and the load stays.
     Plant("r1:uplink", START, START + HOURS * HOUR, 0.48),
     Plant("r1:uplink", HALVED, HALVED + 2 * HOUR, 0.48, 0.5),
     Plant("r1:downlink", HALVED, HALVED + 2 * HOUR, 0.1, 0.5),
-    # Disks that hold four times what those of other racks do, behind the same uplink.
+    # The rack has four times the disk capacity of the others, behind the same uplink.
     Plant("r6:uplink", START + 4 * HOUR, START + 9 * HOUR, 0.95),
     Plant("r2h0:ingress", START + 5 * HOUR, START + 5 * HOUR + 10 * MIN, 0.99),
 )
 HOT = {
-    # Link: since when, up to when.
+    # Link: start and end.
     "r0:uplink": (2 * HOUR, 2 * HOUR + 80 * MIN),
     "r1:uplink": (6 * HOUR, 8 * HOUR),
     "r6:uplink": (4 * HOUR, 9 * HOUR),
@@ -80,7 +80,7 @@ TASKS += [
 
 
 def openmetrics() -> Iterator[str]:
-    """Counts of switches each minute, both ways of each port, and its speed."""
+    """Counters of switches each minute: both directions of each port, and its speed."""
     links = Cluster(FABRIC).links()
     end = START + HOURS * HOUR
     result = telemetry(links, PLANTS, start_ms=START, end_ms=end, cadence_ms=MIN, means=(0.1, 0.4))
@@ -101,9 +101,9 @@ def openmetrics() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Iterator[str]:
+def prometheus(tmp_path_factory: pytest.TempPathFactory, backfill: Any) -> Iterator[str]:
     """The address of a Prometheus that scraped the fabric."""
-    with backfilled(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
+    with backfill(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
         yield address
 
 
@@ -132,7 +132,7 @@ def test_hotspots_in_prometheus_are_reported_with_their_causes(run: Run, command
     }
     actual = {(row["subject"], row["cause"]) for row in document["findings"]}
     assert actual >= CAUSES
-    # Of links nothing else is said.
+    # Links have no other findings.
     assert {one for one in actual if ":" in one[0]} == {one for one in CAUSES if ":" in one[0]}
     assert document["discards"] == []
 
@@ -158,7 +158,7 @@ def test_the_exported_rules_mark_the_same_intervals_hot(
         for rule in yaml.safe_load(exported.stdout)["groups"][0]["rules"]
         if "record" in rule
     }
-    # Nothing evaluated the rules while it was scraped: each name is replaced by what it stands for.
+    # Prometheus did not evaluate the rules, so that each recorded name is replaced by its expression.
     expression = "leeward:link_hot:bool == 1"
     for name, recording in reversed(recorded.items()):
         expression = expression.replace(name, f"({recording})")

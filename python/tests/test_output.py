@@ -15,7 +15,7 @@ from leeward.cli.progress import progress, slow_notice
 
 
 class Clock:
-    """Time that passes when told to."""
+    """A clock whose time a test sets."""
 
     now = 100.0
 
@@ -105,14 +105,14 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, *table: Any) ->
 def test_on_a_narrow_terminal_only_text_columns_wrap(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    what = "traffic between the racks of three clusters, relative"
+    description = "traffic between the racks of three clusters, relative"
     output = on_a_terminal(
-        monkeypatch, 44, ["NAME", "SIZE", "WHAT"], "<><", [["facebook-tm-parsimon", "1.3 MB", what]]
+        monkeypatch, 44, ["NAME", "SIZE", "WHAT"], "<><", [["facebook-tm-parsimon", "1.3 MB", description]]
     )
     lines = output.splitlines()
     assert lines[1].startswith("facebook-tm-parsimon  1.3 MB  traffic")
     assert all(len(line) <= 44 for line in lines)
-    assert " ".join(line[30:].strip() for line in lines[1:]) == what
+    assert " ".join(line[30:].strip() for line in lines[1:]) == description
 
 
 @pytest.mark.parametrize("columns", [10, 20, 40, 80])
@@ -164,7 +164,7 @@ def test_write_errors_name_the_target_and_not_the_temporary_file(
     with pytest.raises(OSError, match="No space left") as caught, replace(target) as path:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     assert caught.value.filename == str(target)
-    # Arrow names the file in its message alone.
+    # Arrow names the file only in its message.
     with pytest.raises(OSError, match="Permission denied") as caught, replace(target) as path:
         raise OSError(errno.EACCES, f"Failed to open local file '{path}'")
     assert caught.value.filename == str(target)

@@ -39,7 +39,7 @@ def test_tables_add_up_to_the_totals() -> None:
     assert flows["delivered_bytes"] == flows["written_bytes"] == [5_000_000, 5_000_000]
     assert all(0 < end <= totals["ended_s"] for end in flows["finished_s"])
     days = tables["days"].to_pydict()
-    # The days that the run ends in are not among those that have ended.
+    # The table has no days that are still open at the end of the run.
     assert 0.9 * totals["circuit_bytes"] < sum(days["bytes"]) <= totals["circuit_bytes"]
     of_pair = [
         used
@@ -102,13 +102,13 @@ def test_a_python_scheduler_gives_the_results_of_the_built_in_one() -> None:
     def totals(scheduler: dict[str, Any]) -> dict[str, Any]:
         return packets.simulate(SMALL | {"scheduler": scheduler}).totals()
 
-    known = totals({"name": "strobe"})
-    assert totals({"name": _round}) == known
+    expected = totals({"name": "strobe"})
+    assert totals({"name": _round}) == expected
     days = [
         {"length": "180us", "circuits": [[rack, (rack + step) % 4] for rack in range(4)]}
         for step in range(1, 4)
     ]
-    assert totals({"days": days}) == known
+    assert totals({"days": days}) == expected
     requests: list[tuple[int, Network]] = []
 
     def most(demand: Any, network: Network) -> Any:
@@ -153,7 +153,7 @@ def test_a_scenario_may_consist_of_trains_only(tmp_path: Path) -> None:
     assert "r0h0 to r1h0  2,000     2,000  0.92" in printed
     assert "FLOWS" not in printed
     (train,) = json.loads(command(str(file), "-o", "json").stdout)["trains"]
-    # Less headers, and what the bucket lets pass at once.
+    # The rate excludes headers, and includes the initial burst of the bucket.
     assert 940e6 * 1472 / 1500 < train["rate_bps"] < 1.01 * 940e6 * 1472 / 1500
 
 
@@ -231,7 +231,7 @@ def test_the_command_prints_a_summary_and_writes_tables(tmp_path: Path) -> None:
     summary = json.loads((out / "summary.json").read_text())
     assert 0.7 < summary["circuits"][0]["utilization"] <= 1.0
     assert parquet.read_table(out / "days.parquet").num_rows > 0
-    # The same folder again, but none with something else in it.
+    # An earlier result is overwritten. A folder with a file of the user is not.
     assert command(str(EXAMPLE), "--out", str(out)).exit_code == 0
     (out / "mine.txt").write_text("mine")
     refused = command(str(EXAMPLE), "--out", str(out))
@@ -243,17 +243,17 @@ def test_sequences_cover_three_more_days_and_never_decrease() -> None:
     run = packets.simulate(str(EXAMPLE))
     actual = packets.sequence(run, 0, 1)
     assert actual is not None
-    # A day each 1.4 ms, of which 100 ms have 72; three more follow all but three of them.
+    # 100 ms have 72 days, one each 1.4 ms. All but the last three have three successors.
     assert (actual.over, actual.at_s[0], actual.at_s[-1]) == (69, 0, pytest.approx(4.2e-3))
     assert actual.arrived_bytes[0] == 0
     assert (numpy.diff(actual.arrived_bytes) >= 0).all()
-    # Circuits carry more in 180 us than packets do in the rest of 1.4 ms.
+    # The circuit is up for the last 180 us of each 1.4 ms.
     day = (actual.at_s > 1.22e-3) & (actual.at_s < 1.40e-3)
     assert (actual.up[day] == 1).all()
     assert actual.up.mean() == pytest.approx(180 / 1400, abs=0.02)
     assert set(actual.capacity_packets) == {16, 128}
     assert (actual.queued_packets <= 133).all()
-    # Without days it is the run itself; without samples there is nothing.
+    # Without days, the sequence is the run itself. Without samples, there is no sequence.
     alone = packets.simulate({**SMALL, "scheduler": None})
     plain = packets.sequence(alone, 0, 1)
     assert plain is not None

@@ -1,4 +1,4 @@
-"""A test without its real part fails under CI and is skipped elsewhere."""
+"""A test that lacks a requirement fails under CI and is skipped elsewhere."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from support.parts import lack, require
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("true", pytest.fail.Exception), (None, pytest.skip.Exception)])
-def test_a_missing_part_fails_only_under_ci(
+def test_a_missing_requirement_fails_only_under_ci(
     monkeypatch: pytest.MonkeyPatch, ci: str | None, outcome: type[BaseException]
 ) -> None:
     monkeypatch.delenv("CI", raising=False)

@@ -1,4 +1,4 @@
-"""Ports for busy racks, or work elsewhere: the plan, and its simulation."""
+"""Plans for busy racks, which add ports or move work, and their simulation."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,30 +34,30 @@ def cluster(racks: int = 3, pods: int = 0, link: str = "10Gbps") -> Cluster:
 
 
 def samples(
-    of: Cluster,
+    network: Cluster,
     gbps: Mapping[str, Sequence[float | None]],
     capacities: Mapping[str, Sequence[float]] | None = None,
     engine: Engine | None = None,
 ) -> Samples:
-    """A sample an interval of each link; None is one that is missing."""
-    links = of.links()
-    known = {row["name"]: row for row in links.to_pylist()}
+    """Samples of each link, one for each interval; None is a missing sample."""
+    links = network.links()
+    links_by_name = {row["name"]: row for row in links.to_pylist()}
     rows = []
     for name, series in gbps.items():
-        capacity = (capacities or {}).get(name, [known[name]["capacity_bps"] / GB] * len(series))
+        capacity = (capacities or {}).get(name, [links_by_name[name]["capacity_bps"] / GB] * len(series))
         for number, (rate, most) in enumerate(zip(series, capacity, strict=True)):
             if rate is not None:
                 t_ms = START + (number + 1) * MINUTES
                 bits = round(rate * GB) * 300
-                rows.append((known[name]["link"], t_ms, MINUTES, bits, round(most * GB)))
+                rows.append((links_by_name[name]["link"], t_ms, MINUTES, bits, round(most * GB)))
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
     table = pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in rows], schema)
     engine = engine or Engine.duckdb(threads=1)
-    return Samples(engine, engine.table(table), links, of.rack_table(), MINUTES)
+    return Samples(engine, engine.table(table), links, network.rack_table(), MINUTES)
 
 
 def both_directions(gbps: Mapping[str, Sequence[float | None]]) -> dict[str, Sequence[float | None]]:
-    """The same up and down."""
+    """Gives both links of a rack the same series."""
     return {f"{rack}:{way}": series for rack, series in gbps.items() for way in ("uplink", "downlink")}
 
 
@@ -170,7 +170,7 @@ def test_a_shift_conserves_work_and_overloads_no_rack(racks: dict[str, Rack]) ->
 def test_the_simulated_outcome_before_a_change_matches_the_measurement(
     hundredths: list[list[int | None]], capacities: list[float]
 ) -> None:
-    # A link is never over its capacity here; what is above one is lost to the simulator.
+    # Loads are at most the capacity of their link, because the simulator drops any load above it.
     rates: list[list[float | None]] = [
         [
             None if value is None else value * capacity / 1000
@@ -235,8 +235,8 @@ def test_work_without_a_target_rack_is_reported() -> None:
 def test_work_of_disk_racks_moves_only_to_disk_and_mixed_racks() -> None:
     kinds = ["disk", "compute", "mixed"]
     racks = [{"name": f"r{number}", "kind": kind} for number, kind in enumerate(kinds)]
-    of = Cluster({"racks": racks, "hosts_per_rack": 1, "nic": "10Gbps", "rack_link": "10Gbps"})
-    result = plan(samples(of, both_directions({"r0": BUSY, "r1": QUIET, "r2": QUIET})))
+    network = Cluster({"racks": racks, "hosts_per_rack": 1, "nic": "10Gbps", "rack_link": "10Gbps"})
+    result = plan(samples(network, both_directions({"r0": BUSY, "r1": QUIET, "r2": QUIET})))
     assert result.planned[0].shift.to == {"r2": 17}
 
 
@@ -248,8 +248,8 @@ def test_a_rack_without_observations_at_those_times_takes_no_work() -> None:
 
 def test_work_that_leaves_a_pod_crosses_the_links_of_both() -> None:
     racks = both_directions({"r0": BUSY, "r1": [7.4] * 20, "r2": QUIET, "r3": QUIET})
-    of = cluster(racks=4, pods=2)
-    result = plan(samples(of, racks | both_directions({"p0": [20.0] * 20, "p1": [4.0] * 20})))
+    network = cluster(racks=4, pods=2)
+    result = plan(samples(network, racks | both_directions({"p0": [20.0] * 20, "p1": [4.0] * 20})))
     (one,) = result.planned
     outside = one.shift.to.get("r2", 0) + one.shift.to.get("r3", 0)
     assert outside == 17
@@ -337,8 +337,8 @@ def test_json_and_tables_agree(run: Run, tmp_path: Path) -> None:
     assert {row["to"]: row["percent"] for row in tables["shifts"]} == rack["shift"]["to"]
     outcomes = {(row.pop("link"), row.pop("rack"), row.pop("run")): row for row in tables["links"]}
     assert outcomes == {
-        (link, of, run): outcome
-        for of, links in (("r0", rack["links"]), (None, document["taking"]))
+        (link, name, run): outcome
+        for name, links in (("r0", rack["links"]), (None, document["taking"]))
         for link, runs in links.items()
         for run, outcome in runs.items()
     }
@@ -350,11 +350,11 @@ def test_json_and_tables_agree(run: Run, tmp_path: Path) -> None:
 
 
 def test_interval_length_and_coverage_are_settings(run: Run, tmp_path: Path) -> None:
-    whole = [*write_files(tmp_path), "--interval", "10min", "-o", "json"]
-    record = json.loads(run(*whole).stdout)
+    command = [*write_files(tmp_path), "--interval", "10min", "-o", "json"]
+    record = json.loads(run(*command).stdout)
     assert record["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 11
     # The first and the last sample are each half of an interval.
-    strict = json.loads(run(*whole, "--coverage", "60%").stdout)
+    strict = json.loads(run(*command, "--coverage", "60%").stdout)
     assert strict["settings"]["coverage"] == 0.6
     assert strict["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 9
 
@@ -376,8 +376,8 @@ def test_invalid_options_are_named(run: Run, tmp_path: Path, options: list[str],
     assert f"error: {error}" in result.stderr
 
 
-def outcomes(of: Plan) -> Numbers:
-    return numpy.asarray([run.percentile for runs in of.taking.values() for run in runs.values()])
+def outcomes(result: Plan) -> Numbers:
+    return numpy.asarray([run.percentile for runs in result.taking.values() for run in runs.values()])
 
 
 def test_the_same_telemetry_gives_the_same_plan() -> None:

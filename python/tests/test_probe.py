@@ -24,7 +24,7 @@ SHORT = ("--bursts", "2", "--packets", "40")
 
 @contextmanager
 def start_listener(*arguments: str) -> Iterator[str]:
-    """A host that listens; its address."""
+    """Starts a host that listens; yields its address."""
     command = [str(LEEWARD), "probe", "listen", "--listen", "127.0.0.1:0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -38,8 +38,8 @@ def start_listener(*arguments: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[list[str]]:
-    with ExitStack() as all_of_them:
-        yield [all_of_them.enter_context(start_listener()) for _ in range(4)]
+    with ExitStack() as stack:
+        yield [stack.enter_context(start_listener()) for _ in range(4)]
 
 
 def host_list(hosts: list[str]) -> str:
@@ -75,8 +75,8 @@ def test_an_unreachable_host_is_named_and_no_file_is_written(
 ) -> None:
     with start_listener() as gone:
         pass
-    given = host_list([*hosts[:2], gone])
-    result = run("probe", "mesh", "--hosts", given, *SHORT, "--out", "m.yaml")
+    addresses = host_list([*hosts[:2], gone])
+    result = run("probe", "mesh", "--hosts", addresses, *SHORT, "--out", "m.yaml")
     assert result.returncode == 1
     assert "error: 4 of 6 paths could not be measured" in result.stderr
     assert "connection refused; is `leeward probe listen` running there?" in result.stdout
@@ -118,13 +118,13 @@ def test_failed_measurements_are_reported_once_and_exit_with_1(
 
 
 def test_the_bottlenecks_command_classifies_the_network(run: Run, hosts: list[str]) -> None:
-    ask = ("--hosts", host_list(hosts), "--pairs", "1", "--for", "1500ms", "-o", "json")
-    result = run("probe", "bottlenecks", *ask)
+    options = ("--hosts", host_list(hosts), "--pairs", "1", "--for", "1500ms", "-o", "json")
+    result = run("probe", "bottlenecks", *options)
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     assert (len(document["between_four"]), len(document["from_one"])) == (1, 1)
     assert document["kind"] in {"hose", "pipe", "inside", "mixed"}
-    names = {document["between_four"][0][of][end] for of in ("path", "beside") for end in ("from", "to")}
+    names = {document["between_four"][0][path][end] for path in ("path", "beside") for end in ("from", "to")}
     assert names == set("abcd")
 
 
@@ -195,5 +195,5 @@ def test_examples_in_help_are_valid(run: Run, tmp_path: Path, example: str) -> N
     (tmp_path / "admin.token").write_text("leeward_token\n")
     result = run(*arguments)
     assert result.returncode == (2 if through else 1), result.stderr
-    nobody = "127.0.0.1:1: no answer" if through else "connection refused"
-    assert nobody in result.stdout + result.stderr
+    expected = "127.0.0.1:1: no answer" if through else "connection refused"
+    assert expected in result.stdout + result.stderr

@@ -1,4 +1,4 @@
-"""Measurements through a controller: its requests, and equal output for its results."""
+"""Measurements through a controller: the requests to it, and output equal to that of local measurements."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def path(source: str, destination: str, rate: float | None) -> dict[str, Any]:
     return {"from": source, "to": destination} | measured | counts | flags
 
 
-TRIED = {
+PAIR_RESULT = {
     "path": {"from": "a", "to": "b"},
     "beside": {"from": "a", "to": "c"},
     "alone_bps": 9e7,
@@ -43,7 +43,7 @@ MESH = {
 }
 BOTTLENECKS = {
     "between_four": [],
-    "from_one": [TRIED],
+    "from_one": [PAIR_RESULT],
     "between_four_share": 0,
     "from_one_share": 1,
     "sum": 1.0,
@@ -56,7 +56,7 @@ BOTTLENECKS = {
 
 @contextmanager
 def controller(**over: Any) -> Iterator[tuple[str, Requests]]:
-    """A controller that runs one survey and ends it at the second question about it; its requests."""
+    """A controller with one survey, which ends at the second query; yields its address and requests."""
     requests: Requests = []
     survey: dict[str, Any] = {"id": "7", "kind": "path", "hosts": [], "time": "", "done": 0}
     survey |= dict.fromkeys(("steps", "ended", "error", "cluster_version", "result"))
@@ -123,11 +123,11 @@ def test_measurements_of_a_controller_are_printed_like_local_ones(
     form: str,
 ) -> None:
     monkeypatch.setattr(probe, function, lambda *_, **__: result)
-    here = run("probe", *command, "-o", form)
-    assert here.returncode == 0, here.stderr
+    local = run("probe", *command, "-o", form)
+    assert local.returncode == 0, local.stderr
     with controller(result=result) as (url, requests):
         through = run("probe", *command, "-o", form, "--controller", url)
-    assert (through.returncode, through.stdout) == (0, here.stdout), through.stderr
+    assert (through.returncode, through.stdout) == (0, local.stdout), through.stderr
     assert requests[0][:2] == ("POST", "/v1/probes")
     assert body.items() <= requests[0][2].items()
     assert {(method, path) for method, path, _ in requests[1:]} == {("GET", "/v1/probes/7")}

@@ -1,4 +1,4 @@
-"""Telemetry from a Prometheus server: a real one with a month of it, and ones that misbehave."""
+"""Telemetry from a Prometheus server: a real one with a month of data, and fake ones that misbehave."""
 
 import json
 import re
@@ -29,12 +29,12 @@ CLUSTER = Cluster({"racks": RACKS, "hosts_per_rack": 2, "nic": "10Gbps", "rack_l
 
 
 def octets(rack: int, port: int, way: str, step: int) -> int:
-    """Octets of a port in a step: synthetic, and stated here."""
+    """Synthetic number of octets of a port in a step."""
     return (1 + rack + 2 * port + (way == "Out")) * 10**8 * (5 if step % 288 in range(100, 112) else 1)
 
 
 def openmetrics() -> Iterator[str]:
-    """A month of a small fabric. A port restarts its counters at half time, and another loses its speed."""
+    """A month of a small fabric. A port restarts its counters halfway, and another loses its speed."""
     steps = range(30 * DAY // SCRAPE)
     for way in ("In", "Out"):
         yield f"# TYPE ifHC{way}Octets gauge"
@@ -57,13 +57,13 @@ def openmetrics() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: Any, backfilled: Any) -> Iterator[str]:
+def prometheus(tmp_path_factory: Any, backfill: Any) -> Iterator[str]:
     """The address of a Prometheus that runs here."""
-    with backfilled(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
+    with backfill(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
         yield address
 
 
-def month(url: str, folder: Path, **given: Any) -> Samples:
+def read_month(url: str, folder: Path, **given: Any) -> Samples:
     (folder / "map.yaml").write_text(given.pop("text", MAP))
     request: dict[str, Any] = {"since": "30d", "now_ms": 1000 * END, "keep": folder / "kept"} | given
     return read(CLUSTER, prometheus=url, map=folder / "map.yaml", **request)
@@ -76,9 +76,9 @@ def by_link(samples: Samples) -> dict[str, int]:
 
 
 def test_a_month_of_counters_is_read_without_losing_a_bit(prometheus: str, tmp_path: Path) -> None:
-    samples = month(prometheus, tmp_path)
+    samples = read_month(prometheus, tmp_path)
     steps = 30 * DAY // SCRAPE
-    # The first reading of rack 0 is at the beginning, and not after it: the second is where it starts.
+    # The first reading of rack 0 is at the start of the period, which excludes it.
     wanted = {
         f"r{rack}:{link}": 8
         * sum(
@@ -95,7 +95,7 @@ def test_a_month_of_counters_is_read_without_losing_a_bit(prometheus: str, tmp_p
 
 
 def test_a_port_without_speed_halves_the_capacity_of_its_link(prometheus: str, tmp_path: Path) -> None:
-    samples = month(prometheus, tmp_path)
+    samples = read_month(prometheus, tmp_path)
     number = samples.links["name"].to_pylist().index("r2:uplink")
     table = samples.table.filter(samples.table.link == number).order_by("t_ms")
     capacities = samples.engine.arrow(table)["capacity_bps"].to_pylist()
@@ -112,23 +112,23 @@ def test_a_second_run_queries_only_the_missing_pieces(prometheus: str, tmp_path:
         pieces.append(total)
         return nullcontext(lambda _: None)
 
-    first = month(prometheus, tmp_path, progress=counted)
+    first = read_month(prometheus, tmp_path, progress=counted)
     kept = sorted((tmp_path / "kept").rglob("*-*.parquet"))
     kept[3].unlink()
-    again = month(prometheus, tmp_path, progress=counted)
+    again = read_month(prometheus, tmp_path, progress=counted)
     assert pieces[0] > 30
-    # Missing pieces, and the last minutes, which may have been incomplete.
+    # The second run queries the missing piece, and the last minutes, which may have been incomplete.
     assert pieces[1] <= 1 + 3
     assert by_link(first) == by_link(again)
 
 
 def test_a_missing_metric_is_reported_with_the_existing_ones(prometheus: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there are: ifHCInOctets, ifHCOutOctets"):
-        month(prometheus, tmp_path, text=MAP.replace("ifHCInOctets", "ifInOctetts"))
+        read_month(prometheus, tmp_path, text=MAP.replace("ifHCInOctets", "ifInOctetts"))
     with pytest.raises(InputError, match="not with these labels"):
-        month(prometheus, tmp_path, text=MAP.replace("snmp", "snmq"))
+        read_month(prometheus, tmp_path, text=MAP.replace("snmp", "snmq"))
     with pytest.raises(InputError, match="nearest: r0:uplink"):
-        month(
+        read_month(
             prometheus,
             tmp_path,
             text=MAP.replace("{rack}:uplink", "{rack}-uplink").replace("{rack}:down", "x"),
@@ -140,7 +140,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @pytest.fixture
 def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
-    """Starts servers that answer the n-th question as given."""
+    """Starts servers whose answer is a function of the number of the request and of its text."""
     started = []
 
     def start(answer: Callable[[int, str], Answer]) -> str:
@@ -158,7 +158,7 @@ def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
                 self.end_headers()
                 self.wfile.write(text)
 
-            do_GET = do_POST  # noqa: N815 - likewise
+            do_GET = do_POST  # noqa: N815
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -179,13 +179,13 @@ def good(data: Any) -> Answer:
 
 
 def test_a_busy_server_is_retried_after_its_retry_after_header(fake: Any) -> None:
-    url = fake(lambda asked, _: (503, {"Retry-After": "7"}, b"busy") if asked < 2 else good([1]))
+    url = fake(lambda number, _: (503, {"Retry-After": "7"}, b"busy") if number < 2 else good([1]))
     waits: list[float] = []
     assert Server(url, sleep=waits.append).ask("query", query="up") == [1]
     assert waits == [7.0, 7.0]
 
 
-def test_retry_waits_grow_and_end_with_an_error(fake: Any) -> None:
+def test_retries_end_with_an_error_after_a_time(fake: Any) -> None:
     url = fake(lambda *_: (429, {}, b"slow down"))
     now = [0.0]
 
@@ -198,7 +198,7 @@ def test_retry_waits_grow_and_end_with_an_error(fake: Any) -> None:
 
 def test_an_unreachable_server_is_reported_without_retries() -> None:
     def never(_: float) -> None:
-        pytest.fail("it waits for nobody")
+        pytest.fail("an unreachable server is retried")
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -230,56 +230,56 @@ def test_an_answer_from_another_server_than_prometheus_is_rejected(fake: Any, te
     ],
 )
 def test_invalid_answers_are_rejected_and_not_cached(fake: Any, tmp_path: Path, result: Any) -> None:
-    def answer(_: int, question: str) -> Answer:
-        if "__name__" in question:
+    def answer(_: int, request_text: str) -> Answer:
+        if "__name__" in request_text:
             return good(["ifHCInOctets"])
-        if "count" in question:
+        if "count" in request_text:
             return good({"resultType": "vector", "result": []})
         return good({"resultType": "matrix", "result": result})
 
     with pytest.raises(InputError, match="does not answer as Prometheus would"):
-        month(fake(answer), tmp_path)
+        read_month(fake(answer), tmp_path)
     assert not list((tmp_path / "kept").rglob("*.parquet"))
 
 
 def test_queries_with_too_many_samples_are_split_by_time_and_then_label(fake: Any, tmp_path: Path) -> None:
-    def answer(_: int, question: str) -> Answer:
-        if "__name__" in question:
+    def answer(_: int, request_text: str) -> Answer:
+        if "__name__" in request_text:
             return good(["ifHCInOctets"])
-        if "label%2Finstance" in question or "label/instance" in question:
+        if "label%2Finstance" in request_text or "label/instance" in request_text:
             return good(["tor-r0", "tor-r1"])
-        if "count" in question:
+        if "count" in request_text:
             return good({"resultType": "vector", "result": []})
-        if "instance%3D~" not in question:
+        if "instance%3D~" not in request_text:
             return 422, {}, b'{"status":"error","error":"query processing would load too many samples"}'
-        rack = "r0" if "r0" in question else "r1"
+        rack = "r0" if "r0" in request_text else "r1"
         values = [[END - 30 * step, str(10**6 * (100 - step))] for step in range(20, 0, -1)]
         labels = {"__name__": "x", "instance": f"tor-{rack}", "ifName": "Ethernet0"}
         return good({"resultType": "matrix", "result": [{"metric": labels, "values": values}]})
 
     text = MAP.replace(", speed: ifHighSpeed", "").replace(""", out: 'ifHCOutOctets{job="snmp"}'""", "")
-    samples = month(fake(answer), tmp_path, since="10min", text=text)
+    samples = read_month(fake(answer), tmp_path, since="10min", text=text)
     assert by_link(samples) == {"r0:downlink": 8 * 18 * 10**6, "r1:downlink": 8 * 18 * 10**6}
 
 
 LOADS = "prometheus: {load: ifHCOutOctets}\n"
 
 
-def loads(question: str) -> Answer:
+def loads(request_text: str) -> Answer:
     """Answers of a server with a counter of one link, read each half minute."""
-    if "__name__" in question:
+    if "__name__" in request_text:
         return good(["ifHCOutOctets"])
-    if "count_over_time" in question:
+    if "count_over_time" in request_text:
         return good({"resultType": "vector", "result": []})
-    end, length = asked_for(question)
+    end, length = query_times(request_text)
     values = [[at, str(at * 10**6)] for at in range(-(-(end - length) // 30) * 30, end + 1, 30)]
     link = {"metric": {"link": "r0:uplink"}, "values": values}
     return good({"resultType": "matrix", "result": [link]})
 
 
-def asked_for(question: str) -> tuple[int, int]:
+def query_times(request_text: str) -> tuple[int, int]:
     """End and length of a query, in seconds."""
-    fields = parse_qs(question.split()[1])
+    fields = parse_qs(request_text.split()[1])
     reach = re.search(r"\[(\d+)ms\]", fields["query"][0])
     assert reach is not None
     return round(float(fields["time"][0])), int(reach[1]) // 1000
@@ -288,32 +288,32 @@ def asked_for(question: str) -> tuple[int, int]:
 def test_a_second_run_queries_at_most_twenty_minutes_besides_new_time(fake: Any, tmp_path: Path) -> None:
     lengths: list[int] = []
 
-    def answer(_: int, question: str) -> Answer:
-        if "ms%5D" in question:
-            lengths.append(asked_for(question)[1])
-        return loads(question)
+    def answer(_: int, request_text: str) -> Answer:
+        if "ms%5D" in request_text:
+            lengths.append(query_times(request_text)[1])
+        return loads(request_text)
 
     url, sums = fake(answer), []
     for now, new in ((END, 3 * DAY), (END + 60, 60), (END + 540, 480)):
         lengths.clear()
-        sums.append(by_link(month(url, tmp_path, since="3d", text=LOADS, now_ms=1000 * now)))
+        sums.append(by_link(read_month(url, tmp_path, since="3d", text=LOADS, now_ms=1000 * now)))
         assert sum(lengths) <= new + 1200
-    # Nothing is lost or there twice where pieces meet.
+    # No sample is lost or duplicated where pieces meet.
     assert sums == [{"r0:uplink": 8 * 10**6 * (3 * DAY // 30 - 1) * 30}] * 3
 
 
 def test_a_query_that_times_out_is_halved_at_once(fake: Any, tmp_path: Path) -> None:
-    def answer(_: int, question: str) -> Answer:
-        if "ms%5D" in question and asked_for(question)[1] > 3 * 3600:
+    def answer(_: int, request_text: str) -> Answer:
+        if "ms%5D" in request_text and query_times(request_text)[1] > 3 * 3600:
             text = {
                 "status": "error",
                 "errorType": "timeout",
                 "error": "query timed out in expression evaluation",
             }
             return 503, {}, json.dumps(text).encode()
-        return loads(question)
+        return loads(request_text)
 
-    samples = month(fake(answer), tmp_path, since="1d", text=LOADS)
+    samples = read_month(fake(answer), tmp_path, since="1d", text=LOADS)
     assert by_link(samples) == {"r0:uplink": 8 * 10**6 * (DAY // 30 - 1) * 30}
 
 
@@ -334,8 +334,8 @@ def test_credentials_and_headers_are_read_from_a_file(fake: Any, tmp_path: Path)
     )
     seen: list[str] = []
 
-    def answer(_: int, question: str) -> Answer:
-        seen.append(question)
+    def answer(_: int, request_text: str) -> Answer:
+        seen.append(request_text)
         return good([])
 
     url = fake(answer)

@@ -1,4 +1,4 @@
-"""Reads of what was written: their table, their figures, and the comparison."""
+"""Reads of written blocks: their table, their figures, and the comparison."""
 
 import json
 import subprocess

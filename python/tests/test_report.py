@@ -93,7 +93,7 @@ def test_the_colour_of_a_policy_does_not_depend_on_its_settings() -> None:
     assert plain["color"] == spread["color"] != sinbad["color"]
     assert plain["linestyle"] != spread["linestyle"]
     assert other["color"] == style.OTHER
-    # Those for admission are in none of these pictures.
+    # No picture shows a policy for admission.
     named = {policy["name"] for policy in leeward.policies() if policy["kind"] != "admission"}
     assert named == set(style.COLOURS)
     assert len({*style.COLOURS.values(), style.OTHER}) == len(named) + 1

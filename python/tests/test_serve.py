@@ -52,8 +52,8 @@ class Service:
         window = {"from": (until - timedelta(seconds=1)).isoformat(), "until": until.isoformat()}
         return self.ask("POST", "/v1/reports", window | {"links": links})
 
-    def stop(self, how: signal.Signals) -> int:
-        os.kill(self.process.pid, how)
+    def stop(self, number: signal.Signals) -> int:
+        os.kill(self.process.pid, number)
         return self.process.wait(30)
 
 
@@ -91,7 +91,7 @@ def test_decisions_after_reports_are_stored_and_released(tmp_path: Path) -> None
         block = {"size": "256MiB", "writer": "r0h1", "client": "test", "sequence": 1}
         status, decision = service.ask("POST", "/v1/place/replicas", block)
         assert status == 201
-        # The rack with most left that is not the writer's.
+        # The first copy is on the writer, the others are in the other rack with most residual capacity.
         assert decision["hosts"][0] == "r0h1"
         assert {host[:2] for host in decision["hosts"][1:]} == {"r2"}
         assert decision["limit"] == {"at": "r2:downlink", "value_bps": 700_000_000}
@@ -179,7 +179,10 @@ print(urllib.request.urlopen(request).status)
         (["--cluster", "nothing.yaml"], "error: nothing.yaml: "),
         (["--seed", "-1"], "error: Invalid value for '--seed'"),
         (["--moves", "nowhere"], "error: --moves: unknown policy `nowhere` for moves; there are: "),
-        (["--listen", "0.0.0.0:0"], "error: --listen: `0.0.0.0:0`: without tokens, every client that reaches it "),
+        (
+            ["--listen", "0.0.0.0:0"],
+            "error: --listen: `0.0.0.0:0`: without tokens, every client that reaches it ",
+        ),
         (["--tokens", "c.yaml"], "error: c.yaml:1"),
         (["--config", "wrong.toml"], "error: wrong.toml:1: limit: unknown field"),
     ],

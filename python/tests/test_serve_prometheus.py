@@ -1,4 +1,4 @@
-"""A service that asks a real Prometheus, which scrapes a switch whose counters the test drives."""
+"""A service that queries a real Prometheus, which scrapes a switch whose counters the test drives."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-Served = Callable[..., AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 CLUSTER = {"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "rack_link": "2Gbps"}
 MAP = r"""
 prometheus: {in: 'ifHCInOctets{job="snmp"}', out: 'ifHCOutOctets{job="snmp"}', speed: ifHighSpeed}
@@ -34,10 +34,10 @@ scrape_configs:
 
 
 class Switch:
-    """An exporter: ports count at rates that may change, from zero again when it restarts."""
+    """An exporter of counters of ports. A test sets their rates, and may restart them from 0."""
 
     def __init__(self) -> None:
-        self.away = False
+        self.unavailable = False
         self._lock = threading.Lock()
         self._at = time.monotonic()
         ports = ("up1", "up2", "port1", "port2")
@@ -45,18 +45,18 @@ class Switch:
         self._octets = dict.fromkeys(self._rates, 1e12)
 
     def carry(self, **bps: float) -> None:
-        """Ports carry so much from now on: `In_up1=1e8`."""
+        """Sets the rates of ports in bits per second, as in `In_up1=1e8`."""
         with self._lock:
             self._count()
             self._rates |= {_split(name): rate for name, rate in bps.items()}
 
     def restart(self) -> None:
-        """Counters restart."""
+        """Sets all counters to 0."""
         with self._lock:
             self._octets = dict.fromkeys(self._octets, 0.0)
 
     def text(self) -> str:
-        """Exported metrics."""
+        """Returns the metrics."""
         with self._lock:
             self._count()
             counted = [
@@ -81,43 +81,43 @@ def _split(name: str) -> tuple[str, str]:
 @pytest.fixture
 def switch() -> Iterator[tuple[Switch, int]]:
     """A switch, and the port that it exports at."""
-    known = Switch()
+    exporter = Switch()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            text = known.text().encode()
-            self.send_response(503 if known.away else 200)
+            text = exporter.text().encode()
+            self.send_response(503 if exporter.unavailable else 200)
             self.send_header("Content-Type", "text/plain")
             self.end_headers()
-            self.wfile.write(b"" if known.away else text)
+            self.wfile.write(b"" if exporter.unavailable else text)
 
         def log_message(self, *_: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield known, server.server_port
+    yield exporter, server.server_port
     server.shutdown()
     server.server_close()
 
 
 def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
-    tmp_path: Path, switch: tuple[Switch, int], scraping: Any, served: Served
+    tmp_path: Path, switch: tuple[Switch, int], start_prometheus: Any, serve: Serve
 ) -> None:
-    known, port = switch
+    exporter, port = switch
     (tmp_path / "map.yaml").write_text(MAP)
-    known.carry(In_up1=3e8, In_up2=2e8, Out_up1=9e8, Out_up2=8e8, In_port2=4e8)
-    with scraping(tmp_path, SCRAPE % port) as prometheus:
+    exporter.carry(In_up1=3e8, In_up2=2e8, Out_up1=9e8, Out_up2=8e8, In_port2=4e8)
+    with start_prometheus(tmp_path, SCRAPE % port) as prometheus:
         arguments = ("--prometheus", prometheus, "--map", "map.yaml", "--interval", "300ms")
-        with served(tmp_path, CLUSTER, *arguments) as url:
+        with serve(tmp_path, CLUSTER, *arguments) as url:
 
             def get(path: str) -> Any:
                 with urllib.request.urlopen(url + path, timeout=20) as answer:
                     return json.load(answer)
 
-            def until(what: str, is_so: Callable[[], bool]) -> None:
+            def wait_until(what: str, condition: Callable[[], bool]) -> None:
                 end = time.monotonic() + 30
-                while not is_so():
+                while not condition():
                     assert time.monotonic() < end, (what, get("/v1/status")["telemetry"])
                     time.sleep(0.05)
 
@@ -127,8 +127,8 @@ def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
 
             loads = {"r0:downlink": 5e8, "r0:uplink": 1.7e9, "r0h1:egress": 4e8, "r0h1:ingress": 0.0}
             for link, bps in loads.items():
-                until(f"{link} carries {bps}", partial(carries, link, bps))
-            until(
+                wait_until(f"{link} carries {bps}", partial(carries, link, bps))
+            wait_until(
                 "85 % is hot", lambda: [one["link"] for one in get("/v1/hotspots")["items"]] == ["r0:uplink"]
             )
             telemetry = get("/v1/status")["telemetry"]
@@ -139,13 +139,15 @@ def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
                 6,
             )
             # The interval of the restart is left out, or it would be the hottest of all.
-            known.restart()
-            known.carry(Out_up1=1e8, Out_up2=1e8)
-            until("it cools", lambda: (get("/v1/links/r0:uplink")["measured_bps"] or 2e9) < 1.2e9)
+            exporter.restart()
+            exporter.carry(Out_up1=1e8, Out_up2=1e8)
+            wait_until("it cools", lambda: (get("/v1/links/r0:uplink")["measured_bps"] or 2e9) < 1.2e9)
             assert get("/v1/hotspots")["items"] == []
-            known.away = True
-            until("it is unknown", lambda: get("/v1/links/r0:uplink")["measured_bps"] is None)
-            until("the link is silent", lambda: "r0:uplink" in get("/v1/status")["telemetry"]["silent_links"])
-            known.away = False
-            until("it is seen again", lambda: get("/v1/links/r0:uplink")["measured_bps"] is not None)
-            until("all are", lambda: get("/v1/status")["telemetry"]["silent"] == 0)
+            exporter.unavailable = True
+            wait_until("it is unknown", lambda: get("/v1/links/r0:uplink")["measured_bps"] is None)
+            wait_until(
+                "the link is silent", lambda: "r0:uplink" in get("/v1/status")["telemetry"]["silent_links"]
+            )
+            exporter.unavailable = False
+            wait_until("it is seen again", lambda: get("/v1/links/r0:uplink")["measured_bps"] is not None)
+            wait_until("all links are seen", lambda: get("/v1/status")["telemetry"]["silent"] == 0)

@@ -85,7 +85,7 @@ def test_snc_admits_a_workload_that_the_worst_case_refuses(run: Run) -> None:
     result = run(*arriving, "--method", "dnc")
     assert result.returncode == 1
     assert "error: mail6 is refused: " in result.stderr
-    # One request of it, in service, is enough to take the SLO of the six in the worst case.
+    # In the worst case, one request of mail6 in service is enough to break the SLO of the six.
     assert "it does not run" in result.stderr
     assert "error: mail6: even as best effort it would disturb mail0, mail1, mail2, mail3" in result.stderr
     assert "mail6 " not in result.stdout.split("\n\n")[1]
@@ -143,8 +143,8 @@ def test_the_json_of_curves_and_models_gives_the_bounds_of_the_trace(run: Run, t
         workloads = load(file(tmp_path, f"  - {{{where}, {source}}}\n", "buckets: 100000"), CLUSTER)
         bounds.append([workloads.bound(method)["workloads"][0]["stages"] for method in METHODS])
     assert bounds[0] == bounds[1]
-    # A model's file has the curve too, but not how long requests take without queueing; so another may be the
-    # best in all.
+    # The file of a model has the curve, but no latencies without queueing, so that another method may be the
+    # best overall.
     single = [at for at, method in enumerate(METHODS) if method != "best"]
     network = [[bounds[0][at][stage]["bound_s"] for stage in (0, 2)] for at in single]
     assert network == [[bounds[2][at][stage]["bound_s"] for stage in (0, 2)] for at in single]
@@ -293,7 +293,7 @@ priorities: 8
 
 
 def links(tmp_path: Path, name: str, workloads: str, head: str = "") -> str:
-    """A file of workloads of links alone."""
+    """A file of workloads that use only links."""
     path = tmp_path / name
     path.write_text(f"{head}\nmargin: 0%\nstages: [network-in]\nworkloads:\n{workloads}")
     return str(path)
@@ -359,10 +359,10 @@ def test_admission_reports_merged_levels_order_and_margins(run: Run, tmp_path: P
 def test_a_percentile_near_100_is_shown_with_all_its_digits(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "two.yaml"
     cluster.write_text(TWO)
-    given = links(
+    path = links(
         tmp_path, "w.yaml", link("a", "90ms", "rate: 5MB/s, burst: 100kB").replace("99,", "99.99999,")
     )
-    result = run("slo", "bound", given, "--cluster", str(cluster))
+    result = run("slo", "bound", path, "--cluster", str(cluster))
     assert result.returncode == 0, result.stderr
     assert "99.99999 % in 90 ms" in result.stdout
 
@@ -373,7 +373,7 @@ def test_limits_below_a_request_enter_the_bounds_of_others_on_frame_links(run: R
     big.write_text("seconds,kind,size\n" + "".join(f"{at / 2},write,500000\n" for at in range(100)))
     small.write_text("seconds,kind,size\n" + "".join(f"{at / 50},write,4096\n" for at in range(2500)))
     place = "client: r0h0, server: r1h0"
-    given = links(
+    path = links(
         tmp_path,
         "w.yaml",
         f"  - {{name: big, {place}, slo: {{percentile: 99, latency: 9s}}, trace: {big}, priority: 0,\n"
@@ -381,9 +381,7 @@ def test_limits_below_a_request_enter_the_bounds_of_others_on_frame_links(run: R
         f"  - {{name: small, {place}, slo: {{percentile: 99, latency: 1s}}, trace: {small}, priority: 1}}\n",
         "bounds: {unit: frames}",
     )
-    result = run(
-        "slo", "check", given, "--cluster", str(cluster), "--replay", "--method", "dnc", "-o", "json"
-    )
+    result = run("slo", "check", path, "--cluster", str(cluster), "--replay", "--method", "dnc", "-o", "json")
     assert result.returncode == 0, result.stderr
     for one in json.loads(result.stdout)["workloads"]:
         assert one["seen"]["worst_s"] <= one["bound_s"]

@@ -1,4 +1,4 @@
-"""Packing volumes onto servers, and promises against a replay, from Python and on the command line."""
+"""Packing of volumes onto servers, and its bounds in a replay, from Python and on the command line."""
 
 import json
 import subprocess
@@ -79,8 +79,8 @@ def test_each_method_of_choosing_limits_places_or_refuses_with_a_reason(limits: 
 
 
 def test_a_refused_workload_exits_with_1_and_is_left_out_of_the_output(run: Run, tmp_path: Path) -> None:
-    given = file(tmp_path, mail("first", "200ms") + mail("never", "9ms"), "fit: {interval: 20ms}")
-    result = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
+    workload_file = file(tmp_path, mail("first", "200ms") + mail("never", "9ms"), "fit: {interval: 20ms}")
+    result = run("slo", "pack", workload_file, "--cluster", SERVERS, "-o", "yaml")
     assert result.returncode == 1
     assert "error: never is refused: " in result.stderr
     assert [one["name"] for one in yaml.safe_load(result.stdout)["workloads"]] == ["first"]
@@ -104,7 +104,7 @@ def test_workload_names_are_kept_as_the_text_in_the_file(tmp_path: Path, ending:
         promised = {"percentile": 99, "latency": "2s"}
         one = {"client": "clientsh0", "trace": f"{EXAMPLES}/mail.csv.gz", "slo": promised}
         workloads = [{"name": name, "stages": ["storage"], **one} for name in NAMES]
-        # Tabs are space in JSON, and not in YAML.
+        # Tabs are whitespace in JSON, but not in YAML.
         path.write_text(json.dumps({"device": f"{EXAMPLES}/ssd.json", "workloads": workloads}, indent="\t"))
     record = pack(path, SERVERS)
     assert tuple(one["workload"] for one in record["workloads"]) == NAMES
@@ -117,34 +117,34 @@ def test_workload_names_are_kept_as_the_text_in_the_file(tmp_path: Path, ending:
 
 
 def test_a_file_that_changed_after_packing_is_an_input_error(tmp_path: Path) -> None:
-    given = file(tmp_path, mail("first", "200ms") + mail("second", "200ms"))
-    record = pack(given, SERVERS, limits="average")
+    workload_file = file(tmp_path, mail("first", "200ms") + mail("second", "200ms"))
+    record = pack(workload_file, SERVERS, limits="average")
     file(tmp_path, mail("first", "200ms"))
     with pytest.raises(InputError, match="workload `second` was packed and is not in it"):
         filled(record)
     for text in ("", "[1]", "workloads: 1", "workloads: [{}]", "a: [", "a: &a [*a"):
-        Path(given).write_text(text)
+        Path(workload_file).write_text(text)
         with pytest.raises(InputError, match="cannot be read again"):
             filled(record)
 
 
 def test_no_file_is_written_when_every_workload_is_refused(run: Run, tmp_path: Path) -> None:
-    given = file(tmp_path, mail("never", "9ms"), "fit: {interval: 20ms}")
+    workload_file = file(tmp_path, mail("never", "9ms"), "fit: {interval: 20ms}")
     packed = tmp_path / "packed.yaml"
     packed.write_text("as it was")
-    result = run("slo", "pack", given, "--cluster", SERVERS, "--write", str(packed))
+    result = run("slo", "pack", workload_file, "--cluster", SERVERS, "--write", str(packed))
     assert (result.returncode, packed.read_text()) == (1, "as it was")
     assert "wrote nothing: no workload was placed" in result.stderr
-    result = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
+    result = run("slo", "pack", workload_file, "--cluster", SERVERS, "-o", "yaml")
     assert (result.returncode, result.stdout) == (1, "")
 
 
 def test_the_result_may_overwrite_the_input_file(run: Run, tmp_path: Path) -> None:
-    given = Path(file(tmp_path, mail("first", "200ms")))
-    result = run("slo", "pack", str(given), "--cluster", SERVERS, "--write", str(given))
+    workload_file = Path(file(tmp_path, mail("first", "200ms")))
+    result = run("slo", "pack", str(workload_file), "--cluster", SERVERS, "--write", str(workload_file))
     assert result.returncode == 0, result.stderr
-    assert "server: serversh0:ssd" in given.read_text()
-    assert [path.name for path in tmp_path.iterdir()] == [given.name]
+    assert "server: serversh0:ssd" in workload_file.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == [workload_file.name]
 
 
 @pytest.mark.parametrize(
@@ -196,16 +196,16 @@ def test_packing_on_a_cluster_without_priorities_is_an_error(run: Run, tmp_path:
 
 
 def test_a_server_in_the_file_is_an_error_unless_again_is_given(tmp_path: Path) -> None:
-    given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
+    workload_file = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
     with pytest.raises(InputError, match="packing chooses it") as caught:
-        pack(given, SERVERS)
+        pack(workload_file, SERVERS)
     assert caught.value.field == "workloads[0].server"
-    assert pack(given, SERVERS, again=True)["workloads"][0]["server"] == "serversh0:ssd"
+    assert pack(workload_file, SERVERS, again=True)["workloads"][0]["server"] == "serversh0:ssd"
 
 
 def test_packing_a_packed_file_hints_at_the_again_option(run: Run, tmp_path: Path) -> None:
-    given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
-    result = run("slo", "pack", given, "--cluster", SERVERS)
+    workload_file = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
+    result = run("slo", "pack", workload_file, "--cluster", SERVERS)
     assert result.returncode == 2
     assert result.stderr.endswith("hint: --again discards servers, priorities and limits of the file\n")
     assert result.stderr.count("hint:") == 1
@@ -229,8 +229,8 @@ def own(name: str, client: str, more: str = "") -> str:
 def test_clients_that_are_servers_are_packed_and_meet_their_slos_in_the_replay(tmp_path: Path) -> None:
     cluster = tmp_path / "rack.yaml"
     cluster.write_text(RACK)
-    given = file(tmp_path, own("near", "r0h0") + own("far", "r0h1"), "fit: {interval: 20ms}")
-    record = pack(given, cluster)
+    workload_file = file(tmp_path, own("near", "r0h0") + own("far", "r0h1"), "fit: {interval: 20ms}")
+    record = pack(workload_file, cluster)
     near, far = record["workloads"]
     assert (near["server"], far["server"]) == ("r0h0:ssd", "r0h0:ssd")
     assert [(stage["queues"] == [], stage["bound_s"] == 0) for stage in near["stages"]] == [
@@ -245,7 +245,7 @@ def test_clients_that_are_servers_are_packed_and_meet_their_slos_in_the_replay(t
         assert (one["met"], one["kept"], one["broken"]) == (True, True, [])
         assert one["bound_s"] == pytest.approx(planned["bound_s"], rel=1e-3)
     assert any("near: `r0h0` is its client and its server" in note for note in held["notes"])
-    # Packed elsewhere it has all of its stages again.
+    # With another client, the workload has all of its stages again.
     moved = yaml.safe_load(packed.read_text())
     moved["workloads"][0]["client"] = "r0h5"
     packed.write_text(yaml.safe_dump(moved))
@@ -254,15 +254,17 @@ def test_clients_that_are_servers_are_packed_and_meet_their_slos_in_the_replay(t
 
 
 def test_a_network_only_workload_on_its_own_client_has_a_bound_of_zero(run: Run, tmp_path: Path) -> None:
-    cluster, given, packed = (tmp_path / name for name in ("rack.yaml", "self.yaml", "packed.yaml"))
+    cluster, workload_file, packed = (tmp_path / name for name in ("rack.yaml", "self.yaml", "packed.yaml"))
     cluster.write_text(RACK)
     bucket = "[{rate: 1MB/s, burst: 10kB}]"
-    given.write_text(
+    workload_file.write_text(
         "stages: [network-in, network-out]\nworkloads:\n  - name: a\n    client: r0h0\n"
         "    slo: {percentile: 99, latency: 100ms}\n"
         f"    curves: {{network-in: {bucket}, network-out: {bucket}}}\n"
     )
-    result = run("slo", "pack", str(given), "--cluster", str(cluster), "--write", str(packed), "-o", "json")
+    result = run(
+        "slo", "pack", str(workload_file), "--cluster", str(cluster), "--write", str(packed), "-o", "json"
+    )
     assert result.returncode == 0, result.stderr
     (one,) = json.loads(result.stdout)["workloads"]
     assert (one["server"], one["bound_s"], one["met"]) == ("r0h0:ssd", 0, True)
@@ -388,9 +390,11 @@ def test_tails_without_measured_device_times_are_an_error(run: Run, tmp_path: Pa
     (tmp_path / "bare.json").write_text(
         '{"table": [{"size_bytes": 4096, "read_iops": 60000, "write_iops": 40000}]}'
     )
-    given = tmp_path / "w.yaml"
+    workload_file = tmp_path / "w.yaml"
     where = f"client: r0h0, server: r0h7, trace: {EXAMPLES / 'mail.csv.gz'}"
-    given.write_text(f"device: bare.json\nfit: {{interval: 20ms}}\nworkloads:\n  - {{name: a, {where}}}\n")
-    result = run("slo", "check", str(given), "--cluster", CLUSTER, "--replay", "--tails")
+    workload_file.write_text(
+        f"device: bare.json\nfit: {{interval: 20ms}}\nworkloads:\n  - {{name: a, {where}}}\n"
+    )
+    result = run("slo", "check", str(workload_file), "--cluster", CLUSTER, "--replay", "--tails")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("error: --tails: no workload with a trace has a device file with times")

@@ -158,15 +158,15 @@ def test_a_killed_sweep_resumes_without_its_finished_cells(slow: Path, tmp_path:
     killed.kill()
     killed.wait()
     before = cell_times(tmp_path / "killed")
-    whole = {path.stem for path in cells.glob("[!.]*.json")}
-    assert 3 <= len(whole) < 12
+    complete = {path.stem for path in cells.glob("[!.]*.json")}
+    assert 3 <= len(complete) < 12
     assert not (tmp_path / "killed" / "summary.json").exists()
     resumed = subprocess.run(
         [*arguments, str(tmp_path / "killed")], capture_output=True, text=True, check=True
     )
-    assert f"{len(whole)} of 12 cells are there already" in resumed.stderr
+    assert f"{len(complete)} of 12 cells are there already" in resumed.stderr
     after = cell_times(tmp_path / "killed")
-    kept = {name for name in before if Path(name).stem in whole}
+    kept = {name for name in before if Path(name).stem in complete}
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
     uninterrupted = subprocess.run(
         [*arguments, str(tmp_path / "whole")], capture_output=True, text=True, check=True

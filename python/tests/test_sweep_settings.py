@@ -106,12 +106,12 @@ def test_settings_are_the_product_of_all_values() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "a: b", "1, 2", "# no", "[1", "- a", "a\nb: c"])
-def test_a_value_stands_alone(value: str) -> None:
+def test_a_text_that_is_not_a_single_yaml_value_is_rejected(value: str) -> None:
     with pytest.raises(InputError, match="expected a word, a number"):
         axes({"a": [value]})
 
 
 @pytest.mark.parametrize("path", ["", "[0]", "a..b", "a.", "a[x]", "a b", "9"])
-def test_a_path_is_names_and_numbers(path: str) -> None:
+def test_a_path_of_other_parts_than_names_and_numbers_is_rejected(path: str) -> None:
     with pytest.raises(InputError, match="expected a path"):
         axes({path: ["1"]})

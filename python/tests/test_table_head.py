@@ -1,4 +1,4 @@
-"""Files of tables that are not as usual: names, compressions, delimiters, types. One cell costs one row."""
+"""Tables in files with unusual names, compressions, delimiters or types. An invalid cell discards its row."""
 
 import gzip
 import time
@@ -22,7 +22,7 @@ RACKS = ["r0", "r1", "001"]
 LOADS = "t_s,link,load_bps\n" + "".join(f"{T + 30 * step},r0:uplink,1e9\n" for step in range(20))
 TIMES = [T + 30 * step for step in range(20)]
 LATENCIES = "t_s,latency_ms,operation,src,dst\n" + f"{T + 200},8,file-read,r0,r1\n" * 3
-LOOKS = f"t_s,rack,job,cpus,tx_bps,rx_bps\n{T},001,a,4,1e9,1e9\n{T},r1,b,4,1e9,1e9\n"
+TASK_ROWS = f"t_s,rack,job,cpus,tx_bps,rx_bps\n{T},001,a,4,1e9,1e9\n{T},r1,b,4,1e9,1e9\n"
 TRANSFERS = "t_s,src,dst,bytes\n0,a,b,5\n3600,b,a,7\n"
 
 
@@ -57,11 +57,11 @@ def latency_count(path: Path) -> int:
     ids=["plain", "gzip without .gz", "semicolons", "tabs, with a mark of UTF-8"],
 )
 def test_all_table_readers_accept_the_same_csv_dialects(tmp_path: Path, form: Any) -> None:
-    for name, text in (("t", LOADS), ("l", LATENCIES), ("k", LOOKS), ("m", TRANSFERS)):
+    for name, text in (("t", LOADS), ("l", LATENCIES), ("k", TASK_ROWS), ("m", TRANSFERS)):
         (tmp_path / f"{name}.csv").write_bytes(form(text))
     assert count(telemetry(tmp_path / "t.csv")) == 20
     assert latency_count(tmp_path / "l.csv") == 3
-    # A name of digits stays the name that it is.
+    # A name of digits stays a text.
     assert [row["rack"] for row in read_tasks(tmp_path / "k.csv")] == ["001", "r1"]
     assert matrix.read(tmp_path / "m.csv").bytes.sum() == 12
 
@@ -167,12 +167,12 @@ def test_list_columns_are_rejected_outside_the_ends_of_operations(tmp_path: Path
 
 def test_a_cell_of_a_fleet_table_without_a_number_discards_its_row(tmp_path: Path) -> None:
     discards = Discards()
-    (tmp_path / "a.csv").write_text(f"{LOOKS}{T},r0,c,abc,1,1\n{T},r0,d,,1,1\n{T},r0,e,nan,1,1\n")
+    (tmp_path / "a.csv").write_text(f"{TASK_ROWS}{T},r0,c,abc,1,1\n{T},r0,d,,1,1\n{T},r0,e,nan,1,1\n")
     assert [row["job"] for row in read_tasks(tmp_path / "a.csv", discards)] == ["a", "b"]
     assert discards.counts == {"not-a-number": 3}
 
 
 def test_numbers_of_a_fleet_table_too_large_to_sum_are_rejected(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(LOOKS.replace(",4,", ",1e15,") + f"{T},r0,c,1e15,1,1\n" * 3)
+    (tmp_path / "a.csv").write_text(TASK_ROWS.replace(",4,", ",1e15,") + f"{T},r0,c,1e15,1,1\n" * 3)
     with pytest.raises(InputError, match="cpus: its numbers add up to 5e"):
         read_tasks(tmp_path / "a.csv")

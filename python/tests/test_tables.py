@@ -1,4 +1,4 @@
-"""Lists in Parquet and CSV, and the columns of jobs and tasks."""
+"""Lists in Parquet and CSV, and the columns of files and jobs."""
 
 import subprocess
 from collections.abc import Callable
@@ -67,9 +67,9 @@ def test_a_list_in_parquet_is_read_like_the_same_list_in_csv(
 
 def test_dictionary_encoded_columns_are_decoded(tmp_path: Path) -> None:
     table = pyarrow.table(LISTS["blocks"])
-    at = table.column_names.index("writer")
+    index = table.column_names.index("writer")
     parquet.write_table(
-        table.set_column(at, "writer", table["writer"].dictionary_encode()), tmp_path / "list.parquet"
+        table.set_column(index, "writer", table["writer"].dictionary_encode()), tmp_path / "list.parquet"
     )
     (run,) = leeward.simulate(scenario(tmp_path, "{blocks: {file: list.parquet}}"), ["uniform"])
     assert run.files()["writer"].to_pylist() == LISTS["blocks"]["writer"]

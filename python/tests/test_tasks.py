@@ -1,4 +1,4 @@
-"""Tasks: placed by the command and from Python, moved on paper, and run as apps on the fluid network."""
+"""Tasks: placement by the command and from Python, advised moves, and apps on the fluid network."""
 
 import json
 import subprocess

@@ -90,11 +90,11 @@ def test_gzip_parquet_and_folders_give_the_same_samples(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     first, second = LONG.split("r1", 1)
     (tmp_path / "a" / "1.csv.gz").write_bytes(gzip.compress(first.encode()))
-    given = [line.split(",") for line in ("r1" + second).splitlines()]
+    cells = [line.split(",") for line in ("r1" + second).splitlines()]
     columns = {
-        "link": [link for link, *_ in given],
-        "load_bps": [float(load) for _, load, _ in given],
-        "t_s": [int(time) for *_, time in given],
+        "link": [link for link, *_ in cells],
+        "load_bps": [float(load) for _, load, _ in cells],
+        "t_s": [int(time) for *_, time in cells],
     }
     parquet.write_table(pyarrow.table(columns), tmp_path / "a" / "2.parquet")
     (tmp_path / "a" / "readme.txt").write_text("not one of them")
@@ -400,7 +400,7 @@ def test_public_loads_of_machines_are_read_unchanged(tmp_path: Path, lines: int,
 def test_sums_computed_while_reading_match_the_samples(
     drawn: list[tuple[str, int, int, str]], cadence: int
 ) -> None:
-    # Some of both links are good, so that there are sums at all.
+    # Both links have some valid rows, so that there are sums.
     good = [(link, at, 0, "3e9") for link in ("r0:uplink", "r1:uplink") for at in range(100, 120)]
     lines = [f"{link},{value},{T + cadence * at + late}" for link, at, late, value in drawn + good]
     with TemporaryDirectory() as folder:
@@ -420,5 +420,5 @@ def test_sums_computed_while_reading_match_the_samples(
                 [row[name] for name in names] for row in theirs
             ]
         samples = result.engine.arrow(result.table.agg(n=result.table.count()))["n"][0].as_py()
-        # Two at the end are no time or of the future; nothing is lost that is not counted.
+        # The last two rows have no time, or one in the future. Every discarded row is counted.
         assert samples + result.discards.total == len(lines) + 2

@@ -1,4 +1,4 @@
-"""Map files: the service reads them alike; its tests use the same cases."""
+"""Map files. The service reads them in the same way, and its tests use the same cases."""
 
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,15 @@ CASES = yaml.safe_load(
 @pytest.mark.parametrize("case", CASES["right"], ids=lambda case: case["of"])
 def test_ports_map_to_the_links_of_the_test_cases(tmp_path: Path, case: dict[str, Any]) -> None:
     (tmp_path / "map.yaml").write_text(case["map"])
-    known = read_map(tmp_path / "map.yaml")
-    assert known.metrics is not None
+    mapping = read_map(tmp_path / "map.yaml")
+    assert mapping.metrics is not None
     for port in case["ports"]:
         for way in ("in", "out", "load"):
             if way in port:
-                assert known.link(port["labels"], way) == port[way], (port, way)
+                assert mapping.link(port["labels"], way) == port[way], (port, way)
             elif "wrong" in port:
                 with pytest.raises(InputError) as error:
-                    known.link(port["labels"], way)
+                    mapping.link(port["labels"], way)
                 assert error.value.field == port["wrong"], (port, way)
 
 

@@ -1,4 +1,4 @@
-"""`leeward hotspots`, `impact` and `plan` take telemetry by the same options, and write in the same way."""
+"""`leeward hotspots`, `impact` and `plan` share their options of telemetry, and write results alike."""
 
 import json
 import subprocess

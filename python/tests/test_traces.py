@@ -20,7 +20,7 @@ MAIL, SSD, DISK = (str(EXAMPLES / name) for name in ("mail.csv.gz", "ssd.json", 
 
 
 def mail() -> list[list[str]]:
-    """The cells of the example."""
+    """Cells of the example trace, row by row."""
     return [line.split(",") for line in gzip.decompress(Path(MAIL).read_bytes()).decode().splitlines()[1:]]
 
 
@@ -46,7 +46,7 @@ def test_no_bucket_of_a_curve_ever_overflows() -> None:
             content = max(0.0, content - bucket["rate"] * (at - before)) + work
             most, before = max(most, content), at
         assert most <= bucket["burst"] * (1 + 1e-9)
-        # The first and the last bucket are those of the curve itself: nothing less would do.
+        # Each bucket touches the curve: a smaller burst would overflow.
         assert most == pytest.approx(bucket["burst"], rel=1e-6)
 
 
@@ -89,9 +89,9 @@ def test_a_constant_seek_takes_longer_than_a_seek_by_distance(tmp_path: Path) ->
     rows = "".join(f"{at},read,65536,{at * 65536}\n" for at in range(100))
     (tmp_path / "stream.csv").write_text(f"seconds,kind,size,offset\n{rows}")
     file = tmp_path / "stream.csv"
-    knows, poor = open_trace(file, device=DISK), open_trace(file, device=DISK, seek_s=0.009)
-    assert knows.curve("storage")["total"] == pytest.approx(0.015 + 100 * 65536 / 150e6)
-    assert poor.curve("storage")["total"] == pytest.approx(100 * (0.009 + 65536 / 150e6))
+    by_distance, constant = open_trace(file, device=DISK), open_trace(file, device=DISK, seek_s=0.009)
+    assert by_distance.curve("storage")["total"] == pytest.approx(0.015 + 100 * 65536 / 150e6)
+    assert constant.curve("storage")["total"] == pytest.approx(100 * (0.009 + 65536 / 150e6))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ SOURCES = ("crates", "fuzz", "python", "reproduce", "scripts", "web/src", "web/m
 SUFFIXES = (".rs", ".py", ".pyi", ".ts", ".svelte", ".sh", ".js", "")
 LEFT_OUT = ("node_modules", "target", "__pycache__", "dist", "corpus", "seeds", "artifacts", "snapshots")
 
-RIDDLES = (
+UNCLEAR_PHRASES = (
     r"\bwho asks\b",
     r"\bwho asked\b",
     r"\bwhoever\b",
@@ -26,7 +26,7 @@ RIDDLES = (
 )
 # A phrase that a source may hold, by the end of its path.
 ALLOWED = {
-    "python/tests/test_words.py": RIDDLES,
+    "python/tests/test_words.py": UNCLEAR_PHRASES,
     # The text stands in docs/reference/ledger-vectors.json, which other implementations rely on.
     "crates/ledger/tests/it/vectors/scripts.rs": (r"\b(is|are) told\b",),
 }
@@ -48,7 +48,7 @@ def test_no_source_contains_an_unclear_phrase() -> None:
         f"{name}:{number}: {phrase}: {line.strip()[:100]}"
         for name, lines in sources()
         for number, line in enumerate(lines, 1)
-        for phrase in RIDDLES
+        for phrase in UNCLEAR_PHRASES
         if re.search(phrase, line) and phrase not in ALLOWED.get(name, ())
     ]
     assert not actual, "\n".join(actual)

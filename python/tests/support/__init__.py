@@ -1,1 +1,1 @@
-"""Helpers of the tests: fixtures, and real parts that tests need."""
+"""Helpers of the tests: fixtures, and checks for the programs that tests need."""

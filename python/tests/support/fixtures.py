@@ -25,19 +25,19 @@ from leeward.sweep import cell
 from leeward.telemetry import Engine
 from support.parts import lack, require
 
-# Tests with slow examples run a part of these, so that fuzzing gives them more too.
+# Tests with slow examples divide the number, so that fuzzing raises theirs too.
 settings.register_profile("test", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("fuzz", deadline=None, max_examples=5000)
 settings.load_profile("test")
 
-# A process that a shell starts in the background ignores interrupts, and so would its children.
+# A process that a shell starts in the background ignores interrupts, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-Served = Callable[..., AbstractContextManager[str]]
+Serve = Callable[..., AbstractContextManager[str]]
 Promtool = Callable[..., subprocess.CompletedProcess[str]]
-Backfilled = Callable[[Path, Iterable[str]], AbstractContextManager[str]]
-Scraping = Callable[[Path, str], AbstractContextManager[str]]
+Backfill = Callable[[Path, Iterable[str]], AbstractContextManager[str]]
+StartPrometheus = Callable[[Path, str], AbstractContextManager[str]]
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +52,8 @@ def golden() -> Path:
 def run(tmp_path: Path) -> Run:
     """Runs `leeward` with arguments in an empty folder, its output captured.
 
-    It runs in this process: to start another takes longer than most of what it is asked for. What a process
-    alone shows, such as closed outputs, signals and what is loaded, has tests that start one.
+    The command runs in this process, because starting another takes longer than most commands. Tests of
+    closed outputs, signals and imports start a process of their own.
     """
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -75,12 +75,12 @@ def run(tmp_path: Path) -> Run:
                 cli.main()
         code = ended.value.code
         assert isinstance(code, int)
-        return subprocess.CompletedProcess(command, code, *map(_written, outputs.values()))
+        return subprocess.CompletedProcess(command, code, *map(_text, outputs.values()))
 
     return run
 
 
-def _written(output: TextIOWrapper) -> str:
+def _text(output: TextIOWrapper) -> str:
     output.flush()
     output.seek(0)
     return output.read()
@@ -90,11 +90,11 @@ LEEWARD = Path(sys.executable).with_name("leeward")
 
 
 @pytest.fixture(scope="session")
-def served() -> Served:
-    """Serves a cluster from a folder with `leeward serve`; gives the address. It must end well."""
+def serve() -> Serve:
+    """Serves a cluster from a folder with `leeward serve`; yields the address and requires exit code 0."""
 
     @contextmanager
-    def started(folder: Path, cluster: dict[str, Any], *arguments: str) -> Iterator[str]:
+    def start(folder: Path, cluster: dict[str, Any], *arguments: str) -> Iterator[str]:
         (folder / "c.json").write_text(json.dumps(cluster))
         command = [str(LEEWARD), "serve", "--cluster", "c.json", "--listen", "127.0.0.1:0", *arguments]
         if "--store" not in arguments:
@@ -107,11 +107,11 @@ def served() -> Served:
             finally:
                 process.kill()
 
-    return started
+    return start
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    """Address on which a service listens; its later output is read and dropped."""
+    """Returns the address on which a service listens, and discards its later output."""
     assert process.stderr is not None
     messages = []
     for line in process.stderr:
@@ -129,16 +129,16 @@ def _drain(stream: IO[str]) -> None:
 
 @pytest.fixture(scope="session")
 def _spark() -> Iterator[Engine]:
-    """One Spark for all tests: its start takes longer than most of them."""
+    """One Spark session for all tests, because its start takes longer than most of them."""
     require("java", package="default-jre-headless")
     if find_spec("pyspark") is None:
         lack("no pyspark: pip install 'leeward[spark]'")
     with pytest.MonkeyPatch.context() as patch:
-        # Most of its time would go into compiling for a long life.
+        # Compiling for a long run would take most of the time.
         java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-java-options '{java}' pyspark-shell")
         engine = Engine.spark()
-    # Tables are small: the start of a task takes longer than the task, and so does compiling it.
+    # Tables are small: starting a task takes longer than the task itself, and so does compiling it.
     for name, value in {
         "shuffle.partitions": "1",
         "codegen.wholeStage": "false",
@@ -154,12 +154,12 @@ def _spark() -> Iterator[Engine]:
 def spark(_spark: Engine) -> Iterator[Engine]:
     """Spark on this machine."""
     yield _spark
-    # The collector closes its sockets; it must not run in another test.
+    # The garbage collector closes Spark's sockets, which must not happen in another test.
     gc.collect()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Warnings of Spark and its parts are not ours."""
+    """Ignores warnings of Spark and its dependencies."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.filterwarnings("ignore"))
@@ -170,34 +170,34 @@ def promtool() -> Promtool:
     """Runs promtool with arguments in a folder, its output captured."""
     require("promtool", package="prometheus")
 
-    def ran(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ["promtool", *arguments], capture_output=True, check=False, cwd=folder, text=True
         )
 
-    return ran
+    return run
 
 
 @pytest.fixture(scope="session")
-def backfilled() -> Backfilled:
-    """Starts a Prometheus that holds what lines of OpenMetrics say, in a folder; gives its address."""
+def backfill() -> Backfill:
+    """Starts a Prometheus in a folder, with the samples of lines of OpenMetrics; yields its address."""
     require("prometheus", "promtool", package="prometheus")
 
     @contextmanager
-    def started(folder: Path, lines: Iterable[str]) -> Iterator[str]:
+    def start(folder: Path, lines: Iterable[str]) -> Iterator[str]:
         (folder / "history.om").write_text("\n".join(lines) + "\n# EOF\n")
-        # One block: many take long to make.
+        # One block, because many take long to create.
         blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=2000h"]
         subprocess.run([*blocks, "history.om", "data"], cwd=folder, check=True, capture_output=True)
         with _prometheus(folder, "global: {}\n") as address:
             yield address
 
-    return started
+    return start
 
 
 @pytest.fixture(scope="session")
-def scraping() -> Scraping:
-    """Starts a Prometheus by its configuration, in a folder; gives its address."""
+def start_prometheus() -> StartPrometheus:
+    """Starts a Prometheus in a folder, with a configuration; yields its address."""
     require("prometheus")
     return _prometheus
 
@@ -216,18 +216,18 @@ def _prometheus(folder: Path, configuration: str) -> Iterator[str]:
     }
     command = ["prometheus", *(f"--{name}={value}" for name, value in options.items())]
     with (folder / "log").open("w") as log:
-        running = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
     try:
         for _ in range(600):
             try:
                 urllib.request.urlopen(f"http://{address}/-/ready", timeout=5).close()
                 break
             except OSError:
-                assert running.poll() is None, (folder / "log").read_text()
+                assert process.poll() is None, (folder / "log").read_text()
                 time.sleep(0.1)
         else:
             pytest.fail("prometheus did not become ready in a minute")
         yield f"http://{address}"
     finally:
-        running.terminate()
-        running.wait()
+        process.terminate()
+        process.wait()

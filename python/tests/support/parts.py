@@ -1,6 +1,6 @@
-"""Real parts that some tests need: Prometheus, Spark, namespaces, tools of Debian.
+"""Checks for what some tests need: Prometheus, Spark, network namespaces, programs of Debian packages.
 
-Continuous integration has them all: a test without its part fails there, and is skipped elsewhere.
+Continuous integration has all of these: a test without its program fails there, and is skipped elsewhere.
 """
 
 import os
@@ -11,14 +11,14 @@ import pytest
 
 
 def lack(reason: str) -> NoReturn:
-    """Ends a test whose real part is missing: fails it under CI (environment `CI=true`), else skips it."""
+    """Ends a test that lacks a requirement: fails it under CI (environment `CI=true`), else skips it."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"CI must have this part: {reason}", pytrace=False)
     pytest.skip(reason)
 
 
 def require(*programs: str, package: str | None = None) -> None:
-    """Requires programs of the system, from a Debian package of the first one's name or of another."""
+    """Requires programs of the system; a hint names their Debian package, or else each program."""
     for program in programs:
         if shutil.which(program) is None:
             lack(f"no {program}: as root, apt-get install {package or program}")
