@@ -1,4 +1,4 @@
-//! Time and memory to load a cluster of 100,000 hosts: from a file of four lines, and from a file that lists each host.
+//! Time and memory to load a cluster of 100,000 hosts, from a file of four lines and from files that list each host.
 //! Each case runs in a process of its own, so that memory peaks do not mix.
 
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use leeward_fabric::Cluster;
 const RACKS: usize = 5_000;
 const HOSTS_PER_RACK: usize = 20;
 
-/// A name, and the function that builds the text of the file.
+/// A name, and the function that writes the text of the file.
 type Case = (&'static str, fn() -> String);
 
 const CASES: [Case; 4] = [
@@ -26,8 +26,8 @@ fn main() {
         None => {
             let program = std::env::current_exe().expect("a running program has a path");
             for (name, _) in CASES {
-                let ran = Command::new(&program).arg(name).status();
-                assert!(ran.is_ok_and(|status| status.success()), "{name} failed");
+                let status = Command::new(&program).arg(name).status();
+                assert!(status.is_ok_and(|status| status.success()), "{name} failed");
             }
         }
     }

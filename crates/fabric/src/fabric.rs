@@ -1,4 +1,4 @@
-//! The immutable shape of a network: hosts, the domain tree, links and devices, and their positions.
+//! The immutable shape of a network: hosts, the domain tree, links and devices.
 //!
 //! Hosts are numbered rack by rack and racks pod by pod. The hosts of any domain are therefore a range of host ids,
 //! and its children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod
@@ -241,9 +241,9 @@ impl Fabric {
     /// Storage capacity of all devices of a host together. `None` is unlimited: a device states no capacity, or no
     /// host of the cluster has a device.
     pub fn storage(&self, host: HostId) -> Option<Bytes> {
-        let stored = |total: u64, device: &Device| Some(total.saturating_add(device.capacity?.0));
-        let modelled = self.first_device.last().is_some_and(|&devices| devices > 0);
-        self.devices(host).iter().try_fold(0, stored).filter(|_| modelled).map(Bytes)
+        let add = |total: u64, device: &Device| Some(total.saturating_add(device.capacity?.0));
+        let has_devices = self.first_device.last().is_some_and(|&devices| devices > 0);
+        self.devices(host).iter().try_fold(0, add).filter(|_| has_devices).map(Bytes)
     }
 
     /// Queueing discipline of `resource`.
@@ -346,8 +346,8 @@ impl Fabric {
 
     /// The domain of an uplink or downlink; `None` for any other resource.
     pub fn domain_of_link(&self, resource: ResourceId) -> Option<DomainId> {
-        let at = resource.0.checked_sub(self.host_links())?;
-        (at < self.domain_links()).then_some(DomainId(at / 2))
+        let index = resource.0.checked_sub(self.host_links())?;
+        (index < self.domain_links()).then_some(DomainId(index / 2))
     }
 
     /// The host that a host link or a device belongs to.

@@ -13,28 +13,31 @@ use hashbrown::hash_table::Entry;
 
 use crate::{DomainId, Fabric, HostId, ResourceId, ResourceKind};
 
-/// Index from name to position. The collections of hosts, domains and devices store the names. Every report names its
-/// links, so the index is a hash table rather than a sorted list.
+/// Index from name to position. It stores no names: the fabric's lists of hosts and domains have them. Every telemetry
+/// report names its links, so the index is a hash table rather than a sorted list.
 #[derive(Clone, Debug)]
 pub(crate) struct Names(HashTable<u32>);
 
 impl Names {
-    /// Builds the index of `count` things in order. An `Err` is the position of the first duplicate name.
+    /// Builds the index of `count` names, by position.
+    ///
+    /// # Errors
+    ///
+    /// The position of the first duplicate name.
     pub fn new<'a>(count: usize, name: impl Fn(u32) -> &'a str) -> Result<Names, u32> {
         let mut table = HashTable::with_capacity(count);
         for at in 0..count as u32 {
-            let found = table.entry(hash(name(at)), |&other| name(other) == name(at), |&at| hash(name(at)));
-            match found {
+            match table.entry(hash(name(at)), |&other| name(other) == name(at), |&at| hash(name(at))) {
                 Entry::Occupied(_) => return Err(at),
-                Entry::Vacant(place) => {
-                    place.insert(at);
+                Entry::Vacant(entry) => {
+                    entry.insert(at);
                 }
             }
         }
         Ok(Names(table))
     }
 
-    /// The position of the thing with this name.
+    /// The position of a name.
     fn find<'a>(&self, wanted: &str, name: impl Fn(u32) -> &'a str) -> Option<u32> {
         self.0.find(hash(wanted), |&at| name(at) == wanted).copied()
     }

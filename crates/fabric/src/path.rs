@@ -20,11 +20,11 @@ pub const BITS_PER_BYTE: f64 = 8.0;
 pub enum Endpoint {
     /// A host's memory.
     Host(HostId),
-    /// An unspecified host of a rack or pod. Links of hosts have no effect.
+    /// An unspecified host of a rack or pod. The path leaves out the links of this host.
     Domain(DomainId),
-    /// Written to a host's device, by index.
+    /// A write to a host's device, by index.
     DeviceWrite(HostId, u16),
-    /// Read from a host's device, by index.
+    /// A read from a host's device, by index.
     DeviceRead(HostId, u16),
 }
 
@@ -79,6 +79,7 @@ impl Fabric {
         }
     }
 
+    /// Adds the links between two consecutive endpoints to the hops from index `first` on.
     fn leg(&self, from: Position, to: Position, first: usize, out: &mut Vec<Hop>) {
         if from.host.is_some() && from.host == to.host {
             return;

@@ -1,4 +1,5 @@
-//! Fields that apply to each shape. A field without effect is an error: the author of the file expects one.
+//! Checks that each field of a cluster file applies to its shape. A field without effect is an error, because the
+//! author of the file expects an effect.
 
 use super::errors::Errors;
 use super::file::{HostFile, RackFile};
@@ -28,7 +29,7 @@ pub(super) fn check(errors: Errors<'_>) -> Result<(), InputError> {
     ];
     for (field, written, shapes) in fields {
         if let Some(at) = written {
-            applies(errors, shapes, at, field)?;
+            check_shape(errors, shapes, at, field)?;
         }
     }
     let needs = [
@@ -63,7 +64,7 @@ fn check_rack(errors: Errors<'_>, rack_field: &str, rack: &Spanned<RackFile>) ->
         ("oversubscription", oversubscription.is_some(), TREE),
     ];
     for (field, _, shapes) in fields.into_iter().filter(|field| field.1) {
-        applies(errors, shapes, rack.place, &format!("{rack_field}.{field}"))?;
+        check_shape(errors, shapes, rack.place, &format!("{rack_field}.{field}"))?;
     }
     match hosts {
         Some(hosts) => check_hosts(errors, &format!("{rack_field}.hosts"), hosts),
@@ -73,12 +74,13 @@ fn check_rack(errors: Errors<'_>, rack_field: &str, rack: &Spanned<RackFile>) ->
 
 fn check_hosts(errors: Errors<'_>, list: &str, hosts: &Listing<HostFile>) -> Result<(), InputError> {
     each(hosts, |i, host| match host.value.nic {
-        Some(_) => applies(errors, NICS, host.place, &format!("{list}[{i}].nic")),
+        Some(_) => check_shape(errors, NICS, host.place, &format!("{list}[{i}].nic")),
         None => Ok(()),
     })
 }
 
-fn applies(errors: Errors<'_>, shapes: &[Shape], at: Place, field: &str) -> Result<(), InputError> {
+/// Rejects a field unless the file's shape is one of `shapes`.
+fn check_shape(errors: Errors<'_>, shapes: &[Shape], at: Place, field: &str) -> Result<(), InputError> {
     let shape = errors.file.shape;
     if shapes.contains(&shape) {
         return Ok(());

@@ -4,7 +4,7 @@ use super::file::{ClusterFile, HostFile};
 use super::values::{Listing, Name};
 use crate::input::{InputError, Place, Spanned};
 
-/// Builds errors that name the file, and the place in it if known.
+/// Constructors of errors that name the file, and the place in it if known.
 #[derive(Clone, Copy)]
 pub(super) struct Errors<'a> {
     pub path: &'a str,
@@ -27,7 +27,7 @@ impl Errors<'_> {
     /// The error for two hosts with one name. The reported place is the place of the second listed host.
     pub fn duplicate_host(&self, name: &str) -> InputError {
         let mut written = Vec::new();
-        let mut look = |list: &str, hosts: &Listing<HostFile>| {
+        let mut collect = |list: &str, hosts: &Listing<HostFile>| {
             written.extend(
                 each(hosts)
                     .iter()
@@ -37,11 +37,11 @@ impl Errors<'_> {
             );
         };
         if let Some(hosts) = &self.file.hosts {
-            look("hosts", &hosts.value);
+            collect("hosts", &hosts.value);
         }
         for (i, rack) in self.file.racks.iter().flat_map(|racks| each(&racks.value)).enumerate() {
             if let Some(hosts) = &rack.value.hosts {
-                look(&format!("racks[{i}].hosts"), hosts);
+                collect(&format!("racks[{i}].hosts"), hosts);
             }
         }
         self.duplicate("host", name, &written)
@@ -50,16 +50,16 @@ impl Errors<'_> {
     /// The error for two racks or pods with one name.
     pub fn duplicate_domain(&self, name: &str) -> InputError {
         let mut written = Vec::new();
-        let mut look = |field: String, of: Option<&Name>, at: Place| {
-            if of.is_some_and(|of| of.0 == name) {
+        let mut compare = |field: String, domain_name: Option<&Name>, at: Place| {
+            if domain_name.is_some_and(|domain_name| domain_name.0 == name) {
                 written.push((field, at));
             }
         };
         for (i, pod) in self.file.pods.iter().flat_map(|pods| each(&pods.value)).enumerate() {
-            look(format!("pods[{i}].name"), Some(&pod.value.name), pod.place);
+            compare(format!("pods[{i}].name"), Some(&pod.value.name), pod.place);
         }
         for (i, rack) in self.file.racks.iter().flat_map(|racks| each(&racks.value)).enumerate() {
-            look(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.place);
+            compare(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.place);
         }
         if written.is_empty() {
             // On a mesh without racks each host is a domain of the same name.
@@ -68,21 +68,22 @@ impl Errors<'_> {
         self.duplicate("rack or pod", name, &written)
     }
 
-    fn duplicate(&self, what: &str, name: &str, written: &[(String, Place)]) -> InputError {
+    /// The error for things of one `kind` with one name, by the places where the file has the name.
+    fn duplicate(&self, kind: &str, name: &str, written: &[(String, Place)]) -> InputError {
         match written {
             [(_, first), .., (field, at)] => {
-                let message = format!("`{name}`: the {what} on line {} has this name", first.line);
+                let message = format!("`{name}`: the {kind} on line {} has this name", first.line);
                 self.at(*at, field, message)
             }
             [(field, at)] => {
-                self.at(*at, field, format!("`{name}`: an unnamed {what} has this name, by its number"))
+                self.at(*at, field, format!("`{name}`: an unnamed {kind} has this name, by its number"))
             }
-            [] => self.about(format!("two {what}s have the name `{name}`")),
+            [] => self.about(format!("two {kind}s have the name `{name}`")),
         }
     }
 }
 
-/// The items of a written-out list; none for a count.
+/// The items of a list; none for a count.
 fn each<T>(listing: &Listing<T>) -> &[Spanned<T>] {
     match listing {
         Listing::Each(each) => each,

@@ -15,7 +15,7 @@ use crate::units::Bandwidth;
 use crate::{Capacities, Discipline, DomainId, Fabric, FaultDomainId, Load, ResourceId, Shape};
 
 /// Capacity of a device: 1e9 ns of service per second.
-const BUSY: Load = Load(1_000_000_000);
+const DEVICE_CAPACITY: Load = Load(1_000_000_000);
 
 pub(super) fn build(path: &str, file: &ClusterFile) -> Result<Cluster, InputError> {
     let errors = Errors { path, file };
@@ -134,7 +134,7 @@ impl Layout<'_> {
         }
         for host in fabric.all_hosts() {
             for index in 0..fabric.devices(host).len() {
-                set(&mut capacity, fabric.device(host, index as u16), BUSY);
+                set(&mut capacity, fabric.device(host, index as u16), DEVICE_CAPACITY);
             }
         }
         Ok(Capacities::new(capacity))

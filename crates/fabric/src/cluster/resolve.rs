@@ -11,18 +11,18 @@ use crate::fabric::Device;
 use crate::input::{InputError, Place, Spanned, excerpt};
 use crate::{Bytes, Cpus, RackKind, Shape};
 
-/// Most tags in a cluster: tags are bits of a word.
-const TAGS: usize = 64;
-/// Most hosts; no network has more. A larger count is a typing error that would fill memory.
-const HOSTS: u64 = 4_000_000;
-/// Most hosts of a pipe mesh. Each ordered pair has a link: 16.8 million of them.
-const PIPE_HOSTS: u64 = 4_096;
-/// Most devices of one host; the largest storage servers have about a hundred.
-const HOST_DEVICES: usize = 1_000;
-/// Most devices of a cluster; together with the links, their ids easily fit 32 bits.
-const DEVICES: u64 = 100_000_000;
-/// Words that stand after the name of a host, rack or pod in names of links; devices may not use them.
-const LINKS: [&str; 4] = ["egress", "ingress", "uplink", "downlink"];
+/// Largest number of tags in a cluster: the tags of a host are bits of a word.
+const MAX_TAGS: usize = 64;
+/// Largest number of hosts. A larger count is a typing error and would fill memory.
+const MAX_HOSTS: u64 = 4_000_000;
+/// Largest number of hosts of a pipe mesh. Each ordered pair has a link: 16.8 million of them.
+const MAX_PIPE_HOSTS: u64 = 4_096;
+/// Largest number of devices of one host. The largest storage servers have about a hundred.
+const MAX_HOST_DEVICES: usize = 1_000;
+/// Largest number of devices of a cluster. The ids of devices and links together easily fit 32 bits.
+const MAX_DEVICES: u64 = 100_000_000;
+/// Names of the links of a host, rack or pod. Devices must not have these names.
+const LINK_NAMES: [&str; 4] = ["egress", "ingress", "uplink", "downlink"];
 
 /// Contents of a cluster file with defaults filled in: racks pod by pod, hosts rack by rack.
 pub(super) struct Resolved {
@@ -69,7 +69,7 @@ struct Reader<'a> {
     errors: Errors<'a>,
     devices: Arc<[Device]>,
     tag_names: Vec<String>,
-    /// Hosts and devices so far.
+    /// Number of hosts and of devices so far.
     hosts: u64,
     host_devices: u64,
 }
@@ -112,7 +112,7 @@ impl Reader<'_> {
         match &spanned.value {
             Listing::Count(count) => {
                 let at = spanned.place;
-                check_size(self.errors, u64::from(*count), HOSTS, "pods", at)
+                check_size(self.errors, u64::from(*count), MAX_HOSTS, "pods", at)
                     .map_err(|error| error.under("pods"))?;
                 Ok((0..*count).map(|i| Pod { name: format!("p{i}"), link: None, at }).collect())
             }
@@ -311,8 +311,9 @@ impl Reader<'_> {
         for tag in tags {
             let known = self.tag_names.iter().position(|name| name == tag);
             let bit = known.unwrap_or(self.tag_names.len());
-            if bit == TAGS {
-                let message = format!("`{}`: more than {TAGS} different tags in the cluster", excerpt(tag));
+            if bit == MAX_TAGS {
+                let message =
+                    format!("`{}`: more than {MAX_TAGS} different tags in the cluster", excerpt(tag));
                 return Err(self.errors.at(at, "tags", message));
             }
             if known.is_none() {
@@ -327,21 +328,22 @@ impl Reader<'_> {
     fn check_counts(&mut self, hosts: u64, devices: &[Device], at: Place) -> Result<(), InputError> {
         self.hosts = self.hosts.saturating_add(hosts);
         self.host_devices = self.host_devices.saturating_add(hosts.saturating_mul(devices.len() as u64));
-        if self.errors.file.shape == Shape::Pipe && self.hosts > PIPE_HOSTS {
+        if self.errors.file.shape == Shape::Pipe && self.hosts > MAX_PIPE_HOSTS {
             let hosts = self.hosts;
-            let message = format!("{hosts} hosts: a pipe mesh has at most {PIPE_HOSTS}; use `shape: hose`");
+            let message =
+                format!("{hosts} hosts: a pipe mesh has at most {MAX_PIPE_HOSTS}; use `shape: hose`");
             return Err(self.errors.about(message).at_place(at));
         }
-        check_size(self.errors, self.hosts, HOSTS, "hosts", at)?;
-        check_size(self.errors, self.host_devices, DEVICES, "devices", at)
+        check_size(self.errors, self.hosts, MAX_HOSTS, "hosts", at)?;
+        check_size(self.errors, self.host_devices, MAX_DEVICES, "devices", at)
     }
 }
 
-fn check_size(errors: Errors<'_>, size: u64, most: u64, of: &str, at: Place) -> Result<(), InputError> {
-    if size <= most {
+fn check_size(errors: Errors<'_>, size: u64, limit: u64, kind: &str, at: Place) -> Result<(), InputError> {
+    if size <= limit {
         return Ok(());
     }
-    Err(errors.about(format!("{size} {of}: expected at most {most}")).at_place(at))
+    Err(errors.about(format!("{size} {kind}: expected at most {limit}")).at_place(at))
 }
 
 fn link(
@@ -366,10 +368,10 @@ fn devices(errors: Errors<'_>, files: &[Spanned<DeviceFile>]) -> Result<Arc<[Dev
         let file = &item.value;
         let name = file.name.as_ref().map_or_else(|| format!("disk{i}"), |name| name.0.clone());
         let invalid = |message: String| Err(errors.at(item.place, format!("devices[{i}]"), message));
-        if i >= HOST_DEVICES {
-            return invalid(format!("more than {HOST_DEVICES} devices in a host"));
+        if i >= MAX_HOST_DEVICES {
+            return invalid(format!("more than {MAX_HOST_DEVICES} devices in a host"));
         }
-        if LINKS.contains(&name.as_str()) {
+        if LINK_NAMES.contains(&name.as_str()) {
             return invalid(format!("`{name}`: a link of the host has this name; choose another"));
         }
         if devices.iter().any(|device| *device.name == *name) {

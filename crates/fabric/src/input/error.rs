@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Place, Spanned};
 
-/// A mistake in an input: file, line, field, the problem, and the expected value.
+/// An error in an input: file, line, field, the problem, and the expected value.
 ///
 /// Printed on one line: `cluster.yaml:7:12: racks[3].uplink: ...`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ impl InputError {
         self
     }
 
-    /// The same error, at the place in a YAML text where `spanned` stood.
+    /// The same error, at the place of `spanned` in its YAML text.
     pub fn at<T>(self, spanned: &Spanned<T>) -> Self {
         self.at_place(spanned.place)
     }

@@ -1,4 +1,4 @@
-//! Input files: readers, and the one error type that describes a mistake in a file.
+//! Readers of input files, and the error type of all of them.
 
 mod document;
 mod error;

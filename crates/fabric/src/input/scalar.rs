@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error, Visitor};
 
 /// Completes a visitor that has `visit_str`: other scalars go there as text, and lists and maps are rejected in plain
-/// words. A visitor that accepts a list or a map lists those methods for the macro to leave out.
+/// words. A visitor with its own `visit_seq` or `visit_map` expands only the other parts: `scalars`, `list`, `fields`.
 macro_rules! scalars_by_text {
     ($life:lifetime) => {
         $crate::input::scalars_by_text!($life scalars);

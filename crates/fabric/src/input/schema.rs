@@ -1,7 +1,7 @@
 //! Numbers and booleans in scalars, by the core schema of YAML 1.2 (section 10.3), and by YAML 1.1 where files in use
 //! differ: `yes` and `on` are booleans, and numbers may have underscores.
 
-/// Value of a plain scalar that no particular type is expected of.
+/// Value of a plain scalar where no particular type is expected.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Plain<'t> {
     Bool(bool),
@@ -14,7 +14,6 @@ pub(super) enum Plain<'t> {
 impl<'t> Plain<'t> {
     /// Reads a plain scalar.
     pub fn of(text: &'t str) -> Plain<'t> {
-        // Most scalars are words, and no boolean, number or special number begins like a word.
         if let Some(truth) = boolean(text) {
             return Plain::Bool(truth);
         }
@@ -24,7 +23,7 @@ impl<'t> Plain<'t> {
             _ => {}
         }
         match float(text) {
-            // Quantities, such as a time, may be infinite; they have words of their own for it.
+            // Infinity and NaN stay texts, so that the type that is read accepts or rejects them.
             Some(number) if number.is_nan() => Plain::Text(".nan"),
             Some(number) if number == f64::INFINITY => Plain::Text(".inf"),
             Some(number) if number == f64::NEG_INFINITY => Plain::Text("-.inf"),
@@ -34,7 +33,7 @@ impl<'t> Plain<'t> {
     }
 }
 
-/// True for the words that stand for an empty value.
+/// True for texts that mean an empty value.
 pub(super) fn is_null(plain: &str) -> bool {
     plain.is_empty() || plain == "~" || plain.eq_ignore_ascii_case("null")
 }
@@ -136,7 +135,7 @@ mod tests {
 
         /// Texts of characters that numbers consist of.
         #[test]
-        fn the_library_of_typed_yaml_agrees(text in "[-+]?[0-9a-fA-FxXob_.eE]{1,8}") {
+        fn serde_saphyr_reads_the_same_numbers_and_booleans(text in "[-+]?[0-9a-fA-FxXob_.eE]{1,8}") {
             let library: Option<i128> = serde_saphyr::from_str(&text).ok();
             prop_assert_eq!(integer(&text), library, "{}", text);
             let library: Option<f64> = serde_saphyr::from_str(&text).ok();

@@ -1,4 +1,4 @@
-//! Text files from outside: their location, and reading them line by line.
+//! Text files that a user provides: their paths, and readers of their lines.
 //!
 //! A file is plain text or gzip, recognized by its first two bytes rather than by its name. The reader streams in
 //! constant memory and always to the end. It therefore rejects a truncated file even if the wanted part is complete.
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use super::{InputError, excerpt, format_number, reason};
 use flate2::bufread::MultiGzDecoder;
 
-/// Bytes of the longest accepted line; the limit bounds the memory that a damaged file can take.
+/// Length of the longest accepted line, in bytes. The limit bounds the memory for a damaged file.
 const LONGEST_LINE: u64 = 1 << 20;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
-/// Folders in which the files that a scenario names are looked up.
+/// Folders of the files that a scenario names.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// Start of relative names: the scenario's own folder.
+    /// Folder that relative names start from: the scenario's own.
     pub base: PathBuf,
     /// Folder of traces, for names that begin with `data:`; set by LEEWARD_DATA.
     pub data: Option<PathBuf>,
@@ -34,9 +34,9 @@ impl Files {
     pub fn open(&self, name: &str) -> Result<Text, InputError> {
         let path = self.path(name)?;
         let file = File::open(&path).map_err(|error| {
-            let found =
+            let location =
                 if path == Path::new(name) { String::new() } else { format!(" ({})", path.display()) };
-            InputError::new(name, reason(&error) + &found)
+            InputError::new(name, reason(&error) + &location)
         })?;
         Text::from_reader(name, BufReader::new(file))
     }
@@ -107,6 +107,7 @@ pub struct Lines {
     text: Text,
     number: u64,
     buffer: Vec<u8>,
+    /// True after the first non-empty line.
     any: bool,
 }
 
@@ -121,7 +122,7 @@ impl Lines {
             self.buffer.clear();
             let reader = (&mut self.text.reader).take(LONGEST_LINE + 1);
             let read = { reader }.read_until(b'\n', &mut self.buffer);
-            let read = read.map_err(|error| self.broken(&error))?;
+            let read = read.map_err(|error| self.read_error(&error))?;
             if read == 0 {
                 return if self.any { Ok(None) } else { Err(self.error("the file is empty")) };
             }
@@ -149,7 +150,7 @@ impl Lines {
         InputError::new(&self.text.name, message)
     }
 
-    fn broken(&self, error: &io::Error) -> InputError {
+    fn read_error(&self, error: &io::Error) -> InputError {
         let message = match error.kind() {
             io::ErrorKind::UnexpectedEof if self.text.gzip => {
                 "the gzip data ends early: is the file truncated?".into()
@@ -182,13 +183,13 @@ impl Line<'_> {
     ///
     /// Fails if `text` is not a number, not finite, or negative.
     pub fn number(&self, field: &str, what: &str, text: &str) -> Result<f64, InputError> {
-        let refuse = |problem: &str| {
+        let invalid = |problem: &str| {
             Err(self.error(field, format_args!("`{}`: {problem}; expected {what}", excerpt(text))))
         };
         match text.parse::<f64>() {
-            Err(_) => refuse("not a number"),
-            Ok(number) if !number.is_finite() => refuse("not a finite number"),
-            Ok(number) if number < 0.0 => refuse("must not be negative"),
+            Err(_) => invalid("not a number"),
+            Ok(number) if !number.is_finite() => invalid("not a finite number"),
+            Ok(number) if number < 0.0 => invalid("must not be negative"),
             Ok(number) => Ok(number),
         }
     }

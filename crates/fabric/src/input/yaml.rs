@@ -1,8 +1,8 @@
 //! Reads YAML files into values.
 //!
-//! A library parses the text; this module builds the tree of values from the library's events. The typed readers of YAML
-//! libraries do not fit: they give a value's place only at the cost of several values more, and a path to an error only by
-//! a second reading, and each type would be compiled several times for them.
+//! A library parses the text, and this module builds the tree of values from the library's events. The typed readers of
+//! YAML libraries do not fit. A value's place costs them several more values, and the path to an error costs a second
+//! reading. Each type would also be compiled several times for them.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -22,9 +22,9 @@ const MOST_VALUES: usize = 5_000_000;
 const MOST_ALIASES: usize = 200_000;
 /// Limit on the values that all references together repeat. A few lines of nested references can expand to billions.
 const MOST_REPEATED: usize = 4_000_000;
-/// Limit on lists and fields inside each other.
+/// Limit on the depth of nested lists and fields.
 const MOST_NESTED: usize = 64;
-/// Number of fields from which on duplicates are found by a set.
+/// Number of fields of a map from which a set detects duplicates.
 const MANY_FIELDS: usize = 12;
 
 /// Reads a YAML text (JSON is YAML too) into a `T`; `file` names the text in errors.
@@ -54,7 +54,7 @@ struct Composer<'t> {
 impl<'t> Composer<'t> {
     fn new(text: &'t str) -> Composer<'t> {
         let mut options = Options::default();
-        // The limit here comes first.
+        // The limit of this module, with its own message, applies first.
         (options.flow_nesting_limit, options.block_nesting_limit) = (MOST_NESTED + 2, MOST_NESTED + 2);
         let events = Parser::new_from_str_with_options(text, options);
         Composer { events, anchors: HashMap::new(), values: 0, aliases: 0, repeated: 0, nested: 0 }
@@ -111,7 +111,7 @@ impl<'t> Composer<'t> {
         Ok(Node { place, content })
     }
 
-    /// A list or fields, one level deeper.
+    /// Reads a list or fields, one level deeper.
     fn collection(
         &mut self,
         anchor: usize,
@@ -205,7 +205,7 @@ impl<'t> Composer<'t> {
     }
 }
 
-/// Fields that a `<<` merges: fields of its own take precedence, and earlier ones over later ones.
+/// Fields that a `<<` merges. The map's own fields take precedence over them, and earlier ones over later ones.
 fn merge<'t>(value: &Node<'t>) -> Result<Vec<Field<'t>>, Mismatch> {
     let items = match value.content() {
         Content::List(items) => items.as_slice(),

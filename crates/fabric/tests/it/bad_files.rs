@@ -4,10 +4,10 @@
 use leeward_fabric::Cluster;
 use leeward_fabric::input::read_text;
 
-/// The rest of a valid file.
+/// Fields that complete a text to a valid file.
 const REST: &str = "hosts_per_rack: 2\nnic: 1Gbps\noversubscription: 2\n";
 
-/// Most characters of a text in the table.
+/// Largest number of characters of a text in the table.
 const LONGEST: usize = 240;
 
 /// Each text with its error.
@@ -220,19 +220,19 @@ fn hostile_texts_are_rejected_at_once() {
     });
     let mut table = String::new();
     for (text, error) in errors {
-        table += &format!("{text}...\n=> {}\n\n", error.expect_err("refused"));
+        table += &format!("{text}...\n=> {}\n\n", error.expect_err("an invalid text"));
     }
     insta::assert_snapshot!(table);
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn an_unreadable_file_is_named_in_its_error() {
     let missing = Cluster::from_file("no/such/file.yaml").unwrap_err();
     assert_eq!(missing.to_string(), "no/such/file.yaml: no such file");
     let path = std::env::temp_dir().join(format!("leeward-{}.yaml", std::process::id()));
     std::fs::write(&path, b"racks: 2\nname: \xff\n").expect("the temporary folder can be written");
     let path = path.to_string_lossy();
-    let refused = read_text(&path).map_err(|error| error.to_string());
+    let result = read_text(&path).map_err(|error| error.to_string());
     std::fs::remove_file(&*path).expect("the file was written above");
-    assert_eq!(refused, Err(format!("{path}:2: not UTF-8 text")));
+    assert_eq!(result, Err(format!("{path}:2: not UTF-8 text")));
 }

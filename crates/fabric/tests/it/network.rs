@@ -5,7 +5,7 @@ use leeward_fabric::{BITS_PER_BYTE, DomainId, Endpoint, Fabric, Hop, HostId, Res
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// The links from one host to another by name, found by walking up from both ends to the common domain.
+/// Names of the links from one host to another, from a walk up from both ends to the common domain.
 fn route(plan: &Plan, from: usize, to: usize) -> Vec<String> {
     let hosts = plan.hosts();
     if from == to {
@@ -25,10 +25,10 @@ fn route(plan: &Plan, from: usize, to: usize) -> Vec<String> {
         chain
     };
     let (up, down) = (chain(from), chain(to));
-    let apart = up.iter().zip(&down).take_while(|(a, b)| a != b).count();
-    let leaves = up[..apart].iter().map(|(name, out, _)| format!("{name}:{out}"));
-    let enters = down[..apart].iter().rev().map(|(name, _, into)| format!("{name}:{into}"));
-    leaves.chain(enters).collect()
+    let levels = up.iter().zip(&down).take_while(|(a, b)| a != b).count();
+    let out = up[..levels].iter().map(|(name, out, _)| format!("{name}:{out}"));
+    let into = down[..levels].iter().rev().map(|(name, _, into)| format!("{name}:{into}"));
+    out.chain(into).collect()
 }
 
 fn path(fabric: &Fabric, endpoints: &[Endpoint]) -> Vec<Hop> {
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn a_path_through_many_places_is_the_sum_of_its_legs(
+    fn a_path_through_many_endpoints_is_the_sum_of_its_legs(
         plan in plans(),
         stops in prop::collection::vec((any::<Index>(), any::<bool>()), 1..6),
     ) {
@@ -115,10 +115,10 @@ proptest! {
             }
         }
         let hops = path(&fabric, &endpoints);
-        let mut found = named(&fabric, &hops);
-        found.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut actual = named(&fabric, &hops);
+        actual.sort_by(|a, b| a.0.cmp(&b.0));
         // Each resource once, with all of its work.
-        prop_assert_eq!(found, work.into_iter().collect::<Vec<_>>());
+        prop_assert_eq!(actual, work.into_iter().collect::<Vec<_>>());
     }
 
     #[test]
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_path_from_a_domain_is_that_from_its_hosts_without_their_links(plan in plans(), from: Index, to: Index) {
+    fn a_path_between_domains_is_the_host_path_without_host_links(plan in plans(), from: Index, to: Index) {
         let fabric = plan.load().fabric;
         let (from, to) = (from.index(fabric.host_count()), to.index(fabric.host_count()));
         let (from, to) = (HostId(from as u32), HostId(to as u32));
@@ -204,12 +204,12 @@ proptest! {
         let fabric = &cluster.fabric;
         prop_assert_eq!(cluster.capacities.as_slice().len(), fabric.resource_count());
         prop_assert!(cluster.capacities.as_slice().iter().all(|capacity| capacity.0 > 0));
-        let of = |name: String| fabric.resource(&name).map(|resource| cluster.capacities.get(resource).0);
+        let rate = |name: String| fabric.resource(&name).map(|resource| cluster.capacities.get(resource).0);
         for (host, ..) in plan.hosts() {
             if plan.shape != "pipe" {
                 let (up, down) = plan.host_nic(host);
-                prop_assert_eq!(of(format!("{}:egress", host.name)), Some(i64::from(up) * 1_000_000));
-                prop_assert_eq!(of(format!("{}:ingress", host.name)), Some(i64::from(down) * 1_000_000));
+                prop_assert_eq!(rate(format!("{}:egress", host.name)), Some(i64::from(up) * 1_000_000));
+                prop_assert_eq!(rate(format!("{}:ingress", host.name)), Some(i64::from(down) * 1_000_000));
             }
         }
         if plan.shape != "tree" {
@@ -222,8 +222,8 @@ proptest! {
             let below = mbps.fold((0, 0), |sum, nic| (sum.0 + i64::from(nic.0), sum.1 + i64::from(nic.1)));
             let up = divided(below.0 * 1_000_000, rack.ratio);
             let down = divided(below.1 * 1_000_000, rack.ratio);
-            prop_assert_eq!(of(format!("{}:uplink", rack.name)), Some(up));
-            prop_assert_eq!(of(format!("{}:downlink", rack.name)), Some(down));
+            prop_assert_eq!(rate(format!("{}:uplink", rack.name)), Some(up));
+            prop_assert_eq!(rate(format!("{}:downlink", rack.name)), Some(down));
             if let Some(pod) = plan.pod_of(r) {
                 pods[pod].0 += up;
                 pods[pod].1 += down;
@@ -231,8 +231,8 @@ proptest! {
         }
         for (pod, below) in pods.into_iter().enumerate() {
             let name = Plan::pod_name(pod);
-            prop_assert_eq!(of(format!("{name}:uplink")), Some(divided(below.0, plan.pod_ratio)));
-            prop_assert_eq!(of(format!("{name}:downlink")), Some(divided(below.1, plan.pod_ratio)));
+            prop_assert_eq!(rate(format!("{name}:uplink")), Some(divided(below.0, plan.pod_ratio)));
+            prop_assert_eq!(rate(format!("{name}:downlink")), Some(divided(below.1, plan.pod_ratio)));
         }
     }
 }

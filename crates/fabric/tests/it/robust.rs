@@ -58,7 +58,7 @@ fn apply(text: &str, edit: &Edit) -> String {
     text.into_iter().collect()
 }
 
-/// An example without its comments: most of its text is comments, and changes to them test nothing.
+/// An example without its comments, which are most of its text. Changes to comments test nothing.
 fn example(name: &str) -> String {
     let path = format!("{}/../../examples/clusters/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("the examples are in the repository");
@@ -80,7 +80,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
             let text = error.to_string();
             prop_assert_eq!(text.lines().count(), 1, "{:?}", text);
             prop_assert!(!error.message.is_empty() && text.starts_with("c.yaml:"), "{}", text);
-            // Words of the library and of Rust that mean nothing to the author of a cluster file.
+            // Words of Rust and of the YAML library, which the author of a cluster file does not know.
             for word in [
                 "DuplicateKey",
                 "Options",
@@ -114,12 +114,12 @@ proptest! {
     }
 
     #[test]
-    fn a_heap_of_fragments_gives_one_line(picks in prop::collection::vec(0..FRAGMENTS.len(), 0..40)) {
+    fn random_fragments_load_or_give_one_line(picks in prop::collection::vec(0..FRAGMENTS.len(), 0..40)) {
         check(&picks.into_iter().map(|pick| FRAGMENTS[pick]).collect::<String>())?;
     }
 
     #[test]
-    fn any_text_gives_one_line(text in "\\PC{0,60}|(?s).{0,60}") {
+    fn any_text_loads_or_gives_one_line(text in "\\PC{0,60}|(?s).{0,60}") {
         check(&text)?;
     }
 }

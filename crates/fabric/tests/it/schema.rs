@@ -11,7 +11,7 @@ fn the_schema_in_the_docs_matches_the_code() {
         std::fs::write(path, text).expect("the docs can be written");
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();
-    // Compared as values: the order of keys does not matter.
+    // A comparison of values, because the order of keys does not matter.
     let committed: serde_json::Value = serde_json::from_str(&committed).unwrap_or_default();
     let advice =
         "run `LEEWARD_UPDATE=1 cargo test --release -p leeward-fabric --test it schema` and commit the file";

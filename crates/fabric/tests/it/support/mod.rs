@@ -1,4 +1,4 @@
-//! Random clusters: a plan, its cluster file, and the properties that the network must have by the plan.
+//! Random clusters: plans, and their cluster files.
 
 use std::fmt::Write;
 
