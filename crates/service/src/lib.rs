@@ -21,10 +21,10 @@ pub use self::actor::{
 };
 pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, Completion, Coordinator, Counts,
-    DecisionError, DecisionLookup, DecisionQuery, DeviceState, HostReport, HostState, InvalidReport, Job,
-    JobResult, Limits, LinkState, MigrationAnswer, MigrationQuery, NetworkSnapshot, NoWorkload, Part,
-    PlaceError, PlaceTo, Placed, Placement, PolicyLabels, Queue, RackContent, Rated, Reading, ReleaseError,
-    Report, ReportSummary, ReportedDiskName, Requests, ReservationState, Score, ScoreError, ScoreTo, Scores,
-    Skipped, TaskState, TelemetryState, TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult,
-    WhatIfTo, WorkloadState, Wrong,
+    DecisionError, DecisionLookup, DecisionQuery, DeviceState, HostReport, HostState, InvalidReport,
+    InvalidReportReason, Job, JobResult, Limits, LinkState, MigrationAnswer, MigrationQuery, NetworkSnapshot,
+    NoWorkload, PlaceError, PlaceTo, Placed, Placement, PolicyLabels, Queue, RackContent, Rated, Reading,
+    ReleaseError, Report, ReportPart, ReportSummary, ReportedDiskName, Requests, ReservationState, Score,
+    ScoreError, ScoreTo, Scores, Skipped, TaskState, TelemetryState, TooManyJobs, UNKNOWN, Unavailable,
+    WhatIfError, WhatIfResult, WhatIfTo, WorkloadState,
 };

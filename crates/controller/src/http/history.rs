@@ -142,7 +142,7 @@ fn links_response(
         return Err(Problem::field("step_s", detail));
     }
     let series = |state: &&LinkState| {
-        let utilization = buckets.of(&snapshot.fabric, snapshot.position(state.link));
+        let utilization = buckets.utilization(&snapshot.fabric, snapshot.position(state.link));
         Series { link: snapshot.fabric.resource_name(state.link), utilization }
     };
     let history =
@@ -236,7 +236,7 @@ pub async fn host_history(
         links: links
             .map(|link| LinkSeries {
                 link: fabric.resource_name(link),
-                utilization: buckets.of(fabric, snapshot.position(link)),
+                utilization: buckets.utilization(fabric, snapshot.position(link)),
                 queue_bytes: buckets.queue(fabric, link),
             })
             .collect(),

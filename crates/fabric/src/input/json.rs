@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{InputError, reader};
 
-/// Reads a JSON value into a `T`; errors call the value `name`. A field that expects a text accepts a number or a boolean
-/// too, as in YAML: a rack may be called 7.
+/// Reads a JSON value into a `T`; errors call the value `name`. A field that expects a text accepts a number or a
+/// boolean too, as in YAML: a rack may be called 7.
 ///
 /// # Errors
 ///

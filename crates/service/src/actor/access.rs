@@ -1,6 +1,6 @@
 //! Table of the operations. An operation declared as a read sends its reply before the changes it made are durable, so
-//! a wrong `ACCESS` loses acknowledged changes. The test runs each operation and compares what it does with what it
-//! declares.
+//! a wrong `ACCESS` loses acknowledged changes. The test runs each operation and compares its effects with its
+//! declaration.
 
 use leeward_engine::{Availability, Engine, Policies};
 use leeward_fabric::{Bytes, Cluster, DomainId, HostId, Nanos, ResourceId};
@@ -98,7 +98,7 @@ fn coordinator() -> Coordinator<Channels> {
     row(&mut coordinator, block());
     row(&mut coordinator, workload());
     let job = coordinator.jobs().next().expect("the admission is a job");
-    coordinator.finish_job(NOW, job.find());
+    coordinator.finish_job(NOW, job.run());
     assert!(coordinator.changes().count() > 0, "the workload is admitted");
     coordinator.completions().for_each(drop);
     coordinator

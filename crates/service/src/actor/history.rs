@@ -1,5 +1,5 @@
-//! The last hour of all links and of many devices in steps of ten seconds: utilization and queues. Steps are
-//! shared and immutable, so readers never wait.
+//! History of the last hour, in steps of ten seconds: utilization and queues of all links and of many devices. Steps
+//! are shared and immutable, so readers never wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::core::{DeviceState, NetworkSnapshot};
 
 /// Length of a step, in seconds.
 pub const STEP: u64 = 10;
-/// Number of steps kept: one hour.
-const STEPS: usize = 360;
-/// Number of devices with a history: the first ones of a cluster. Their hour takes 94 MB.
-const DEVICES: usize = 1 << 15;
+/// Largest number of steps: one hour.
+const MAX_STEPS: usize = 360;
+/// Largest number of devices with a history: the first ones of a cluster. Their hour takes 94 MB.
+const MAX_DEVICES: usize = 1 << 15;
 
-/// A step with its end and its means; NaN for an unseen resource.
+/// A step: its end, and the means of resources. The mean of an unseen link is NaN.
 struct Step {
     ends: Nanos,
     fabric: Arc<Fabric>,
@@ -31,7 +31,7 @@ struct Step {
 /// Means of some resources.
 struct Means {
     /// The resources in order of ids. Consecutive steps with the same resources share the list.
-    of: Arc<[ResourceId]>,
+    resources: Arc<[ResourceId]>,
     values: Box<[f32]>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct History {
     steps: ArcSwap<VecDeque<Arc<Step>>>,
 }
 
-/// Sums of the current step; only the actor's task uses them.
+/// Sums of the current step. Only the actor's task uses them.
 #[derive(Default)]
 pub(super) struct BucketSums {
     ends: Nanos,
@@ -78,66 +78,67 @@ fn add(sums: &mut Vec<Sum>, resource: ResourceId, value: f64) {
 impl Means {
     /// Means of sums. The list of resources is shared with the previous step if equal.
     fn new(sums: &[Sum], before: Option<&Means>) -> Means {
-        let some = sums.iter().zip(0..).filter(|(sum, _)| sum.1 > 0);
-        let ids = some.clone().map(|(_, id)| ResourceId(id));
-        let same = before.filter(|before| before.of.iter().copied().eq(ids.clone()));
-        let of = same.map_or_else(|| ids.collect(), |before| before.of.clone());
-        Means { of, values: some.map(|(sum, _)| sum.mean()).collect() }
+        let seen = sums.iter().zip(0..).filter(|(sum, _)| sum.1 > 0);
+        let ids = seen.clone().map(|(_, id)| ResourceId(id));
+        let same = before.filter(|before| before.resources.iter().copied().eq(ids.clone()));
+        let resources = same.map_or_else(|| ids.collect(), |before| before.resources.clone());
+        Means { resources, values: seen.map(|(sum, _)| sum.mean()).collect() }
     }
 
     /// Mean of a resource.
     fn get(&self, resource: ResourceId) -> Option<f32> {
-        self.values.get(self.of.binary_search(&resource).ok()?).copied()
+        self.values.get(self.resources.binary_search(&resource).ok()?).copied()
     }
 }
 
 impl History {
     /// Adds a snapshot. A step ends with the first snapshot after it.
-    pub fn note(&self, under_way: &mut BucketSums, snapshot: &NetworkSnapshot) {
+    pub fn record(&self, current: &mut BucketSums, snapshot: &NetworkSnapshot) {
         let length = STEP * Nanos::SECOND.0;
         let ends = Nanos((snapshot.at.0 / length + 1) * length);
-        // Drops a step that began on another cluster.
-        let goes_on = under_way.fabric.as_ref().is_some_and(|fabric| Arc::ptr_eq(fabric, &snapshot.fabric));
-        if under_way.ends != ends || !goes_on {
-            if goes_on {
-                self.push(under_way, snapshot.fabric.clone());
+        // A step that began on another cluster is dropped.
+        let is_same_fabric =
+            current.fabric.as_ref().is_some_and(|fabric| Arc::ptr_eq(fabric, &snapshot.fabric));
+        if current.ends != ends || !is_same_fabric {
+            if is_same_fabric {
+                self.push(current, snapshot.fabric.clone());
             }
-            (under_way.ends, under_way.fabric) = (ends, Some(snapshot.fabric.clone()));
-            for sums in [&mut under_way.links, &mut under_way.busy, &mut under_way.queues] {
+            (current.ends, current.fabric) = (ends, Some(snapshot.fabric.clone()));
+            for sums in [&mut current.links, &mut current.busy, &mut current.queues] {
                 sums.clear();
             }
-            under_way.links.resize(snapshot.links.len(), Sum::default());
+            current.links.resize(snapshot.links.len(), Sum::default());
         }
-        for (sum, state) in under_way.links.iter_mut().zip(&snapshot.links) {
+        for (sum, state) in current.links.iter_mut().zip(&snapshot.links) {
             if let Some(utilization) = state.utilization() {
                 sum.add(utilization);
             }
             if let Some(queue) = state.queue {
-                add(&mut under_way.queues, state.link, queue);
+                add(&mut current.queues, state.link, queue);
             }
         }
-        let is_kept = |state: &&DeviceState| state.device.index() < snapshot.links.len() + DEVICES;
-        for state in snapshot.devices.iter().take_while(is_kept) {
+        let has_history = |state: &&DeviceState| state.device.index() < snapshot.links.len() + MAX_DEVICES;
+        for state in snapshot.devices.iter().take_while(has_history) {
             if let Some(busy) = state.busy {
-                add(&mut under_way.busy, state.device, busy);
+                add(&mut current.busy, state.device, busy);
             }
             if let Some(queue) = state.queue() {
-                add(&mut under_way.queues, state.device, queue);
+                add(&mut current.queues, state.device, queue);
             }
         }
     }
 
-    fn push(&self, done: &BucketSums, fabric: Arc<Fabric>) {
+    fn push(&self, sums: &BucketSums, fabric: Arc<Fabric>) {
         let mut steps = VecDeque::clone(&self.steps.load());
         let last = steps.back();
-        let links = done.links.iter().map(|sum| sum.mean()).collect();
-        let busy = Means::new(&done.busy, last.map(|last| &last.busy));
-        let queues = Means::new(&done.queues, last.map(|last| &last.queues));
-        let step = Arc::new(Step { ends: done.ends, fabric, links, busy, queues });
+        let links = sums.links.iter().map(|sum| sum.mean()).collect();
+        let busy = Means::new(&sums.busy, last.map(|last| &last.busy));
+        let queues = Means::new(&sums.queues, last.map(|last| &last.queues));
+        let step = Arc::new(Step { ends: sums.ends, fabric, links, busy, queues });
         steps.push_back(step);
         // The first snapshot of a service may be years old, if its coordinator did not know the time yet.
-        let hour_ago = done.ends.since(Nanos(STEPS as u64 * STEP * Nanos::SECOND.0));
-        while steps.len() > STEPS || steps.front().is_some_and(|step| step.ends <= hour_ago) {
+        let hour_ago = sums.ends.since(Nanos(MAX_STEPS as u64 * STEP * Nanos::SECOND.0));
+        while steps.len() > MAX_STEPS || steps.front().is_some_and(|step| step.ends <= hour_ago) {
             steps.pop_front();
         }
         self.steps.store(Arc::new(steps));
@@ -145,9 +146,8 @@ impl History {
 
     /// Steps that end after `since`; `join` of them are merged into one.
     pub fn since(&self, since: Nanos, join: u64) -> HistoryBuckets {
-        let steps = self.steps.load();
-        let wanted = steps.iter().filter(|step| step.ends > since).cloned().collect();
-        HistoryBuckets { steps: wanted, join }
+        let steps = self.steps.load().iter().filter(|step| step.ends > since).cloned().collect();
+        HistoryBuckets { steps, join }
     }
 }
 
@@ -180,7 +180,7 @@ impl HistoryBuckets {
 
     /// Mean utilization of a link, by its position in the fabric, in each step; `None` for steps without snapshots, or
     /// without load of the link.
-    pub fn of(&self, fabric: &Arc<Fabric>, link: usize) -> Vec<Option<f32>> {
+    pub fn utilization(&self, fabric: &Arc<Fabric>, link: usize) -> Vec<Option<f32>> {
         self.means(fabric, |step| step.links.get(link).copied())
     }
 
@@ -194,12 +194,12 @@ impl HistoryBuckets {
         self.means(fabric, |step| step.queues.get(resource))
     }
 
-    fn means(&self, fabric: &Arc<Fabric>, of: impl Fn(&Step) -> Option<f32>) -> Vec<Option<f32>> {
+    fn means(&self, fabric: &Arc<Fabric>, mean: impl Fn(&Step) -> Option<f32>) -> Vec<Option<f32>> {
         let length = self.step() * Nanos::SECOND.0;
         let Some(from) = self.from() else { return Vec::new() };
         let mut sums = vec![(0.0_f32, 0_u32); self.count()];
         for step in self.steps.iter().filter(|step| Arc::ptr_eq(&step.fabric, fabric)) {
-            let value = of(step).unwrap_or(f32::NAN);
+            let value = mean(step).unwrap_or(f32::NAN);
             let (sum, count) = &mut sums[((step.ends.0 - 1 - from.0) / length) as usize];
             if !value.is_nan() {
                 (*sum, *count) = (*sum + value, *count + 1);
@@ -225,8 +225,9 @@ mod tests {
         let text = format!(
             "racks: {racks}\nhosts_per_rack: 100\nnic: 1Gbps\noversubscription: 1\ndevices: [{{read: 1GB/s, write: 1GB/s}}]\n"
         );
-        let Cluster { fabric, capacities } = Cluster::from_text("test", &text).expect("a right cluster");
-        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+        let Cluster { fabric, capacities } = Cluster::from_text("test", &text).expect("a valid cluster");
+        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default())
+            .expect("the default settings are valid");
         let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
         Coordinator::<Channels>::new(
             Engine::new(ledger, Policies::default(), 1, Explain::Off),
@@ -244,39 +245,41 @@ mod tests {
     }
 
     #[test]
-    fn history_covers_a_bounded_number_of_devices_and_stores_names_once() {
-        let (mut snapshot, history, mut under_way) =
-            (snapshot(400), History::default(), BucketSums::default());
+    fn history_covers_a_bounded_number_of_devices_and_consecutive_steps_share_ids() {
+        let (mut snapshot, history, mut sums) = (snapshot(400), History::default(), BucketSums::default());
         let links = snapshot.links.len() as u32;
         let at = |number: usize| ResourceId(links + number as u32);
         snapshot.devices = (0..40_000).map(|number| device(at(number), 0.25, Some(number as f64))).collect();
         snapshot.links[3].queue = Some(7.0);
         for second in 0..41 {
             snapshot.at = Nanos(second * Nanos::SECOND.0);
-            // In the third step, only half of the devices are seen, with more load.
+            // In the third step, half of the devices disappear, and one has more load.
             if second == 25 {
                 snapshot.devices.truncate(20_000);
                 snapshot.devices[1] = device(at(1), 0.75, None);
             }
-            history.note(&mut under_way, &snapshot);
+            history.record(&mut sums, &snapshot);
         }
-        let slots = history.since(Nanos(0), 1);
-        let (busy, queue) = (|of| slots.busy(&snapshot.fabric, of), |of| slots.queue(&snapshot.fabric, of));
+        let buckets = history.since(Nanos(0), 1);
+        let busy = |device| buckets.busy(&snapshot.fabric, device);
+        let queue = |resource| buckets.queue(&snapshot.fabric, resource);
         assert_eq!(busy(at(1)), [Some(0.25), Some(0.25), Some(0.5), Some(0.75)]);
         assert_eq!(queue(at(1)), [Some(1.0), Some(1.0), Some(1.0), None]);
-        assert_eq!(busy(at(DEVICES - 1)), [Some(0.25), Some(0.25), Some(0.25), None]);
-        assert_eq!(queue(at(DEVICES - 1)), [Some(32_767.0), Some(32_767.0), Some(32_767.0), None]);
-        for beyond in [busy(at(DEVICES)), queue(at(DEVICES)), queue(ResourceId(2))] {
+        assert_eq!(busy(at(MAX_DEVICES - 1)), [Some(0.25), Some(0.25), Some(0.25), None]);
+        assert_eq!(queue(at(MAX_DEVICES - 1)), [Some(32_767.0), Some(32_767.0), Some(32_767.0), None]);
+        for beyond in [busy(at(MAX_DEVICES)), queue(at(MAX_DEVICES)), queue(ResourceId(2))] {
             assert_eq!(beyond, [None; 4]);
         }
         assert_eq!(queue(ResourceId(3)), [Some(7.0); 4]);
         // For each device and step, the utilization takes four bytes, the queue four bytes, and the id none.
-        let whose = |of: fn(&Step) -> &Means| {
-            let firsts = slots.steps.iter().zip(&slots.steps[1..]);
-            firsts.map(|(one, next)| Arc::ptr_eq(&of(one).of, &of(next).of)).collect::<Vec<_>>()
+        let shares_list = |means: fn(&Step) -> &Means| {
+            let pairs = buckets.steps.iter().zip(&buckets.steps[1..]);
+            pairs
+                .map(|(step, next)| Arc::ptr_eq(&means(step).resources, &means(next).resources))
+                .collect::<Vec<_>>()
         };
         assert_eq!(
-            (whose(|step| &step.busy), whose(|step| &step.queues)),
+            (shares_list(|step| &step.busy), shares_list(|step| &step.queues)),
             (vec![true, true, false], vec![true, true, false])
         );
     }

@@ -1,5 +1,5 @@
-//! The threads that run jobs, one per queue: admissions, apps, what-if queries, and scores of many hosts. A thread ends
-//! with the handle, after its current job.
+//! Threads that run jobs, one per queue: admissions, apps, what-if queries, and scores of many hosts. A thread ends
+//! after its current job when the actor has ended.
 
 use std::sync::mpsc as std_mpsc;
 
@@ -28,8 +28,8 @@ impl JobThreads {
     }
 
     /// Runs a job for the coordinator of this number.
-    pub fn look_into(&self, coordinator: u64, job: Job) {
-        let thread = match job.lane() {
+    pub fn run(&self, coordinator: u64, job: Job) {
+        let thread = match job.queue() {
             Queue::Promises => &self.promises,
             Queue::Apps => &self.apps,
             Queue::WhatIfs => &self.what_ifs,
@@ -41,19 +41,19 @@ impl JobThreads {
 }
 
 fn thread(name: &str, inbox: &mpsc::Sender<Command>) -> std::io::Result<std_mpsc::Sender<(u64, Job)>> {
-    let (orders, jobs) = std_mpsc::channel::<(u64, Job)>();
+    let (sender, jobs) = std_mpsc::channel::<(u64, Job)>();
     // The weak sender lets the actor end while a job runs.
     let inbox = inbox.downgrade();
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         for (coordinator, job) in jobs {
-            let lane = job.lane();
-            let result = job.find();
+            let queue = job.queue();
+            let result = job.run();
             if result.failed() {
-                tracing::error!(?lane, "analysis failed: a bug in this program; the client gets an error");
+                tracing::error!(?queue, "job panicked: a bug in this program; the client gets an error");
             }
             let Some(inbox) = inbox.upgrade() else { return };
-            let _ = inbox.blocking_send(Command::Found(coordinator, result));
+            let _ = inbox.blocking_send(Command::JobDone(coordinator, result));
         }
     })?;
-    Ok(orders)
+    Ok(sender)
 }

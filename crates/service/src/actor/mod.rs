@@ -3,7 +3,7 @@
 //! coordinator does not wait for it.
 //!
 //! If changes cannot be persisted, the clients that wait for them get an error. The actor creates the coordinator again
-//! from the store, because later decisions depend on the lost ones. Until the store is available again, the service
+//! from the store, because later decisions depend on the lost changes. Until the store is available again, the service
 //! decides nothing and shows its last state.
 //!
 //! Several services may share a store: one is the leader and decides ([`LeaderState`]). The followers apply the changes
@@ -45,7 +45,7 @@ use self::writer::{Extent, GroupCommitWriter};
 use crate::core::{Answer, CallError, Coordinator, JobResult, NetworkSnapshot, Unavailable};
 
 /// Largest number of commands in the channel; a client that sends one more waits.
-const CHANNEL: usize = 1024;
+const MAX_COMMANDS: usize = 1024;
 
 /// Command to the actor.
 enum Command {
@@ -56,7 +56,7 @@ enum Command {
     /// Request for a snapshot that is no older than now.
     Snapshot(oneshot::Sender<Arc<NetworkSnapshot>>),
     /// Result of a job of the coordinator with this number.
-    Found(u64, JobResult),
+    JobDone(u64, JobResult),
 }
 
 /// Version conflict: the cluster has this version, not the expected one.
@@ -68,7 +68,7 @@ pub struct VersionConflict(pub ClusterVersion);
 pub struct Handle {
     inbox: mpsc::Sender<Command>,
     published: Arc<SharedSnapshot>,
-    kept: Kind,
+    store_kind: Kind,
 }
 
 /// The actor has stopped.
@@ -82,13 +82,13 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The stored state does not fit the cluster.
-    #[error("what is stored cannot be taken up: {0}")]
+    #[error("the stored state does not fit the cluster: {0}")]
     Resume(#[from] leeward_ledger::CommitError),
     /// The stored cluster is invalid.
     #[error(transparent)]
     Cluster(#[from] InputError),
-    /// No thread could be started.
-    #[error("the store's thread: {0}")]
+    /// A thread could not be started.
+    #[error("a thread could not be started: {0}")]
     Thread(#[from] std::io::Error),
 }
 
@@ -148,23 +148,23 @@ impl Handle {
         clock: Clock,
         address: Arc<str>,
     ) -> Result<(Handle, impl Future<Output = ()> + Send), OpenError> {
-        let (sender, messages) = mpsc::channel(CHANNEL);
-        let mut coordinator = fresh(&make, &file.cluster, false);
+        let (sender, messages) = mpsc::channel(MAX_COMMANDS);
+        let mut coordinator = new_coordinator(&make, &file.cluster, false);
         coordinator.wake(clock.now());
         let limits = coordinator.limits();
         let extent = Extent { decisions: limits.decisions, callers: limits.keys };
-        let kept = store.kind();
+        let store_kind = store.kind();
         let writer = GroupCommitWriter::start(store, extent, address)?;
-        let before = Version {
+        let unversioned = Version {
             number: ClusterVersion::default(),
             at: clock.now(),
             origin: Origin::File,
             text: file.text.clone(),
         };
-        let (publisher, published) = SnapshotPublisher::new(coordinator.snapshot(), before);
+        let (publisher, published) = SnapshotPublisher::new(coordinator.snapshot(), unversioned);
         let cluster = file.cluster.clone();
         let (jobs, coordinators) = (JobThreads::start(&sender)?, 0);
-        let mut work = Actor {
+        let mut actor = Actor {
             coordinator,
             coordinators,
             jobs,
@@ -178,15 +178,16 @@ impl Handle {
             owed: Vec::new(),
             pending: Vec::new(),
         };
-        work.begin(file).await?;
-        Ok((Handle { inbox: sender, published, kept }, work.run(messages)))
+        actor.begin(file).await?;
+        Ok((Handle { inbox: sender, published, store_kind }, actor.run(messages)))
     }
 
     /// Runs an operation on the coordinator, and waits for its reply. Ids in it refer to `fabric`;
     /// an operation without ids needs none.
     ///
     /// # Errors
-    /// The operation's own error, or [`Unavailable`]; [`Unavailable::ClusterChanged`] if `fabric` is not the current one.
+    /// The operation's own error, or [`Unavailable`]; [`Unavailable::ClusterChanged`] if `fabric` is not the current
+    /// one.
     pub async fn call<O: Operation>(
         &self,
         operation: O,
@@ -201,7 +202,7 @@ impl Handle {
 
     /// Kind of the store.
     pub fn store_kind(&self) -> Kind {
-        self.kept
+        self.store_kind
     }
 
     /// Subscribes to the relation to the store: leader, follower or unavailable.
@@ -266,7 +267,8 @@ impl Handle {
     }
 }
 
-fn fresh(make: &Maker, cluster: &Cluster, leads: bool) -> Coordinator<Channels> {
-    let coordinator = make(cluster, leads);
-    if leads { coordinator } else { coordinator.led_elsewhere() }
+/// Creates a coordinator without state.
+fn new_coordinator(make: &Maker, cluster: &Cluster, is_leader: bool) -> Coordinator<Channels> {
+    let coordinator = make(cluster, is_leader);
+    if is_leader { coordinator } else { coordinator.into_follower() }
 }

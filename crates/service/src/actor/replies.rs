@@ -47,7 +47,7 @@ impl<T: Send, E: Send> Pending for Persisted<T, E> {
 pub(super) struct EvictedLookup<T, E> {
     pub to: oneshot::Sender<Answer<T, E>>,
     pub id: DecisionId,
-    /// True if the operation made a change that must be durable.
+    /// True if the operation changed state that must be durable.
     pub commits: bool,
     pub found: fn(Arc<DecisionRecord>) -> T,
     pub missing: fn(DecisionId) -> E,

@@ -13,18 +13,18 @@ use super::job_threads::JobThreads;
 use super::operations::{Access, Call, Channels, Turn};
 use super::replies::Pending;
 use super::snapshots::{LeaderState, SnapshotPublisher};
-use super::writer::{Batch, GroupCommitWriter, StoreEvent};
-use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, fresh};
+use super::writer::{Batch, GroupCommitWriter, StoreEvent, THREAD_ENDED};
+use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, new_coordinator};
 use crate::core::{Answer, CallError, Coordinator, TelemetryState, Unavailable};
 
 /// Largest number of commands per iteration of the loop. An iteration handles the waiting commands, and its changes
 /// form one batch.
-const TURN: usize = 16;
+const MAX_COMMANDS: usize = 16;
 
 /// The coordinator's owner.
 pub(super) struct Actor {
     pub coordinator: Coordinator<Channels>,
-    /// Number of earlier coordinators. Results of their jobs are dropped.
+    /// Number of earlier coordinators, which identifies the present one. Results of their jobs are dropped.
     pub coordinators: u64,
     pub jobs: JobThreads,
     pub cluster: Cluster,
@@ -45,48 +45,52 @@ pub(super) struct Actor {
 impl Actor {
     /// Resumes from the store as leader or follower.
     pub async fn begin(&mut self, file: NewCluster) -> Result<(), OpenError> {
-        let stands = loop {
+        let leadership = loop {
             match self.writer.event().await {
-                Some(StoreEvent::Lease(stands)) => break stands?,
+                Some(StoreEvent::Lease(leadership)) => break leadership?,
                 Some(_) => {}
-                None => return Err(StoreError::Database("the store's thread is gone".to_owned()).into()),
+                None => return Err(StoreError::Database(THREAD_ENDED.to_owned()).into()),
             }
         };
         let mut state = self.writer.load().await?;
-        match stands {
+        match leadership {
             Leadership::Leader { term } => {
-                let is_last = state.file.as_ref().is_some_and(|last| last.text == file.text);
-                if state.cluster.is_none() || !is_last {
-                    let found = state.cluster.map_or_else(ClusterVersion::default, |cluster| cluster.number);
-                    let version = self.version(found.next(), &file);
-                    self.writer.confirm(Change::Cluster(version.clone())).await.map_err(not_kept)?;
+                let is_unchanged = state.file.as_ref().is_some_and(|last| last.text == file.text);
+                if state.cluster.is_none() || !is_unchanged {
+                    let current =
+                        state.cluster.map_or_else(ClusterVersion::default, |cluster| cluster.number);
+                    let version = self.version(current.next(), &file);
+                    self.writer
+                        .confirm(Change::Cluster(version.clone()))
+                        .await
+                        .map_err(cluster_not_persisted)?;
                     state.cluster = Some(version);
                 }
                 self.term = Some(term);
-                self.take_up(state, LeaderState::Leader, None).await
+                self.resume_from(state, LeaderState::Leader, None).await
             }
             Leadership::Follower { leader, .. } => {
-                self.take_up(state, LeaderState::Follower { leader }, None).await
+                self.resume_from(state, LeaderState::Follower { leader }, None).await
             }
         }
     }
 
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
-        let mut commands = Vec::with_capacity(TURN);
+        let mut commands = Vec::with_capacity(MAX_COMMANDS);
         loop {
             tokio::select! {
                 biased;
                 event = self.writer.event() => match event {
-                    Some(event) => self.take_event(event).await,
+                    Some(event) => self.handle_event(event).await,
                     None => break,
                 },
-                count = inbox.recv_many(&mut commands, TURN) => {
+                count = inbox.recv_many(&mut commands, MAX_COMMANDS) => {
                     if count == 0 {
                         break;
                     }
                     let now = self.clock.now();
                     for command in commands.drain(..) {
-                        self.take_command(command, now).await;
+                        self.handle_command(command, now).await;
                     }
                 }
                 () = until(&self.clock, self.coordinator.wakes_at()) => self.coordinator.wake(self.clock.now()),
@@ -99,8 +103,8 @@ impl Actor {
         }
     }
 
-    /// Carries out a command.
-    async fn take_command(&mut self, command: Command, now: Nanos) {
+    /// Handles a command.
+    async fn handle_command(&mut self, command: Command, now: Nanos) {
         match command {
             Command::Call(call) => match self.rejection(&call) {
                 Some(reason) => (call.run)(Err(reason)),
@@ -110,20 +114,20 @@ impl Actor {
                 // Earlier decisions of this iteration belong to this coordinator; the next coordinator begins with the
                 // stored state.
                 self.finish_turn().await;
-                let changed = self.change_cluster(new).await;
-                let _ = to.send(changed);
+                let result = self.change_cluster(new).await;
+                let _ = to.send(result);
             }
             Command::Snapshot(to) => {
-                self.publisher.want(to);
+                self.publisher.add_reader(to);
                 // Frequent requests for snapshots advance time too.
                 if self.publisher.is_due() {
                     self.coordinator.wake(now);
                 }
             }
-            Command::Found(coordinator, result) if coordinator == self.coordinators => {
+            Command::JobDone(coordinator, result) if coordinator == self.coordinators => {
                 self.coordinator.finish_job(now, result);
             }
-            Command::Found(..) => {}
+            Command::JobDone(..) => {}
         }
     }
 
@@ -145,8 +149,8 @@ impl Actor {
         }
     }
 
-    /// Takes an event of the store: this service may become leader, follower or unavailable.
-    async fn take_event(&mut self, event: StoreEvent) {
+    /// Handles an event of the store: this service may become leader, follower or unavailable.
+    async fn handle_event(&mut self, event: StoreEvent) {
         let result = match event {
             StoreEvent::Lease(Ok(Leadership::Leader { term })) => self.lead(term).await,
             StoreEvent::Lease(Ok(Leadership::Follower { leader, updates })) => {
@@ -156,9 +160,9 @@ impl Actor {
             StoreEvent::Lost(error) => {
                 (self.exact, self.term) = (false, None);
                 self.stall(&error.clone().into());
-                let (leader_state, seen) =
+                let (leader_state, telemetry) =
                     (self.publisher.leader_state(), self.coordinator.telemetry_state());
-                self.resume(leader_state, Some(seen)).await
+                self.resume(leader_state, Some(telemetry)).await
             }
             // The caller of this load no longer waits.
             StoreEvent::Loaded(_) => Ok(()),
@@ -176,10 +180,10 @@ impl Actor {
             return Ok(());
         }
         self.term = Some(term);
-        let seen = self.coordinator.telemetry_state();
-        let led = self.resume(LeaderState::Leader, Some(seen)).await;
-        self.exact &= led.is_ok();
-        led
+        let telemetry = self.coordinator.telemetry_state();
+        let resumed = self.resume(LeaderState::Leader, Some(telemetry)).await;
+        self.exact &= resumed.is_ok();
+        resumed
     }
 
     /// Becomes or stays a follower, and applies the leader's changes.
@@ -189,8 +193,8 @@ impl Actor {
             Updates::Changes(changes) if self.exact && self.term.is_none() => changes,
             _ => {
                 (self.exact, self.term) = (false, None);
-                let seen = self.coordinator.telemetry_state();
-                return self.resume(leader_state, Some(seen)).await;
+                let telemetry = self.coordinator.telemetry_state();
+                return self.resume(leader_state, Some(telemetry)).await;
             }
         };
         for change in changes {
@@ -205,39 +209,39 @@ impl Actor {
 
     /// Stops deciding, because nothing can be persisted. Rejects waiting requests; clients may repeat them.
     fn stall(&mut self, error: &OpenError) {
-        self.exact &= !self.turn_away();
+        self.exact &= !self.reject_waiting();
         self.publisher.set_state(LeaderState::Unavailable { problem: error.to_string().into() });
     }
 
-    /// Creates a coordinator from the store, with the observed state of the current one.
+    /// Creates a coordinator from the store, with the telemetry of the current one.
     async fn resume(
         &mut self,
         leader_state: LeaderState,
-        seen: Option<TelemetryState>,
+        telemetry: Option<TelemetryState>,
     ) -> Result<(), OpenError> {
-        self.turn_away();
+        self.reject_waiting();
         let state = self.writer.load().await?;
-        self.take_up(state, leader_state, seen).await
+        self.resume_from(state, leader_state, telemetry).await
     }
 
     /// Creates a coordinator from loaded state.
-    async fn take_up(
+    async fn resume_from(
         &mut self,
         state: State,
         leader_state: LeaderState,
-        seen: Option<TelemetryState>,
+        telemetry: Option<TelemetryState>,
     ) -> Result<(), OpenError> {
         if let Some(stored) = state.cluster.clone().filter(|stored| stored.number != self.publisher.version())
         {
             self.cluster = read_cluster(&stored.text)?;
-            self.publisher.cluster(stored);
+            self.publisher.set_cluster(stored);
         }
-        self.coordinator = fresh(&self.make, &self.cluster, leader_state == LeaderState::Leader);
+        self.coordinator = new_coordinator(&self.make, &self.cluster, leader_state == LeaderState::Leader);
         self.coordinators += 1;
         self.owed.clear();
         self.coordinator.wake(self.clock.now());
         self.coordinator.resume(state)?;
-        seen.into_iter().for_each(|seen| self.coordinator.set_telemetry_state(seen));
+        telemetry.into_iter().for_each(|telemetry| self.coordinator.set_telemetry_state(telemetry));
         self.exact = true;
         self.publisher.set_state(leader_state);
         self.finish_turn().await;
@@ -245,8 +249,8 @@ impl Actor {
         Ok(())
     }
 
-    fn version(&self, number: ClusterVersion, of: &NewCluster) -> Version {
-        Version { number, at: self.clock.now(), origin: of.origin, text: of.text.clone() }
+    fn version(&self, number: ClusterVersion, cluster: &NewCluster) -> Version {
+        Version { number, at: self.clock.now(), origin: cluster.origin, text: cluster.text.clone() }
     }
 
     /// Makes the cluster current. Returns its version, or the equal current version.
@@ -255,48 +259,50 @@ impl Actor {
             return Err(CallError::Unavailable(reason));
         }
         // A repeated request: this cluster is current and gets no new version.
-        if let Some(version) = self.publisher.counts(&new.text) {
+        if let Some(version) = self.publisher.current_with_text(&new.text) {
             return Ok(Changed { version, again: true });
         }
-        let found = self.publisher.version();
-        if new.after.is_some_and(|after| after != found) {
-            return Err(CallError::Failed(VersionConflict(found)));
+        let current = self.publisher.version();
+        if new.after.is_some_and(|after| after != current) {
+            return Err(CallError::Failed(VersionConflict(current)));
         }
-        let version = self.version(found.next(), &new);
-        let kept = self.writer.confirm(Change::Cluster(version.clone())).await;
-        let leader_state = match &kept {
+        let version = self.version(current.next(), &new);
+        let persisted = self.writer.confirm(Change::Cluster(version.clone())).await;
+        let leader_state = match &persisted {
             Ok(()) => {
                 self.cluster = new.cluster;
-                self.publisher.cluster(version.clone());
+                self.publisher.set_cluster(version.clone());
                 LeaderState::Leader
             }
             // Decisions just before may be lost too, and the lease must be renewed.
             Err(_) => {
                 self.term = None;
-                LeaderState::Unavailable { problem: "a change of the cluster was not kept".into() }
+                LeaderState::Unavailable { problem: "a change of the cluster was not persisted".into() }
             }
         };
-        let seen = self.coordinator.telemetry_state();
-        let resumed = self.resume(leader_state, Some(seen)).await;
+        let telemetry = self.coordinator.telemetry_state();
+        let resumed = self.resume(leader_state, Some(telemetry)).await;
         if let Err(error) = &resumed {
             self.exact = false;
             self.stall(error);
         }
-        match kept {
-            // Loading has shown if the cluster is durable.
-            Err(Unavailable::OutcomeUnknown(_)) if resumed.is_ok() && self.publisher.has(&version) => {
+        match persisted {
+            // The loaded state shows if the cluster is durable.
+            Err(Unavailable::OutcomeUnknown(_)) if resumed.is_ok() && self.publisher.is_current(&version) => {
                 Ok(Changed { version, again: false })
             }
             Err(Unavailable::OutcomeUnknown(problem)) if resumed.is_ok() => {
                 Err(CallError::Unavailable(Unavailable::StoreFailed(problem)))
             }
-            kept => kept.map(|()| Changed { version, again: false }).map_err(CallError::Unavailable),
+            persisted => {
+                persisted.map(|()| Changed { version, again: false }).map_err(CallError::Unavailable)
+            }
         }
     }
 
     /// Rejects all waiting requests, because another coordinator takes over. Returns true if any request waited.
-    fn turn_away(&mut self) -> bool {
-        let waited = self.coordinator.turn_away();
+    fn reject_waiting(&mut self) -> bool {
+        let waited = self.coordinator.reject_waiting();
         self.turn(Nanos(0)).complete();
         waited
     }
@@ -305,7 +311,7 @@ impl Actor {
     async fn finish_turn(&mut self) {
         self.turn(Nanos(0)).complete();
         for job in self.coordinator.jobs() {
-            self.jobs.look_into(self.coordinators, job);
+            self.jobs.run(self.coordinators, job);
         }
         let mut batch = Batch {
             changes: self.coordinator.changes().collect(),
@@ -332,8 +338,8 @@ impl Actor {
     }
 }
 
-/// Error of a start with a cluster that is not durable.
-fn not_kept(reason: Unavailable) -> StoreError {
+/// Error of a start whose cluster was not persisted.
+fn cluster_not_persisted(reason: Unavailable) -> StoreError {
     match reason {
         Unavailable::StoreFailed(problem) | Unavailable::OutcomeUnknown(problem) => {
             StoreError::Database(problem)
@@ -346,7 +352,7 @@ fn not_kept(reason: Unavailable) -> StoreError {
 
 /// Reads the text of a stored cluster.
 fn read_cluster(text: &str) -> Result<Cluster, InputError> {
-    const NAME: &str = "the store's cluster";
+    const NAME: &str = "the stored cluster";
     let value = serde_json::from_str(text).map_err(|error| InputError::new(NAME, error))?;
     Cluster::from_json(NAME, &value)
 }

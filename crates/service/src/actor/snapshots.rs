@@ -15,9 +15,9 @@ use crate::core::{NetworkSnapshot, Unavailable};
 
 /// Snapshots take at most this fraction (1 in N) of the actor's time, for any number of requests.
 const SHARE: u32 = 10;
-/// Number of past snapshots kept for reuse of their memory. Most readers use the last one; comparisons and slow
+/// Largest number of past snapshots for reuse of their memory. Most readers use the last one; comparisons and slow
 /// responses use the one before. If all are in use, the next one takes new memory.
-const PAST: usize = 3;
+const MAX_PAST: usize = 3;
 /// Longest time between two snapshots.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
@@ -75,7 +75,8 @@ impl SharedSnapshot {
 pub(super) struct SnapshotPublisher {
     published: Arc<SharedSnapshot>,
     sums: BucketSums,
-    wanted: Vec<oneshot::Sender<Arc<NetworkSnapshot>>>,
+    /// Readers that wait for the next snapshot.
+    readers: Vec<oneshot::Sender<Arc<NetworkSnapshot>>>,
     /// Past snapshots, which readers may still use.
     past: VecDeque<Arc<NetworkSnapshot>>,
     /// Time of the last snapshot, and the time it took.
@@ -86,20 +87,20 @@ pub(super) struct SnapshotPublisher {
 impl SnapshotPublisher {
     #[expect(
         clippy::disallowed_methods,
-        reason = "how long something takes on this machine, and nothing that is decided"
+        reason = "measures durations on this machine; no decision depends on them"
     )]
     pub fn new(snapshot: NetworkSnapshot, cluster: Version) -> (SnapshotPublisher, Arc<SharedSnapshot>) {
         let epochs = watch::Sender::new(snapshot.epoch);
         let (snapshot, cluster) = (ArcSwap::from_pointee(snapshot), ArcSwap::from_pointee(cluster));
         let leader_state =
-            watch::Sender::new(LeaderState::Unavailable { problem: "it has just started".into() });
+            watch::Sender::new(LeaderState::Unavailable { problem: "the service has just started".into() });
         let (history, made, began) = (History::default(), AtomicU64::new(0), Instant::now());
         let published = SharedSnapshot { snapshot, cluster, history, epochs, made, began, leader_state };
         let published = Arc::new(published);
         let publisher = SnapshotPublisher {
             published: published.clone(),
             sums: BucketSums::default(),
-            wanted: Vec::new(),
+            readers: Vec::new(),
             past: VecDeque::new(),
             last: Instant::now(),
             took: Duration::ZERO,
@@ -109,9 +110,9 @@ impl SnapshotPublisher {
 
     /// Sets the relation to the store.
     pub fn set_state(&mut self, leader_state: LeaderState) {
-        self.published.leader_state.send_if_modified(|known| {
-            let modified = *known != leader_state;
-            *known = leader_state;
+        self.published.leader_state.send_if_modified(|current| {
+            let modified = *current != leader_state;
+            *current = leader_state;
             modified
         });
     }
@@ -122,7 +123,7 @@ impl SnapshotPublisher {
     }
 
     /// Sets the cluster's version.
-    pub fn cluster(&mut self, version: Version) {
+    pub fn set_cluster(&mut self, version: Version) {
         self.published.cluster.store(Arc::new(version));
         // Snapshots of another size cannot be reused.
         self.past.clear();
@@ -134,30 +135,30 @@ impl SnapshotPublisher {
     }
 
     /// True if this is the current version.
-    pub fn has(&self, version: &Version) -> bool {
+    pub fn is_current(&self, version: &Version) -> bool {
         **self.published.cluster.load() == *version
     }
 
     /// The current version, if it has this text.
-    pub fn counts(&self, text: &str) -> Option<Version> {
+    pub fn current_with_text(&self, text: &str) -> Option<Version> {
         let version = self.published.cluster.load();
         (*version.text == *text).then(|| Version::clone(&version))
     }
 
     /// Adds a reader that waits for a snapshot taken after this call.
-    pub fn want(&mut self, asker: oneshot::Sender<Arc<NetworkSnapshot>>) {
-        self.wanted.push(asker);
+    pub fn add_reader(&mut self, reader: oneshot::Sender<Arc<NetworkSnapshot>>) {
+        self.readers.push(reader);
     }
 
     /// Time of the next snapshot.
     pub fn due(&self) -> Instant {
-        self.last + if self.wanted.is_empty() { TICK } else { self.took * SHARE }
+        self.last + if self.readers.is_empty() { TICK } else { self.took * SHARE }
     }
 
     /// True if the next snapshot is due.
     #[expect(
         clippy::disallowed_methods,
-        reason = "how long something takes on this machine, and nothing that is decided"
+        reason = "measures durations on this machine; no decision depends on them"
     )]
     pub fn is_due(&self) -> bool {
         Instant::now() >= self.due()
@@ -173,21 +174,21 @@ impl SnapshotPublisher {
     /// Takes a snapshot at once.
     #[expect(
         clippy::disallowed_methods,
-        reason = "how long something takes on this machine, and nothing that is decided"
+        reason = "measures durations on this machine; no decision depends on them"
     )]
     pub fn make_now(&mut self, snapshot: impl FnOnce(Option<NetworkSnapshot>) -> NetworkSnapshot) {
         let began = Instant::now();
         let free = self.past.iter().position(|past| Arc::strong_count(past) == 1);
         let past = free.and_then(|free| self.past.remove(free)).and_then(Arc::into_inner);
         let snapshot = Arc::new(snapshot(past));
-        self.published.history.note(&mut self.sums, &snapshot);
+        self.published.history.record(&mut self.sums, &snapshot);
         self.published.snapshot.store(snapshot.clone());
         self.published.epochs.send_replace(snapshot.epoch);
-        for asker in self.wanted.drain(..) {
-            let _ = asker.send(snapshot.clone());
+        for reader in self.readers.drain(..) {
+            let _ = reader.send(snapshot.clone());
         }
         self.past.push_back(snapshot);
-        if self.past.len() > PAST {
+        if self.past.len() > MAX_PAST {
             self.past.pop_front();
         }
         self.last = Instant::now();

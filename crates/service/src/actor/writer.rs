@@ -1,7 +1,7 @@
 //! The thread that owns the store. Changes of several batches go into one transaction (group commit), and replies are
 //! sent when their changes are durable. The thread also reads evicted decisions for these replies. Between writes it
-//! renews the lease twice per second, even if the actor does not listen: a service that is silent towards its store
-//! loses the lead.
+//! renews the lease twice per second, even if the actor is busy: a service that does not renew its lease loses the
+//! lead.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -31,12 +31,13 @@ pub(super) struct Batch {
     pub replies: Vec<Box<dyn Pending>>,
 }
 
-/// Replies that the thread sends, or that the actor fails after a timeout; the first to take them does so.
+/// Replies of a batch. The thread sends them, or the actor fails them after a timeout; the first of the two takes them.
 type Replies = Arc<Mutex<Vec<Box<dyn Pending>>>>;
 
 /// Error message for a thread that has ended.
-const THREAD_GONE: &str = "the store's thread is gone";
+pub(super) const THREAD_ENDED: &str = "the store's thread has ended";
 
+/// Order to the thread.
 enum Order {
     Persist(Vec<Change>, Replies),
     Load,
@@ -62,7 +63,7 @@ pub(super) struct GroupCommitWriter {
     permits: Arc<Semaphore>,
     events: mpsc::Receiver<StoreEvent>,
     heartbeat: Arc<Heartbeat>,
-    /// True if its silence was reported.
+    /// True if the thread's silence was reported.
     is_silent: bool,
     /// Replies that wait, by batch.
     waiting: VecDeque<Replies>,
@@ -111,7 +112,7 @@ impl GroupCommitWriter {
         let event = tokio::select! {
             biased;
             event = self.events.recv() => event,
-            () = self.heartbeat.stops(), if !self.is_silent => Some(StoreEvent::Silent(self.give_up())),
+            () = self.heartbeat.wait_for_silence(), if !self.is_silent => Some(StoreEvent::Silent(self.give_up())),
         };
         self.is_silent = matches!(event, Some(StoreEvent::Silent(_)));
         event
@@ -128,8 +129,8 @@ impl GroupCommitWriter {
             self.waiting.pop_front();
         }
         self.waiting.push_back(waiting.clone());
-        let is_taken = self.order(Order::Persist(batch.changes, waiting)).await;
-        if is_taken { Ok(()) } else { Err(self.give_up()) }
+        let is_accepted = self.order(Order::Persist(batch.changes, waiting)).await;
+        if is_accepted { Ok(()) } else { Err(self.give_up()) }
     }
 
     /// Persists a change and waits until it is durable.
@@ -140,15 +141,15 @@ impl GroupCommitWriter {
         let (sender, mut confirmed) = oneshot::channel();
         let batch = Batch { changes: vec![change], replies: vec![Box::new(Confirmation(sender))] };
         // The thread may have ended after it stored the change.
-        let gone = Err(Unavailable::OutcomeUnknown(THREAD_GONE.to_owned()));
+        let unknown = Err(Unavailable::OutcomeUnknown(THREAD_ENDED.to_owned()));
         if self.persist(batch).await.is_ok() {
             tokio::select! {
                 biased;
-                confirmed = &mut confirmed => return confirmed.unwrap_or(gone),
-                () = self.heartbeat.stops() => drop(self.give_up()),
+                confirmed = &mut confirmed => return confirmed.unwrap_or(unknown),
+                () = self.heartbeat.wait_for_silence() => drop(self.give_up()),
             }
         }
-        confirmed.await.unwrap_or(gone)
+        confirmed.await.unwrap_or(unknown)
     }
 
     /// Loads the state of the store. Earlier events of the thread have no effect any more.
@@ -156,16 +157,16 @@ impl GroupCommitWriter {
     /// # Errors
     /// The store cannot be read, or the thread has been silent for long.
     pub async fn load(&mut self) -> Result<State, StoreError> {
-        let mut is_taken = self.order(Order::Load).await;
-        while is_taken {
+        let mut is_accepted = self.order(Order::Load).await;
+        while is_accepted {
             tokio::select! {
                 biased;
                 event = self.events.recv() => match event {
                     Some(StoreEvent::Loaded(loaded)) => return loaded,
                     Some(StoreEvent::Lease(_) | StoreEvent::Lost(_) | StoreEvent::Silent(_)) => {}
-                    None => return Err(StoreError::Database(THREAD_GONE.to_owned())),
+                    None => return Err(StoreError::Database(THREAD_ENDED.to_owned())),
                 },
-                () = self.heartbeat.stops() => is_taken = false,
+                () = self.heartbeat.wait_for_silence() => is_accepted = false,
             }
         }
         Err(self.give_up())
@@ -176,7 +177,7 @@ impl GroupCommitWriter {
         let permit = tokio::select! {
             biased;
             permit = self.permits.acquire() => permit,
-            () = self.heartbeat.stops() => return false,
+            () = self.heartbeat.wait_for_silence() => return false,
         };
         if let (Some(orders), Ok(permit)) = (&self.orders, permit) {
             // The thread gives the permit back.
@@ -192,7 +193,7 @@ impl GroupCommitWriter {
         let error = StoreError::Silent(SILENCE);
         let unknown = StoreError::Unknown(error.to_string());
         for waiting in self.waiting.drain(..) {
-            taken(&waiting).into_iter().for_each(|reply| reply.failed(&unknown));
+            take_replies(&waiting).into_iter().for_each(|reply| reply.failed(&unknown));
         }
         error
     }
@@ -208,7 +209,7 @@ impl Drop for GroupCommitWriter {
     }
 }
 
-fn taken(waiting: &Replies) -> Vec<Box<dyn Pending>> {
+fn take_replies(waiting: &Replies) -> Vec<Box<dyn Pending>> {
     std::mem::take(&mut waiting.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -222,7 +223,7 @@ struct WriterThread {
     heartbeat: Arc<Heartbeat>,
     /// Error of the first batch that was not persisted, until the next load.
     broken: Option<StoreError>,
-    /// The same error, until it is reported.
+    /// The same error, until the actor receives it.
     lost: Option<StoreError>,
     /// Result of renewals since the last event that the actor received.
     unreported: Option<Leadership>,
@@ -233,7 +234,10 @@ struct WriterThread {
 }
 
 impl WriterThread {
-    #[expect(clippy::disallowed_methods, reason = "when to renew the lease: no decision depends on it")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "schedules renewals of the lease; no decision depends on it"
+    )]
     fn run(mut self, inbox: &Receiver<Order>) {
         let mut due = Instant::now();
         loop {
@@ -269,10 +273,10 @@ impl WriterThread {
 
     /// Persists changes and sends the replies of their batches. Returns false if they are not persisted.
     fn persist(&mut self, changes: &[Change], batches: &[Replies]) -> bool {
-        let is_led = self.lead_term.is_some() && self.lead_term == self.loaded_term;
+        let is_leader = self.lead_term.is_some() && self.lead_term == self.loaded_term;
         let mut failure = self.broken.clone();
         if failure.is_none() && !changes.is_empty() {
-            let applied = if is_led { self.store.apply(changes) } else { Err(StoreError::Deposed) };
+            let applied = if is_leader { self.store.apply(changes) } else { Err(StoreError::Deposed) };
             self.heartbeat.beat();
             if let Err(error) = applied {
                 (failure, self.lead_term) = (Some(error.clone()), None);
@@ -285,11 +289,11 @@ impl WriterThread {
             }
         }
         if let Some(error) = &failure {
-            batches.iter().flat_map(taken).for_each(|reply| reply.failed(error));
+            batches.iter().flat_map(take_replies).for_each(|reply| reply.failed(error));
             return false;
         }
         let decisions = self.read_evicted(batches);
-        batches.iter().flat_map(taken).for_each(|reply| reply.persisted(&decisions));
+        batches.iter().flat_map(take_replies).for_each(|reply| reply.persisted(&decisions));
         true
     }
 
@@ -303,9 +307,9 @@ impl WriterThread {
         if ids.is_empty() {
             return Ok(Decisions::new());
         }
-        let found = self.store.decisions(&Vec::from_iter(ids));
+        let records = self.store.decisions(&Vec::from_iter(ids));
         self.heartbeat.beat();
-        Ok(found?.into_iter().map(|record| (record.id, Arc::new(record))).collect())
+        Ok(records?.into_iter().map(|record| (record.id, Arc::new(record))).collect())
     }
 
     fn load(&mut self) {
@@ -320,10 +324,10 @@ impl WriterThread {
 
     /// Renews the lease, and reports the result if the actor has received the last event.
     fn renew(&mut self) {
-        let place = self.outbox.try_reserve();
+        let permit = self.outbox.try_reserve();
         if let Some(error) = self.lost.take() {
-            match place {
-                Ok(place) => place.send(StoreEvent::Lost(error)),
+            match permit {
+                Ok(permit) => permit.send(StoreEvent::Lost(error)),
                 Err(_) => self.lost = Some(error),
             }
             return;
@@ -335,8 +339,8 @@ impl WriterThread {
             Ok(Leadership::Follower { .. }) | Err(_) => None,
         };
         let lease = lease.map(|now| now.after(self.unreported.take()));
-        match place {
-            Ok(place) => place.send(StoreEvent::Lease(lease)),
+        match permit {
+            Ok(permit) => permit.send(StoreEvent::Lease(lease)),
             Err(_) => self.unreported = lease.ok(),
         }
     }

@@ -21,7 +21,7 @@ use super::job::{AdmissionInput, Job, JobKind, JobOutput, JobResult, Panicked};
 use super::{Addresses, Coordinator, Waiting};
 
 /// Largest number of attempts for one admission, if other guarantees begin or end meanwhile.
-const TRIES: u32 = 8;
+const MAX_ATTEMPTS: u32 = 8;
 
 /// Admission policies for workloads, with their settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,30 +38,30 @@ impl Default for AdmissionPolicies {
     }
 }
 
-/// Active guarantees, and admissions that wait or run.
+/// Active guarantees, admissions that wait or run, and the new jobs of all queues.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     pub policies: AdmissionPolicies,
     /// Number of priorities that the fabric has for guarantees, computed on first use; `None` if it has none.
     pub levels: OnceLock<Option<u8>>,
-    /// Decisions by name of the workload.
-    pub in_force: BTreeMap<String, DecisionId>,
+    /// Decisions with an active guarantee, by name of the workload.
+    pub active: BTreeMap<String, DecisionId>,
     /// Last reported latency in seconds, with the end of its window.
-    pub seen: BTreeMap<String, (Nanos, f64)>,
+    pub latencies: BTreeMap<String, (Nanos, f64)>,
     /// Ids of requests that wait for admission.
     queue: VecDeque<DecisionId>,
-    under_way: Option<UnderWay>,
+    running: Option<RunningAdmission>,
     jobs: Vec<Job>,
     /// Number of the next job.
     next: u64,
 }
 
-/// The admission that runs.
+/// An admission that runs as a job.
 #[derive(Debug)]
-struct UnderWay {
+struct RunningAdmission {
     job: u64,
-    ask: DecisionId,
-    tries: u32,
+    id: DecisionId,
+    attempts: u32,
     /// Versions of the reservations at each resource when the job began.
     versions: Vec<u32>,
     epoch: Epoch,
@@ -70,32 +70,32 @@ struct UnderWay {
 impl Promises {
     /// Records a reported latency of a workload. Returns true if it is newer than the last one, and `None` if the
     /// workload has no guarantee.
-    pub fn saw(&mut self, name: &str, until: Nanos, latency: f64) -> Option<bool> {
-        self.in_force.get(name)?;
-        let (known, seen) = self.seen.entry(name.to_owned()).or_insert((Nanos(0), latency));
-        let news = until > *known;
-        if news {
-            (*known, *seen) = (until, latency);
+    pub fn record_latency(&mut self, name: &str, until: Nanos, latency: f64) -> Option<bool> {
+        self.active.get(name)?;
+        let last = self.latencies.entry(name.to_owned()).or_insert((Nanos(0), latency));
+        let is_newer = until > last.0;
+        if is_newer {
+            *last = (until, latency);
         }
-        Some(news)
+        Some(is_newer)
     }
 
     /// Starts the guarantee of a decision about a workload.
     pub fn begin(&mut self, record: &DecisionRecord) {
         if let Some(spec) = record.details.spec.workload() {
-            self.in_force.insert(spec.name().to_owned(), record.id);
+            self.active.insert(spec.name().to_owned(), record.id);
         }
     }
 
     /// Ends the guarantee.
     pub fn end(&mut self, record: &DecisionRecord) {
         let Some(spec) = record.details.spec.workload() else { return };
-        self.in_force.remove(spec.name());
-        self.seen.remove(spec.name());
+        self.active.remove(spec.name());
+        self.latencies.remove(spec.name());
     }
 
     /// Queues a job and returns its number.
-    pub fn job(&mut self, kind: JobKind) -> u64 {
+    pub fn add_job(&mut self, kind: JobKind) -> u64 {
         let number = self.next;
         self.next += 1;
         self.jobs.push(Job { number, kind });
@@ -118,72 +118,72 @@ impl<A: Addresses> Coordinator<A> {
     /// Handles the result of a job.
     pub fn finish_job(&mut self, now: Nanos, result: JobResult) {
         self.wake(now);
-        let JobResult { number, answer } = result;
-        match answer {
-            JobOutput::Promise(found) => {
-                let under_way = self.promises.under_way.take_if(|under_way| under_way.job == number);
-                let Some(under_way) = under_way else { return };
-                match found {
-                    Ok(found) => self.promise(under_way, found),
-                    Err(Panicked) => self.refuse(under_way.ask, &PlaceError::Panicked),
+        let JobResult { number, output } = result;
+        match output {
+            JobOutput::Promise(output) => {
+                let running = self.promises.running.take_if(|running| running.job == number);
+                let Some(running) = running else { return };
+                match output {
+                    Ok(result) => self.finish_admission(running, result),
+                    Err(Panicked) => self.reject(running.id, &PlaceError::Panicked),
                 }
-                self.look_into_next();
+                self.start_next_admission();
             }
-            JobOutput::App(found) => {
+            JobOutput::App(output) => {
                 let Some(app) = self.apps.finish(number) else { return };
-                self.app_found(app, found);
-                self.decide_next_app();
+                self.finish_app(app, output);
+                self.start_next_app();
             }
-            JobOutput::WhatIf(found) => {
+            JobOutput::WhatIf(output) => {
                 let Some(what_if) = self.what_ifs.finish(number) else { return };
-                self.tell_what_if(what_if, found);
-                self.look_into_next_what_if();
+                self.finish_what_if(what_if, output);
+                self.start_next_what_if();
             }
-            JobOutput::Score(found) => {
-                let Some(asking) = self.scores.finish(number) else { return };
-                self.tell_score(asking, found);
-                self.score_next();
+            JobOutput::Score(output) => {
+                let Some(query) = self.scores.finish(number) else { return };
+                self.finish_score(query, output);
+                self.start_next_score();
             }
         }
     }
 
     /// Queues a request for admission.
-    pub(super) fn look_into(&mut self, ask: DecisionId) {
-        self.promises.queue.push_back(ask);
-        self.look_into_next();
+    pub(super) fn queue_admission(&mut self, id: DecisionId) {
+        self.promises.queue.push_back(id);
+        self.start_next_admission();
     }
 
-    fn look_into_next(&mut self) {
-        while self.promises.under_way.is_none() {
-            let Some(ask) = self.promises.queue.pop_front() else { return };
-            self.begin_study(ask, 0);
+    fn start_next_admission(&mut self) {
+        while self.promises.running.is_none() {
+            let Some(id) = self.promises.queue.pop_front() else { return };
+            self.start_admission(id, 0);
         }
     }
 
-    fn begin_study(&mut self, ask: DecisionId, tries: u32) {
-        let Some(waiting) = self.waiting.get_mut(&ask) else { return };
+    fn start_admission(&mut self, id: DecisionId, attempts: u32) {
+        let Some(waiting) = self.waiting.get_mut(&id) else { return };
         waiting.callers.retain(A::is_open);
         if waiting.callers.is_empty() {
-            // The job takes long, and no caller waits any more. A retry starts it again.
-            return self.refuse(ask, &PlaceError::Busy);
+            // The job takes long, and no caller waits any more. A repeated request starts it again.
+            return self.reject(id, &PlaceError::Busy);
         }
         let spec = waiting.placement.spec.clone();
         let Some(workload) = spec.workload() else { return };
-        if let Some(&by) = self.promises.in_force.get(workload.name()) {
-            return self.refuse(ask, &PlaceError::NameTaken(workload.name().to_owned(), by));
+        if let Some(&other) = self.promises.active.get(workload.name()) {
+            return self.reject(id, &PlaceError::NameTaken(workload.name().to_owned(), other));
         }
         let policies = &self.promises.policies;
         let policy = match spec {
             PlacementSpec::Volumes(_) => policies.volumes.clone(),
             _ => policies.admission.clone(),
         };
-        let asked = self.admission_input(&spec, ask, policy);
+        let input = self.admission_input(&spec, id, policy);
         let ledger = self.engine.ledger();
         let view = ledger.view(self.now, &mut self.scratch);
         let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
         let epoch = ledger.epoch();
-        let job = self.promises.job(JobKind::Promise(asked));
-        self.promises.under_way = Some(UnderWay { job, ask, tries, versions, epoch });
+        let job = self.promises.add_job(JobKind::Promise(input));
+        self.promises.running = Some(RunningAdmission { job, id, attempts, versions, epoch });
     }
 
     /// Input of an admission at present, without the guarantee of decision `id` itself.
@@ -196,143 +196,149 @@ impl<A: Addresses> Coordinator<A> {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
-        let capacities = Capacities::new(fabric.all_resources().map(|at| view.capacity(at)).collect());
+        let capacities =
+            Capacities::new(fabric.all_resources().map(|resource| view.capacity(resource)).collect());
         let pool = self.engine.pool();
         let closed = |host: &HostId| is_closed(pool, *host);
-        let among =
+        let closed_hosts =
             matches!(spec, PlacementSpec::Volumes(_)).then(|| fabric.all_hosts().filter(closed).collect());
-        let mut numbers: Vec<DecisionId> = self.promises.in_force.values().copied().collect();
-        numbers.sort_unstable();
-        let others = numbers.into_iter().filter(|&number| number != id);
+        let mut ids: Vec<DecisionId> = self.promises.active.values().copied().collect();
+        ids.sort_unstable();
+        let others = ids.into_iter().filter(|&other| other != id);
         AdmissionInput {
-            standing: others.filter_map(|number| self.records.get(number).cloned()).collect(),
+            active: others.filter_map(|other| self.records.get(other).cloned()).collect(),
             cluster: Cluster { fabric, capacities },
             form: spec.workload().map(|spec| spec.workload.clone()).unwrap_or_default(),
             id,
             policy,
-            among,
+            closed_hosts,
         }
     }
 
     /// Commits the result of an admission, if it still holds.
-    fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Rejected>) {
-        let ask = under_way.ask;
-        if self.is_forsaken(ask) {
-            return self.refuse(ask, &PlaceError::Busy);
+    fn finish_admission(&mut self, running: RunningAdmission, result: Result<Agreement, Rejected>) {
+        let id = running.id;
+        if self.is_abandoned(id) {
+            return self.reject(id, &PlaceError::Busy);
         }
-        let Some(waiting) = self.waiting.get(&ask) else { return };
+        let Some(waiting) = self.waiting.get(&id) else { return };
         let spec = &waiting.placement.spec;
         let name = spec.workload().map(|spec| spec.name().to_owned()).unwrap_or_default();
-        let chooses = matches!(spec, PlacementSpec::Volumes(_));
-        let agreement = match found {
+        let chooses_server = matches!(spec, PlacementSpec::Volumes(_));
+        let agreement = match result {
             Ok(agreement) => agreement,
-            Err(declined) => {
-                let error = match reason(declined) {
-                    Declination::Slo(why) => PlaceError::SloRejected(why),
-                    Declination::Field(field, why) => PlaceError::Invalid(Some(field), why),
+            Err(rejected) => {
+                let error = match rejection_reason(rejected) {
+                    RejectionReason::Slo(reason) => PlaceError::SloRejected(reason),
+                    RejectionReason::Field(field, reason) => PlaceError::Invalid(Some(field), reason),
                 };
-                return self.refuse(ask, &error);
+                return self.reject(id, &error);
             }
         };
-        if let Some(&by) = self.promises.in_force.get(&name) {
-            return self.refuse(ask, &PlaceError::NameTaken(name, by));
+        if let Some(&other) = self.promises.active.get(&name) {
+            return self.reject(id, &PlaceError::NameTaken(name, other));
         }
-        if chooses && !self.takes_volumes(agreement.agreed.last()) {
-            return self.try_again(&under_way);
+        if chooses_server && !self.takes_volumes(agreement.agreed.last()) {
+            return self.retry(&running);
         }
-        let Some((change, changed)) = self.change(&agreement, &under_way) else {
-            return self.try_again(&under_way);
+        let Some((transaction, changed)) = self.transaction(&agreement, &running) else {
+            return self.retry(&running);
         };
-        let committed = self.engine.commit_promise(self.now, change, &mut self.outputs);
-        self.carry_out();
+        let committed = self.engine.commit_promise(self.now, transaction, &mut self.outputs);
+        self.handle_outputs();
         match committed {
-            Ok(entries) => self.in_force(&under_way, agreement, &changed, entries),
+            Ok(entries) => self.record_guarantee(&running, agreement, &changed, entries),
             Err(CommitError::Conflict { .. } | CommitError::NoEntry(_)) => {
-                self.try_again(&under_way);
+                self.retry(&running);
             }
-            Err(error) => self.refuse(ask, &PlaceError::SloRejected(error.to_string())),
+            Err(error) => self.reject(id, &PlaceError::SloRejected(error.to_string())),
         }
     }
 
     /// True if the chosen server still takes volumes: it may have gone down or started draining meanwhile.
     fn takes_volumes(&self, chosen: Option<&Grant>) -> bool {
-        let server = chosen.and_then(|agreed| self.engine.ledger().fabric().host(&agreed.server));
+        let server = chosen.and_then(|grant| self.engine.ledger().fabric().host(&grant.server));
         server.is_some_and(|server| !is_closed(self.engine.pool(), server))
     }
 
-    fn try_again(&mut self, under_way: &UnderWay) {
-        if under_way.tries + 1 < TRIES {
-            self.begin_study(under_way.ask, under_way.tries + 1);
+    fn retry(&mut self, running: &RunningAdmission) {
+        if running.attempts + 1 < MAX_ATTEMPTS {
+            self.start_admission(running.id, running.attempts + 1);
         } else {
-            self.refuse(under_way.ask, &PlaceError::Busy);
+            self.reject(running.id, &PlaceError::Busy);
         }
     }
 
-    /// The ledger transaction, and for each workload except the last, true if its entries change. `None` if one of the
-    /// workloads has ended.
-    fn change(&self, agreement: &Agreement, under_way: &UnderWay) -> Option<(Transaction, Vec<bool>)> {
-        let version = |resource: &ResourceId| Some((*resource, *under_way.versions.get(resource.index())?));
-        let mut change = Transaction {
+    /// Returns the ledger transaction of an agreement, and for each workload except the last, true if its entries
+    /// change. `None` if one of the workloads has ended.
+    fn transaction(
+        &self,
+        agreement: &Agreement,
+        running: &RunningAdmission,
+    ) -> Option<(Transaction, Vec<bool>)> {
+        let version = |resource: &ResourceId| Some((*resource, *running.versions.get(resource.index())?));
+        let mut transaction = Transaction {
             expect: agreement.read.iter().filter_map(version).collect(),
             ..Transaction::default()
         };
         let mut changed = Vec::new();
         let begins = |entry: &Entry| Entry { starts: Some(self.now), ..entry.clone() };
-        let (_, standing) = agreement.agreed.split_last()?;
-        for (agreed, entries) in standing.iter().zip(&agreement.entries) {
-            let record = self.records.get(*self.promises.in_force.get(&agreed.workload)?)?;
-            let differs = record.details.promise.as_ref().is_none_or(|before| !same(before, agreed));
+        let (_, active) = agreement.agreed.split_last()?;
+        for (grant, entries) in active.iter().zip(&agreement.entries) {
+            let record = self.records.get(*self.promises.active.get(&grant.workload)?)?;
+            let differs =
+                record.details.promise.as_ref().is_none_or(|before| !has_same_limits(before, grant));
             changed.push(differs);
             if differs {
-                change.release.extend(&record.entries);
-                change.add.extend(entries.iter().map(begins));
+                transaction.release.extend(&record.entries);
+                transaction.add.extend(entries.iter().map(begins));
             }
         }
-        change.add.extend(agreement.entries.get(standing.len())?.iter().map(begins));
-        Some((change, changed))
+        transaction.add.extend(agreement.entries.get(active.len())?.iter().map(begins));
+        Some((transaction, changed))
     }
 
-    /// Records a guarantee that the ledger accepted, and replies to its callers.
-    fn in_force(
+    /// Records a guarantee that the ledger accepted, and the changes to others. Replies to the callers.
+    fn record_guarantee(
         &mut self,
-        under_way: &UnderWay,
+        running: &RunningAdmission,
         agreement: Agreement,
         changed: &[bool],
         entries: Vec<EntryId>,
     ) {
         let Agreement { mut agreed, entries: planned, narrowest, .. } = agreement;
         let (Some(new), mut entries) = (agreed.pop(), entries.into_iter()) else { return };
-        for ((agreed, &changed), planned) in agreed.into_iter().zip(changed).zip(&planned) {
-            let Some(&id) = self.promises.in_force.get(&agreed.workload) else { continue };
+        for ((grant, &changed), planned) in agreed.into_iter().zip(changed).zip(&planned) {
+            let Some(&id) = self.promises.active.get(&grant.workload) else { continue };
             let own: Option<Vec<EntryId>> = changed.then(|| entries.by_ref().take(planned.len()).collect());
-            let bound = self.records.get(id).and_then(|record| record.details.promise.as_ref());
-            if own.is_some() || bound != Some(&agreed) {
-                self.promised_anew(id, agreed, own);
+            let current = self.records.get(id).and_then(|record| record.details.promise.as_ref());
+            if own.is_some() || current != Some(&grant) {
+                self.update_guarantee(id, grant, own);
             }
         }
         let own: Vec<EntryId> = entries.collect();
-        let Some(Waiting { placement, callers }) = self.waiting.remove(&under_way.ask) else { return };
-        let details = self.promise_details(&placement.spec, under_way.epoch, new, narrowest);
-        self.record(under_way.ask, placement.caller, placement.lasts, details, own, callers);
-        self.release_leaving();
+        let Some(Waiting { placement, callers }) = self.waiting.remove(&running.id) else { return };
+        let details = self.promise_details(&placement.spec, running.epoch, new, narrowest);
+        self.record(running.id, placement.caller, placement.lasts, details, own, callers);
+        self.release_expired();
     }
 
     /// Records the new guarantee of an existing workload.
-    fn promised_anew(&mut self, id: DecisionId, agreed: Grant, entries: Option<Vec<EntryId>>) {
+    fn update_guarantee(&mut self, id: DecisionId, grant: Grant, entries: Option<Vec<EntryId>>) {
         let changed = self.records.change(id, |record: &mut DecisionRecord| {
             record.entries = entries.unwrap_or_else(|| std::mem::take(&mut record.entries));
-            record.details.promise = Some(agreed);
+            record.details.promise = Some(grant);
         });
         let Some(record) = changed.cloned() else { return };
-        let held = self.stored_entries(&record.entries);
-        self.changes.push(Change::Moved(record, held));
+        let stored = self.stored_entries(&record.entries);
+        self.changes.push(Change::Moved(record, stored));
     }
 
     /// Entries in their stored form.
     pub(super) fn stored_entries(&self, entries: &[EntryId]) -> Vec<StoredEntry> {
         let ledger = self.engine.ledger();
-        let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
-        held.map(|entry| StoredEntry::of(ledger.fabric(), entry)).collect()
+        let entries = entries.iter().filter_map(|&entry| ledger.entry(entry));
+        entries.map(|entry| StoredEntry::of(ledger.fabric(), entry)).collect()
     }
 
     /// A guarantee as the details of a decision.
@@ -340,19 +346,19 @@ impl<A: Addresses> Coordinator<A> {
         &self,
         spec: &PlacementSpec,
         epoch: Epoch,
-        agreed: Grant,
+        grant: Grant,
         narrowest: Option<(ResourceId, i64)>,
     ) -> DecisionDetails {
         let fabric = self.engine.ledger().fabric();
         let limit =
-            narrowest.map(|(link, left)| Limit { at: Some(fabric.resource_name(link)), value_bps: left });
+            narrowest.map(|(link, value_bps)| Limit { at: Some(fabric.resource_name(link)), value_bps });
         let policies = &self.promises.policies;
         let policy = match spec {
             PlacementSpec::Volumes(_) => &policies.volumes,
             _ => &policies.admission,
         };
-        let why = Reason {
-            candidate: agreed.server.clone(),
+        let reason = Reason {
+            candidate: grant.server.clone(),
             limit: limit.as_ref().and_then(|limit| limit.at.clone()),
             sight: None,
             value_bps: limit.as_ref().map(|limit| limit.value_bps),
@@ -363,21 +369,21 @@ impl<A: Addresses> Coordinator<A> {
         DecisionDetails {
             spec: spec.clone(),
             policy: policy.label.as_str().into(),
-            hosts: vec![agreed.server.clone()],
+            hosts: vec![grant.server.clone()],
             limit,
             epoch,
             oldest: None,
             note: None,
-            why: vec![why],
-            promise: Some(agreed),
+            why: vec![reason],
+            promise: Some(grant),
         }
     }
 
     /// Rejects a waiting request. The client may repeat it.
-    pub(super) fn refuse(&mut self, ask: DecisionId, error: &PlaceError) {
-        let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return };
-        self.let_go(&placement.spec);
-        placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Refused));
+    pub(super) fn reject(&mut self, id: DecisionId, error: &PlaceError) {
+        let Some(Waiting { placement, callers }) = self.waiting.remove(&id) else { return };
+        self.release_job(&placement.spec);
+        placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Rejected));
         let failed = |to| Completion::Place(to, Err(CallError::Failed(error.clone())));
         self.completions.extend(callers.into_iter().map(failed));
     }
@@ -389,16 +395,16 @@ fn is_closed(pool: &Pool, host: HostId) -> bool {
 }
 
 /// True if both grants enforce the same limits and priorities.
-fn same(one: &Grant, other: &Grant) -> bool {
-    let of = |agreed: &Grant| -> Vec<_> {
+fn has_same_limits(one: &Grant, other: &Grant) -> bool {
+    let limits = |grant: &Grant| -> Vec<_> {
         let stage = |stage: &GrantedStage| (stage.queues.clone(), stage.priority, stage.limits.clone());
-        agreed.stages.iter().map(stage).collect()
+        grant.stages.iter().map(stage).collect()
     };
-    of(one) == of(other)
+    limits(one) == limits(other)
 }
 
 /// Reason why a workload is not admitted.
-pub(super) enum Declination {
+pub(super) enum RejectionReason {
     /// The SLO cannot be guaranteed, or no server has room.
     Slo(String),
     /// The named field of the request is invalid.
@@ -406,13 +412,13 @@ pub(super) enum Declination {
 }
 
 /// Returns the reason, with the field's name in the request.
-pub(super) fn reason(declined: Rejected) -> Declination {
-    match declined {
+pub(super) fn rejection_reason(rejected: Rejected) -> RejectionReason {
+    match rejected {
         Rejected::Invalid(error) => {
             let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
-            Declination::Field(field, error.message)
+            RejectionReason::Field(field, error.message)
         }
-        Rejected::Policy(message) => Declination::Field("policy".to_owned(), message),
-        Rejected::Infeasible(message) => Declination::Slo(message),
+        Rejected::Policy(message) => RejectionReason::Field("policy".to_owned(), message),
+        Rejected::Infeasible(message) => RejectionReason::Slo(message),
     }
 }

@@ -1,6 +1,6 @@
-//! Apps whose placement takes longer than other operations may wait. Their decisions are jobs outside the coordinator
+//! Apps whose placement takes too long for the actor's loop. Their decisions are jobs outside the coordinator
 //! ([`super::Job`]), one after another, each with the state at its start. So each app sees the earlier ones, and apps
-//! do not herd. The ledger commits a result if its hosts can still take the app; otherwise the app is decided again.
+//! do not herd. The engine commits a result if its hosts can still take the app; otherwise the app is decided again.
 
 use leeward_engine::SnapshotScope;
 use leeward_placement::tasks::{AppRequest, Assignment};
@@ -12,104 +12,104 @@ use super::job::{JobKind, Panicked};
 use super::job_names::job_of;
 use super::{Addresses, Coordinator};
 
-/// Limit on host and link look-ups of a decision inside the actor's loop: about a millisecond, a fifth of a placement's
+/// Limit on host and link lookups of a decision inside the actor's loop: about a millisecond, a fifth of a placement's
 /// budget. A job needs a copy of the links' state, which also takes the loop about a millisecond on a large cluster.
-const IN_A_TURN: u64 = 20_000;
+const MAX_LOOP_COST: u64 = 20_000;
 /// Largest number of decisions for one app, if hosts are taken or go down meanwhile.
-const TRIES: u32 = 8;
+const MAX_ATTEMPTS: u32 = 8;
 /// Approximate limit on the total size of waiting apps, in bytes. A single app may exceed it.
-const WAITING: usize = 64 << 20;
+const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// An app that waits or is being decided.
 #[derive(Debug)]
 pub(super) struct App {
-    ask: DecisionId,
-    /// Number of past decisions.
-    tries: u32,
+    id: DecisionId,
+    /// Number of earlier decisions for the app.
+    attempts: u32,
     bytes: usize,
 }
 
 impl<A: Addresses> Coordinator<A> {
     /// True if the decision takes too long for the actor's loop.
     pub(super) fn takes_long(&self, request: &AppRequest) -> bool {
-        self.engine.cost_estimate(request) > IN_A_TURN
+        self.engine.cost_estimate(request) > MAX_LOOP_COST
     }
 
     /// Queues an app.
-    pub(super) fn decide_later(&mut self, ask: DecisionId) {
-        let bytes = self.waiting.get(&ask).map_or(0, |waiting| waiting.placement.spec.bytes());
-        if self.apps_bytes > 0 && self.apps_bytes + bytes > WAITING {
-            return self.refuse(ask, &PlaceError::Busy);
+    pub(super) fn queue_app(&mut self, id: DecisionId) {
+        let bytes = self.waiting.get(&id).map_or(0, |waiting| waiting.placement.spec.bytes());
+        if self.apps_bytes > 0 && self.apps_bytes + bytes > MAX_WAITING_BYTES {
+            return self.reject(id, &PlaceError::Busy);
         }
         self.apps_bytes += bytes;
-        self.apps.wait(App { ask, tries: 0, bytes });
-        self.decide_next_app();
+        self.apps.push(App { id, attempts: 0, bytes });
+        self.start_next_app();
     }
 
-    pub(super) fn decide_next_app(&mut self) {
+    pub(super) fn start_next_app(&mut self) {
         while let Some(app) = self.apps.next() {
-            let asked = self.waiting.get_mut(&app.ask);
-            if asked.is_some_and(|asked| {
-                asked.callers.retain(A::is_open);
-                asked.callers.is_empty()
+            let waiting = self.waiting.get_mut(&app.id);
+            if waiting.is_some_and(|waiting| {
+                waiting.callers.retain(A::is_open);
+                waiting.callers.is_empty()
             }) {
-                // No caller waits any more. A retry places the app.
-                self.refuse(app.ask, &PlaceError::Busy);
+                // No caller waits any more. A repeated request places the app.
+                self.reject(app.id, &PlaceError::Busy);
             }
-            match self.app(app.ask) {
-                Some(request) => self.decide_app(app, request),
+            match self.app_request(app.id) {
+                Some(request) => self.start_app(app, request),
                 None => self.apps_bytes -= app.bytes,
             }
         }
     }
 
-    fn decide_app(&mut self, app: App, request: AppRequest) {
-        let published = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
-        let job = self.promises.job(JobKind::App(published, request));
-        self.apps.begin(job, app);
+    fn start_app(&mut self, app: App, request: AppRequest) {
+        let snapshot = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
+        let job = self.promises.add_job(JobKind::App(snapshot, request));
+        self.apps.start(job, app);
     }
 
     /// Request of a waiting app.
-    pub(super) fn app(&self, ask: DecisionId) -> Option<AppRequest> {
-        let spec = &self.waiting.get(&ask)?.placement.spec;
+    pub(super) fn app_request(&self, id: DecisionId) -> Option<AppRequest> {
+        let spec = &self.waiting.get(&id)?.placement.spec;
         let PlacementSpec::Tasks(tasks) = spec else { return None };
-        Some(tasks.request(self.fabric(), ask, self.job_names.number(job_of(spec), ask)?))
+        Some(tasks.request(self.fabric(), id, self.job_names.number(job_of(spec), id)?))
     }
 
     /// Handles the result of an app's job.
-    pub(super) fn app_found(
+    pub(super) fn finish_app(
         &mut self,
         app: App,
-        found: Result<Result<Decision<Assignment>, Refusal>, Panicked>,
+        output: Result<Result<Decision<Assignment>, Refusal>, Panicked>,
     ) {
-        let (ask, tries) = (app.ask, app.tries + 1);
+        let (id, attempts) = (app.id, app.attempts + 1);
         self.apps_bytes -= app.bytes;
-        let Some(request) = self.app(ask) else { return };
-        let decision = match found {
+        let Some(request) = self.app_request(id) else { return };
+        let decision = match output {
             Ok(Ok(decision)) => decision,
-            Ok(Err(refusal)) => return self.refuse(ask, &PlaceError::Rejected(refusal)),
-            Err(Panicked) => return self.refuse(ask, &PlaceError::Panicked),
+            Ok(Err(refusal)) => return self.reject(id, &PlaceError::Rejected(refusal)),
+            Err(Panicked) => return self.reject(id, &PlaceError::Panicked),
         };
-        if self.is_forsaken(ask) {
-            return self.refuse(ask, &PlaceError::Busy);
+        if self.is_abandoned(id) {
+            return self.reject(id, &PlaceError::Busy);
         }
         let placed = self.engine.commit_decision(self.now, &request, decision, &mut self.outputs);
         if let Some(placed) = placed {
-            self.finish_placement(ask, Ok(placed));
+            self.finish_placement(id, Ok(placed));
         }
-        self.carry_out();
-        let Some(request) = self.app(ask) else { return };
-        // A host was taken or went down meanwhile.
-        if tries == TRIES {
-            return self.refuse(ask, &PlaceError::HostsTaken(TRIES));
+        self.handle_outputs();
+        let Some(request) = self.app_request(id) else { return };
+        // The engine rejected the decision: a host was taken or closed meanwhile.
+        if attempts == MAX_ATTEMPTS {
+            return self.reject(id, &PlaceError::HostsTaken(MAX_ATTEMPTS));
         }
         self.apps_bytes += app.bytes;
-        self.decide_app(App { tries, ..app }, request);
+        self.start_app(App { attempts, ..app }, request);
     }
 
     /// True if no caller waits and no key or sequence allows a retry.
-    pub(super) fn is_forsaken(&mut self, ask: DecisionId) -> bool {
-        self.waiting.get_mut(&ask).is_some_and(|waiting| {
+    pub(super) fn is_abandoned(&mut self, id: DecisionId) -> bool {
+        self.waiting.get_mut(&id).is_some_and(|waiting| {
             waiting.callers.retain(A::is_open);
             waiting.callers.is_empty() && waiting.placement.caller.is_none()
         })
@@ -160,13 +160,14 @@ mod tests {
         coordinator.completions().map(reply).collect()
     }
 
-    fn refused(to: u32, error: PlaceError) -> (u32, Answer<DecisionLookup<Placed>, PlaceError>) {
+    fn rejected(to: u32, error: PlaceError) -> (u32, Answer<DecisionLookup<Placed>, PlaceError>) {
         (to, Err(CallError::Failed(error)))
     }
 
     fn coordinator() -> Coordinator<Numbers> {
-        let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
-        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+        let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a valid cluster");
+        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default())
+            .expect("the default settings are valid");
         let policies = Policies {
             replicas: replicas::REGISTRY.make("uniform", "").ok(),
             tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
@@ -183,13 +184,13 @@ mod tests {
             "tasks": [{ "name": "a", "cpus": 3 }, { "name": "b", "cpus": 3 }],
             "transfers": [{ "from": "a", "to": "b", "bytes": "1GB" }],
         });
-        let app = AppText::from_text("app", &app.to_string(), &Files::default()).expect("a right app");
+        let app = AppText::from_text("app", &app.to_string(), &Files::default()).expect("a valid app");
         let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
         let caller = key.map(|key| Caller::Key(key.into()));
         Placement { spec, caller, lasts: None }
     }
 
-    fn ask(coordinator: &mut Coordinator<Numbers>, placement: Placement, to: u32) -> Replies {
+    fn send(coordinator: &mut Coordinator<Numbers>, placement: Placement, to: u32) -> Replies {
         coordinator.place(Nanos(1), placement, to);
         replies(coordinator)
     }
@@ -197,7 +198,7 @@ mod tests {
     /// The only open job.
     fn job(coordinator: &mut Coordinator<Numbers>) -> Job {
         let mut jobs: Vec<Job> = coordinator.jobs().collect();
-        assert_eq!(jobs.len(), 1, "one at a time");
+        assert_eq!(jobs.len(), 1, "one job at a time");
         jobs.remove(0)
     }
 
@@ -215,9 +216,9 @@ mod tests {
 
     /// Hosts that a job chose for an app.
     fn chosen(result: &JobResult) -> Vec<HostId> {
-        match &result.answer {
+        match &result.output {
             JobOutput::App(Ok(Ok(decision))) => decision.choice.clone(),
-            other => panic!("nowhere: {other:?}"),
+            other => panic!("no placement: {other:?}"),
         }
     }
 
@@ -225,14 +226,14 @@ mod tests {
     fn drain(coordinator: &mut Coordinator<Numbers>, second: u64, hosts: &[HostId]) {
         let at = |second: u64| Nanos(second * Nanos::SECOND.0);
         let all = (0..6).map(HostId);
-        let said = all.map(|host| HostReport {
+        let states = all.map(|host| HostReport {
             host,
             up: None,
             draining: Some(hosts.contains(&host)),
             stored: None,
         });
         let report =
-            Report { window: (at(second), at(second + 1)), hosts: said.collect(), ..Report::default() };
+            Report { window: (at(second), at(second + 1)), hosts: states.collect(), ..Report::default() };
         assert!(coordinator.report(at(second + 1), report).is_ok());
         assert_eq!(replies(coordinator), []);
     }
@@ -240,103 +241,106 @@ mod tests {
     #[test]
     fn concurrent_apps_are_placed_in_turn_and_see_each_other() {
         let mut coordinator = coordinator();
-        for asker in 1..=4 {
-            assert!(ask(&mut coordinator, app(None), asker).is_empty(), "the decision is asynchronous");
+        for to in 1..=4 {
+            assert!(send(&mut coordinator, app(None), to).is_empty(), "the decision is asynchronous");
         }
         let mut taken = BTreeSet::new();
         for _ in 0..3 {
-            let result = job(&mut coordinator).find();
+            let result = job(&mut coordinator).run();
             taken.extend(hosts(&finish(&mut coordinator, result)));
         }
         assert_eq!(taken.len(), 6, "each task has a host of its own");
-        let result = job(&mut coordinator).find();
-        let refused = finish(&mut coordinator, result);
+        let result = job(&mut coordinator).run();
+        let rejected = finish(&mut coordinator, result);
         let full = |error: &CallError<PlaceError>| {
             matches!(error, CallError::Failed(PlaceError::Rejected(Refusal::NoHost { .. })))
         };
-        assert!(matches!(refused.as_slice(), [(4, Err(error))] if full(error)), "{refused:?}");
+        assert!(matches!(rejected.as_slice(), [(4, Err(error))] if full(error)), "{rejected:?}");
         assert_eq!((coordinator.jobs().count(), coordinator.apps_bytes), (0, 0));
     }
 
     #[test]
-    fn a_host_that_closes_during_a_search_causes_a_bounded_retry() {
+    fn an_app_is_decided_again_a_bounded_number_of_times_if_its_hosts_close() {
         let mut coordinator = coordinator();
-        ask(&mut coordinator, app(None), 1);
-        let result = job(&mut coordinator).find();
+        send(&mut coordinator, app(None), 1);
+        let result = job(&mut coordinator).run();
         let first = chosen(&result);
         drain(&mut coordinator, 1, &first);
         assert!(finish(&mut coordinator, result).is_empty());
-        let result = job(&mut coordinator).find();
+        let result = job(&mut coordinator).run();
         let second = chosen(&result);
         assert!(second.iter().all(|host| !first.contains(host)));
         assert_eq!(hosts(&finish(&mut coordinator, result)).len(), 2);
         drain(&mut coordinator, 2, &[]);
-        ask(&mut coordinator, app(None), 2);
-        for round in 3..3 + u64::from(TRIES) {
-            let result = job(&mut coordinator).find();
+        send(&mut coordinator, app(None), 2);
+        for round in 3..3 + u64::from(MAX_ATTEMPTS) {
+            let result = job(&mut coordinator).run();
             drain(&mut coordinator, round, &chosen(&result));
             let replies = finish(&mut coordinator, result);
-            let ends = round + 1 == 3 + u64::from(TRIES);
-            assert_eq!(replies, if ends { vec![refused(2, PlaceError::HostsTaken(TRIES))] } else { vec![] });
+            let is_last = round + 1 == 3 + u64::from(MAX_ATTEMPTS);
+            assert_eq!(
+                replies,
+                if is_last { vec![rejected(2, PlaceError::HostsTaken(MAX_ATTEMPTS))] } else { vec![] }
+            );
         }
         assert_eq!((coordinator.jobs().count(), coordinator.apps_bytes), (0, 0));
         let tasks: u32 = (0..6).map(|host| coordinator.engine.tasks_on(HostId(host))).sum();
-        assert_eq!(tasks, 2, "those of the first");
+        assert_eq!(tasks, 2, "the tasks of the first app");
     }
 
     #[test]
-    fn repeated_requests_share_one_search_and_its_result_or_error() {
+    fn repeated_requests_share_one_job_and_its_result() {
         let mut coordinator = coordinator();
-        ask(&mut coordinator, app(Some("one")), 1);
-        assert!(ask(&mut coordinator, app(Some("one")), 2).is_empty());
-        let result = job(&mut coordinator).find();
-        let told = finish(&mut coordinator, result);
+        send(&mut coordinator, app(Some("one")), 1);
+        assert!(send(&mut coordinator, app(Some("one")), 2).is_empty());
+        let result = job(&mut coordinator).run();
+        let answers = finish(&mut coordinator, result);
         let repeated = |reply: &Answer<DecisionLookup<Placed>, PlaceError>| match reply {
             Ok(DecisionLookup::InMemory(Placed { record, repeated })) => Some((record.id, *repeated)),
             _ => None,
         };
-        let told: Vec<_> = told.iter().map(|(asker, reply)| (*asker, repeated(reply))).collect();
-        assert_eq!(told, [(1, Some((DecisionId(0), false))), (2, Some((DecisionId(0), true)))]);
-        ask(&mut coordinator, app(Some("two")), 3);
-        ask(&mut coordinator, app(Some("three")), 4);
+        let answers: Vec<_> = answers.iter().map(|(to, reply)| (*to, repeated(reply))).collect();
+        assert_eq!(answers, [(1, Some((DecisionId(0), false))), (2, Some((DecisionId(0), true)))]);
+        send(&mut coordinator, app(Some("two")), 3);
+        send(&mut coordinator, app(Some("three")), 4);
         let number = job(&mut coordinator).number;
-        let told = finish(&mut coordinator, JobResult { number, answer: JobOutput::App(Err(Panicked)) });
-        assert_eq!(told, [refused(3, PlaceError::Panicked)]);
-        ask(&mut coordinator, app(Some("two")), 5);
-        assert!(coordinator.turn_away());
+        let answers = finish(&mut coordinator, JobResult { number, output: JobOutput::App(Err(Panicked)) });
+        assert_eq!(answers, [rejected(3, PlaceError::Panicked)]);
+        send(&mut coordinator, app(Some("two")), 5);
+        assert!(coordinator.reject_waiting());
         let changed = || Err(CallError::Unavailable(Unavailable::ClusterChanged));
         assert_eq!(replies(&mut coordinator), [(4, changed()), (5, changed())]);
-        let result = job(&mut coordinator).find();
+        let result = job(&mut coordinator).run();
         assert!(finish(&mut coordinator, result).is_empty());
-        assert!(ask(&mut coordinator, app(Some("two")), 6).is_empty(), "a retry after a rejection");
-        let result = job(&mut coordinator).find();
+        assert!(send(&mut coordinator, app(Some("two")), 6).is_empty(), "a retry after a rejection");
+        let result = job(&mut coordinator).run();
         assert_eq!(hosts(&finish(&mut coordinator, result)).len(), 2);
     }
 
     #[test]
-    fn abandoned_requests_are_not_searched() {
+    fn requests_without_callers_are_dropped() {
         let mut coordinator = coordinator();
-        ask(&mut coordinator, app(None), 1);
-        ask(&mut coordinator, app(None), 0);
-        ask(&mut coordinator, app(None), 2);
-        let result = job(&mut coordinator).find();
-        let told: Vec<u32> = finish(&mut coordinator, result).iter().map(|(asker, _)| *asker).collect();
-        assert_eq!(told, [1], "the first is placed, and the second given up");
+        send(&mut coordinator, app(None), 1);
+        send(&mut coordinator, app(None), 0);
+        send(&mut coordinator, app(None), 2);
+        let result = job(&mut coordinator).run();
+        let callers: Vec<u32> = finish(&mut coordinator, result).iter().map(|(to, _)| *to).collect();
+        assert_eq!(callers, [1], "the first is placed, and the second is dropped");
         assert!(
             !coordinator.waiting.contains_key(&DecisionId(1))
                 && coordinator.waiting.contains_key(&DecisionId(2))
         );
-        let result = job(&mut coordinator).find();
+        let result = job(&mut coordinator).run();
         assert_eq!(hosts(&finish(&mut coordinator, result)).len(), 2);
-        for asker in [3, 0, 4] {
-            coordinator.what_if(Nanos(1), DecisionId(0), "random", asker);
+        for to in [3, 0, 4] {
+            coordinator.what_if(Nanos(1), DecisionId(0), "random", to);
             assert_eq!(coordinator.completions().count(), 0);
         }
-        for asker in [3, 4] {
-            let result = job(&mut coordinator).find();
+        for caller in [3, 4] {
+            let result = job(&mut coordinator).run();
             coordinator.finish_job(Nanos(2), result);
-            let told: Vec<_> = coordinator.completions().collect();
-            assert!(matches!(told.as_slice(), [Completion::WhatIf(to, Ok(_))] if *to == asker));
+            let completions: Vec<_> = coordinator.completions().collect();
+            assert!(matches!(completions.as_slice(), [Completion::WhatIf(to, Ok(_))] if *to == caller));
         }
         assert_eq!(coordinator.jobs().count(), 0);
     }
@@ -344,17 +348,17 @@ mod tests {
     #[test]
     fn a_policy_with_a_very_long_search_is_rejected() {
         let mut coordinator = coordinator();
-        ask(&mut coordinator, app(None), 1);
-        let result = job(&mut coordinator).find();
+        send(&mut coordinator, app(None), 1);
+        let result = job(&mut coordinator).run();
         hosts(&finish(&mut coordinator, result));
         for policy in ["leeward:effort=10000", "choreo-exact:nodes=4000000000"] {
             coordinator.what_if(Nanos(1), DecisionId(0), policy, 2);
             let Some(Completion::WhatIf(2, Err(CallError::Failed(error)))) = coordinator.completions().next()
             else {
-                panic!("not refused")
+                panic!("not rejected")
             };
-            let WhatIfError::Invalid(Some(field), why) = error else { panic!("{error:?}") };
-            assert!(field == "policy" && why.contains(policy), "{field}: {why}");
+            let WhatIfError::Invalid(Some(field), reason) = error else { panic!("{error:?}") };
+            assert!(field == "policy" && reason.contains(policy), "{field}: {reason}");
         }
         for policy in ["leeward:effort=10", "choreo-exact"] {
             coordinator.what_if(Nanos(1), DecisionId(0), policy, 2);

@@ -6,13 +6,12 @@ use super::reply::{DecisionLookup, Placed, Scores, WhatIfResult};
 /// Result of a call: its reply, or its error.
 pub type Answer<T, E> = Result<T, CallError<E>>;
 
-/// Kind of reply addresses: channels in the service, numbers in tests. The coordinator does not interpret
-/// them.
+/// Kind of reply addresses: channels in the service, numbers in tests. The coordinator does not interpret them.
 pub trait Addresses {
     /// Address for a reply of type `T`.
     type To<T>;
 
-    /// Returns false if the client has left.
+    /// Returns false if the client has disconnected.
     fn is_open<T>(to: &Self::To<T>) -> bool;
 }
 
@@ -25,7 +24,7 @@ pub type ScoreTo<A> = <A as Addresses>::To<Answer<Scores, ScoreError>>;
 
 /// Late reply and its address.
 pub enum Completion<A: Addresses> {
-    /// Reply to a placement; a repeated one may have left memory.
+    /// Reply to a placement. The decision of a repeated request may be evicted.
     Place(PlaceTo<A>, Answer<DecisionLookup<Placed>, PlaceError>),
     /// Reply to a what-if query.
     WhatIf(WhatIfTo<A>, Answer<WhatIfResult, WhatIfError>),

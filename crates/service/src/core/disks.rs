@@ -1,6 +1,6 @@
-//! Disks with names that the cluster does not have. If a host has one device and reports one disk, the disk is that
-//! device, under its first reported name. There is no match for a single disk with another name later, or for a host
-//! with several disks from the start. Such a disk may be the boot disk that remains after the device failed.
+//! Reported disks with names that the cluster does not have. If a host has one device and reports one disk, the disk is
+//! that device, under its first reported name. A disk with another name later is not the device, and neither is a disk
+//! of a host whose first report had several. Such a disk may be the boot disk that remains after the device failed.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +20,15 @@ pub enum ReportedDiskName {
 pub(crate) struct Disks(BTreeMap<ResourceId, ReportedDiskName>);
 
 impl Disks {
-    /// True if the reported disk is the device.
-    pub fn is(&mut self, device: ResourceId, called: &ReportedDiskName) -> bool {
-        let known = self.0.entry(device).or_insert_with(|| called.clone());
-        matches!(called, ReportedDiskName::Only(_)) && *known == *called
+    /// True if the reported disk is the device. The first reported name is remembered.
+    pub fn is_device(&mut self, device: ResourceId, name: &ReportedDiskName) -> bool {
+        let first = self.0.entry(device).or_insert_with(|| name.clone());
+        matches!(name, ReportedDiskName::Only(_)) && *first == *name
     }
 
     /// All known names.
     pub fn all(&self) -> impl Iterator<Item = (ResourceId, &ReportedDiskName)> {
-        self.0.iter().map(|(&device, called)| (device, called))
+        self.0.iter().map(|(&device, name)| (device, name))
     }
 }
 
@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    fn called() -> impl Strategy<Value = ReportedDiskName> {
+    fn disk_name() -> impl Strategy<Value = ReportedDiskName> {
         prop_oneof!["sd[a-c]".prop_map(ReportedDiskName::Only), Just(ReportedDiskName::Several),]
     }
 
@@ -46,13 +46,13 @@ mod tests {
         /// Arbitrary reports about two hosts.
         #[test]
         fn the_first_reported_disk_of_a_host_is_its_device(
-            said in prop::collection::vec((0_u32..2, called()), 1..40),
+            reports in prop::collection::vec((0_u32..2, disk_name()), 1..40),
         ) {
             let mut disks = Disks::default();
-            for (at, (host, called)) in said.iter().enumerate() {
-                let first = said[..=at].iter().find(|(of, _)| of == host).map(|(_, first)| first);
-                let is = disks.is(ResourceId(*host), called);
-                prop_assert_eq!(is, first == Some(called) && *called != ReportedDiskName::Several);
+            for (index, (host, name)) in reports.iter().enumerate() {
+                let first = reports[..=index].iter().find(|(other, _)| other == host).map(|(_, first)| first);
+                let is_device = disks.is_device(ResourceId(*host), name);
+                prop_assert_eq!(is_device, first == Some(name) && *name != ReportedDiskName::Several);
             }
         }
     }

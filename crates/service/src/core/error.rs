@@ -58,11 +58,11 @@ pub enum PlaceError {
     Invalid(Option<String>, String),
     /// The decision was made before, is evicted, and could not be read from the store.
     StoreReadFailed(String),
-    /// The analysis panicked.
+    /// The job panicked.
     Panicked,
 }
 
-/// Failure of a look-up of a decision.
+/// Failure of a lookup of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DecisionError {
     /// No decision has this id.
@@ -91,7 +91,7 @@ pub enum WhatIfError {
     Invalid(Option<String>, String),
     /// The limit on waiting queries is reached.
     Busy,
-    /// The analysis panicked.
+    /// The job panicked.
     Panicked,
 }
 
@@ -102,7 +102,7 @@ pub enum ScoreError {
     Unsupported(Arc<str>),
     /// The limit on waiting queries is reached.
     Busy,
-    /// The analysis panicked.
+    /// The job panicked.
     Panicked,
 }
 
@@ -115,7 +115,7 @@ pub enum AnswerError {
     Answered(MigrationState),
 }
 
-/// No more jobs can have a limit; this is the maximum.
+/// Too many jobs have a limit: at most this number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyJobs(pub usize);
 
@@ -127,14 +127,14 @@ pub struct NoWorkload(pub String);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InvalidReport {
     /// The part.
-    pub part: Part,
+    pub part: ReportPart,
     /// The reason.
-    pub reason: Wrong,
+    pub reason: InvalidReportReason,
 }
 
 /// Part of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum ReportPart {
     /// The window.
     Window,
     /// One of its loads, by position.
@@ -145,17 +145,17 @@ pub enum Part {
     Workload(usize),
 }
 
-/// Error in a report.
+/// Reason why a part of a report is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wrong {
+pub enum InvalidReportReason {
     /// The end of the window is not after its start.
-    Empty,
+    EmptyWindow,
     /// The window ends later than one interval from now.
-    Ahead,
-    /// A load is negative.
-    Negative,
+    FutureWindow,
+    /// The load is negative.
+    NegativeLoad,
     /// The report has the same link, host or workload twice.
-    Twice,
-    /// The report also has loads, and their effect depends on the hosts that are up.
-    Mixed,
+    Duplicate,
+    /// The report has both the health of a host and loads. The effect of loads depends on the hosts that are up.
+    HealthWithLoads,
 }

@@ -1,6 +1,6 @@
-//! Evicted decisions with ledger entries. Their entries count until telemetry shows their load, even after later
-//! placements. Otherwise the placements of a busy second would herd, because they would not see each other. Entries
-//! expire on their own if no end is reported before. The decisions themselves are in the store.
+//! Evicted decisions with ledger entries. Their entries count until telemetry shows their load. Otherwise the
+//! placements of a busy second would herd, because they would not see each other. Entries expire on their own if no end
+//! is reported before. The decisions themselves are in the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ use super::{Addresses, Coordinator};
 /// Share of new load that the estimator may still miss when an entry ends.
 const UNSEEN: f64 = 0.01;
 /// Limit on decisions that end in one operation. After a busy time, further operations end the rest.
-pub(super) const AT_ONCE: usize = 1000;
+pub(super) const MAX_ENDS: usize = 1000;
 
-/// Entries of an evicted decision.
+/// Entries of an evicted decision, to release at their expiry.
 #[derive(Debug)]
 pub(crate) struct ExpiredEntries {
     /// Id of the decision.
@@ -30,22 +30,24 @@ pub(crate) struct ExpiredEntries {
 #[derive(Debug)]
 pub(crate) struct EvictedDecisions {
     /// Time and entries by decision.
-    held: BTreeMap<DecisionId, (Nanos, Vec<EntryId>)>,
-    /// The same entries, ordered by time.
-    decided: BTreeSet<(Nanos, DecisionId)>,
+    entries: BTreeMap<DecisionId, (Nanos, Vec<EntryId>)>,
+    /// The same decisions, ordered by time.
+    by_time: BTreeSet<(Nanos, DecisionId)>,
     /// Lifetime of an entry after its decision.
-    lasts: Nanos,
-    most: usize,
+    lifetime: Nanos,
+    /// Largest number of decisions.
+    limit: usize,
+    /// Number of decisions released early because of the limit.
     early: u64,
 }
 
 impl EvictedDecisions {
-    /// Holds the entries of at most `most` decisions, for as long as a ledger with these settings needs them. After
+    /// Holds the entries of at most `limit` decisions, for as long as a ledger with these settings needs them. After
     /// that time, the estimator includes 99 % of new load, or the links count as unseen because windows are missing.
-    pub fn new(settings: &LedgerSettings, most: usize) -> EvictedDecisions {
+    pub fn new(settings: &LedgerSettings, limit: usize) -> EvictedDecisions {
         let windows = (UNSEEN.ln() / (1.0 - settings.alpha).ln()).ceil().max(settings.unknown_after.ceil());
-        let lasts = Nanos((windows * settings.interval.0 as f64) as u64);
-        EvictedDecisions { held: BTreeMap::new(), decided: BTreeSet::new(), lasts, most, early: 0 }
+        let lifetime = Nanos((windows * settings.interval.0 as f64) as u64);
+        EvictedDecisions { entries: BTreeMap::new(), by_time: BTreeSet::new(), lifetime, limit, early: 0 }
     }
 
     /// Number of decisions released early because of the limit.
@@ -54,31 +56,31 @@ impl EvictedDecisions {
     }
 
     /// Adds the entries of a decision of time `decided`. Returns the entries to release, if any.
-    pub fn hold(&mut self, decided: Nanos, held: ExpiredEntries) -> Option<ExpiredEntries> {
-        if held.entries.is_empty() {
-            return Some(held);
+    pub fn hold(&mut self, decided: Nanos, evicted: ExpiredEntries) -> Option<ExpiredEntries> {
+        if evicted.entries.is_empty() {
+            return Some(evicted);
         }
-        self.held.insert(held.id, (decided, held.entries));
-        self.decided.insert((decided, held.id));
-        if self.held.len() <= self.most {
+        self.entries.insert(evicted.id, (decided, evicted.entries));
+        self.by_time.insert((decided, evicted.id));
+        if self.entries.len() <= self.limit {
             return None;
         }
         self.early += 1;
-        self.decided.first().copied().and_then(|(_, first)| self.take(first))
+        self.by_time.first().copied().and_then(|(_, oldest)| self.take(oldest))
     }
 
     /// Removes the entries of a decision; `None` if it has none.
     pub fn take(&mut self, id: DecisionId) -> Option<ExpiredEntries> {
-        let (decided, entries) = self.held.remove(&id)?;
-        self.decided.remove(&(decided, id));
+        let (decided, entries) = self.entries.remove(&id)?;
+        self.by_time.remove(&(decided, id));
         Some(ExpiredEntries { id, entries })
     }
 
     /// Removes entries that expire by `now`, up to a limit per call.
-    pub fn over(&mut self, now: Nanos) -> Vec<ExpiredEntries> {
-        let over = self.decided.iter().take_while(|(decided, _)| decided.plus(self.lasts) <= now);
-        let over: Vec<DecisionId> = over.take(AT_ONCE).map(|&(_, id)| id).collect();
-        over.into_iter().filter_map(|id| self.take(id)).collect()
+    pub fn take_expired(&mut self, now: Nanos) -> Vec<ExpiredEntries> {
+        let expired = self.by_time.iter().take_while(|(decided, _)| decided.plus(self.lifetime) <= now);
+        let expired: Vec<DecisionId> = expired.take(MAX_ENDS).map(|&(_, id)| id).collect();
+        expired.into_iter().filter_map(|id| self.take(id)).collect()
     }
 }
 
@@ -97,8 +99,8 @@ impl<A: Addresses> Coordinator<A> {
             return Err(ReleaseError::NotFound(id));
         }
         self.changes.push(Change::Ended { id, released: Some(self.now) });
-        if let Some(over) = self.evicted.take(id) {
-            self.tell(Input::Release(&over.entries));
+        if let Some(evicted) = self.evicted.take(id) {
+            self.apply(Input::Release(&evicted.entries));
         }
         Ok(())
     }

@@ -9,26 +9,25 @@ use super::idempotency::RequestState;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
-    /// Applies a change of the leader. Known changes have no effect; changes of the cluster are handled
-    /// elsewhere.
+    /// Applies a change of the leader. Known changes have no effect. The actor handles changes of the cluster.
     ///
     /// # Errors
     /// A [`CommitError`] if the ledger rejects the entries.
     pub fn follow(&mut self, now: Nanos, change: Change) -> Result<(), CommitError> {
         self.wake(now);
         match change {
-            Change::Decided(record, held) => {
+            Change::Decided(record, entries) => {
                 if self.records.get(record.id).is_none() {
                     if let Some(caller) = &record.caller {
                         self.clients.note(caller, RequestState::Decided(record.id));
                     }
-                    self.take_up((*record).clone(), held)?;
+                    self.restore((*record).clone(), entries)?;
                 }
             }
-            Change::Moved(record, held) => self.put_elsewhere((*record).clone(), held)?,
+            Change::Moved(record, entries) => self.replace_entries((*record).clone(), entries)?,
             Change::Migration(migration) => self.migrations.note(migration),
-            Change::Job(name, availability) => self.bound_job(&name, availability),
-            Change::JobOver(name) => self.bound_job(&name, Default::default()),
+            Change::Job(name, availability) => self.set_job_limits(&name, availability),
+            Change::JobOver(name) => self.set_job_limits(&name, Default::default()),
             // Every coordinator releases evicted decisions by its own telemetry.
             Change::Ended { released: None, .. } | Change::Cluster(_) => {}
             Change::Ended { id, released } => {
@@ -45,13 +44,13 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Replaces the entries of a decision whose tasks moved or whose guarantee changed.
-    fn put_elsewhere(
+    fn replace_entries(
         &mut self,
         mut moved: DecisionRecord,
-        held: Vec<StoredEntry>,
+        entries: Vec<StoredEntry>,
     ) -> Result<(), CommitError> {
         let id = moved.id;
-        let Some(known) = self.records.get(id).cloned() else { return self.take_up(moved, held) };
+        let Some(known) = self.records.get(id).cloned() else { return self.restore(moved, entries) };
         if known.released.is_some() || moved.released.is_some() {
             // The decision has ended, here or with the next change. The record holds no entries; readers see its last
             // details.
@@ -61,14 +60,14 @@ impl<A: Addresses> Coordinator<A> {
         let fabric = self.engine.ledger().fabric().clone();
         let hosts: Option<Vec<HostId>> = moved.details.hosts.iter().map(|name| fabric.host(name)).collect();
         let Some(hosts) = hosts else { return Ok(()) };
-        let left = match known.details.spec {
+        let release = match known.details.spec {
             PlacementSpec::Tasks(_) => Input::Ended(id.0),
             _ => Input::Release(&known.entries),
         };
-        self.tell(left);
-        self.let_go(&known.details.spec);
-        let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
-        self.put_back(&mut moved, &hosts, held)?;
+        self.apply(release);
+        self.release_job(&known.details.spec);
+        let entries = entries.into_iter().map(|entry| entry.entry(&fabric)).collect();
+        self.restore_entries(&mut moved, &hosts, entries)?;
         self.records.change(id, |record| (record.details, record.entries) = (moved.details, moved.entries));
         Ok(())
     }

@@ -7,8 +7,8 @@ use leeward_fabric::{Bytes, HostId, Nanos};
 
 use super::request::HostReport;
 
-/// Number of placements per host with separate times. Beyond it, the oldest ones are merged.
-const APART: usize = 32;
+/// Largest number of placements per host with separate times. Beyond it, the oldest ones are merged.
+const MAX_PLACEMENTS: usize = 32;
 
 /// Hosts with reports or placements.
 #[derive(Debug, Default)]
@@ -26,36 +26,36 @@ struct Host {
 
 impl Hosts {
     /// Returns the parts of a report that are newer than the known state, and the number of the other parts.
-    pub fn news(&mut self, said: &HostReport, until: Nanos) -> (HostReport, u64) {
-        fn later<T>(said: Option<T>, known: &mut Nanos, until: Nanos, stale: &mut u64) -> Option<T> {
-            let said = said?;
-            if until <= *known {
+    pub fn newer_parts(&mut self, report: &HostReport, until: Nanos) -> (HostReport, u64) {
+        fn newer<T>(value: Option<T>, last: &mut Nanos, until: Nanos, stale: &mut u64) -> Option<T> {
+            let value = value?;
+            if until <= *last {
                 *stale += 1;
                 return None;
             }
-            *known = until;
-            Some(said)
+            *last = until;
+            Some(value)
         }
-        let (host, mut stale) = (self.0.entry(said.host).or_default(), 0);
-        let news = HostReport {
-            host: said.host,
-            up: later(said.up, &mut host.up, until, &mut stale),
-            draining: later(said.draining, &mut host.draining, until, &mut stale),
-            stored: later(said.stored, &mut host.stored, until, &mut stale).map(|stored| {
+        let (host, mut stale) = (self.0.entry(report.host).or_default(), 0);
+        let parts = HostReport {
+            host: report.host,
+            up: newer(report.up, &mut host.up, until, &mut stale),
+            draining: newer(report.draining, &mut host.draining, until, &mut stale),
+            stored: newer(report.stored, &mut host.stored, until, &mut stale).map(|stored| {
                 // The host's count includes earlier placements.
                 host.placed.retain(|&(at, _)| at >= until);
                 let since = host.placed.iter().fold(0_u64, |sum, &(_, bytes)| sum.saturating_add(bytes));
                 Bytes(stored.0.saturating_add(since))
             }),
         };
-        (news, stale)
+        (parts, stale)
     }
 
     /// Records a copy placed on a host.
-    pub fn placed(&mut self, host: HostId, at: Nanos, bytes: Bytes) {
+    pub fn add_copy(&mut self, host: HostId, at: Nanos, bytes: Bytes) {
         let placed = &mut self.0.entry(host).or_default().placed;
         placed.push_back((at, bytes.0));
-        if placed.len() > APART
+        if placed.len() > MAX_PLACEMENTS
             && let Some((_, oldest)) = placed.pop_front()
             && let Some((_, next)) = placed.front_mut()
         {

@@ -1,4 +1,4 @@
-//! Idempotency of requests: clients with sequence numbers, and single keys. A repeated request is not placed
+//! Idempotency of requests, by clients with sequence numbers and by single keys. A repeated request is not placed
 //! again. Memory is bounded: beyond the limits, the least recent client or the oldest key is forgotten.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,16 +15,16 @@ pub(crate) struct IdempotencyCache {
     uses: u64,
     keys: BTreeMap<Arc<str>, RequestState>,
     /// Keys in order of arrival.
-    heard: VecDeque<Arc<str>>,
-    most: usize,
-    most_keys: usize,
+    keys_by_age: VecDeque<Arc<str>>,
+    max_clients: usize,
+    max_keys: usize,
 }
 
 #[derive(Debug)]
 struct Client {
     /// Last sequence number, and the state of its request.
     last: u64,
-    fate: RequestState,
+    state: RequestState,
     /// Sequence numbers without a decision.
     waiting: BTreeSet<u64>,
     used: u64,
@@ -38,7 +38,7 @@ pub(crate) enum RequestState {
     /// The request was decided, under this id.
     Decided(DecisionId),
     /// The request was rejected. Nothing was committed, so the client may repeat it.
-    Refused,
+    Rejected,
 }
 
 /// Relation of a request to earlier ones of its caller.
@@ -54,16 +54,24 @@ pub(crate) enum Lookup {
 
 impl IdempotencyCache {
     /// Creates a cache with limits on clients and keys.
-    pub fn new(most: usize, most_keys: usize) -> IdempotencyCache {
+    pub fn new(max_clients: usize, max_keys: usize) -> IdempotencyCache {
         let (by_name, by_use, keys) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        IdempotencyCache { by_name, by_use, uses: 0, keys, heard: VecDeque::new(), most, most_keys }
+        IdempotencyCache {
+            by_name,
+            by_use,
+            uses: 0,
+            keys,
+            keys_by_age: VecDeque::new(),
+            max_clients,
+            max_keys,
+        }
     }
 
     /// Looks up a request, and marks its client as recently used.
     pub fn look_up(&mut self, caller: &Caller) -> Lookup {
         let (name, sequence) = match caller {
             Caller::Key(key) => {
-                return self.keys.get(key).map_or(Lookup::New, |&fate| Lookup::Last(fate));
+                return self.keys.get(key).map_or(Lookup::New, |&state| Lookup::Last(state));
             }
             Caller::Client { client, sequence } => (client, *sequence),
         };
@@ -75,14 +83,14 @@ impl IdempotencyCache {
         }
         match self.by_name.get(name) {
             Some(client) if sequence < client.last => Lookup::Older(client.last),
-            Some(client) if sequence == client.last => Lookup::Last(client.fate),
+            Some(client) if sequence == client.last => Lookup::Last(client.state),
             _ => Lookup::New,
         }
     }
 
     /// Records that a request waits for its decision under this id.
-    pub fn ask(&mut self, caller: &Caller, ask: DecisionId) {
-        self.note(caller, RequestState::Waits(ask));
+    pub fn note_waiting(&mut self, caller: &Caller, id: DecisionId) {
+        self.note(caller, RequestState::Waits(id));
         if let Caller::Client { client, sequence } = caller
             && let Some(client) = self.by_name.get_mut(client)
         {
@@ -91,14 +99,14 @@ impl IdempotencyCache {
     }
 
     /// Records the state of a request; the request may be from before the start of this service.
-    pub fn note(&mut self, caller: &Caller, fate: RequestState) {
+    pub fn note(&mut self, caller: &Caller, state: RequestState) {
         match caller {
             Caller::Key(key) => {
-                if self.keys.insert(key.clone(), fate).is_none() {
-                    self.heard.push_back(key.clone());
+                if self.keys.insert(key.clone(), state).is_none() {
+                    self.keys_by_age.push_back(key.clone());
                 }
-                if self.keys.len() > self.most_keys
-                    && let Some(oldest) = self.heard.pop_front()
+                if self.keys.len() > self.max_keys
+                    && let Some(oldest) = self.keys_by_age.pop_front()
                 {
                     self.keys.remove(&oldest);
                 }
@@ -106,36 +114,36 @@ impl IdempotencyCache {
             Caller::Client { client: name, sequence } => {
                 self.uses += 1;
                 let (last, used) = (*sequence, self.uses);
-                let new = || Client { last, fate, waiting: BTreeSet::new(), used: 0 };
+                let new = || Client { last, state, waiting: BTreeSet::new(), used: 0 };
                 let client = self.by_name.entry(name.clone()).or_insert_with(new);
                 self.by_use.remove(&client.used);
                 client.used = used;
                 if last >= client.last {
-                    (client.last, client.fate) = (last, fate);
+                    (client.last, client.state) = (last, state);
                 }
                 self.by_use.insert(used, name.clone());
-                if self.by_name.len() > self.most
-                    && let Some((_, silent)) = self.by_use.pop_first()
+                if self.by_name.len() > self.max_clients
+                    && let Some((_, least_recent)) = self.by_use.pop_first()
                 {
-                    self.by_name.remove(&silent);
+                    self.by_name.remove(&least_recent);
                 }
             }
         }
     }
 
     /// Updates the state of a request.
-    pub fn settle(&mut self, caller: &Caller, fate: RequestState) {
+    pub fn settle(&mut self, caller: &Caller, state: RequestState) {
         match caller {
             Caller::Key(key) => {
                 if let Some(known) = self.keys.get_mut(key) {
-                    *known = fate;
+                    *known = state;
                 }
             }
             Caller::Client { client, sequence } => {
                 let Some(client) = self.by_name.get_mut(client) else { return };
                 client.waiting.remove(sequence);
                 if client.last == *sequence {
-                    client.fate = fate;
+                    client.state = state;
                 }
             }
         }
@@ -143,13 +151,13 @@ impl IdempotencyCache {
 
     /// For each client, the highest sequence number up to which no request waits. Clients with a first request that
     /// still waits are left out.
-    pub fn counted(&self) -> impl Iterator<Item = (Arc<str>, u64)> {
+    pub fn completed_sequences(&self) -> impl Iterator<Item = (Arc<str>, u64)> {
         self.by_name.iter().filter_map(|(name, client)| {
-            let counted = match client.waiting.first() {
+            let completed = match client.waiting.first() {
                 None => client.last,
                 Some(first) => first.checked_sub(1)?,
             };
-            Some((name.clone(), counted))
+            Some((name.clone(), completed))
         })
     }
 }

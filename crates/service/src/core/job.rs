@@ -1,5 +1,5 @@
 //! Jobs: work that takes too long for the actor's loop. A job runs outside the coordinator with the state at its start,
-//! and its result goes back to the coordinator. This module reads no clock and does not know the coordinator.
+//! and its result goes back to the coordinator. This module reads no clock and does not use the coordinator.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub enum Queue {
     Promises,
     /// Placement of large apps.
     Apps,
-    /// Queue of what-if queries.
+    /// What-if queries.
     WhatIfs,
     /// Scores of many hosts.
     Scores,
@@ -51,7 +51,7 @@ pub(super) enum JobKind {
     Score(EngineSnapshot, Score),
 }
 
-/// Request and policy of a what-if query.
+/// Input of a what-if query, by kind of the request.
 #[derive(Clone, Debug)]
 pub(super) enum WhatIfJob {
     /// Copies of a block, and the hosts that have them.
@@ -66,29 +66,29 @@ pub(super) enum WhatIfJob {
 #[derive(Clone, Debug)]
 pub(super) struct AdmissionInput {
     pub cluster: Cluster,
-    /// Decisions behind the active guarantees.
-    pub standing: Vec<Arc<DecisionRecord>>,
+    /// Decisions with the active guarantees.
+    pub active: Vec<Arc<DecisionRecord>>,
     pub form: Form,
     pub id: DecisionId,
     pub policy: PolicySpec,
-    /// Hosts closed to the volume if a server is to be chosen; `None` if the volume exists.
-    pub among: Option<Vec<HostId>>,
+    /// Hosts that take no volumes, for a new volume; `None` if the volume exists.
+    pub closed_hosts: Option<Vec<HostId>>,
 }
 
 impl AdmissionInput {
-    fn find(self) -> Result<Agreement, Rejected> {
-        let AdmissionInput { cluster, standing, form, id, policy, among } = self;
-        let standing: Vec<ActiveWorkload> =
-            standing.iter().filter_map(|record| standing_of(record)).collect();
-        match among {
-            None => online::admit(&cluster, &standing, &form, id.0, &policy),
-            Some(closed) => online::pack(&cluster, &standing, &form, id.0, &policy, &closed),
+    fn run(self) -> Result<Agreement, Rejected> {
+        let AdmissionInput { cluster, active, form, id, policy, closed_hosts } = self;
+        let active: Vec<ActiveWorkload> =
+            active.iter().filter_map(|record| active_workload(record)).collect();
+        match closed_hosts {
+            None => online::admit(&cluster, &active, &form, id.0, &policy),
+            Some(closed) => online::pack(&cluster, &active, &form, id.0, &policy, &closed),
         }
     }
 }
 
 /// Guarantee of a decision; `None` if it has none.
-fn standing_of(record: &DecisionRecord) -> Option<ActiveWorkload> {
+fn active_workload(record: &DecisionRecord) -> Option<ActiveWorkload> {
     let form = record.details.spec.workload()?.workload.clone();
     Some(ActiveWorkload { id: record.id.0, form, agreed: record.details.promise.clone()? })
 }
@@ -97,7 +97,7 @@ fn standing_of(record: &DecisionRecord) -> Option<ActiveWorkload> {
 #[derive(Debug)]
 pub struct JobResult {
     pub(super) number: u64,
-    pub(super) answer: JobOutput,
+    pub(super) output: JobOutput,
 }
 
 /// The job panicked without a result.
@@ -110,7 +110,7 @@ pub(super) enum JobOutput {
     Promise(Result<Result<Agreement, Rejected>, Panicked>),
     App(Result<Result<Decision<Assignment>, Refusal>, Panicked>),
     WhatIf(Result<WhatIfOutput, Panicked>),
-    Score(Result<Option<ScoresFound>, Panicked>),
+    Score(Result<Option<JobScores>, Panicked>),
 }
 
 /// Output of a what-if query.
@@ -125,7 +125,7 @@ pub(super) enum WhatIfOutput {
 
 /// Scores of hosts, with the epoch of the ledger and the age of the oldest telemetry that they depend on.
 #[derive(Debug)]
-pub(super) struct ScoresFound {
+pub(super) struct JobScores {
     pub ratings: Rated,
     pub epoch: Epoch,
     pub age: Option<Nanos>,
@@ -133,7 +133,7 @@ pub(super) struct ScoresFound {
 
 impl Job {
     /// Queue of the job.
-    pub fn lane(&self) -> Queue {
+    pub fn queue(&self) -> Queue {
         match self.kind {
             JobKind::Promise(_) => Queue::Promises,
             JobKind::App(..) => Queue::Apps,
@@ -142,65 +142,67 @@ impl Job {
         }
     }
 
-    /// Runs the job, which may take seconds. A panic is also returned as a result, because the caller waits for one.
-    pub fn find(self) -> JobResult {
+    /// Runs the job, which may take seconds. A panic becomes a result too, because the coordinator waits for one.
+    pub fn run(self) -> JobResult {
         let Job { number, kind } = self;
-        let answer = match kind {
-            JobKind::Promise(asked) => JobOutput::Promise(caught(|| asked.find())),
-            JobKind::App(published, request) => JobOutput::App(caught(|| published.place(&request))),
-            JobKind::WhatIf(other) => JobOutput::WhatIf(caught(|| other.find())),
-            JobKind::Score(published, score) => JobOutput::Score(caught(|| scored(&published, &score))),
+        let output = match kind {
+            JobKind::Promise(input) => JobOutput::Promise(catch_panic(|| input.run())),
+            JobKind::App(snapshot, request) => JobOutput::App(catch_panic(|| snapshot.place(&request))),
+            JobKind::WhatIf(job) => JobOutput::WhatIf(catch_panic(|| job.run())),
+            JobKind::Score(snapshot, score) => {
+                JobOutput::Score(catch_panic(|| score_hosts(&snapshot, &score)))
+            }
         };
-        JobResult { number, answer }
+        JobResult { number, output }
     }
 }
 
-/// Runs a function. Its captures must not be used after a panic.
-fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
+/// Runs a function, and catches a panic. Its captures must not be used after a panic.
+fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| Panicked)
 }
 
 impl JobResult {
     /// Returns true if the job panicked.
     pub fn failed(&self) -> bool {
-        match &self.answer {
-            JobOutput::Promise(found) => found.is_err(),
-            JobOutput::App(found) => found.is_err(),
-            JobOutput::WhatIf(found) => found.is_err(),
-            JobOutput::Score(found) => found.is_err(),
+        match &self.output {
+            JobOutput::Promise(output) => output.is_err(),
+            JobOutput::App(output) => output.is_err(),
+            JobOutput::WhatIf(output) => output.is_err(),
+            JobOutput::Score(output) => output.is_err(),
         }
     }
 }
 
 impl WhatIfJob {
-    fn find(self) -> WhatIfOutput {
+    fn run(self) -> WhatIfOutput {
         match self {
-            WhatIfJob::Replicas(published, policy, request, hosts) => {
+            WhatIfJob::Replicas(snapshot, policy, request, hosts) => {
                 match replicas::REGISTRY.make(&policy.name, &policy.settings) {
                     Ok(policy) => {
-                        WhatIfOutput::Replicas(published.replicas(policy.as_ref(), &request, &hosts))
+                        WhatIfOutput::Replicas(snapshot.replicas(policy.as_ref(), &request, &hosts))
                     }
                     Err(error) => WhatIfOutput::Policy(error),
                 }
             }
-            WhatIfJob::Tasks(published, policy, request, hosts) => {
+            WhatIfJob::Tasks(snapshot, policy, request, hosts) => {
                 match tasks::REGISTRY.make(&policy.name, &policy.settings) {
-                    Ok(policy) => WhatIfOutput::Tasks(published.tasks(policy.as_ref(), &request, &hosts)),
+                    Ok(policy) => WhatIfOutput::Tasks(snapshot.tasks(policy.as_ref(), &request, &hosts)),
                     Err(error) => WhatIfOutput::Policy(error),
                 }
             }
-            WhatIfJob::Promise(asked) => WhatIfOutput::Promise(asked.find()),
+            WhatIfJob::Promise(input) => WhatIfOutput::Promise(input.run()),
         }
     }
 }
 
 /// Scores hosts; `None` if the policy does not score single hosts.
-fn scored(published: &EngineSnapshot, Score { request, peers, hosts, .. }: &Score) -> Option<ScoresFound> {
-    let ratings = published.score_hosts(request, peers, hosts)?;
-    let oldest = published.measured_until(ratings.iter().filter_map(|rating| rating.limit));
-    let age = oldest.map(|oldest| published.at().since(oldest));
-    let (ratings, epoch) = (Rated::new(published.fabric(), ratings), published.epoch());
-    Some(ScoresFound { ratings, epoch, age })
+fn score_hosts(snapshot: &EngineSnapshot, Score { request, peers, hosts, .. }: &Score) -> Option<JobScores> {
+    let ratings = snapshot.score_hosts(request, peers, hosts)?;
+    let oldest = snapshot.measured_until(ratings.iter().filter_map(|rating| rating.limit));
+    let age = oldest.map(|oldest| snapshot.at().since(oldest));
+    let (ratings, epoch) = (Rated::new(snapshot.fabric(), ratings), snapshot.epoch());
+    Some(JobScores { ratings, epoch, age })
 }
 
 #[cfg(test)]
@@ -231,7 +233,7 @@ mod tests {
         }
     }
 
-    fn ask(name: &str) -> Placement {
+    fn placement(name: &str) -> Placement {
         let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
         let form = json!({
             "name": name, "client": "r0h0", "server": "r1h1", "unloaded": "100us",
@@ -246,32 +248,33 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_analysis_is_reported_and_the_next_one_runs() {
-        let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
-        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+    fn the_callers_of_a_job_that_panics_get_an_error_and_the_next_job_runs() {
+        let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a valid cluster");
+        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default())
+            .expect("the default settings are valid");
         let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
         let engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
         let mut coordinator: Coordinator<Numbers> = Coordinator::new(engine, labels, Limits::default());
-        coordinator.place(Nanos(1), ask("a"), 1);
-        coordinator.place(Nanos(1), ask("b"), 2);
-        let mut job = coordinator.jobs().next().expect("the first is looked into");
+        coordinator.place(Nanos(1), placement("a"), 1);
+        coordinator.place(Nanos(1), placement("b"), 2);
+        let mut job = coordinator.jobs().next().expect("the job of the first");
         // Capacities of another fabric cause a panic; no known bug leads to this.
-        let JobKind::Promise(asked) = &mut job.kind else { panic!("{job:?}") };
-        asked.cluster.capacities = Capacities::new(Vec::new());
-        let result = job.find();
+        let JobKind::Promise(input) = &mut job.kind else { panic!("{job:?}") };
+        input.cluster.capacities = Capacities::new(Vec::new());
+        let result = job.run();
         assert!(result.failed());
         coordinator.finish_job(Nanos(2), result);
         let panicked = Some(Completion::Place(1, Err(CallError::Failed(PlaceError::Panicked))));
         assert_eq!(coordinator.completions().next(), panicked);
-        let job = coordinator.jobs().next().expect("the second is looked into");
-        coordinator.finish_job(Nanos(3), job.find());
+        let job = coordinator.jobs().next().expect("the job of the second");
+        coordinator.finish_job(Nanos(3), job.run());
         assert!(matches!(
             coordinator.completions().next(),
             Some(Completion::Place(2, Ok(DecisionLookup::InMemory(_))))
         ));
         coordinator.what_if(Nanos(4), DecisionId(1), "dnc", 3);
-        let number = coordinator.jobs().next().expect("an analysis starts").number;
-        coordinator.finish_job(Nanos(5), JobResult { number, answer: JobOutput::WhatIf(Err(Panicked)) });
+        let number = coordinator.jobs().next().expect("the job of the query").number;
+        coordinator.finish_job(Nanos(5), JobResult { number, output: JobOutput::WhatIf(Err(Panicked)) });
         let panicked = Some(Completion::WhatIf(3, Err(CallError::Failed(WhatIfError::Panicked))));
         assert_eq!(coordinator.completions().next(), panicked);
     }

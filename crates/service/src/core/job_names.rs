@@ -12,7 +12,7 @@ use super::error::TooManyJobs;
 use super::{Addresses, Coordinator};
 
 /// Largest number of jobs with a limit on evictions.
-const BOUNDED: usize = 100_000;
+const MAX_BOUNDED: usize = 100_000;
 /// Numbers of unnamed jobs have this bit; numbers of named jobs do not.
 const UNNAMED: u64 = 1 << 63;
 
@@ -46,7 +46,7 @@ impl JobNames {
         self.by_name.get(name?).map(|job| job.number)
     }
 
-    fn known(&mut self, name: &str) -> &mut NamedJob {
+    fn get_or_insert(&mut self, name: &str) -> &mut NamedJob {
         if !self.by_name.contains_key(name) {
             self.by_name.insert(name.to_owned(), NamedJob { number: self.next, uses: 0, bounded: false });
             self.next.0 += 1;
@@ -54,8 +54,8 @@ impl JobNames {
         self.by_name.get_mut(name).expect("the name was inserted above")
     }
 
-    /// Drops a name without uses and limits.
-    fn tidy(&mut self, name: &str) {
+    /// Drops a name that has no use and no limit.
+    fn drop_unused(&mut self, name: &str) {
         if self.by_name.get(name).is_some_and(|job| job.uses == 0 && !job.bounded) {
             self.by_name.remove(name);
         }
@@ -76,22 +76,22 @@ pub(super) fn job_of(spec: &PlacementSpec) -> Option<&String> {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// Number of the job of a request that is decided under `id`. The name stays known until [`Coordinator::let_go`]
-    /// was called the same number of times.
+    /// Number of the job of a request that is decided under `id`. The name stays known until
+    /// [`Coordinator::release_job`] was called the same number of times.
     pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: DecisionId) -> JobId {
         let Some(name) = job_of(spec) else { return JobId(UNNAMED | id.0) };
-        let job = self.job_names.known(name);
+        let job = self.job_names.get_or_insert(name);
         job.uses += 1;
         job.number
     }
 
     /// Drops one use of the request's job.
-    pub(super) fn let_go(&mut self, spec: &PlacementSpec) {
+    pub(super) fn release_job(&mut self, spec: &PlacementSpec) {
         let Some(name) = job_of(spec) else { return };
         if let Some(job) = self.job_names.by_name.get_mut(name) {
             job.uses = job.uses.saturating_sub(1);
         }
-        self.job_names.tidy(name);
+        self.job_names.drop_unused(name);
     }
 
     /// Sets the number of evictions that a job tolerates. The default is any number; such a job needs no entry.
@@ -106,25 +106,29 @@ impl<A: Addresses> Coordinator<A> {
     ) -> Result<(), TooManyJobs> {
         self.wake(now);
         let is_bounded = self.job_names.by_name.get(&name).is_some_and(|job| job.bounded);
-        let bounds = availability != Availability::default();
-        if bounds && !is_bounded && self.job_names.bounded >= BOUNDED {
-            return Err(TooManyJobs(BOUNDED));
+        let has_limit = availability != Availability::default();
+        if has_limit && !is_bounded && self.job_names.bounded >= MAX_BOUNDED {
+            return Err(TooManyJobs(MAX_BOUNDED));
         }
-        if bounds || is_bounded {
-            self.bound_job(&name, availability);
-            self.changes.push(if bounds { Change::Job(name, availability) } else { Change::JobOver(name) });
+        if has_limit || is_bounded {
+            self.set_job_limits(&name, availability);
+            self.changes.push(if has_limit {
+                Change::Job(name, availability)
+            } else {
+                Change::JobOver(name)
+            });
         }
         Ok(())
     }
 
     /// Sets the limits of a job in the engine.
-    pub(super) fn bound_job(&mut self, name: &str, availability: Availability) {
-        let bounds = availability != Availability::default();
-        let job = self.job_names.known(name);
-        let (number, was) = (job.number, std::mem::replace(&mut job.bounded, bounds));
-        self.job_names.bounded += usize::from(bounds);
-        self.job_names.bounded -= usize::from(was);
-        self.job_names.tidy(name);
-        self.tell(Input::Job(number, availability));
+    pub(super) fn set_job_limits(&mut self, name: &str, availability: Availability) {
+        let has_limit = availability != Availability::default();
+        let job = self.job_names.get_or_insert(name);
+        let (number, had_limit) = (job.number, std::mem::replace(&mut job.bounded, has_limit));
+        self.job_names.bounded += usize::from(has_limit);
+        self.job_names.bounded -= usize::from(had_limit);
+        self.job_names.drop_unused(name);
+        self.apply(Input::Job(number, availability));
     }
 }

@@ -7,24 +7,24 @@ use std::collections::VecDeque;
 pub(super) struct JobQueue<T> {
     waiting: VecDeque<T>,
     /// Number of the running job, and its entry.
-    under_way: Option<(u64, T)>,
+    running: Option<(u64, T)>,
 }
 
 impl<T> Default for JobQueue<T> {
     fn default() -> Self {
-        JobQueue { waiting: VecDeque::new(), under_way: None }
+        JobQueue { waiting: VecDeque::new(), running: None }
     }
 }
 
 impl<T> JobQueue<T> {
     /// Number of entries, waiting and running.
     pub fn len(&self) -> usize {
-        self.waiting.len() + usize::from(self.under_way.is_some())
+        self.waiting.len() + usize::from(self.running.is_some())
     }
 
     /// Adds an entry.
-    pub fn wait(&mut self, one: T) {
-        self.waiting.push_back(one);
+    pub fn push(&mut self, entry: T) {
+        self.waiting.push_back(entry);
     }
 
     /// Keeps only the waiting entries that satisfy `keep`.
@@ -34,22 +34,22 @@ impl<T> JobQueue<T> {
 
     /// Takes the next entry if none runs.
     pub fn next(&mut self) -> Option<T> {
-        if self.under_way.is_some() { None } else { self.waiting.pop_front() }
+        if self.running.is_some() { None } else { self.waiting.pop_front() }
     }
 
     /// Marks an entry as running, under the number of its job.
-    pub fn begin(&mut self, job: u64, one: T) {
-        self.under_way = Some((job, one));
+    pub fn start(&mut self, job: u64, entry: T) {
+        self.running = Some((job, entry));
     }
 
     /// Takes the entry of a finished job, if the job is of this queue.
     pub fn finish(&mut self, job: u64) -> Option<T> {
-        self.under_way.take_if(|(number, _)| *number == job).map(|(_, one)| one)
+        self.running.take_if(|(number, _)| *number == job).map(|(_, entry)| entry)
     }
 
     /// Removes all entries. A job result that comes later has no entry any more.
     pub fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
-        let under_way = self.under_way.take().map(|(_, one)| one);
-        under_way.into_iter().chain(std::mem::take(&mut self.waiting))
+        let running = self.running.take().map(|(_, entry)| entry);
+        running.into_iter().chain(std::mem::take(&mut self.waiting))
     }
 }

@@ -1,5 +1,5 @@
-//! Moves of tasks that the policy advises, and their states. The ledger treats a move as completed. A rejected move, or
-//! a move without an answer in time, is undone.
+//! Task moves that the policy advises, and their states. The ledger counts an advised move as done. The coordinator
+//! undoes a rejected move, and a move without an answer in time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::error::AnswerError;
 use super::{Addresses, Coordinator};
 
 /// Time limit for an answer.
-const PATIENCE: Nanos = Nanos(300 * Nanos::SECOND.0);
-/// Number of answered moves in memory.
-const KEPT: usize = 1_000;
+const ANSWER_TIMEOUT: Nanos = Nanos(300 * Nanos::SECOND.0);
+/// Largest number of moves in memory, unless more of them wait.
+const MAX_MOVES: usize = 1_000;
 
 /// Answer to an advised move.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,8 +31,8 @@ pub enum MigrationAnswer {
 pub(super) struct Migrations {
     all: BTreeMap<u64, Migration>,
     next: u64,
-    /// True on a follower: the leader's coordinator decides their outcome.
-    elsewhere: bool,
+    /// True on a follower: the leader's coordinator handles answers and timeouts.
+    is_follower: bool,
 }
 
 impl Migrations {
@@ -43,18 +43,18 @@ impl Migrations {
 
     /// Deadline of the oldest waiting move.
     pub fn due(&self) -> Option<Nanos> {
-        if self.elsewhere {
+        if self.is_follower {
             return None;
         }
         let waits = |migration: &&Migration| migration.state == MigrationState::Advised;
-        self.all.values().find(waits).map(|migration| migration.at.plus(PATIENCE))
+        self.all.values().find(waits).map(|migration| migration.at.plus(ANSWER_TIMEOUT))
     }
 
     /// Adds a move from the store or from the leader.
     pub fn note(&mut self, migration: Migration) {
         self.next = self.next.max(migration.id + 1);
         self.all.insert(migration.id, migration);
-        if self.all.len() > KEPT {
+        if self.all.len() > MAX_MOVES {
             let answered = |migration: &&Migration| migration.state != MigrationState::Advised;
             if let Some(oldest) = self.all.values().find(answered).map(|migration| migration.id) {
                 self.all.remove(&oldest);
@@ -65,13 +65,13 @@ impl Migrations {
 
 impl<A: Addresses> Coordinator<A> {
     /// The same coordinator as a follower. The leader handles answers and timeouts of moves.
-    pub fn led_elsewhere(mut self) -> Coordinator<A> {
-        self.migrations.elsewhere = true;
+    pub fn into_follower(mut self) -> Coordinator<A> {
+        self.migrations.is_follower = true;
         self
     }
 
     /// Records moves that the engine advises.
-    pub(super) fn advised(&mut self, advice: Vec<Advice>) {
+    pub(super) fn record_advice(&mut self, advice: Vec<Advice>) {
         let fabric = self.engine.ledger().fabric().clone();
         for Advice { task, from, to, link } in advice {
             let Some(record) = self.records.get(DecisionId(task.app)).cloned() else { continue };
@@ -90,7 +90,7 @@ impl<A: Addresses> Coordinator<A> {
                 state: MigrationState::Advised,
                 reason: None,
             };
-            self.put_task(task, &migration.to.clone());
+            self.set_task_host(task, &migration.to.clone());
             self.note_migration(migration);
         }
     }
@@ -101,17 +101,17 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Sets a task's host and the new entries of its app.
-    fn put_task(&mut self, task: TaskId, host: &str) {
+    fn set_task_host(&mut self, task: TaskId, host: &str) {
         let entries: Vec<_> = self.engine.entries_of(task.app).collect();
-        let held = self.stored_entries(&entries);
+        let stored = self.stored_entries(&entries);
         let changed = self.records.change(DecisionId(task.app), |record: &mut DecisionRecord| {
             record.entries = entries;
-            if let Some(at) = record.details.hosts.get_mut(task.index as usize) {
-                host.clone_into(at);
+            if let Some(current) = record.details.hosts.get_mut(task.index as usize) {
+                host.clone_into(current);
             }
         });
         if let Some(record) = changed {
-            self.changes.push(Change::Moved(Arc::clone(record), held));
+            self.changes.push(Change::Moved(Arc::clone(record), stored));
         }
     }
 
@@ -143,12 +143,12 @@ impl<A: Addresses> Coordinator<A> {
     fn close(&mut self, migration: Migration) {
         let task = TaskId { app: migration.decision.0, index: migration.index };
         if migration.state == MigrationState::Done {
-            self.tell(Input::TaskRestarted(task));
+            self.apply(Input::TaskRestarted(task));
         } else if let Some(host) = self.engine.ledger().fabric().host(&migration.from)
             && self.engine.host_of(task).is_some()
         {
-            self.tell(Input::MoveCancelled(task, host));
-            self.put_task(task, &migration.from.clone());
+            self.apply(Input::MoveCancelled(task, host));
+            self.set_task_host(task, &migration.from.clone());
         }
         self.note_migration(migration);
     }

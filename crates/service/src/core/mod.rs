@@ -49,10 +49,10 @@ pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, What
 use self::disks::Disks;
 pub use self::disks::ReportedDiskName;
 pub use self::error::{
-    AnswerError, CallError, DecisionError, InvalidReport, NoWorkload, Part, PlaceError, ReleaseError,
-    ScoreError, TooManyJobs, Unavailable, WhatIfError, Wrong,
+    AnswerError, CallError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload, PlaceError,
+    ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, WhatIfError,
 };
-use self::evicted::{AT_ONCE, EvictedDecisions, ExpiredEntries};
+use self::evicted::{EvictedDecisions, ExpiredEntries, MAX_ENDS};
 use self::hosts::Hosts;
 use self::idempotency::{IdempotencyCache, RequestState};
 pub use self::job::{Job, JobResult, Queue};
@@ -94,7 +94,7 @@ impl Default for Limits {
     }
 }
 
-/// Names of the policies of the coordinator's engine, settings included.
+/// Names of the policies of the coordinator's engine, with their settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicyLabels {
     /// Policy for blocks.
@@ -114,7 +114,7 @@ pub struct Coordinator<A: Addresses> {
     promises: Promises,
     evicted: EvictedDecisions,
     /// Entries to release at the end of the operation.
-    leaving: Vec<ExpiredEntries>,
+    expired: Vec<ExpiredEntries>,
     hosts: Hosts,
     readings: Readings,
     disks: Disks,
@@ -124,7 +124,7 @@ pub struct Coordinator<A: Addresses> {
     expiries: BTreeSet<(Nanos, DecisionId)>,
     /// Copies on each host, from decisions in memory that have not ended.
     replicas: Vec<u32>,
-    /// Counts of decisions and of accepted samples.
+    /// Numbers of decisions and of accepted samples.
     decided: u64,
     samples: u64,
     /// Requests that wait for their decision, by id.
@@ -155,12 +155,12 @@ struct Waiting<A: Addresses> {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// Makes a coordinator with a new engine.
+    /// Creates a coordinator with a new engine.
     pub fn new(engine: Engine, labels: PolicyLabels, limits: Limits) -> Coordinator<A> {
         let hosts = engine.ledger().fabric().host_count();
         Coordinator {
             evicted: EvictedDecisions::new(engine.ledger().settings(), limits.evicted),
-            leaving: Vec::new(),
+            expired: Vec::new(),
             engine,
             labels,
             records: Records::new(limits.decisions),
@@ -192,39 +192,39 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Limits on its data.
+    /// Limits on the coordinator's data.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
     /// Rejects all waiting requests, so that callers send them again later or elsewhere. Returns true if any request
     /// waited.
-    pub fn turn_away(&mut self) -> bool {
+    pub fn reject_waiting(&mut self) -> bool {
         let before = self.completions.len();
         for (_, Waiting { placement, callers }) in std::mem::take(&mut self.waiting) {
-            self.let_go(&placement.spec);
-            placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Refused));
-            let changed =
+            self.release_job(&placement.spec);
+            placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Rejected));
+            let completion =
                 |to| Completion::Place(to, Err(CallError::Unavailable(Unavailable::ClusterChanged)));
-            self.completions.extend(callers.into_iter().map(changed));
+            self.completions.extend(callers.into_iter().map(completion));
         }
-        for what_if in self.what_ifs.take_all() {
-            let changed = Err(CallError::Unavailable(Unavailable::ClusterChanged));
-            self.completions.push(Completion::WhatIf(what_if.to, changed));
+        for query in self.what_ifs.take_all() {
+            let error = CallError::Unavailable(Unavailable::ClusterChanged);
+            self.completions.push(Completion::WhatIf(query.to, Err(error)));
         }
-        for asking in self.scores.take_all() {
-            let changed = Err(CallError::Unavailable(Unavailable::ClusterChanged));
-            self.completions.push(Completion::Score(asking.to, changed));
+        for query in self.scores.take_all() {
+            let error = CallError::Unavailable(Unavailable::ClusterChanged);
+            self.completions.push(Completion::Score(query.to, Err(error)));
         }
         self.completions.len() > before
     }
 
-    /// Fabric of its ledger.
+    /// Fabric of the ledger.
     pub fn fabric(&self) -> &Arc<Fabric> {
         self.engine.ledger().fabric()
     }
 
-    /// Epoch of its ledger.
+    /// Epoch of the ledger.
     pub fn epoch(&self) -> Epoch {
         self.engine.ledger().epoch()
     }
@@ -248,8 +248,8 @@ impl<A: Addresses> Coordinator<A> {
     /// Advances time to `now`, which may bring completions. An earlier time than the last one counts as the last one.
     pub fn wake(&mut self, now: Nanos) {
         self.now = self.now.max(now);
-        // After a leap of time, many decisions may expire at once; the rest follow at the next call.
-        for _ in 0..AT_ONCE {
+        // After a jump of time, many decisions may expire at once; the rest follow at the next call.
+        for _ in 0..MAX_ENDS {
             let Some((_, id)) = self.expiries.first().copied().filter(|&(at, _)| at <= self.now) else {
                 break;
             };
@@ -257,29 +257,29 @@ impl<A: Addresses> Coordinator<A> {
             self.end(id);
         }
         self.expire_migrations();
-        self.leaving.extend(self.evicted.over(self.now));
-        self.release_leaving();
-        self.tell(Input::Wake);
+        self.expired.extend(self.evicted.take_expired(self.now));
+        self.release_expired();
+        self.apply(Input::Wake);
     }
 
-    /// Gives the engine an input, and carries out its outputs.
-    fn tell(&mut self, input: Input<'_>) {
+    /// Applies an input to the engine, and handles its outputs.
+    fn apply(&mut self, input: Input<'_>) {
         self.engine.handle(self.now, input, &mut self.outputs);
-        self.carry_out();
+        self.handle_outputs();
     }
 
-    /// Carries out the outputs of the engine's last operation. Entries of decisions that leave memory are released last.
-    fn carry_out(&mut self) {
+    /// Handles the outputs of the engine's last operation. Entries of decisions that leave memory are released last.
+    fn handle_outputs(&mut self) {
         self.wake = None;
         let mut outputs = std::mem::take(&mut self.outputs);
         for output in outputs.drain(..) {
             match output {
-                Output::ReplicasPlaced(ask, answer) => self.finish_placement(DecisionId(ask), answer),
+                Output::ReplicasPlaced(id, result) => self.finish_placement(DecisionId(id), result),
                 Output::WakeAt(at) => self.wake = Some(at),
-                Output::MovesAdvised(advice) => self.advised(advice),
+                Output::MovesAdvised(advice) => self.record_advice(advice),
             }
         }
         self.outputs = outputs;
-        self.release_leaving();
+        self.release_expired();
     }
 }

@@ -1,4 +1,4 @@
-//! Placements: requests, decisions at once or later, and ends.
+//! Placement requests, their decisions (at once or later), and the ends of decisions.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use super::request::Placement;
 use super::{Addresses, Coordinator, Waiting};
 
 /// Largest number of callers that wait for one request; several are the result of retries.
-const CALLERS: usize = 16;
+const MAX_CALLERS: usize = 16;
 
 impl<A: Addresses> Coordinator<A> {
     /// Places a request, at once or later: the reply is a completion. A request that was already sent is not decided
     /// again. The coordinator treats each block as a file of its own.
     pub fn place(&mut self, now: Nanos, placement: Placement, to: PlaceTo<A>) {
         self.wake(now);
-        let Some((placement, to)) = self.unless_repeated(placement, to) else { return };
+        let Some((placement, to)) = self.deduplicate(placement, to) else { return };
         let (id, fabric) = (self.next, self.fabric().clone());
         // An invalid request takes no id, and its key may be used again.
         let block = match &placement.spec {
@@ -41,39 +41,41 @@ impl<A: Addresses> Coordinator<A> {
         self.next = id.next();
         self.hold_job(&placement.spec, id);
         if let Some(caller) = &placement.caller {
-            self.clients.ask(caller, id);
+            self.clients.note_waiting(caller, id);
         }
         self.waiting.insert(id, Waiting { placement, callers: vec![to] });
         if let Some(block) = block {
-            let answer = self.engine.place_replicas(self.now, id.0, block, &mut self.outputs);
-            if let Some(answer) = answer {
-                self.finish_placement(id, answer);
+            let result = self.engine.place_replicas(self.now, id.0, block, &mut self.outputs);
+            if let Some(result) = result {
+                self.finish_placement(id, result);
             }
-            self.carry_out();
-        } else if let Some(request) = self.app(id) {
+            self.handle_outputs();
+        } else if let Some(request) = self.app_request(id) {
             if self.takes_long(&request) {
-                return self.decide_later(id);
+                return self.queue_app(id);
             }
-            let answer = self.engine.place_app(self.now, request, &mut self.outputs);
-            self.finish_placement(id, answer);
-            self.carry_out();
+            let result = self.engine.place_app(self.now, request, &mut self.outputs);
+            self.finish_placement(id, result);
+            self.handle_outputs();
         } else {
-            self.look_into(id);
+            self.queue_admission(id);
         }
     }
 
     /// Returns the request if it must be decided. Replies to a request that was already decided, or cannot be decided
     /// now, and adds the caller of a request that already waits.
-    fn unless_repeated(&mut self, placement: Placement, to: PlaceTo<A>) -> Option<(Placement, PlaceTo<A>)> {
+    fn deduplicate(&mut self, placement: Placement, to: PlaceTo<A>) -> Option<(Placement, PlaceTo<A>)> {
         let state = placement.caller.as_ref().map_or(Lookup::New, |caller| self.clients.look_up(caller));
         let answer = match state {
-            Lookup::New | Lookup::Last(RequestState::Refused) if self.waiting.len() < self.limits.waiting => {
+            Lookup::New | Lookup::Last(RequestState::Rejected)
+                if self.waiting.len() < self.limits.waiting =>
+            {
                 return Some((placement, to));
             }
-            Lookup::New | Lookup::Last(RequestState::Refused) => Err(PlaceError::Busy),
+            Lookup::New | Lookup::Last(RequestState::Rejected) => Err(PlaceError::Busy),
             Lookup::Older(last) => Err(PlaceError::Superseded { last }),
-            Lookup::Last(RequestState::Waits(ask)) => match self.waiting.get_mut(&ask) {
-                None => Err(PlaceError::Forgotten(ask)),
+            Lookup::Last(RequestState::Waits(id)) => match self.waiting.get_mut(&id) {
+                None => Err(PlaceError::Forgotten(id)),
                 Some(waiting) => match waiting.may_join(&placement) {
                     Ok(()) => {
                         waiting.callers.push(to);
@@ -95,22 +97,22 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.push(Completion::Place(to, answer.map_err(CallError::Failed)));
     }
 
-    /// Turns the engine's answer to a waiting request into a decision or an error.
+    /// Turns the engine's result for a waiting request into a decision or an error.
     pub(super) fn finish_placement(
         &mut self,
-        ask: DecisionId,
-        answer: Result<CommittedDecision<Vec<HostId>>, Refusal>,
+        id: DecisionId,
+        result: Result<CommittedDecision<Vec<HostId>>, Refusal>,
     ) {
-        let CommittedDecision { decision, entries } = match answer {
+        let CommittedDecision { decision, entries } = match result {
             Ok(placed) => placed,
-            Err(refusal) => return self.refuse(ask, &PlaceError::Rejected(refusal)),
+            Err(refusal) => return self.reject(id, &PlaceError::Rejected(refusal)),
         };
-        let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return };
+        let Some(Waiting { placement, callers }) = self.waiting.remove(&id) else { return };
         let Placement { spec, caller, lasts } = placement;
         let fabric = self.engine.ledger().fabric().clone();
         if let PlacementSpec::Replicas(spec) = &spec {
             for &host in decision.choice.iter().filter(|&&host| fabric.storage(host).is_some()) {
-                self.hosts.placed(host, self.now, spec.size);
+                self.hosts.add_copy(host, self.now, spec.size);
             }
         }
         let policy = match &spec {
@@ -118,7 +120,7 @@ impl<A: Addresses> Coordinator<A> {
             _ => &self.labels.tasks,
         };
         let details = DecisionDetails::of(&fabric, policy, spec.kept(), &decision.choice, &decision);
-        self.record(ask, caller, lasts, details, entries, callers);
+        self.record(id, caller, lasts, details, entries, callers);
     }
 
     /// Records a decision and replies to all callers of its request.
@@ -132,35 +134,35 @@ impl<A: Addresses> Coordinator<A> {
         callers: Vec<PlaceTo<A>>,
     ) {
         caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Decided(id)));
-        let held = self.stored_entries(&entries);
+        let stored = self.stored_entries(&entries);
         let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
         let record = Arc::new(DecisionRecord { id, at, caller, details, entries, expires, released: None });
-        self.changes.push(Change::Decided(record.clone(), held));
+        self.changes.push(Change::Decided(record.clone(), stored));
         self.decided += 1;
-        for (before, to) in callers.into_iter().enumerate() {
-            let placed = Placed { record: record.clone(), repeated: before > 0 };
+        for (index, to) in callers.into_iter().enumerate() {
+            let placed = Placed { record: record.clone(), repeated: index > 0 };
             self.reply_to_place(to, Ok(DecisionLookup::InMemory(placed)));
         }
         self.keep(record);
     }
 
     /// Stores a decision in memory. Beyond the limits, entries of an earlier decision are released by the next
-    /// [`Coordinator::release_leaving`].
+    /// [`Coordinator::release_expired`].
     pub(super) fn keep(&mut self, record: Arc<DecisionRecord>) {
         self.expiries.extend(record.expires.map(|at| (at, record.id)));
         if record.released.is_none() {
-            self.count(&record, 1);
+            self.count_copies(&record, 1);
             self.promises.begin(&record);
         }
-        let Some(leaving) = self.records.keep(record) else { return };
-        if leaving.released.is_none() {
-            self.count(&leaving, -1);
+        let Some(evicted) = self.records.keep(record) else { return };
+        if evicted.released.is_none() {
+            self.count_copies(&evicted, -1);
         }
-        if let Some(at) = leaving.expires {
-            self.expiries.remove(&(at, leaving.id));
+        if let Some(at) = evicted.expires {
+            self.expiries.remove(&(at, evicted.id));
         }
-        let over = ExpiredEntries { id: leaving.id, entries: leaving.entries.clone() };
-        self.leaving.extend(self.evicted.hold(self.began(leaving.at), over));
+        let entries = ExpiredEntries { id: evicted.id, entries: evicted.entries.clone() };
+        self.expired.extend(self.evicted.hold(self.decided_at(evicted.at), entries));
     }
 
     /// Ends a decision and releases its entries. A decision that has already ended does not change.
@@ -186,19 +188,19 @@ impl<A: Addresses> Coordinator<A> {
         if let Some(at) = record.expires {
             self.expiries.remove(&(at, id));
         }
-        self.count(&record, -1);
+        self.count_copies(&record, -1);
         self.promises.end(&record);
-        self.let_go(&record.details.spec);
+        self.release_job(&record.details.spec);
         self.changes.push(Change::Ended { id, released: record.released });
         match record.details.spec {
-            PlacementSpec::Tasks(_) => self.tell(Input::Ended(id.0)),
-            _ => self.tell(Input::Release(&entries)),
+            PlacementSpec::Tasks(_) => self.apply(Input::Ended(id.0)),
+            _ => self.apply(Input::Release(&entries)),
         };
         Some(record)
     }
 
     /// Adds a block's copies to the counts of their hosts, or removes them.
-    fn count(&mut self, record: &DecisionRecord, by: i32) {
+    fn count_copies(&mut self, record: &DecisionRecord, by: i32) {
         if !matches!(record.details.spec, PlacementSpec::Replicas(_)) {
             return;
         }
@@ -210,10 +212,10 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Releases the entries of decisions that left memory without a reported end.
-    pub(super) fn release_leaving(&mut self) {
-        for ExpiredEntries { id, entries } in std::mem::take(&mut self.leaving) {
+    pub(super) fn release_expired(&mut self) {
+        for ExpiredEntries { id, entries } in std::mem::take(&mut self.expired) {
             self.changes.push(Change::Ended { id, released: None });
-            self.tell(Input::Release(&entries));
+            self.apply(Input::Release(&entries));
         }
     }
 }
@@ -227,6 +229,6 @@ impl<A: Addresses> Waiting<A> {
             return Err(reused.unwrap_or(PlaceError::Busy));
         }
         self.callers.retain(A::is_open);
-        if self.callers.len() >= CALLERS { Err(PlaceError::Busy) } else { Ok(()) }
+        if self.callers.len() >= MAX_CALLERS { Err(PlaceError::Busy) } else { Ok(()) }
     }
 }

@@ -53,10 +53,10 @@ impl<A: Addresses> Coordinator<A> {
     /// Returns workloads with a guaranteed SLO, with decision ids below `before`, in descending order.
     pub fn workloads(&mut self, now: Nanos, before: Option<DecisionId>, limit: usize) -> Vec<WorkloadState> {
         self.wake(now);
-        let mut numbers: Vec<DecisionId> = self.promises.in_force.values().copied().collect();
-        numbers.sort_unstable_by(|a, b| b.cmp(a));
-        let wanted = numbers.into_iter().filter(|&number| before.is_none_or(|before| number < before));
-        let records = wanted.filter_map(|number| self.records.get(number)).take(limit);
+        let mut ids: Vec<DecisionId> = self.promises.active.values().copied().collect();
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        let ids = ids.into_iter().filter(|&id| before.is_none_or(|before| id < before));
+        let records = ids.filter_map(|id| self.records.get(id)).take(limit);
         records.map(|record| self.workload_state(record)).collect()
     }
 
@@ -69,14 +69,14 @@ impl<A: Addresses> Coordinator<A> {
         let named = |record: &&Arc<DecisionRecord>| {
             record.details.spec.workload().is_some_and(|spec| spec.name() == name)
         };
-        let in_force = self.promises.in_force.get(name).and_then(|&number| self.records.get(number));
-        let record = in_force.or_else(|| self.records.last(None).find(named));
+        let active = self.promises.active.get(name).and_then(|&id| self.records.get(id));
+        let record = active.or_else(|| self.records.last(None).find(named));
         record.map(|record| self.workload_state(record)).ok_or_else(|| NoWorkload(name.to_owned()))
     }
 
     fn workload_state(&self, record: &Arc<DecisionRecord>) -> WorkloadState {
         let name = record.details.spec.workload().map(|spec| spec.name()).unwrap_or_default();
-        let seen = self.promises.seen.get(name).filter(|_| record.released.is_none());
-        WorkloadState { record: record.clone(), latency_s: seen.map(|&(_, latency)| latency) }
+        let latency = self.promises.latencies.get(name).filter(|_| record.released.is_none());
+        WorkloadState { record: record.clone(), latency_s: latency.map(|&(_, latency)| latency) }
     }
 }

@@ -1,6 +1,6 @@
 //! Decisions in memory, for explanations, retries and releases. Memory is bounded: beyond the limit, the oldest
-//! decision is evicted, and readable only from the store. Its ledger entries stay (`evicted`). Running tasks and
-//! guaranteed workloads stay in memory until their end is reported.
+//! decision is evicted, and readable only from the store. Its ledger entries stay (`evicted`). Decisions about running
+//! tasks and guaranteed workloads stay in memory until their end.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -16,18 +16,18 @@ pub(crate) struct Records {
     kept: BTreeMap<DecisionId, Arc<DecisionRecord>>,
     /// Ids in the order of the decisions. A request that waited got its id long before its decision.
     order: VecDeque<DecisionId>,
-    /// Evicted decisions of running tasks and workloads.
+    /// Decisions beyond the limit, of running tasks and guaranteed workloads.
     running: BTreeMap<DecisionId, Arc<DecisionRecord>>,
-    most: usize,
+    limit: usize,
 }
 
 impl Records {
-    /// Creates a list of at most `most` decisions.
-    pub fn new(most: usize) -> Records {
-        Records { kept: BTreeMap::new(), order: VecDeque::new(), running: BTreeMap::new(), most }
+    /// Creates a list of at most `limit` decisions.
+    pub fn new(limit: usize) -> Records {
+        Records { kept: BTreeMap::new(), order: VecDeque::new(), running: BTreeMap::new(), limit }
     }
 
-    /// Number of decisions, without evicted ones of running tasks and workloads.
+    /// Number of decisions up to the limit.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
@@ -41,8 +41,7 @@ impl Records {
     pub fn last(&self, before: Option<DecisionId>) -> impl Iterator<Item = &Arc<DecisionRecord>> {
         let end = before.map_or(Bound::Unbounded, Bound::Excluded);
         let below = (Bound::Unbounded, end);
-        // A request that waited is decided after requests with higher ids, so the ids of running ones may be anywhere
-        // between the others.
+        // A request that waited is decided after requests with higher ids, so ids of both maps may alternate.
         let mut running = self.running.range(below).rev().peekable();
         let mut kept = self.kept.range(below).rev().peekable();
         std::iter::from_fn(move || match (running.peek(), kept.peek()) {
@@ -53,19 +52,19 @@ impl Records {
         .map(|(_, record)| record)
     }
 
-    /// Adds a decision. Returns the evicted one.
+    /// Adds a decision. Returns the decision that is evicted for it, if any.
     pub fn keep(&mut self, record: Arc<DecisionRecord>) -> Option<Arc<DecisionRecord>> {
         self.order.push_back(record.id);
         self.kept.insert(record.id, record);
-        if self.kept.len() <= self.most {
+        if self.kept.len() <= self.limit {
             return None;
         }
-        let first = self.order.pop_front().and_then(|first| self.kept.remove(&first))?;
-        if !matches!(first.details.spec, PlacementSpec::Replicas(_)) && first.released.is_none() {
-            self.running.insert(first.id, first);
+        let oldest = self.order.pop_front().and_then(|id| self.kept.remove(&id))?;
+        if !matches!(oldest.details.spec, PlacementSpec::Replicas(_)) && oldest.released.is_none() {
+            self.running.insert(oldest.id, oldest);
             return None;
         }
-        Some(first)
+        Some(oldest)
     }
 
     /// Changes the decision of an id.
@@ -89,8 +88,8 @@ impl Records {
         id: DecisionId,
         now: Nanos,
     ) -> Option<(Arc<DecisionRecord>, Option<Vec<EntryId>>)> {
-        let mut ran = self.running.remove(&id);
-        let record = self.kept.get_mut(&id).or(ran.as_mut())?;
+        let mut running = self.running.remove(&id);
+        let record = self.kept.get_mut(&id).or(running.as_mut())?;
         let entries = record.released.is_none().then(|| {
             let record = Arc::make_mut(record);
             record.released = Some(now);
@@ -125,30 +124,30 @@ mod tests {
         #[test]
         fn pages_contain_every_decision_once(
             ids in prop::collection::btree_set(0_u64..60, 0..40), order in any::<u64>(),
-            most in 1_usize..12, page in 1_usize..7, ended in prop::collection::vec(0_u64..60, 0..10),
+            limit in 1_usize..12, page in 1_usize..7, ended in prop::collection::vec(0_u64..60, 0..10),
         ) {
-            let mut records = Records::new(most);
-            let mut there = BTreeSet::new();
+            let mut records = Records::new(limit);
+            let mut expected = BTreeSet::new();
             let mut ids: Vec<u64> = ids.into_iter().collect();
             ids.sort_by_key(|id| (id ^ order).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             for id in ids {
-                there.insert(id);
-                if let Some(left) = records.keep(record(DecisionId(id), id % 3 == 0)) {
-                    there.remove(&left.id.0);
+                expected.insert(id);
+                if let Some(evicted) = records.keep(record(DecisionId(id), id % 3 == 0)) {
+                    expected.remove(&evicted.id.0);
                 }
             }
             for id in ended {
                 if records.release(DecisionId(id), Nanos(1)).is_some() && records.get(DecisionId(id)).is_none() {
-                    there.remove(&id);
+                    expected.remove(&id);
                 }
             }
             let (mut paged, mut before) = (Vec::new(), None);
             loop {
-                let found: Vec<u64> = records.last(before).take(page).map(|record| record.id.0).collect();
-                let Some(&last) = found.last() else { break };
-                (before, paged) = (Some(DecisionId(last)), [paged, found].concat());
+                let ids: Vec<u64> = records.last(before).take(page).map(|record| record.id.0).collect();
+                let Some(&last) = ids.last() else { break };
+                (before, paged) = (Some(DecisionId(last)), [paged, ids].concat());
             }
-            prop_assert_eq!(paged, there.into_iter().rev().collect::<Vec<_>>());
+            prop_assert_eq!(paged, expected.into_iter().rev().collect::<Vec<_>>());
         }
     }
 }

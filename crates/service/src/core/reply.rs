@@ -10,7 +10,7 @@ use leeward_records::{DecisionId, DecisionRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Placement that was decided.
+/// Result of a placement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placed {
     /// The decision.
@@ -69,7 +69,7 @@ pub struct WhatIfResult {
 /// Workload with an SLO, and its last reported latency in seconds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadState {
-    /// Decision that admitted it.
+    /// Decision that admitted the workload.
     pub record: Arc<DecisionRecord>,
     /// Latency at the percentile of the SLO.
     pub latency_s: Option<f64>,
@@ -92,7 +92,7 @@ impl Rated {
 pub struct RackContent {
     /// Tasks that run in the rack.
     pub tasks: Vec<TaskState>,
-    /// Copies that decisions in memory placed there and that have not ended: decision, host and size.
+    /// Copies in the rack, from decisions in memory that have not ended: decision, host and size.
     pub replicas: Vec<(DecisionId, String, Bytes)>,
     /// Rates reserved on the links of the rack and of its hosts.
     pub reservations: Vec<ReservationState>,

@@ -14,7 +14,7 @@ use super::readings::Reading;
 pub struct Score {
     /// A request with only this task; the coordinator assigns its ids.
     pub request: AppRequest,
-    /// Name of its job, if any.
+    /// Name of the task's job, if any.
     pub job: Option<String>,
     /// Peers that the task communicates with.
     pub peers: Vec<Peer>,

@@ -14,42 +14,41 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn reservations(&self, rack: DomainId) -> Vec<ReservationState> {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric();
-        let is_here = |link: ResourceId| match fabric.kind(link) {
+        let is_in_rack = |link: ResourceId| match fabric.kind(link) {
             ResourceKind::Device => false,
             _ => match fabric.host_of(link) {
                 Some(host) => fabric.rack_of(host) == rack,
                 None => [fabric.out_of_domain(rack), fabric.into_domain(rack)].contains(&Some(link)),
             },
         };
-        let mut found = Vec::new();
-        for (name, &number) in &self.promises.in_force {
-            let entries = self.records.get(number).into_iter().flat_map(|record| &record.entries);
+        let mut reservations = Vec::new();
+        for (name, &id) in &self.promises.active {
+            let entries = self.records.get(id).into_iter().flat_map(|record| &record.entries);
             for entry in entries.filter_map(|&entry| ledger.entry(entry)) {
                 let Demand::Envelope { rate_bps, priority, .. } = entry.demand else { continue };
-                let links = entry.hops.iter().map(|hop| hop.resource).filter(|&link| is_here(link));
-                found.extend(links.map(|link| {
+                let links = entry.hops.iter().map(|hop| hop.resource).filter(|&link| is_in_rack(link));
+                reservations.extend(links.map(|link| {
                     let (workload, link) = (name.clone(), fabric.resource_name(link));
                     ReservationState { workload, link, rate_bps, priority }
                 }));
             }
         }
-        found
+        reservations
     }
 
-    /// True if a guarantee is possible on this cluster: its hosts and queues exist, and the queues keep
-    /// priorities.
-    pub(super) fn can_stand(&self, details: &DecisionDetails) -> bool {
+    /// True if this cluster can keep a guarantee: its hosts and queues exist, and the queues have enough priorities.
+    pub(super) fn can_keep(&self, details: &DecisionDetails) -> bool {
         let fabric = self.engine.ledger().fabric();
-        let Some(agreed) = &details.promise else { return details.spec.workload().is_none() };
+        let Some(grant) = &details.promise else { return details.spec.workload().is_none() };
         let Some(levels) = *self.promises.levels.get_or_init(|| levels(fabric).ok()) else { return false };
-        let hosts = [&agreed.client, &agreed.server];
-        let stands = |stage: &GrantedStage| {
+        let hosts = [&grant.client, &grant.server];
+        let is_possible = |stage: &GrantedStage| {
             stage.queues.iter().all(|name| {
                 fabric.resource(name).is_some_and(|queue| {
                     fabric.kind(queue) == ResourceKind::Device || stage.priority < u32::from(levels)
                 })
             })
         };
-        hosts.into_iter().all(|name| fabric.host(name).is_some()) && agreed.stages.iter().all(stands)
+        hosts.into_iter().all(|name| fabric.host(name).is_some()) && grant.stages.iter().all(is_possible)
     }
 }

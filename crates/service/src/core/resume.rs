@@ -31,10 +31,10 @@ impl<A: Addresses> Coordinator<A> {
             self.clients.note(caller, RequestState::Decided(id));
         }
         for (name, availability) in state.jobs {
-            self.bound_job(&name, availability);
+            self.set_job_limits(&name, availability);
         }
-        for (record, held) in state.decisions {
-            self.take_up(record, held)?;
+        for (record, entries) in state.decisions {
+            self.restore(record, entries)?;
         }
         state.migrations.into_iter().for_each(|migration| self.migrations.note(migration));
         Ok(())
@@ -43,26 +43,26 @@ impl<A: Addresses> Coordinator<A> {
     /// Time of a stored decision for this coordinator: at most the current time, if the coordinator knows it. The
     /// machine's clock may have been set back in the meantime. A coordinator that resumed at a later time would treat
     /// all new reports as old.
-    pub(super) fn began(&self, at: Nanos) -> Nanos {
+    pub(super) fn decided_at(&self, at: Nanos) -> Nanos {
         if self.now == Nanos(0) { at } else { at.min(self.now) }
     }
 
     /// Restores a decision and its entries.
-    pub(super) fn take_up(
+    pub(super) fn restore(
         &mut self,
         record: DecisionRecord,
-        held: Vec<StoredEntry>,
+        entries: Vec<StoredEntry>,
     ) -> Result<(), CommitError> {
         self.next = self.next.max(record.id.next());
-        self.now = self.now.max(self.began(record.at));
+        self.now = self.now.max(self.decided_at(record.at));
         let fabric = self.engine.ledger().fabric().clone();
         let hosts: Option<Vec<HostId>> = record.details.hosts.iter().map(|name| fabric.host(name)).collect();
         let mut record = DecisionRecord { entries: Vec::new(), ..record };
-        let hosts = hosts.filter(|_| self.can_stand(&record.details));
+        let hosts = hosts.filter(|_| self.can_keep(&record.details));
         match hosts {
             Some(hosts) if record.released.is_none() => {
-                let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
-                self.put_back(&mut record, &hosts, held)?;
+                let entries = entries.into_iter().map(|entry| entry.entry(&fabric)).collect();
+                self.restore_entries(&mut record, &hosts, entries)?;
             }
             None if record.released.is_none() => {
                 record.released = Some(self.now);
@@ -71,31 +71,34 @@ impl<A: Addresses> Coordinator<A> {
             _ => {}
         }
         self.keep(Arc::new(record));
-        self.release_leaving();
+        self.release_expired();
         Ok(())
     }
 
-    pub(super) fn put_back(
+    /// Restores the ledger entries of a decision whose hosts exist.
+    pub(super) fn restore_entries(
         &mut self,
         record: &mut DecisionRecord,
         hosts: &[HostId],
-        held: Vec<Entry>,
+        entries: Vec<Entry>,
     ) -> Result<(), CommitError> {
-        let (id, at) = (record.id, self.began(record.at));
+        let (id, at) = (record.id, self.decided_at(record.at));
         record.entries = match &record.details.spec {
             &PlacementSpec::Replicas(ReplicasSpec { size, .. }) => {
                 let fabric = self.engine.ledger().fabric().clone();
                 for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
-                    self.hosts.placed(host, at, size);
+                    self.hosts.add_copy(host, at, size);
                 }
-                self.engine.resume_chain(at, hosts, size, held)?
+                self.engine.resume_chain(at, hosts, size, entries)?
             }
             spec @ PlacementSpec::Tasks(tasks) => {
                 let job = self.hold_job(spec, id);
                 let request = tasks.request(self.engine.ledger().fabric(), id, job);
-                self.engine.resume_app(at, &request, hosts, held)?
+                self.engine.resume_app(at, &request, hosts, entries)?
             }
-            PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => self.engine.resume_promise(at, held)?,
+            PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => {
+                self.engine.resume_promise(at, entries)?
+            }
         };
         Ok(())
     }

@@ -32,7 +32,8 @@ enum Step {
         late: i64,
         tasks: Vec<u64>,
     },
-    TelemetryState {
+    /// A reported latency of a workload.
+    Latency {
         name: u8,
         late: i64,
     },
@@ -46,7 +47,7 @@ enum Step {
         count: usize,
         mbps: u64,
         /// True for transfers between the tasks; the placement then runs as a job.
-        talk: bool,
+        transfers: bool,
         caller: u8,
         lasts: Option<u64>,
         job: Option<u8>,
@@ -61,11 +62,12 @@ enum Step {
     Release(u64),
     Answer(u64, bool),
     Job(u8, bool),
-    Ask(u8, u64),
-    /// All open jobs finish.
-    Look,
-    /// Milliseconds that pass; negative values set the clock back.
-    Pass(i64),
+    /// A query of some kind, about some id.
+    Query(u8, u64),
+    /// All open jobs run.
+    RunJobs,
+    /// Time advances by this number of milliseconds; a negative number sets the clock back.
+    Advance(i64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -80,11 +82,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let name = 0_u8..4;
     let step = prop_oneof![
         6 => report.prop_map(|(hosts, shares, late, tasks)| Step::Report { hosts, shares, late, tasks }),
-        1 => (name.clone(), -500_i64..2_000).prop_map(|(name, late)| Step::TelemetryState { name, late }),
+        1 => (name.clone(), -500_i64..2_000).prop_map(|(name, late)| Step::Latency { name, late }),
         5 => (0_u64..1 << 31, prop::option::of(0_u32..9), any::<u8>(), lasts())
             .prop_map(|(size, writer, caller, lasts)| Step::Block { size, writer, caller, lasts }),
         7 => (0_usize..9, 0_u64..600, any::<bool>(), any::<u8>(), lasts(), prop::option::of(name.clone())).prop_map(
-            |(count, mbps, talk, caller, lasts, job)| Step::Tasks { count, mbps, talk, caller, lasts, job }
+            |(count, mbps, transfers, caller, lasts, job)| Step::Tasks { count, mbps, transfers, caller, lasts, job }
         ),
         2 => (name.clone(), 0_u32..9, prop::option::of(0_u32..9), 1_u64..200, any::<u8>()).prop_map(
             |(name, client, server, millis, caller)| Step::Workload { name, client, server, millis, caller }
@@ -92,9 +94,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (0_u64..20).prop_map(Step::Release),
         2 => (0_u64..6, any::<bool>()).prop_map(|(id, done)| Step::Answer(id, done)),
         1 => (name, any::<bool>()).prop_map(|(job, fixed)| Step::Job(job, fixed)),
-        2 => (any::<u8>(), 0_u64..20).prop_map(|(what, id)| Step::Ask(what, id)),
-        4 => Just(Step::Look),
-        3 => (-5_000_i64..20_000).prop_map(Step::Pass),
+        2 => (any::<u8>(), 0_u64..20).prop_map(|(code, id)| Step::Query(code, id)),
+        4 => Just(Step::RunJobs),
+        3 => (-5_000_i64..20_000).prop_map(Step::Advance),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -119,19 +121,21 @@ fn addresses(coordinator: &mut Coordinator<Numbers>) -> Vec<u64> {
 }
 
 /// A coordinator with its store and its waiting callers.
-struct House {
+struct Harness {
     coordinator: Coordinator<Numbers>,
     store: Sqlite,
     now: Nanos,
-    asked: u64,
+    /// Number of operations so far, and the address of the next one.
+    calls: u64,
     waiting: BTreeSet<u64>,
     /// Jobs with limits on evictions.
     bounded: BTreeSet<String>,
 }
 
 fn new_coordinator() -> Coordinator<Numbers> {
-    let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
-    let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+    let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a valid cluster");
+    let ledger =
+        Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("the default settings are valid");
     let policies = Policies {
         replicas: replicas::REGISTRY.make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
         tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
@@ -155,49 +159,49 @@ fn caller(number: u8) -> Option<Caller> {
     }
 }
 
-impl House {
-    fn new() -> House {
+impl Harness {
+    fn new() -> Harness {
         let store = Sqlite::in_memory().expect("an in-memory store opens");
-        let mut house = House {
+        let mut harness = Harness {
             coordinator: new_coordinator(),
             store,
             now: Nanos(20 * Nanos::SECOND.0),
-            asked: 0,
+            calls: 0,
             waiting: BTreeSet::new(),
             bounded: BTreeSet::new(),
         };
-        house.coordinator.wake(house.now);
-        house
+        harness.coordinator.wake(harness.now);
+        harness
     }
 
-    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+    fn run(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
-            Step::Look => {
+            Step::RunJobs => {
                 let jobs: Vec<Job> = self.coordinator.jobs().collect();
-                jobs.into_iter().for_each(|job| self.coordinator.finish_job(self.now, job.find()));
+                jobs.into_iter().for_each(|job| self.coordinator.finish_job(self.now, job.run()));
             }
-            Step::Pass(millis) => {
+            Step::Advance(millis) => {
                 self.now = Nanos(self.now.0.saturating_add_signed(millis * 1_000_000));
                 self.coordinator.wake(self.now);
             }
             step => {
                 let is_late = matches!(step, Step::Block { .. } | Step::Tasks { .. } | Step::Workload { .. })
-                    || matches!(step, Step::Ask(what, _) if matches!(what % 8, 4 | 7));
+                    || matches!(step, Step::Query(code, _) if matches!(code % 8, 4 | 7));
                 let fabric = self.coordinator.fabric().clone();
-                if self.call(step, &fabric, self.asked).is_none() {
+                if self.call(step, &fabric, self.calls).is_none() {
                     return Ok(());
                 }
                 if is_late {
-                    self.waiting.insert(self.asked);
+                    self.waiting.insert(self.calls);
                 }
-                self.asked += 1;
+                self.calls += 1;
             }
         }
         for to in addresses(&mut self.coordinator) {
-            prop_assert!(self.waiting.remove(&to), "{to} hears twice");
+            prop_assert!(self.waiting.remove(&to), "{to} gets two replies");
         }
         let changes: Vec<Change> = self.coordinator.changes().collect();
-        self.store.apply(&changes).expect("an in-memory store opens");
+        self.store.apply(&changes).expect("the store accepts the changes");
         self.check()
     }
 
@@ -231,30 +235,30 @@ impl House {
                     },
                 );
             }
-            Step::TelemetryState { name, late } => {
+            Step::Latency { name, late } => {
                 let (from, until) = (back(late + 10), back(late));
                 let workloads = vec![(format!("w{name}"), 0.01)];
                 let report = Report { window: (from, until), workloads, ..Report::default() };
                 let _ = self.coordinator.report(now, report);
             }
-            Step::Block { size, writer, caller: of, lasts } => {
+            Step::Block { size, writer, caller: number, lasts } => {
                 let writer = writer.map(|host| fabric.host_name(HostId(host)).to_owned());
                 let spec = ReplicasSpec { size: Bytes(size), replicas: 3, writer, ..ReplicasSpec::default() };
                 self.coordinator.place(
                     now,
                     Placement {
                         spec: PlacementSpec::Replicas(spec),
-                        caller: caller(of),
+                        caller: caller(number),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
                     },
                     to,
                 );
             }
-            Step::Tasks { count, mbps, talk, caller: of, lasts, job } => {
+            Step::Tasks { count, mbps, transfers: has_transfers, caller: number, lasts, job } => {
                 let rate = format!("{mbps}Mbps");
                 let task = |at: usize| json!({ "name": format!("t{at}"), "egress": rate, "cpus": 1, "tolerant": true });
                 let transfer = |at: usize| json!({ "from": "t0", "to": format!("t{at}"), "bytes": "1MB" });
-                let transfers = (1..count).filter(|_| talk).map(transfer).collect::<Vec<_>>();
+                let transfers = (1..count).filter(|_| has_transfers).map(transfer).collect::<Vec<_>>();
                 let tasks = (0..count).map(task).collect::<Vec<_>>();
                 let app = json!({ "tasks": tasks, "transfers": transfers }).to_string();
                 let app = App::from_text("app", &app, &Files::default()).ok()?;
@@ -263,13 +267,13 @@ impl House {
                     now,
                     Placement {
                         spec: PlacementSpec::Tasks(spec),
-                        caller: caller(of),
+                        caller: caller(number),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
                     },
                     to,
                 );
             }
-            Step::Workload { name, client, server, millis, caller: of } => {
+            Step::Workload { name, client, server, millis, caller: number } => {
                 let host = |host: u32| fabric.host_name(HostId(host)).to_owned();
                 let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
                 let form = json!({
@@ -286,7 +290,7 @@ impl House {
                 } else {
                     PlacementSpec::Volumes(spec)
                 };
-                self.coordinator.place(now, Placement { spec, caller: caller(of), lasts: None }, to);
+                self.coordinator.place(now, Placement { spec, caller: caller(number), lasts: None }, to);
             }
             Step::Release(id) => drop(self.coordinator.release(now, DecisionId(id))),
             Step::Answer(id, true) => drop(self.coordinator.answer(now, id, MigrationAnswer::Done)),
@@ -302,15 +306,15 @@ impl House {
                 } else {
                     self.bounded.remove(&name)
                 };
-                self.coordinator.set_job(now, name, availability).expect("enough room");
+                self.coordinator.set_job(now, name, availability).expect("fewer jobs than the limit");
             }
-            Step::Ask(what, id) => match what % 8 {
+            Step::Query(code, id) => match code % 8 {
                 0 => {
                     let query = DecisionQuery {
                         kind: None,
                         before: Some(DecisionId(id)),
                         limit: 3,
-                        holding: what > 99,
+                        holding: code > 99,
                     };
                     drop(self.coordinator.decisions(now, &query));
                 }
@@ -325,20 +329,20 @@ impl House {
                 }
                 4 => {
                     let policies = ["sinbad", "utp", "dnc", "compactor", "?", "leeward:effort=10000"];
-                    self.coordinator.what_if(now, DecisionId(id), policies[usize::from(what) % 6], to);
+                    self.coordinator.what_if(now, DecisionId(id), policies[usize::from(code) % 6], to);
                 }
                 5 => drop(self.coordinator.workloads(now, Some(DecisionId(id)), 2)),
                 6 => drop(self.coordinator.workload(now, &format!("w{}", id % 4))),
                 _ => {
                     let peers =
-                        vec![Peer { host: HostId(1), egress_bps: 1, ingress_bps: 1 }; usize::from(what)];
-                    let count = if what > 200 { 60 } else { 3 };
+                        vec![Peer { host: HostId(1), egress_bps: 1, ingress_bps: 1 }; usize::from(code)];
+                    let count = if code > 200 { 60 } else { 3 };
                     let hosts = (0..count).map(|at| HostId(at % 9)).collect();
                     let request = AppRequest { tasks: vec![tasks::Task::default()], ..AppRequest::default() };
                     self.coordinator.score(now, Score { request, job: None, peers, hosts }, to);
                 }
             },
-            Step::Look | Step::Pass(_) => return None,
+            Step::RunJobs | Step::Advance(_) => return None,
         }
         Some(())
     }
@@ -354,12 +358,15 @@ impl House {
                 prop_assert!(held.insert(entry), "{entry:?} is held twice");
             }
         }
-        let gone = coordinator.records.last(None).filter(|record| record.released.is_some());
-        prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "an ended record has entries");
-        // Checks many more ids than entries ever made.
-        let there = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
-        for entry in there {
-            prop_assert!(held.remove(&entry), "{entry:?} is nobody's: {:?}", ledger.entry(entry));
+        let ended = coordinator.records.last(None).filter(|record| record.released.is_some());
+        prop_assert!(
+            ended.flat_map(|record| &record.entries).next().is_none(),
+            "an ended record has entries"
+        );
+        // Many more ids than entries that a test creates.
+        let in_ledger = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
+        for entry in in_ledger {
+            prop_assert!(held.remove(&entry), "{entry:?} belongs to no decision: {:?}", ledger.entry(entry));
         }
         let mut replicas = vec![0; ledger.fabric().host_count()];
         let mut workloads = BTreeMap::new();
@@ -371,14 +378,14 @@ impl House {
             }
             if let Some(spec) = record.details.spec.workload() {
                 let before = workloads.insert(spec.name().to_owned(), record.id);
-                prop_assert_eq!(before, None, "promised twice");
-                // Entries of a guarantee do not fade.
+                prop_assert_eq!(before, None, "two guarantees for one workload");
+                // Entries of a guarantee do not expire.
                 prop_assert!(record.entries.iter().all(|&entry| ledger.entry(entry).is_some()));
             }
         }
         prop_assert_eq!(&replicas, &coordinator.replicas);
         self.check_tasks()?;
-        prop_assert_eq!(&workloads, &coordinator.promises.in_force);
+        prop_assert_eq!(&workloads, &coordinator.promises.active);
         let expiries: BTreeSet<_> = open().filter_map(|record| Some((record.expires?, record.id))).collect();
         prop_assert_eq!(&expiries, &coordinator.expiries);
         Ok(())
@@ -406,41 +413,42 @@ impl House {
 
     /// Asserts that a coordinator resumed from the store has the same state.
     fn replay(mut self) -> Result<(), TestCaseError> {
-        self.coordinator.turn_away();
+        self.coordinator.reject_waiting();
         for to in addresses(&mut self.coordinator) {
-            prop_assert!(self.waiting.remove(&to), "{to} hears twice");
+            prop_assert!(self.waiting.remove(&to), "{to} gets two replies");
         }
-        prop_assert!(self.waiting.is_empty(), "{:?} hear nothing", self.waiting);
+        prop_assert!(self.waiting.is_empty(), "{:?} get no reply", self.waiting);
         let state = self.store.load(1_000, 1_000).expect("the store is readable");
         let callers = state.callers.clone();
         let mut coordinator = new_coordinator();
         coordinator.resume(state).expect("the state fits the cluster");
         prop_assert_eq!(coordinator.changes().count(), 0, "a resume changes no stored state");
-        let known = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
-            let kept = |record: &Arc<DecisionRecord>| DecisionRecord {
+        let records = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
+            let bare = |record: &Arc<DecisionRecord>| DecisionRecord {
                 entries: Vec::new(),
                 ..DecisionRecord::clone(record)
             };
-            coordinator.records.last(None).map(kept).collect()
+            coordinator.records.last(None).map(bare).collect()
         };
-        prop_assert_eq!(known(&coordinator), known(&self.coordinator));
+        prop_assert_eq!(records(&coordinator), records(&self.coordinator));
         // Rejected requests are not stored, and their ids may be used again.
         prop_assert!(
             coordinator.next <= self.coordinator.next
                 && coordinator.records.last(None).all(|record| record.id < coordinator.next)
         );
         prop_assert_eq!(coordinator.job_names.names(), self.coordinator.job_names.names());
-        prop_assert_eq!(&coordinator.promises.in_force, &self.coordinator.promises.in_force);
+        prop_assert_eq!(&coordinator.promises.active, &self.coordinator.promises.active);
         let moves =
             |coordinator: &Coordinator<Numbers>| coordinator.migrations.last().cloned().collect::<Vec<_>>();
         prop_assert_eq!(moves(&coordinator), moves(&self.coordinator));
         coordinator.wake(self.coordinator.now);
-        let (there, here) = (self.coordinator.snapshot(), coordinator.snapshot());
-        for (there, here) in there.hosts.iter().zip(&here.hosts) {
-            prop_assert_eq!((there.tasks, there.replicas), (here.tasks, here.replicas), "{:?}", here.host);
+        let (original, resumed) = (self.coordinator.snapshot(), coordinator.snapshot());
+        for (original, resumed) in original.hosts.iter().zip(&resumed.hosts) {
+            let counts = (resumed.tasks, resumed.replicas);
+            prop_assert_eq!((original.tasks, original.replicas), counts, "{:?}", resumed.host);
         }
-        for (there, here) in there.links.iter().zip(&here.links) {
-            prop_assert_eq!(there.reserved, here.reserved, "{:?}", here.link);
+        for (original, resumed) in original.links.iter().zip(&resumed.links) {
+            prop_assert_eq!(original.reserved, resumed.reserved, "{:?}", resumed.link);
         }
         // A retry gets the same decision.
         for (caller, id) in callers {
@@ -457,10 +465,10 @@ proptest! {
 
     #[test]
     fn any_sequence_leaves_ledger_and_store_consistent(steps in steps()) {
-        let mut house = House::new();
+        let mut harness = Harness::new();
         for step in steps {
-            house.take(step)?;
+            harness.run(step)?;
         }
-        house.replay()?;
+        harness.replay()?;
     }
 }

@@ -7,7 +7,7 @@ use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
 use leeward_records::{ClusterVersion, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec};
 
-use super::readings::Known;
+use super::readings::LastReading;
 use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
 
 /// The network at one time.
@@ -23,7 +23,7 @@ pub struct NetworkSnapshot {
     pub epoch: Epoch,
     /// Utilization above which a link is hot.
     pub hot_above: f64,
-    /// All links without devices, in order of ids.
+    /// All links, in order of ids. Devices are listed separately.
     pub links: Vec<LinkState>,
     /// Devices with at least one report, in order of ids.
     pub devices: Vec<DeviceState>,
@@ -71,11 +71,11 @@ pub struct LinkState {
     pub residual: Load,
     /// Expected load by Sinbad; `None` if the link is unseen.
     pub expected: Option<Load>,
-    /// Start of its hot period.
+    /// Start of the link's hot period.
     pub hot_since: Option<Nanos>,
     /// Capacity in the cluster, if decisions use a lower one.
     pub full: Option<Load>,
-    /// Reported speed of its interfaces.
+    /// Reported speed of the link's interfaces.
     pub speed: Option<Load>,
     /// Reported bytes waiting to be sent.
     pub queue: Option<f64>,
@@ -94,7 +94,7 @@ pub struct DeviceState {
     pub reserved: f64,
     /// Share left for best-effort work.
     pub residual: f64,
-    /// Start of its hot period.
+    /// Start of the device's hot period.
     pub hot_since: Option<Nanos>,
     /// Other reported state, if the device is seen.
     pub reading: Option<Reading>,
@@ -202,8 +202,8 @@ impl<A: Addresses> Coordinator<A> {
         self.snapshot_in(None)
     }
 
-    /// A snapshot in the memory of an unused one. The system clears new memory page by page on the first write, which
-    /// takes long.
+    /// A snapshot in the memory of a `past` one, which is faster: the system clears new memory page by page on the
+    /// first write.
     pub fn snapshot_in(&mut self, past: Option<NetworkSnapshot>) -> NetworkSnapshot {
         let (mut links, mut devices, mut hosts, mut clients) = match past {
             Some(NetworkSnapshot { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),
@@ -216,18 +216,18 @@ impl<A: Addresses> Coordinator<A> {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
-        let seen = ledger.settings().interval.0 as f64 * ledger.settings().unknown_after;
-        let last = |known: &Known| known.last(self.now, Nanos(seen as u64));
+        let max_age = ledger.settings().interval.0 as f64 * ledger.settings().unknown_after;
+        let recent = |last: &LastReading| last.recent(self.now, Nanos(max_age as u64));
         let link = |link| {
-            let reading = self.readings.of(link).and_then(last).unwrap_or_default();
+            let reading = self.readings.get(link).and_then(recent).unwrap_or_default();
             LinkState::of(&view, link, self.readings.full(link), reading)
         };
         // Ids of links precede those of devices.
         let end = ResourceId(fabric.resource_count() as u32);
         let first = fabric.all_hosts().find_map(|host| fabric.device(host, 0)).unwrap_or(end);
         links.extend((0..first.0).map(|id| link(ResourceId(id))));
-        let known = self.readings.from(first);
-        devices.extend(known.map(|(device, known)| DeviceState::of(&view, device, last(known))));
+        let reported = self.readings.from(first);
+        devices.extend(reported.map(|(device, last)| DeviceState::of(&view, device, recent(last))));
         let (hot_above, pool) = (view.hot_above(), self.engine.pool());
         let host = |host: HostId| HostState {
             host,
@@ -238,7 +238,7 @@ impl<A: Addresses> Coordinator<A> {
             replicas: self.replicas.get(host.index()).copied().unwrap_or(0),
         };
         hosts.extend(fabric.all_hosts().map(host));
-        clients.extend(self.clients.counted());
+        clients.extend(self.clients.completed_sequences());
         NetworkSnapshot {
             at: self.now,
             epoch: ledger.epoch(),
@@ -290,15 +290,15 @@ impl<A: Addresses> Coordinator<A> {
                 ingress_bps: running.ingress_bps,
             })
         };
-        let is_here = |name: &&String| fabric.host(name).is_some_and(|host| fabric.rack_of(host) == rack);
+        let is_in_rack = |name: &&String| fabric.host(name).is_some_and(|host| fabric.rack_of(host) == rack);
         let copies = self.records.last(None).filter(|record| record.released.is_none()).flat_map(|record| {
             let size = match record.details.spec {
                 PlacementSpec::Replicas(ReplicasSpec { size, .. }) => Some(size),
                 PlacementSpec::Tasks(_) | PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => None,
             };
-            let here = record.details.hosts.iter().filter(is_here);
+            let hosts = record.details.hosts.iter().filter(is_in_rack);
             size.into_iter()
-                .flat_map(move |size| here.clone().map(move |host| (record.id, host.clone(), size)))
+                .flat_map(move |size| hosts.clone().map(move |host| (record.id, host.clone(), size)))
         });
         RackContent {
             tasks: self.engine.tasks_in(rack).filter_map(task).collect(),

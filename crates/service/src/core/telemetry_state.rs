@@ -1,4 +1,4 @@
-//! Observed state of the network by names, to start a coordinator on another cluster.
+//! State of the network from telemetry, by names, for a new coordinator, which may have another cluster.
 
 use leeward_engine::Input;
 use leeward_fabric::{Bytes, Load, Nanos};
@@ -6,7 +6,7 @@ use leeward_ledger::Sample;
 
 use super::{Addresses, Coordinator, Reading, ReportedDiskName};
 
-/// Observed state of links, devices and hosts.
+/// State of links, devices and hosts from telemetry.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TelemetryState {
     /// Loads of devices and of links with counters of their own, and the ends of their windows.
@@ -21,7 +21,7 @@ pub struct TelemetryState {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// The observed state.
+    /// Returns the state that telemetry has reported.
     pub fn telemetry_state(&mut self) -> TelemetryState {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
@@ -33,9 +33,8 @@ impl<A: Addresses> Coordinator<A> {
         let loads = fabric.all_resources().filter_map(load).collect();
         let named = |(resource, until, reading)| (fabric.resource_name(resource), until, reading);
         let readings = self.readings.all().map(named).collect();
-        let called =
-            |(device, called): (_, &ReportedDiskName)| (fabric.resource_name(device), called.clone());
-        let disks = self.disks.all().map(called).collect();
+        let disk = |(device, disk): (_, &ReportedDiskName)| (fabric.resource_name(device), disk.clone());
+        let disks = self.disks.all().map(disk).collect();
         let pool = self.engine.pool();
         let host = |host| {
             let name = fabric.host_name(host).to_owned();
@@ -50,33 +49,34 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Restores the state that another coordinator observed, as far as the cluster has the names. Call this after
+    /// Restores the state of another coordinator, as far as the cluster has the names. Call this after
     /// [`Coordinator::resume`] and before any operation, so that no load from telemetry is lost.
-    pub fn set_telemetry_state(&mut self, seen: TelemetryState) {
-        self.now = self.now.max(seen.now);
+    pub fn set_telemetry_state(&mut self, state: TelemetryState) {
+        self.now = self.now.max(state.now);
         let fabric = self.engine.ledger().fabric().clone();
         let interval = self.engine.ledger().settings().interval;
         let mut outputs = Vec::new();
-        for (name, up, draining, stored) in seen.hosts {
+        for (name, up, draining, stored) in state.hosts {
             let Some(host) = fabric.host(&name) else { continue };
             for input in [Input::Health(host, up), Input::Drain(host, draining), Input::Stored(host, stored)]
             {
                 self.engine.handle(self.now, input, &mut outputs);
             }
         }
-        for (name, called) in seen.disks {
+        for (name, disk) in state.disks {
             let device = fabric.resource(&name);
-            let of = device.and_then(|device| fabric.host_of(device));
-            if let Some(device) = device.filter(|_| of.is_some_and(|host| fabric.devices(host).len() == 1)) {
-                self.disks.is(device, &called);
+            let host = device.and_then(|device| fabric.host_of(device));
+            if let Some(device) = device.filter(|_| host.is_some_and(|host| fabric.devices(host).len() == 1))
+            {
+                self.disks.is_device(device, &disk);
             }
         }
-        for (name, until, reading) in seen.readings {
+        for (name, until, reading) in state.readings {
             if let Some(resource) = fabric.resource(&name) {
-                self.take_reading(resource, until, reading);
+                self.apply_reading(resource, until, reading);
             }
         }
-        for (name, load, until) in seen.loads {
+        for (name, load, until) in state.loads {
             let Some(resource) = fabric.resource(&name) else { continue };
             let window = (until.since(interval), until);
             if window.0 < window.1 {

@@ -1,4 +1,4 @@
-//! The coordinator from the outside, with artificial times: no sockets, no clocks.
+//! Tests of the coordinator's public methods, with artificial times, and without sockets and clocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,9 @@ use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_placement::{Explain, Refusal, replicas};
 use leeward_records::{Caller, Change, DecisionId, PlacementSpec, ReplicasSpec, WorkloadSpec};
 use leeward_service::{
-    Addresses, Coordinator, DecisionError, DecisionLookup, HostReport, InvalidReport, Limits, LinkState,
-    NetworkSnapshot, Part, PlaceError, Placement, ReleaseError, Report, ReportSummary, Skipped, Wrong,
+    Addresses, Coordinator, DecisionError, DecisionLookup, HostReport, InvalidReport, InvalidReportReason,
+    Limits, LinkState, NetworkSnapshot, PlaceError, Placement, ReleaseError, Report, ReportPart,
+    ReportSummary, Skipped,
 };
 use proptest::prelude::*;
 
@@ -22,7 +23,7 @@ const SECOND: Nanos = Nanos::SECOND;
 fn cluster() -> Cluster {
     let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
                 devices: [{read: 50MB/s, write: 50MB/s}]\n";
-    Cluster::from_text("test", text).expect("the test writes a right cluster")
+    Cluster::from_text("test", text).expect("the test has a valid cluster")
 }
 
 fn ledger() -> Ledger {
@@ -30,10 +31,10 @@ fn ledger() -> Ledger {
 }
 
 fn ledger_of(Cluster { fabric, capacities }: Cluster) -> Ledger {
-    Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right")
+    Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("the default settings are valid")
 }
 
-/// A coordinator whose reply addresses are numbers.
+/// A coordinator with these settings of its policy for blocks, and with these limits.
 fn coordinator<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
     let policy = replicas::REGISTRY.make("sinbad", settings).expect("a policy of the registry");
     Coordinator::new(Engine::new(ledger(), policy, 7, Explain::Top(8)), labels(), limits)
@@ -75,7 +76,7 @@ fn snapshot(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> NetworkSnapsh
     coordinator.snapshot()
 }
 
-/// The mutable part of a snapshot.
+/// Parts of a snapshot that operations change.
 fn observable_state(
     coordinator: &mut Coordinator<Numbers>,
     now: Nanos,
@@ -84,7 +85,7 @@ fn observable_state(
     (epoch, links, hosts, clients, counts)
 }
 
-/// The links of a snapshot: everything about loads except its time and epoch.
+/// Links of a snapshot, with their loads.
 fn loads(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<LinkState> {
     snapshot(coordinator, now).links
 }
@@ -124,25 +125,25 @@ fn a_repeated_sequence_returns_the_same_decision_and_commits_nothing() {
 }
 
 #[test]
-fn an_older_sequence_is_refused() {
+fn an_older_sequence_is_rejected() {
     let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
     decision_of(place_now(&mut coordinator, SECOND, block(Some(("a", 7)))));
-    let refused = place_now(&mut coordinator, SECOND, block(Some(("a", 6))));
-    assert_eq!(refused, Err(PlaceError::Superseded { last: 7 }));
+    let result = place_now(&mut coordinator, SECOND, block(Some(("a", 6))));
+    assert_eq!(result, Err(PlaceError::Superseded { last: 7 }));
 }
 
 #[test]
-fn a_refused_block_may_be_retried_with_its_sequence() {
+fn a_rejected_block_may_be_retried_with_its_sequence() {
     let mut coordinator: Coordinator<Numbers> = coordinator("", Limits::default());
-    let refused = place_now(&mut coordinator, SECOND, block(Some(("a", 1))));
-    assert_eq!(refused, Err(PlaceError::Rejected(Refusal::NoTelemetry { newest: None })));
+    let result = place_now(&mut coordinator, SECOND, block(Some(("a", 1))));
+    assert_eq!(result, Err(PlaceError::Rejected(Refusal::NoTelemetry { newest: None })));
     assert!(coordinator.report(SECOND, idle(SECOND)).is_ok());
     let (_, repeated) = decision_of(place_now(&mut coordinator, SECOND, block(Some(("a", 1)))));
     assert!(!repeated);
 }
 
 #[test]
-fn a_batched_block_is_answered_on_time_to_all_its_callers() {
+fn all_callers_of_a_batched_block_get_its_reply_when_the_batch_is_due() {
     let mut coordinator: Coordinator<Numbers> =
         coordinator_with_idle_links("interval: 2s", Limits::default());
     assert_eq!(place(&mut coordinator, at(1_100), block(Some(("a", 1))), 1), []);
@@ -152,14 +153,12 @@ fn a_batched_block_is_answered_on_time_to_all_its_callers() {
     coordinator.wake(Nanos(2 * SECOND.0 - 1));
     assert_eq!(place_replies(&mut coordinator), []);
     coordinator.wake(Nanos(2 * SECOND.0));
-    let told: Vec<_> = place_replies(&mut coordinator)
-        .into_iter()
-        .map(|(asker, reply)| (asker, decision_of(reply)))
-        .collect();
-    assert_eq!(told.iter().map(|(asker, _)| *asker).collect::<Vec<_>>(), [1, 3, 2]);
-    assert_eq!(told.iter().map(|(_, (_, repeated))| *repeated).collect::<Vec<_>>(), [false, true, false]);
-    assert_eq!(told[0].1.0, told[1].1.0);
-    assert_ne!(told[0].1.0.id, told[2].1.0.id);
+    let replies: Vec<_> =
+        place_replies(&mut coordinator).into_iter().map(|(to, reply)| (to, decision_of(reply))).collect();
+    assert_eq!(replies.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [1, 3, 2]);
+    assert_eq!(replies.iter().map(|(_, (_, repeated))| *repeated).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(replies[0].1.0, replies[1].1.0);
+    assert_ne!(replies[0].1.0.id, replies[2].1.0.id);
 }
 
 #[test]
@@ -173,7 +172,7 @@ fn a_snapshot_counts_a_client_up_to_its_first_block_that_waits() {
     place(&mut coordinator, at(1_100), block(Some(("a", 0))), 0);
     assert_eq!(counted(&mut coordinator, at(1_100)), None);
     decision_of(place_now(&mut coordinator, at(1_200), small(1)));
-    assert_eq!(counted(&mut coordinator, at(1_200)), None, "the second is counted in and the first is not");
+    assert_eq!(counted(&mut coordinator, at(1_200)), None, "the second is decided, and the first waits");
     coordinator.wake(Nanos(2 * SECOND.0));
     assert_eq!(counted(&mut coordinator, Nanos(2 * SECOND.0)), Some(1));
     place(&mut coordinator, at(2_100), block(Some(("a", 5))), 0);
@@ -234,7 +233,7 @@ fn evicted_decisions_still_count_in_the_loads() {
 }
 
 #[test]
-fn evicted_decisions_still_end_on_time() {
+fn a_release_of_an_evicted_decision_restores_the_loads() {
     let mut coordinator: Coordinator<Numbers> =
         coordinator_with_idle_links("", Limits { decisions: 2, ..Limits::default() });
     let before = loads(&mut coordinator, at(1_100));
@@ -243,8 +242,8 @@ fn evicted_decisions_still_end_on_time() {
     }
     let _ = coordinator.changes();
     for id in 0..5 {
-        let told = coordinator.release(at(1_200), DecisionId(id));
-        assert_eq!(told == Ok(DecisionLookup::Evicted(DecisionId(id))), id < 3, "{told:?}");
+        let result = coordinator.release(at(1_200), DecisionId(id));
+        assert_eq!(result == Ok(DecisionLookup::Evicted(DecisionId(id))), id < 3, "{result:?}");
         let ended = Change::Ended { id: DecisionId(id), released: Some(at(1_200)) };
         assert_eq!(coordinator.changes().collect::<Vec<Change>>(), [ended]);
     }
@@ -276,9 +275,9 @@ fn a_sequence_reused_for_another_kind_while_waiting_is_rejected() {
     assert_eq!(place(&mut coordinator, at(1_100), first, 0), []);
     assert_eq!(place(&mut coordinator, at(1_200), other, 1), [(1, Err(reused))]);
     coordinator.wake(Nanos(2 * SECOND.0));
-    let mut out = place_replies(&mut coordinator);
-    let (asker, answer) = out.remove(0);
-    assert_eq!((asker, decision_of(answer).0.details.spec.kind(), out.len()), (0, "replicas", 0));
+    let mut replies = place_replies(&mut coordinator);
+    let (to, reply) = replies.remove(0);
+    assert_eq!((to, decision_of(reply).0.details.spec.kind(), replies.len()), (0, "replicas", 0));
 }
 
 fn released_early(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> u64 {
@@ -300,7 +299,7 @@ fn early_expiries_over_the_eviction_limit_are_counted() {
 }
 
 #[test]
-fn the_earliest_decision_is_evicted_first_whatever_its_id() {
+fn eviction_follows_the_order_of_decisions_not_of_ids() {
     let mut coordinator: Coordinator<Numbers> =
         coordinator_with_idle_links("interval: 2s", Limits { decisions: 1, ..Limits::default() });
     assert_eq!(place(&mut coordinator, at(1_100), block(None), 0), []);
@@ -341,14 +340,14 @@ fn repeats_count_as_activity_of_a_client() {
 
 #[test]
 fn callers_of_one_block_are_limited_and_disconnected_ones_do_not_count() {
-    fn ask<A: U32>(coordinator: &mut Coordinator<A>, to: u32) -> PlaceReplies {
+    fn send<A: U32>(coordinator: &mut Coordinator<A>, to: u32) -> PlaceReplies {
         place(coordinator, at(1_100), block(Some(("a", 1))), to)
     }
     let mut coordinator: Coordinator<Numbers> =
         coordinator_with_idle_links("interval: 2s", Limits::default());
-    (0..16).for_each(|asker| assert_eq!(ask(&mut coordinator, asker), []));
-    assert_eq!(ask(&mut coordinator, 16), [(16, Err(PlaceError::Busy))]);
-    // Only every tenth of these callers still listens.
+    (0..16).for_each(|to| assert_eq!(send(&mut coordinator, to), []));
+    assert_eq!(send(&mut coordinator, 16), [(16, Err(PlaceError::Busy))]);
+    // Only every tenth of these callers is still connected.
     enum EveryTenth {}
     impl Addresses for EveryTenth {
         type To<T> = u32;
@@ -359,10 +358,10 @@ fn callers_of_one_block_are_limited_and_disconnected_ones_do_not_count() {
     }
     let mut coordinator: Coordinator<EveryTenth> =
         coordinator_with_idle_links("interval: 2s", Limits::default());
-    (0..100).for_each(|asker| assert_eq!(ask(&mut coordinator, asker), []));
+    (0..100).for_each(|to| assert_eq!(send(&mut coordinator, to), []));
     coordinator.wake(Nanos(2 * SECOND.0));
-    let told: Vec<u32> = place_replies(&mut coordinator).into_iter().map(|(asker, _)| asker).collect();
-    assert_eq!(told, [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99]);
+    let callers: Vec<u32> = place_replies(&mut coordinator).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(callers, [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99]);
 }
 
 #[test]
@@ -387,30 +386,31 @@ fn the_number_of_waiting_blocks_is_limited() {
 
 #[test]
 fn an_invalid_report_is_rejected_by_field_and_changes_nothing() {
+    use InvalidReportReason::{Duplicate, EmptyWindow, FutureWindow, HealthWithLoads, NegativeLoad};
     let mut coordinator: Coordinator<Numbers> = coordinator_with_idle_links("", Limits::default());
     let before = observable_state(&mut coordinator, at(2_000));
     let window = (SECOND, Nanos(2 * SECOND.0));
-    let right = Report { loads: samples(window, [(ResourceId(8), Load(1))]), ..idle(Nanos(2 * SECOND.0)) };
-    let (mixed, drained) = (
+    let valid = Report { loads: samples(window, [(ResourceId(8), Load(1))]), ..idle(Nanos(2 * SECOND.0)) };
+    let (up, drained) = (
         HostReport { up: Some(true), ..host_report(0) },
         HostReport { draining: Some(true), ..host_report(0) },
     );
     let load = |link, load| samples(window, [(ResourceId(8), Load(1)), (ResourceId(link), Load(load))]);
     let cases = [
-        (Report { window: (SECOND, SECOND), ..right.clone() }, Part::Window, Wrong::Empty),
-        (Report { window: (at(2_000), at(1_900)), ..right.clone() }, Part::Window, Wrong::Empty),
-        (Report { window: (SECOND, at(3_001)), ..right.clone() }, Part::Window, Wrong::Ahead),
-        (Report { loads: load(9, -1), ..right.clone() }, Part::Load(1), Wrong::Negative),
-        (Report { loads: load(8, 1), ..right.clone() }, Part::Load(1), Wrong::Twice),
-        (Report { hosts: vec![mixed], ..right.clone() }, Part::Host(0), Wrong::Mixed),
-        (Report { hosts: vec![drained, drained], ..right.clone() }, Part::Host(1), Wrong::Twice),
+        (Report { window: (SECOND, SECOND), ..valid.clone() }, ReportPart::Window, EmptyWindow),
+        (Report { window: (at(2_000), at(1_900)), ..valid.clone() }, ReportPart::Window, EmptyWindow),
+        (Report { window: (SECOND, at(3_001)), ..valid.clone() }, ReportPart::Window, FutureWindow),
+        (Report { loads: load(9, -1), ..valid.clone() }, ReportPart::Load(1), NegativeLoad),
+        (Report { loads: load(8, 1), ..valid.clone() }, ReportPart::Load(1), Duplicate),
+        (Report { hosts: vec![up], ..valid.clone() }, ReportPart::Host(0), HealthWithLoads),
+        (Report { hosts: vec![drained, drained], ..valid.clone() }, ReportPart::Host(1), Duplicate),
     ];
-    for (report, part, wrong) in cases {
-        let refused = coordinator.report(at(2_000), report.clone());
-        assert_eq!(refused, Err(InvalidReport { part, reason: wrong }), "{report:?}");
+    for (report, part, reason) in cases {
+        let result = coordinator.report(at(2_000), report.clone());
+        assert_eq!(result, Err(InvalidReport { part, reason }), "{report:?}");
         assert_eq!(observable_state(&mut coordinator, at(2_000)), before, "{report:?}");
     }
-    assert_eq!(accepted_and_skipped(&mut coordinator, at(2_000), right), (1, Skipped::default()));
+    assert_eq!(accepted_and_skipped(&mut coordinator, at(2_000), valid), (1, Skipped::default()));
 }
 
 /// An empty report of one host.
@@ -431,7 +431,7 @@ fn accepted_and_skipped(
 ) -> (u64, Skipped) {
     match coordinator.report(now, report) {
         Ok(ReportSummary { links, skipped, .. }) => (links, skipped),
-        other => panic!("not taken in: {other:?}"),
+        other => panic!("not accepted: {other:?}"),
     }
 }
 
@@ -482,7 +482,7 @@ fn links_of_a_host_that_is_down_or_just_up_are_skipped() {
 }
 
 #[test]
-fn the_latest_window_wins_whatever_the_order_of_arrival() {
+fn the_latest_window_wins_in_any_order_of_arrival() {
     // Availability of the only rack besides the writer's at three times. The reports arrive in every order.
     let truth = [(at(1_200), true), (at(1_400), false), (at(1_600), true)];
     let rack = |until, open: bool, drain: bool| {
@@ -500,7 +500,10 @@ fn the_latest_window_wins_whatever_the_order_of_arrival() {
             }
             if !drain {
                 let window = (at(1_700), at(2_000));
-                let loads = samples(window, idle(at(2_000)).loads.iter().map(|one| (one.resource, one.load)));
+                let loads = samples(
+                    window,
+                    idle(at(2_000)).loads.iter().map(|sample| (sample.resource, sample.load)),
+                );
                 let seen = Report { window, loads, ..Report::default() };
                 accepted_and_skipped(&mut coordinator, at(2_000), seen);
             }
@@ -534,7 +537,7 @@ fn hosts_that_are_down_draining_or_full_get_no_copies() {
 fn small_disks() -> Coordinator<Numbers> {
     let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
                 devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
-    let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
+    let cluster = Cluster::from_text("test", text).expect("the test has a valid cluster");
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let mut coordinator = Coordinator::new(
         Engine::new(ledger_of(cluster), policy, 7, Explain::Top(8)),
@@ -602,41 +605,43 @@ proptest! {
     #[test]
     fn skipped_samples_are_exactly_those_the_ledger_ignores(reports in reports()) {
         let (mut coordinator, mut ledger) = (coordinator::<Numbers>("", Limits::default()), ledger());
-        let mut heard = BTreeMap::new();
+        let mut last_windows = BTreeMap::new();
         for (now, report) in reports {
-            let taken = coordinator.report(now, report.clone());
-            let mixed = !report.loads.is_empty() && report.hosts.iter().any(|said| said.up.is_some());
-            let hosts: BTreeSet<HostId> = report.hosts.iter().map(|said| said.host).collect();
+            let result = coordinator.report(now, report.clone());
+            let is_mixed = !report.loads.is_empty() && report.hosts.iter().any(|state| state.up.is_some());
+            let hosts: BTreeSet<HostId> = report.hosts.iter().map(|state| state.host).collect();
             let links: BTreeSet<ResourceId> = report.loads.iter().map(|sample| sample.resource).collect();
             let (from, until) = report.window;
-            let wrong = mixed
+            let is_invalid = is_mixed
                 || hosts.len() < report.hosts.len()
                 || links.len() < report.loads.len()
                 || report.loads.iter().any(|sample| sample.load.0 < 0)
                 || from >= until
                 || until > now.plus(SECOND);
-            if wrong {
-                prop_assert!(matches!(taken, Err(InvalidReport { .. })), "{taken:?} {report:?}");
+            if is_invalid {
+                prop_assert!(matches!(result, Err(InvalidReport { .. })), "{result:?} {report:?}");
                 continue;
             }
             let mut stale = 0;
-            for said in &report.hosts {
-                let mut updates = |what, known: bool| {
-                    let last = heard.entry((said.host, what)).or_insert(Nanos(0));
+            for state in &report.hosts {
+                let mut is_newer = |field, is_reported: bool| {
+                    let last = last_windows.entry((state.host, field)).or_insert(Nanos(0));
                     let new = until > *last;
-                    (stale, *last) = (stale + u64::from(known && !new), if known { until.max(*last) } else { *last });
-                    known && new
+                    stale += u64::from(is_reported && !new);
+                    *last = if is_reported { until.max(*last) } else { *last };
+                    is_reported && new
                 };
-                updates("draining", said.draining.is_some());
-                if updates("up", said.up.is_some()) {
-                    said.up.iter().for_each(|&up| ledger.set_health(said.host, up, now));
+                is_newer("draining", state.draining.is_some());
+                if is_newer("up", state.up.is_some()) {
+                    state.up.iter().for_each(|&up| ledger.set_health(state.host, up, now));
                 }
             }
             let samples = report.loads.clone();
-            let left = ledger.report(&samples, now);
-            let Ok(ReportSummary { links, skipped, .. }) = taken else { panic!("{taken:?} {report:?}") };
-            prop_assert_eq!(skipped, Skipped { stale: left.stale + stale, down: left.down, unknown: 0 });
-            prop_assert_eq!(links, samples.len() as u64 - left.total());
+            let discarded = ledger.report(&samples, now);
+            let Ok(ReportSummary { links, skipped, .. }) = result else { panic!("{result:?} {report:?}") };
+            let expected = Skipped { stale: discarded.stale + stale, down: discarded.down, unknown: 0 };
+            prop_assert_eq!(skipped, expected);
+            prop_assert_eq!(links, samples.len() as u64 - discarded.total());
             let mut scratch = Scratch::default();
             let view = ledger.view(now, &mut scratch);
             for state in loads(&mut coordinator, now) {

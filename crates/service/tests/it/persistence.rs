@@ -1,4 +1,4 @@
-//! Acknowledged changes survive every restart.
+//! Tests of stored decisions: a restart, a follower, and eviction lose no acknowledged change.
 
 use leeward_testing::postgres;
 use std::sync::Arc;
@@ -27,9 +27,10 @@ const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription
                        devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
 const SECOND: Nanos = Nanos::SECOND;
 
-fn coordinator(of: &Cluster, limits: Limits) -> Coordinator<Numbers> {
-    let ledger = Ledger::new(of.fabric.clone(), &of.capacities, LedgerSettings::default());
-    let engine = Engine::new(ledger.expect("defaults are right"), policies(""), 7, Explain::Top(8));
+fn coordinator(cluster: &Cluster, limits: Limits) -> Coordinator<Numbers> {
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let engine =
+        Engine::new(ledger.expect("the default settings are valid"), policies(""), 7, Explain::Top(8));
     Coordinator::new(engine, labels(), limits)
 }
 
@@ -75,8 +76,8 @@ enum StepReply {
     NoDecision,
 }
 
-fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
-    let fabric = &of.fabric;
+fn step(cluster: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
+    let fabric = &cluster.fabric;
     Some(match act {
         Act::Wait(_) => return None,
         Act::Report(seed) => {
@@ -100,7 +101,7 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
             let text = format!(
                 r#"{{"tasks": [{{"name": "t", "count": {count}, "egress": {{"mean": "10Mbps"}}}}]}}"#
             );
-            let app = App::from_text("app", &text, &Files::default()).expect("a right app");
+            let app = App::from_text("app", &text, &Files::default()).expect("a valid app");
             let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
             let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
             Step::Place(Placement { spec, caller: None, lasts })
@@ -123,15 +124,15 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
     })
 }
 
-fn placement(of: &Cluster, act: Act, now: Nanos) -> Placement {
-    match message(of, act, now, 0) {
+fn placement(cluster: &Cluster, act: Act, now: Nanos) -> Placement {
+    match step(cluster, act, now, 0) {
         Some(Step::Place(placement)) => placement,
         _ => panic!("no placement"),
     }
 }
 
-fn report(of: &Cluster, act: Act, now: Nanos) -> Report {
-    match message(of, act, now, 0) {
+fn report(cluster: &Cluster, act: Act, now: Nanos) -> Report {
+    match step(cluster, act, now, 0) {
         Some(Step::Report(report)) => report,
         _ => panic!("no report"),
     }
@@ -141,7 +142,7 @@ fn report(of: &Cluster, act: Act, now: Nanos) -> Report {
 fn run_jobs(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
     loop {
         let Some(job) = coordinator.jobs().next() else { return };
-        coordinator.finish_job(now, job.find());
+        coordinator.finish_job(now, job.run());
     }
 }
 
@@ -155,7 +156,7 @@ fn in_memory_record(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64)
     }
 }
 
-/// Makes this store the leader. A shared store gets a follower beside it.
+/// Makes the owner of this store the leader.
 fn as_leader(mut store: Box<dyn Store>) -> Box<dyn Store> {
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     store
@@ -166,10 +167,10 @@ fn counts(coordinator: &mut Coordinator<Numbers>) -> Vec<(u32, u32)> {
     hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
 }
 
-/// Applies acts to a coordinator whose changes go to the stores. `each` sees the stored changes. Returns the
-/// last decision number.
+/// Applies acts to a coordinator. `each` receives the changes of each act, and stores them. Returns the last time and
+/// the number of acts.
 fn apply_acts(
-    of: &Cluster,
+    cluster: &Cluster,
     coordinator: &mut Coordinator<Numbers>,
     acts: &[Act],
     mut each: impl FnMut(Nanos, &[Change]),
@@ -181,7 +182,7 @@ fn apply_acts(
             Act::Wait(millis) => u64::from(millis) * 1_000_000,
             _ => 1_000_000,
         }));
-        match message(of, act, now, next) {
+        match step(cluster, act, now, next) {
             Some(Step::Report(report)) => drop(coordinator.report(now, report)),
             Some(Step::Place(placement)) => coordinator.place(now, placement, 0),
             Some(Step::Release(id)) => drop(coordinator.release(now, DecisionId(id))),
@@ -196,17 +197,16 @@ fn apply_acts(
     (now, next)
 }
 
-/// Asserts that a coordinator resumed from the store knows every stored decision unchanged. For each open decision, it
-/// holds the same number of hosts and tasks. The resumed coordinator keeps the same promises, and decides one more
-/// workload as the original would. Known keys get the same answer, and numbers continue.
+/// Asserts that a coordinator resumed from the store has the same decisions, counts of tasks and copies, and
+/// reservations as the original. It decides one more workload like the original, and its ids continue.
 fn check_resume(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
-    let of = cluster(CLUSTER);
+    let cluster = cluster(CLUSTER);
     let limits = Limits { decisions: 8, ..Limits::default() };
-    let mut before = coordinator(&of, limits);
-    let (now, next) = apply_acts(&of, &mut before, acts, |_, changes| {
-        store.apply(changes).expect("enough room");
+    let mut before = coordinator(&cluster, limits);
+    let (now, next) = apply_acts(&cluster, &mut before, acts, |_, changes| {
+        store.apply(changes).expect("the store accepts the changes");
     });
-    let mut after = coordinator(&of, limits);
+    let mut after = coordinator(&cluster, limits);
     let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
     after.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
@@ -218,10 +218,10 @@ fn check_resume(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
             id
         );
     }
-    let number = |coordinator: &mut Coordinator<Numbers>| {
-        let tasks = placement(&of, Act::Tasks { count: 1, lasts: None }, now);
+    let next_id = |coordinator: &mut Coordinator<Numbers>| {
+        let tasks = placement(&cluster, Act::Tasks { count: 1, lasts: None }, now);
         let later = now.plus(SECOND);
-        coordinator.report(later, report(&of, Act::Report(1), later)).expect("a valid report");
+        coordinator.report(later, report(&cluster, Act::Report(1), later)).expect("a valid report");
         decision_of(place(coordinator, later, tasks, 0).pop().expect("a reply").1).0.id
     };
     let last = (0..next).rev().find(|&id| in_memory_record(&mut before, now, id).is_some());
@@ -232,17 +232,17 @@ fn check_resume(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     prop_assert_eq!(reserved(&mut after), reserved(&mut before));
     let one_more = |coordinator: &mut Coordinator<Numbers>| {
         let act = Act::Workload { name: 9, millis: 30, placed: false, lasts: None };
-        coordinator.place(now, placement(&of, act, now), 0);
+        coordinator.place(now, placement(&cluster, act, now), 0);
         run_jobs(coordinator, now);
         let reply = place_replies(coordinator).pop().expect("a reply").1;
         reply.map(|lookup| decision_of(Ok(lookup)).0.details.promise.clone())
     };
-    let mut resumed = coordinator(&of, limits);
+    let mut resumed = coordinator(&cluster, limits);
     let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
     resumed.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(one_more(&mut resumed), one_more(&mut before));
-    let number = number(&mut after);
-    prop_assert!(last.is_none_or(|last| number > DecisionId(last)), "number {} after {:?}", number, last);
+    let id = next_id(&mut after);
+    prop_assert!(last.is_none_or(|last| id > DecisionId(last)), "id {} after {:?}", id, last);
     Ok(())
 }
 
@@ -253,7 +253,7 @@ proptest! {
     }
 }
 
-/// Answers of a coordinator. `find` completes answers about evicted decisions. Fields that differ between coordinators,
+/// Reply of a coordinator to a step. `find` reads evicted decisions. Fields that differ between coordinators,
 /// the epoch and the ledger entries, are blanked.
 fn reply_to_step(
     coordinator: &mut Coordinator<Numbers>,
@@ -277,7 +277,7 @@ fn reply_to_step(
         Step::Place(placement) => {
             coordinator.place(now, placement, 0);
             run_jobs(coordinator, now);
-            match place_replies(coordinator).pop().expect("each is answered at once").1 {
+            match place_replies(coordinator).pop().expect("each placement gets a reply").1 {
                 Ok(DecisionLookup::InMemory(Placed { record, repeated })) => {
                     StepReply::Placed(bare(record), repeated)
                 }
@@ -305,15 +305,15 @@ fn reply_to_step(
     }
 }
 
-/// Asserts that a coordinator with few kept decisions gives the same answers, together with its store, as a coordinator
-/// with all decisions.
-fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
-    let of = cluster(CLUSTER);
-    let mut few = coordinator(&of, Limits { decisions: 2, ..Limits::default() });
-    let mut all = coordinator(&of, Limits::default());
+/// Asserts that a coordinator with few decisions in memory gives the same replies, with its store, as a coordinator
+/// with all decisions in memory.
+fn check_answers(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
+    let cluster = cluster(CLUSTER);
+    let mut few = coordinator(&cluster, Limits { decisions: 2, ..Limits::default() });
+    let mut all = coordinator(&cluster, Limits::default());
     let mut find = |coordinator: &mut Coordinator<Numbers>, id| {
         let changes: Vec<Change> = coordinator.changes().collect();
-        store.apply(&changes).expect("enough room");
+        store.apply(&changes).expect("the store accepts the changes");
         store.decisions(&[id]).expect("the store is readable").pop()
     };
     let mut now = Nanos(10 * SECOND.0);
@@ -323,13 +323,13 @@ fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
             Act::Wait(millis) => u64::from(millis) * 100_000,
             _ => 1_000_000,
         }));
-        let Some(message) = message(&of, act, now, next) else { continue };
-        let told = reply_to_step(&mut few, now, message.clone(), &mut find);
-        prop_assert_eq!(told, reply_to_step(&mut all, now, message, |_, _| None), "{:?}", act);
+        let Some(step) = step(&cluster, act, now, next) else { continue };
+        let reply = reply_to_step(&mut few, now, step.clone(), &mut find);
+        prop_assert_eq!(reply, reply_to_step(&mut all, now, step, |_, _| None), "{:?}", act);
     }
     for id in 0..=acts.len() as u64 {
-        let told = reply_to_step(&mut few, now, Step::Get(id), &mut find);
-        prop_assert_eq!(told, reply_to_step(&mut all, now, Step::Get(id), |_, _| None));
+        let reply = reply_to_step(&mut few, now, Step::Get(id), &mut find);
+        prop_assert_eq!(reply, reply_to_step(&mut all, now, Step::Get(id), |_, _| None));
     }
     Ok(())
 }
@@ -339,24 +339,24 @@ proptest! {
     fn few_decisions_in_memory_give_the_same_answers_with_a_file(
         acts in proptest::collection::vec(act(), 1..40),
     ) {
-        answers_of_all(&acts, as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
+        check_answers(&acts, as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
     }
 }
 
 /// Runs a property on a few cases, each with its own schema of one database.
-fn in_postgres<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value, &Shared) -> TestCaseResult) {
+fn in_postgres<S: Strategy>(cases: u32, strategy: S, property: impl Fn(S::Value, &Shared) -> TestCaseResult) {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let part = std::cell::Cell::new(0);
+    let schemas = std::cell::Cell::new(0);
     let mut runner = TestRunner::new(ProptestConfig { cases, ..ProptestConfig::default() });
-    let tested = runner.run(&strategy, |value| {
-        part.set(part.get() + 1);
-        let schema = format!("part_{}", part.get());
-        server.ask(&database, &format!("CREATE SCHEMA {schema}")).expect("enough room");
+    let result = runner.run(&strategy, |value| {
+        schemas.set(schemas.get() + 1);
+        let schema = format!("schema_{}", schemas.get());
+        server.ask(&database, &format!("CREATE SCHEMA {schema}")).expect("the statement succeeds");
         let url = format!("{}&options=-csearch_path%3D{schema}", server.url(&database));
-        law(value, &Shared(Database::read(&url, None).expect("a right URL")))
+        property(value, &Shared(Database::read(&url, None).expect("a valid URL")))
     });
-    tested.unwrap_or_else(|error| panic!("{error}"));
+    result.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// A database that stores share.
@@ -381,7 +381,7 @@ fn a_coordinator_resumes_from_postgres() {
 #[test]
 fn few_decisions_in_memory_give_the_same_answers_with_postgres() {
     in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
-        answers_of_all(&acts, as_leader(shared.store()))
+        check_answers(&acts, as_leader(shared.store()))
     });
 }
 
@@ -389,34 +389,34 @@ fn few_decisions_in_memory_give_the_same_answers_with_postgres() {
 fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
     let acts = proptest::collection::vec((act(), any::<bool>()), 1..40);
     in_postgres(8, acts, |acts, shared| {
-        let of = cluster(CLUSTER);
+        let cluster = cluster(CLUSTER);
         let limits = Limits { decisions: 8, ..Limits::default() };
-        let (mut leading, mut following) = (coordinator(&of, limits), coordinator(&of, limits));
+        let (mut leading, mut following) = (coordinator(&cluster, limits), coordinator(&cluster, limits));
         let mut file = as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens")));
-        let (mut store, mut beside) = (as_leader(shared.store()), shared.store());
+        let (mut store, mut followed) = (as_leader(shared.store()), shared.store());
         following
-            .resume(beside.load(limits.decisions, limits.keys).expect("the store is readable"))
+            .resume(followed.load(limits.decisions, limits.keys).expect("the store is readable"))
             .expect("the state fits the cluster");
-        let mut follow = |now| match beside.renew_lease("there") {
+        let mut follow = |now| match followed.renew_lease("there") {
             Ok(Leadership::Follower { leader, updates: Updates::Changes(changes) }) => {
                 assert_eq!(leader.as_deref(), Some("here"));
                 changes
                     .into_iter()
                     .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
             }
-            other => panic!("it does not follow: {other:?}"),
+            other => panic!("not a follower: {other:?}"),
         };
         let (acts, looks): (Vec<Act>, Vec<bool>) = acts.into_iter().unzip();
-        let (mut looks, mut together) = (looks.into_iter(), Vec::new());
-        let (now, next) = apply_acts(&of, &mut leading, &acts, |now, changes| {
-            file.apply(changes).expect("enough room");
-            together.extend_from_slice(changes);
+        let (mut looks, mut pending) = (looks.into_iter(), Vec::new());
+        let (now, next) = apply_acts(&cluster, &mut leading, &acts, |now, changes| {
+            file.apply(changes).expect("the store accepts the changes");
+            pending.extend_from_slice(changes);
             if looks.next() == Some(true) {
-                store.apply(&std::mem::take(&mut together)).expect("enough room");
+                store.apply(&std::mem::take(&mut pending)).expect("the store accepts the changes");
                 follow(now);
             }
         });
-        store.apply(&together).expect("enough room");
+        store.apply(&pending).expect("the store accepts the changes");
         follow(now);
         prop_assert_eq!(
             store.load(8, 100).expect("the store is readable"),
@@ -437,15 +437,15 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
 
 /// Tasks that make the uplinks of their racks hot, until moves are advised. All changes are stored.
 fn wait_for_advised_moves(
-    of: &Cluster,
+    cluster: &Cluster,
     coordinator: &mut Coordinator<Numbers>,
     store: &mut dyn Store,
 ) -> (Nanos, Vec<Migration>) {
-    let fabric = &of.fabric;
+    let fabric = &cluster.fabric;
     let mut now = Nanos(10 * SECOND.0);
     let text = r#"{"tasks": [{"name": "t", "tolerant": true, "egress": {"mean": "1Mbps"}}]}"#;
-    let app = App::from_text("app", text, &Files::default()).expect("a right app");
-    coordinator.report(now, report(of, Act::Report(0), now)).expect("a valid report");
+    let app = App::from_text("app", text, &Files::default()).expect("a valid app");
+    coordinator.report(now, report(cluster, Act::Report(0), now)).expect("a valid report");
     for _ in 0..8 {
         let spec = PlacementSpec::Tasks(TasksSpec::of(&app, None, Vec::new()));
         place(coordinator, now, Placement { spec, caller: None, lasts: None }, 0);
@@ -455,20 +455,20 @@ fn wait_for_advised_moves(
         let busy: Vec<u64> = (0..8).filter(|&id| host_of(coordinator, now, id).starts_with("r0")).collect();
         let rate = Rates { egress_bps: 500_000_000, ingress_bps: 0 };
         let tasks = busy.iter().map(|&app| (TaskId { app, index: 0 }, rate)).collect();
-        let mut report = report(of, Act::Report(0), now);
+        let mut report = report(cluster, Act::Report(0), now);
         let uplink = fabric.resource("r0:uplink").expect("a link");
         for sample in &mut report.loads {
             sample.load = Load(if sample.resource == uplink { 1_400_000_000 } else { 0 });
         }
         coordinator.report(now, Report { tasks, ..report }).expect("a valid report");
         let changes: Vec<Change> = coordinator.changes().collect();
-        store.apply(&changes).expect("enough room");
+        store.apply(&changes).expect("the store accepts the changes");
         let advised = migrations(coordinator, now);
         if !advised.is_empty() {
             return (now, advised);
         }
     }
-    panic!("nothing was advised");
+    panic!("no move was advised");
 }
 
 fn host_of(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> String {
@@ -480,34 +480,35 @@ fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migrati
 }
 
 #[test]
-fn advised_moves_are_stored_answered_and_withdrawn() {
-    moves(as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
+fn advised_moves_are_stored_answered_and_undone() {
+    check_moves(as_leader(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
 }
 
 #[test]
 fn advised_moves_are_stored_in_postgres_and_reach_followers() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let shared = Shared(Database::read(&server.url(&database), None).expect("a right URL"));
-    moves(as_leader(shared.store()), Some(shared.store()));
+    let shared = Shared(Database::read(&server.url(&database), None).expect("a valid URL"));
+    check_moves(as_leader(shared.store()), Some(shared.store()));
 }
 
-/// Moves at a coordinator, and at one resumed from its store. Also at a follower, if the store can be shared.
-fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
-    let (of, limits) = (cluster(CLUSTER), Limits::default());
-    let mut before = coordinator(&of, limits);
-    let mut following = coordinator(&of, limits).led_elsewhere();
-    let beside = beside.map(|mut beside| {
+/// Asserts that moves are stored, answered and undone, at a coordinator and at one resumed from its store. `follower`
+/// is the store of a follower, if the store can be shared.
+fn check_moves(mut store: Box<dyn Store>, follower: Option<Box<dyn Store>>) {
+    let (cluster, limits) = (cluster(CLUSTER), Limits::default());
+    let mut before = coordinator(&cluster, limits);
+    let mut following = coordinator(&cluster, limits).into_follower();
+    let follower = follower.map(|mut store| {
         following
-            .resume(beside.load(100, 100).expect("the store is readable"))
+            .resume(store.load(100, 100).expect("the store is readable"))
             .expect("the state fits the cluster");
-        beside
+        store
     });
-    let (now, advised) = wait_for_advised_moves(&of, &mut before, &mut *store);
-    if let Some(mut beside) = beside {
-        let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = beside.renew_lease("there")
+    let (now, advised) = wait_for_advised_moves(&cluster, &mut before, &mut *store);
+    if let Some(mut store) = follower {
+        let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = store.renew_lease("there")
         else {
-            panic!("it does not follow")
+            panic!("not a follower")
         };
         changes
             .into_iter()
@@ -523,16 +524,16 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
     assert_eq!(host_of(&mut before, now, first.decision.0), first.to);
     // A resumed coordinator knows the moves and the task's destination.
-    let mut after = coordinator(&of, limits);
+    let mut after = coordinator(&cluster, limits);
     after.resume(store.load(100, 100).expect("the store is readable")).expect("the state fits the cluster");
     assert_eq!(migrations(&mut after, now), advised);
     assert_eq!(host_of(&mut after, now, first.decision.0), first.to);
     // A rejected move is undone, a completed one stays, and an answer is final.
     let answer = |coordinator: &mut Coordinator<Numbers>, answer| coordinator.answer(now, first.id, answer);
-    let refused = MigrationAnswer::Refused(Some("it is busy".to_owned()));
-    assert!(answer(&mut after, refused.clone()).is_ok());
+    let rejection = MigrationAnswer::Refused(Some("the task is busy".to_owned()));
+    assert!(answer(&mut after, rejection.clone()).is_ok());
     assert_eq!(host_of(&mut after, now, first.decision.0), first.from);
-    assert!(answer(&mut after, refused).is_ok());
+    assert!(answer(&mut after, rejection).is_ok());
     assert_eq!(
         answer(&mut after, MigrationAnswer::Done),
         Err(AnswerError::Answered(MigrationState::Refused))
@@ -542,11 +543,11 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     // The other moves get no answer.
     let later = now.plus(Nanos(301 * SECOND.0));
     after.wake(later);
-    assert!(migrations(&mut after, later).iter().all(|one| one.state != MigrationState::Advised));
+    assert!(migrations(&mut after, later).iter().all(|migration| migration.state != MigrationState::Advised));
     assert_eq!(after.answer(later, 99, MigrationAnswer::Done), Err(AnswerError::NotFound(99)));
 }
 
-/// Thousands of rows; one decision, one move and one version among them must be kept.
+/// Statements that insert thousands of rows. One decision, one move and one version among them must stay.
 const ROWS: [&str; 4] = [
     "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 10000)
     INSERT INTO decisions SELECT id, id, 'replicas', NULL, NULL, NULL, '{}', NULL, NULL FROM n",
@@ -558,19 +559,19 @@ const ROWS: [&str; 4] = [
     INSERT INTO clusters SELECT id, id, CASE id WHEN 7 THEN 'file' ELSE 'request' END, '{}' FROM n",
 ];
 
-/// Asserts that a store with a limit of 100 decisions deletes old rows in steps. `ask` runs a query that returns a
+/// Asserts that a store with a limit of 100 decisions deletes old rows in steps. `query` runs a query that returns a
 /// number.
-fn check_cleanup(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
+fn check_cleanup(mut store: Box<dyn Store>, query: impl Fn(&str) -> i64) {
     let job = |name: String| Change::Job(name, Default::default());
-    let count = |what: &str| ask(&format!("SELECT count(*) FROM {what}"));
-    store.apply(&[job("first".to_owned())]).expect("enough room");
-    assert_eq!(count("decisions"), 4_000, "6,000 in one go");
+    let count = |rows: &str| query(&format!("SELECT count(*) FROM {rows}"));
+    store.apply(&[job("first".to_owned())]).expect("the store accepts the change");
+    assert_eq!(count("decisions"), 4_000, "a commit deletes 6,000 rows");
     assert_eq!((count("migrations"), count("migrations WHERE id > 500 OR id = 3")), (100_001, 100_001));
     assert_eq!((count("clusters"), count("clusters WHERE version > 500 OR version = 7")), (1_001, 1_001));
     let many: Vec<Change> = (0..1_000).map(|name| job(format!("new {name}"))).collect();
-    store.apply(&many).expect("enough room");
+    store.apply(&many).expect("the store accepts the changes");
     assert_eq!(count("decisions"), 4_000, "cleanup does not run at every commit");
-    store.apply(&[job("last".to_owned())]).expect("enough room");
+    store.apply(&[job("last".to_owned())]).expect("the store accepts the change");
     assert_eq!((count("decisions"), count("jobs")), (102, 1_002), "jobs stay up to their limit");
     assert_eq!(count("decisions WHERE id >= 9900 OR id = 5"), 102);
 }
@@ -580,22 +581,22 @@ fn a_file_deletes_old_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let store = as_leader(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
-    let beside = rusqlite::Connection::open(&path).expect("the file exists");
-    ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("enough room"));
-    check_cleanup(store, |question| beside.query_row(question, [], |row| row.get(0)).expect("a number"));
+    let connection = rusqlite::Connection::open(&path).expect("the file exists");
+    ROWS.iter().for_each(|rows| connection.execute_batch(rows).expect("the statement succeeds"));
+    check_cleanup(store, |query| connection.query_row(query, [], |row| row.get(0)).expect("a number"));
 }
 
 #[test]
 fn postgres_deletes_old_rows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let url = Database::read(&server.url(&database), None).expect("a right URL");
+    let url = Database::read(&server.url(&database), None).expect("a valid URL");
     let store = as_leader(Box::new(
         Postgres::open(url, Durability::Process, 100).expect("the database is available"),
     ));
-    ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("enough room")));
-    check_cleanup(store, |question| {
-        server.ask(&database, question).expect("the server answers").parse().expect("a number")
+    ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("the statement succeeds")));
+    check_cleanup(store, |query| {
+        server.ask(&database, query).expect("the server answers").parse().expect("a number")
     });
 }
 
@@ -605,33 +606,33 @@ fn the_most_recent_of_many_clients_are_loaded() {
     let path = folder.path().join("store.db");
     let mut store =
         as_leader(Box::new(Sqlite::open(&path, Durability::Process, 1_000_000).expect("a new file")));
-    let (of, now) = (cluster(CLUSTER), Nanos(10 * SECOND.0));
-    let mut before = coordinator(&of, Limits::default());
+    let (cluster, now) = (cluster(CLUSTER), Nanos(10 * SECOND.0));
+    let mut before = coordinator(&cluster, Limits::default());
     let block = |client: &str, sequence| {
         let act = Act::Block { size: 1 << 20, key: None };
         let caller = Some(Caller::Client { client: client.into(), sequence });
-        Placement { caller, ..placement(&of, act, now) }
+        Placement { caller, ..placement(&cluster, act, now) }
     };
-    before.report(now, report(&of, Act::Report(0), now)).expect("a valid report");
+    before.report(now, report(&cluster, Act::Report(0), now)).expect("a valid report");
     place(&mut before, now, block("a", 7), 0);
-    store.apply(&before.changes().collect::<Vec<Change>>()).expect("enough room");
-    let beside = rusqlite::Connection::open(&path).expect("the file exists");
+    store.apply(&before.changes().collect::<Vec<Change>>()).expect("the store accepts the changes");
+    let connection = rusqlite::Connection::open(&path).expect("the file exists");
     let copies = "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < 25000)
         INSERT INTO decisions SELECT number, at, kind, 'client ' || (100000 + number), 7, NULL, shown, expires, released
         FROM n, decisions WHERE id = 0";
-    beside.execute_batch(copies).expect("enough room");
+    connection.execute_batch(copies).expect("the statement succeeds");
     let state = store.load(10, 10).expect("the store is readable");
     assert_eq!(state.callers.len(), 20_000);
-    let mut after = coordinator(&of, Limits { decisions: 10, clients: 100, ..Limits::default() });
+    let mut after = coordinator(&cluster, Limits { decisions: 10, clients: 100, ..Limits::default() });
     after.resume(state).expect("the state fits the cluster");
     for number in 24_991..=25_000_u64 {
-        let again = reply_to_step(
+        let reply = reply_to_step(
             &mut after,
             now,
             Step::Place(block(&format!("client {}", 100_000 + number), 7)),
             |_, _| None,
         );
-        let StepReply::Placed(record, true) = again else { panic!("{number}: {again:?}") };
+        let StepReply::Placed(record, true) = reply else { panic!("{number}: {reply:?}") };
         assert_eq!(record.id, DecisionId(number));
     }
 }
@@ -642,14 +643,14 @@ fn a_file_belongs_to_one_service_at_a_time() {
     let path = folder.path().join("store.db");
     let open = || Sqlite::open(&path, Durability::Process, 10);
     let first = open().expect("a new file");
-    let Err(StoreError::Database(problem)) = open() else { panic!("two services have it") };
+    let Err(StoreError::Database(problem)) = open() else { panic!("two services have opened it") };
     assert!(problem.contains("another service uses this store"), "{problem}");
-    std::os::unix::fs::symlink(&path, folder.path().join("also.db")).expect("a link");
-    let also = Sqlite::open(&folder.path().join("also.db"), Durability::Process, 10);
-    assert!(also.is_err(), "the same file under another name");
+    std::os::unix::fs::symlink(&path, folder.path().join("link.db")).expect("a link");
+    let linked = Sqlite::open(&folder.path().join("link.db"), Durability::Process, 10);
+    assert!(linked.is_err(), "the same file under another name");
     drop(first);
     drop(open().expect("the same file"));
-    std::fs::write(folder.path().join("text"), "this is no database, it is a text of some length")
+    std::fs::write(folder.path().join("text"), "this file is a text of some length, and not a database")
         .expect("a file");
     let text = Sqlite::open(&folder.path().join("text"), Durability::Process, 10);
     assert!(matches!(text, Err(StoreError::Database(_))));

@@ -30,7 +30,8 @@ const SECOND: Nanos = Nanos::SECOND;
 
 fn coordinator<A: Addresses>() -> Coordinator<A> {
     let Cluster { fabric, capacities } = cluster(CLUSTER);
-    let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+    let ledger =
+        Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("the default settings are valid");
     let policies = Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
 }
@@ -81,22 +82,22 @@ fn run_jobs_and_take_replies<A: U32>(coordinator: &mut Coordinator<A>) -> PlaceR
 
 fn run_jobs<A: U32>(coordinator: &mut Coordinator<A>) {
     loop {
-        let found: Vec<JobResult> = coordinator.jobs().map(Job::find).collect();
-        if found.is_empty() {
+        let results: Vec<JobResult> = coordinator.jobs().map(Job::run).collect();
+        if results.is_empty() {
             return;
         }
-        found.into_iter().for_each(|result| coordinator.finish_job(SECOND, result));
+        results.into_iter().for_each(|result| coordinator.finish_job(SECOND, result));
     }
 }
 
-fn placed_record(mut out: PlaceReplies) -> Arc<DecisionRecord> {
-    support::decision_of(out.pop().expect("a reply").1).0
+fn placed_record(mut replies: PlaceReplies) -> Arc<DecisionRecord> {
+    support::decision_of(replies.pop().expect("a reply").1).0
 }
 
-fn place_error(mut out: PlaceReplies) -> PlaceError {
-    match out.pop() {
+fn place_error(mut replies: PlaceReplies) -> PlaceError {
+    match replies.pop() {
         Some((_, Err(error))) => error,
-        other => panic!("not refused: {other:?}"),
+        other => panic!("not rejected: {other:?}"),
     }
 }
 
@@ -124,13 +125,13 @@ fn a_promise_holds_its_rates_until_it_is_released() {
     assert_eq!(reserved_rate(&mut coordinator, "r0h1:egress"), 0);
     assert!(coordinator.release(SECOND, record.id).is_ok());
     assert_eq!(reserved_rate(&mut coordinator, "r0h0:egress"), 0);
-    let found = coordinator.workload(SECOND, "a").expect("a workload");
-    assert!(found.record.released.is_some(), "the released record is still in memory");
+    let state = coordinator.workload(SECOND, "a").expect("a workload");
+    assert!(state.record.released.is_some(), "the released record is still in memory");
     assert_eq!(coordinator.workload(SECOND, "b"), Err(NoWorkload("b".to_owned())));
 }
 
 #[test]
-fn a_shorter_slo_gets_the_first_priority_and_others_are_notified() {
+fn a_shorter_slo_gets_the_first_priority_and_others_get_new_grants() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let slow = placed_record(place_and_run_jobs(
         &mut coordinator,
@@ -146,9 +147,11 @@ fn a_shorter_slo_gets_the_first_priority_and_others_are_notified() {
     ));
     assert_eq!(fast.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
     let changes: Vec<Change> = coordinator.changes().collect();
-    let [Change::Moved(slow, held), Change::Decided(..)] = changes.as_slice() else { panic!("{changes:?}") };
+    let [Change::Moved(slow, entries), Change::Decided(..)] = changes.as_slice() else {
+        panic!("{changes:?}")
+    };
     assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(1));
-    assert_eq!(held.len(), 3, "an entry a stage");
+    assert_eq!(entries.len(), 3, "one entry for each stage");
     assert_eq!(reserved_rate(&mut coordinator, "r0h0:egress"), 2 * 35_200_000);
 }
 
@@ -162,17 +165,17 @@ fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
     {
         coordinator.place(SECOND, placement, to);
     }
-    assert_eq!(place_replies(&mut coordinator), [], "the analysis takes longer than a turn");
-    let out = run_jobs_and_take_replies(&mut coordinator);
-    let replies: Vec<(u32, bool)> = out
+    assert_eq!(place_replies(&mut coordinator), [], "the analysis is a job");
+    let replies = run_jobs_and_take_replies(&mut coordinator);
+    let placed: Vec<(u32, bool)> = replies
         .iter()
-        .filter_map(|(asker, reply)| match reply {
-            Ok(DecisionLookup::InMemory(Placed { repeated, .. })) => Some((*asker, *repeated)),
+        .filter_map(|(to, reply)| match reply {
+            Ok(DecisionLookup::InMemory(Placed { repeated, .. })) => Some((*to, *repeated)),
             _ => None,
         })
         .collect();
-    assert_eq!(replies, [(1, false), (2, true)]);
-    assert_eq!(place_error(out), PlaceError::NameTaken("a".to_owned(), DecisionId(0)));
+    assert_eq!(placed, [(1, false), (2, true)]);
+    assert_eq!(place_error(replies), PlaceError::NameTaken("a".to_owned(), DecisionId(0)));
     let again = placed_record(place_and_run_jobs(&mut coordinator, placement(&b, Some("k")), 0));
     assert_eq!(again.id, DecisionId(0), "a repeat returns the first decision");
     coordinator.release(SECOND, DecisionId(0)).expect("a decision");
@@ -190,30 +193,35 @@ fn a_release_during_an_analysis_is_a_conflict_and_restarts_it() {
     coordinator.place(SECOND, placement(&form("second", Some("r1h1"), 40, 10), None), 1);
     let job = coordinator.jobs().next().expect("an analysis starts");
     coordinator.release(SECOND, first.id).expect("a decision");
-    coordinator.finish_job(SECOND, job.find());
+    coordinator.finish_job(SECOND, job.run());
     assert_eq!(place_replies(&mut coordinator), [], "the basis of the analysis has changed");
     let job = coordinator.jobs().next().expect("the analysis restarts");
-    coordinator.finish_job(SECOND, job.find());
+    coordinator.finish_job(SECOND, job.run());
     assert_eq!(placed_record(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
-    assert_eq!(reserved_rate(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
+    assert_eq!(
+        reserved_rate(&mut coordinator, "r0h0:egress"),
+        35_200_000,
+        "only the second has a reservation"
+    );
 }
 
 #[test]
-fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
+fn a_workload_that_breaks_another_slo_is_rejected_without_effect() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let mut number = 0;
-    let refused = loop {
+    let error = loop {
         let name = format!("w{number}");
-        let out = place_and_run_jobs(&mut coordinator, placement(&form(&name, Some("r1h1"), 30, 5), None), 0);
-        let ended = matches!(out.last(), Some((_, Err(_))));
-        if ended {
-            break place_error(out);
+        let replies =
+            place_and_run_jobs(&mut coordinator, placement(&form(&name, Some("r1h1"), 30, 5), None), 0);
+        let is_rejected = matches!(replies.last(), Some((_, Err(_))));
+        if is_rejected {
+            break place_error(replies);
         }
         number += 1;
-        assert!(number < 30, "there is room for ever");
+        assert!(number < 30, "no workload is rejected");
     };
-    let PlaceError::SloRejected(why) = refused else { panic!("{refused:?}") };
-    assert!(number > 2 && why.contains("SLO"), "{number}: {why}");
+    let PlaceError::SloRejected(reason) = error else { panic!("{error:?}") };
+    assert!(number > 2 && reason.contains("SLO"), "{number}: {reason}");
     coordinator.changes().for_each(drop);
     let before = coordinator.snapshot().links;
     place_and_run_jobs(&mut coordinator, placement(&form("one-more", Some("r1h1"), 30, 5), None), 0);
@@ -232,10 +240,10 @@ fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
             _ => panic!("no reply"),
         }
     };
-    let Ok(WhatIfResult { record: would, refusal: None }) = what_if(&mut coordinator, "compactor") else {
+    let Ok(WhatIfResult { record, refusal: None }) = what_if(&mut coordinator, "compactor") else {
         panic!("a placement")
     };
-    assert_eq!(would.details.hosts, packed.details.hosts, "its own load is not in its way");
+    assert_eq!(record.details.hosts, packed.details.hosts, "the query leaves out the decision's own load");
     assert!(matches!(
         what_if(&mut coordinator, "compact"),
         Err(CallError::Failed(WhatIfError::Invalid(Some(_), _)))
@@ -247,7 +255,7 @@ fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
     assert_eq!(
         (coordinator.snapshot().links, coordinator.changes().count()),
         (before, 1),
-        "only what was packed is to be kept"
+        "the only change is the decision about `packed`"
     );
 }
 
@@ -255,7 +263,7 @@ fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
 fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     coordinator.place(SECOND, placement(&form("a", None, 50, 10), None), 1);
-    let result = coordinator.jobs().next().expect("an analysis starts").find();
+    let result = coordinator.jobs().next().expect("an analysis starts").run();
     // The first candidate is some host of this rack. All hosts of the rack start draining.
     let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
     let report = Report {
@@ -284,7 +292,7 @@ fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
     coordinator.place(SECOND, placement(&form("last", Some("r1h1"), 400, 2), Some("key")), 1);
     for number in 0..8 {
         assert_eq!(place_replies(&mut coordinator), [], "{number}");
-        let result = coordinator.jobs().next().expect("an analysis starts").find();
+        let result = coordinator.jobs().next().expect("an analysis starts").run();
         coordinator.release(SECOND, DecisionId(number)).expect("a decision");
         coordinator.finish_job(SECOND, result);
     }
@@ -312,35 +320,35 @@ fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
 }
 
 #[test]
-fn disconnected_callers_get_no_analysis_and_no_promise() {
+fn requests_of_disconnected_callers_get_no_promise() {
     use std::sync::atomic::{AtomicU32, Ordering};
     // Callers below this number have disconnected.
-    static LEFT: AtomicU32 = AtomicU32::new(0);
-    enum Later {}
-    impl Addresses for Later {
+    static FIRST_OPEN: AtomicU32 = AtomicU32::new(0);
+    enum FromFirstOpen {}
+    impl Addresses for FromFirstOpen {
         type To<T> = u32;
 
         fn is_open<T>(to: &u32) -> bool {
-            *to >= LEFT.load(Ordering::Relaxed)
+            *to >= FIRST_OPEN.load(Ordering::Relaxed)
         }
     }
-    let mut coordinator: Coordinator<Later> = coordinator();
-    for (asker, name) in [(1, "a"), (2, "b"), (3, "c"), (9, "d")] {
+    let mut coordinator: Coordinator<FromFirstOpen> = coordinator();
+    for (to, name) in [(1, "a"), (2, "b"), (3, "c"), (9, "d")] {
         let key = (name == "c").then_some("key");
-        coordinator.place(SECOND, placement(&form(name, Some("r1h1"), 100, 2), key), asker);
+        coordinator.place(SECOND, placement(&form(name, Some("r1h1"), 100, 2), key), to);
     }
-    let job = coordinator.jobs().next().expect("the first is looked into");
-    LEFT.store(4, Ordering::Relaxed);
-    coordinator.finish_job(SECOND, job.find());
+    let job = coordinator.jobs().next().expect("the job of the first");
+    FIRST_OPEN.store(4, Ordering::Relaxed);
+    coordinator.finish_job(SECOND, job.run());
     run_jobs_and_take_replies(&mut coordinator);
-    let names = |coordinator: &mut Coordinator<Later>| -> Vec<String> {
-        let found = coordinator.workloads(SECOND, None, 9);
-        found
+    let names = |coordinator: &mut Coordinator<FromFirstOpen>| -> Vec<String> {
+        let workloads = coordinator.workloads(SECOND, None, 9);
+        workloads
             .iter()
             .filter_map(|state| Some(state.record.details.spec.workload()?.name().to_owned()))
             .collect()
     };
-    assert_eq!(names(&mut coordinator), ["d"], "all others have left");
+    assert_eq!(names(&mut coordinator), ["d"], "all other callers have disconnected");
     // A client that retries with its key gets a new attempt.
     assert!(
         placed_record(place_and_run_jobs(
@@ -363,8 +371,8 @@ fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
         .filter(|&link| coordinator.fabric().kind(link) != ResourceKind::Device);
     let loads = links.map(|link| (link, Load(100_000_000 + 10_000_000 * i64::from(link.0))));
     let window = (Nanos(1), SECOND);
-    let seen = Report { window, loads: samples(window, loads), ..Report::default() };
-    assert!(coordinator.report(SECOND, seen).is_ok());
+    let report = Report { window, loads: samples(window, loads), ..Report::default() };
+    assert!(coordinator.report(SECOND, report).is_ok());
     let rate = |bps: u64| Task {
         egress: [Traffic::steady(bps); 3],
         ingress: [Traffic::steady(bps / 2); 3],
@@ -378,7 +386,7 @@ fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
     };
     let hosts: Vec<HostId> = (0..600).map(|at| HostId(at % 6)).collect();
     coordinator.score(SECOND, score(&hosts), 1);
-    assert_eq!(coordinator.completions().count(), 0, "the analysis takes longer than a turn");
+    assert_eq!(coordinator.completions().count(), 0, "the analysis is a job");
     run_jobs(&mut coordinator);
     let scores = |coordinator: &mut Coordinator<Numbers>| match coordinator.completions().next() {
         Some(Completion::Score(_, Ok(Scores { ratings, epoch, age, .. }))) => (ratings.0, epoch, age),
@@ -386,23 +394,26 @@ fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
     };
     let (ratings, epoch, age) = scores(&mut coordinator);
     assert_eq!(ratings.len(), hosts.len());
-    assert!(ratings.iter().any(|(rating, _)| rating.loaded != ratings[0].0.loaded), "all hosts are alike");
-    for (hosts, found) in hosts.chunks(60).zip(ratings.chunks(60)) {
+    assert!(
+        ratings.iter().any(|(rating, _)| rating.loaded != ratings[0].0.loaded),
+        "all hosts have the same rating"
+    );
+    for (hosts, expected) in hosts.chunks(60).zip(ratings.chunks(60)) {
         coordinator.score(SECOND, score(hosts), 2);
         let few = scores(&mut coordinator);
-        assert_eq!(few, (found.to_vec(), epoch, age));
+        assert_eq!(few, (expected.to_vec(), epoch, age));
     }
-    // The number of open jobs is limited, and a waiting job gets only one rejection.
+    // The number of open queries is limited, and each waiting query gets one rejection.
     (0..6).for_each(|to| coordinator.score(SECOND, score(&hosts), to));
     let busy =
         |completion| matches!(completion, Completion::Score(4 | 5, Err(CallError::Failed(ScoreError::Busy))));
     assert_eq!(coordinator.completions().map(busy).collect::<Vec<_>>(), [true, true]);
-    assert!(coordinator.turn_away());
-    let away = |completion| match completion {
+    assert!(coordinator.reject_waiting());
+    let rejected = |completion| match completion {
         Completion::Score(to, Err(CallError::Unavailable(Unavailable::ClusterChanged))) => Some(to),
         _ => None,
     };
-    assert_eq!(coordinator.completions().map(away).collect::<Vec<_>>(), [0, 1, 2, 3].map(Some));
+    assert_eq!(coordinator.completions().map(rejected).collect::<Vec<_>>(), [0, 1, 2, 3].map(Some));
     run_jobs(&mut coordinator);
     assert_eq!(coordinator.completions().count(), 0);
 }
@@ -424,15 +435,16 @@ fn the_latest_measured_latency_of_a_workload_is_shown() {
         placement(&form("a", Some("r1h1"), 100, 5), None),
         0,
     ));
-    let seen = |coordinator: &mut Coordinator<Numbers>| coordinator.workloads(SECOND, None, 9)[0].latency_s;
-    assert_eq!(seen(&mut coordinator), None);
+    let latency =
+        |coordinator: &mut Coordinator<Numbers>| coordinator.workloads(SECOND, None, 9)[0].latency_s;
+    assert_eq!(latency(&mut coordinator), None);
     for (from, seconds, known) in [(5, 0.02, 0.02), (3, 0.03, 0.02), (6, 0.01, 0.01)] {
         let stale = u64::from(seconds != known);
         assert_eq!(
             skipped(&mut coordinator, report(from, "a", seconds)),
             Skipped { stale, ..Skipped::default() }
         );
-        assert_eq!(seen(&mut coordinator), Some(known));
+        assert_eq!(latency(&mut coordinator), Some(known));
     }
     // A late report may name a workload that has ended; the rest of the report counts.
     coordinator.release(SECOND, record.id).expect("a decision");

@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use leeward_placement::Refusal;
 use leeward_records::Clock;
 use leeward_service::{
-    AnswerError, CallError, DecisionError, InvalidReport, NoWorkload, Part, PlaceError, ReleaseError,
-    ScoreError, TooManyJobs, Unavailable, VersionConflict, WhatIfError, Wrong,
+    AnswerError, CallError, DecisionError, InvalidReport, InvalidReportReason, NoWorkload, PlaceError,
+    ReleaseError, ReportPart, ScoreError, TooManyJobs, Unavailable, VersionConflict, WhatIfError,
 };
 
 use super::{ANSWERED, BROKEN, BUSY, FOLLOWER, NOT_FOUND, Problem, REFUSED, SEQUENCE, STORE};
@@ -249,22 +249,24 @@ impl IntoProblem for InvalidReport {
     fn problem(self, clock: &Clock) -> Problem {
         let InvalidReport { part, reason } = self;
         let field = match (part, reason) {
-            (Part::Window, _) => "until".to_owned(),
-            (Part::Load(at), Wrong::Negative) => format!("links[{at}].load_bps"),
-            (Part::Load(at), _) => format!("links[{at}].link"),
-            (Part::Host(at), Wrong::Mixed) => format!("hosts[{at}].up"),
-            (Part::Host(at), _) => format!("hosts[{at}].host"),
-            (Part::Workload(at), _) => format!("workloads[{at}].workload"),
+            (ReportPart::Window, _) => "until".to_owned(),
+            (ReportPart::Load(at), InvalidReportReason::NegativeLoad) => format!("links[{at}].load_bps"),
+            (ReportPart::Load(at), _) => format!("links[{at}].link"),
+            (ReportPart::Host(at), InvalidReportReason::HealthWithLoads) => format!("hosts[{at}].up"),
+            (ReportPart::Host(at), _) => format!("hosts[{at}].host"),
+            (ReportPart::Workload(at), _) => format!("workloads[{at}].workload"),
         };
         let detail = match reason {
-            Wrong::Empty => "the window ends before it begins; `until` must be later than `from`".to_owned(),
-            Wrong::Ahead => format!(
+            InvalidReportReason::EmptyWindow => {
+                "the window ends before it begins; `until` must be later than `from`".to_owned()
+            }
+            InvalidReportReason::FutureWindow => format!(
                 "the window ends more than an interval ahead of now, {}; check the clock of the reporter",
                 clock.text(clock.now())
             ),
-            Wrong::Negative => "must not be negative".to_owned(),
-            Wrong::Twice => "it is a duplicate; a report has one entry for each".to_owned(),
-            Wrong::Mixed => {
+            InvalidReportReason::NegativeLoad => "must not be negative".to_owned(),
+            InvalidReportReason::Duplicate => "it is a duplicate; a report has one entry for each".to_owned(),
+            InvalidReportReason::HealthWithLoads => {
                 "`up` changes the meaning of loads; send `links` in a report of their own".to_owned()
             }
         };

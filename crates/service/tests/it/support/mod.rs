@@ -13,7 +13,7 @@ use leeward_service::{
 };
 
 pub fn cluster(text: &str) -> Cluster {
-    Cluster::from_text("test", text).expect("the test writes a right cluster")
+    Cluster::from_text("test", text).expect("the test has a valid cluster")
 }
 
 /// Names of the policies of these tests.
@@ -40,7 +40,7 @@ impl Addresses for Numbers {
     }
 }
 
-/// Addresses that are numbers.
+/// Addresses for replies to placements that are numbers.
 pub trait U32: Addresses<To<Answer<Placed, PlaceError>> = u32> {}
 
 impl<A: Addresses<To<Answer<Placed, PlaceError>> = u32>> U32 for A {}
@@ -80,7 +80,7 @@ pub fn place_now(coordinator: &mut Coordinator<Numbers>, now: Nanos, placement: 
     replies.remove(0).1
 }
 
-/// The decision of a placement, and whether it is repeated.
+/// The decision of a placement; true if it is repeated.
 pub fn decision_of(result: PlaceResult) -> (Arc<DecisionRecord>, bool) {
     match result {
         Ok(DecisionLookup::InMemory(Placed { record, repeated })) => (record, repeated),
