@@ -68,7 +68,7 @@ export interface Status {
   decisions: number
   /** Number of decisions since the service started, or since the cluster or the leader last changed. */
   decided: number
-  /** Number of samples of links and devices since then. */
+  /** Number of samples of links and devices in the same period. */
   samples: number
   waiting: number
   /** `leader`, or `follower`: a replica that serves reads while the leader decides. */
