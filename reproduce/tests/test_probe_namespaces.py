@@ -36,7 +36,7 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
         limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
         for host, rate in limits.items():
             built.limit(host, rate)
-        answer = built.ask("mesh", "--hosts", built.host_list(), "--hops", "--bursts", "20")
+        answer = built.probe("mesh", "--hosts", built.host_list(), "--hops", "--bursts", "20")
     assert answer["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
     for one in answer["paths"]:
         limit = next(rate for (r, h), rate in limits.items() if one["from"] == f"h{r}-{h}")
@@ -58,7 +58,7 @@ def test_per_path_limits_are_classified_as_pipe() -> None:
     with built_namespaces((2, 2)) as built:
         for host in built.hosts:
             built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
-        answer = built.ask("bottlenecks", "--hosts", built.host_list(), "--pairs", "1", "--for", "1500ms")
+        answer = built.probe("bottlenecks", "--hosts", built.host_list(), "--pairs", "1", "--for", "1500ms")
     assert answer["kind"] == "pipe", answer
 
 
@@ -94,9 +94,9 @@ def test_agents_measure_for_a_service_outside_their_network(tmp_path: Path) -> N
             listen = ("--probe-listen", f"{address((rack, host))}:7602", "--secret", files["secret"])
             agent = ("agent", "--host", f"r{rack}h{host}", "--interface", "eth0", *through, *listen)
             assert run(f"h{rack}-{host}", *agent) == ["reports", "accepted"]
-        paths = built.ask("path", "r0h0", "r1h1", *through)
+        paths = built.probe("path", "r0h0", "r1h1", *through)
         hosts = ",".join(f"r{rack}h{host}" for rack, host in built.hosts)
-        answer = built.ask("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
+        answer = built.probe("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
     assert all(0.75 * 30e6 < path["rate_bps"] < 1.15 * 30e6 for path in paths), paths
     assert (answer["kind"], answer["errors"]) == ("hose", []), answer
     assert {one["path"]["from"] for one in answer["from_one"]} <= set(hosts.split(",")), answer
@@ -122,4 +122,4 @@ def test_a_path_with_failed_trains_gives_no_stability(monkeypatch: pytest.Monkey
     failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=message)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(UnableError, match=r"^2 of 120 trains could not be measured$"):
-        Network("none", []).ask("steady")
+        Network("none", []).probe("steady")

@@ -304,7 +304,7 @@ def test_a_reproduction_at_full_length_is_not_marked_as_a_first_look() -> None:
     whole = results_folder.current_inputs("sinbad", results_folder.SEEDS, None)
     row = measured_row("8", "it", "x", [1.0])
     assert (whole.look, results_folder.mark_rows([row], whole)) == ("", [row])
-    assert "first look" not in whole.words
+    assert "first look" not in whole.summary
 
 
 def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) ->
     again, twelve = measured_row("8", "it", "x", [2.0]), measured_row("12", "it", "x", [3.0])
     results_folder.write(tmp_path, by, titles, [eight, twelve])
     results_folder.write(tmp_path, by, titles, [again, four])
-    assert results_folder.earlier(tmp_path, by) == [four, again, twelve]
+    assert results_folder.read_rows(tmp_path, by) == [four, again, twelve]
     page = (tmp_path / "results.md").read_text()
     assert [line for line in page.splitlines() if line.startswith("## ")] == [
         "## 4: four",
@@ -339,7 +339,7 @@ def test_figures_of_another_reproduction_are_rejected_before_any_run(
     result = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(
-        f"error: --out: `out`: holds figures of {by.words}; expected the same {what},"
+        f"error: --out: `out`: holds figures of {by.summary}; expected the same {what},"
     )
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 

@@ -93,7 +93,7 @@ DAY_FEW = Sweep(
     RACKS,
     (policy("uniform", 2), policy(OPT, 2), policy("leeward", 1)),
     fixed=DAY.fixed,
-    most_seeds=3,
+    max_seeds=3,
 )
 """Its policies with fewer days, since they take long."""
 DAY_TABLES = Sweep(
@@ -102,7 +102,7 @@ DAY_TABLES = Sweep(
     (policy("uniform", 1), policy(OPT, 1), policy("leeward", 1)),
     fixed=DAY.fixed,
     tables=True,
-    most_seeds=1,
+    max_seeds=1,
 )
 """One day, whose distribution over racks is drawn; its runs are among those of the two before."""
 LOAD = Sweep(
