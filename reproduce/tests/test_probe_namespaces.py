@@ -1,4 +1,4 @@
-"""Measurements between namespaces: rates are those of `tc`, and tasks go where there is more."""
+"""Measurements between namespaces: rates match the limits of `tc`, and tasks go to the faster host."""
 
 import os
 import subprocess
@@ -20,12 +20,12 @@ NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only f
 
 @contextmanager
 def built_namespaces(*pods: tuple[int, ...]) -> Iterator[Network]:
-    """A network, where there can be one."""
+    """A network of namespaces; skips the test on a machine without them."""
     try:
         with network(*pods) as built:
             yield built
     except UnableError as error:
-        # A request to an existing network must not fail.
+        # Other errors are failures of the test.
         if any(why in str(error) for why in NOT_HERE):
             lack(str(error))
         raise
@@ -48,7 +48,7 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
         "tasks: [{ name: map, cpus: 1 }, { name: reduce, cpus: 1 }]\n"
         "transfers: [{ from: map, to: reduce, bytes: 1GB }]\n"
     )
-    # One task a host: nothing can stay where it is.
+    # One task per host: both tasks cannot share a host.
     single = Cluster(answer["cluster"].replace("shape: pipe\n", "shape: pipe\ncpus: 1\n"))
     decision = place_tasks(single, app, policy="choreo")
     assert decision["tasks"][0]["host"] == "h0-1", decision
@@ -63,7 +63,7 @@ def test_per_path_limits_are_classified_as_pipe() -> None:
 
 
 def started(running: ExitStack, *command: str) -> list[str]:
-    """A process that runs until the test is over, and the first line that it writes."""
+    """Starts a process that runs until the test ends; returns the words of its first line."""
     process = running.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
     running.callback(process.terminate)
     assert process.stderr is not None

@@ -91,7 +91,7 @@ def test_seconds_of_disk_sharing_are_the_sum_over_pairs_of_copies(
 def test_every_policy_is_run_with_one_and_with_two_remote_racks() -> None:
     for figure in FIGURES.values():
         for sweep in figure.sweeps:
-            # Links are looked at under the default alone: nothing is compared.
+            # These sweeps have the default policy only and compare nothing.
             compares = sweep not in (sweeps.TASKS, sweeps.HOUR_UNIFORM)
             if "machines" not in sweep.name and sweep.name != "day" and compares:
                 one, two = ([p for p in sweep.policies if f"remote_racks={n}" in p] for n in (1, 2))
@@ -131,7 +131,6 @@ def test_tables_for_the_book_are_between_anchors() -> None:
 def test_a_slice_has_a_value_and_an_interval_for_every_row(reproduction: tuple[Path, list[Row]]) -> None:
     _, rows = reproduction
     assert set(SLICE.split(",")) == {row.figure for row in rows}
-    # Among two minutes there may be no block that is slower, but of all else there is something.
     for row in rows:
         assert row.ours is not None, row
         assert row.ci_low is not None

@@ -43,8 +43,8 @@ INCIDENTS = HERE / "incidents"
 UPLINKS_FILE = INCIDENTS / "halved-uplinks.yaml"
 
 
-def _notice_periods() -> str:
-    """Events of the first incident, as the scheduler sees them."""
+def _announced_events() -> str:
+    """Events of the first incident, announced to the scheduler."""
     events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
     return str(yaml.safe_dump([event | {"told": True} for event in events], default_flow_style=True))
 
@@ -55,7 +55,7 @@ UPLINKS_TOLD = Sweep(
     "uplinks-told",
     UPLINKS_FILE,
     IN_CELL,
-    fixed=(("events", _notice_periods()),),
+    fixed=(("events", _announced_events()),),
     tables=True,
     ignores_horizon=True,
 )

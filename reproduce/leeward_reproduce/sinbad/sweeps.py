@@ -95,7 +95,7 @@ DAY_FEW = Sweep(
     fixed=DAY.fixed,
     max_seeds=3,
 )
-"""Its policies with fewer days, since they take long."""
+"""Other policies of the day, under fewer seeds because their runs take long."""
 DAY_TABLES = Sweep(
     "day",
     RACKS,
@@ -104,7 +104,7 @@ DAY_TABLES = Sweep(
     tables=True,
     max_seeds=1,
 )
-"""One day, whose distribution over racks is drawn; its runs are among those of the two before."""
+"""One day, whose distribution over racks is drawn; its runs are among those of `DAY` and `DAY_FEW`."""
 LOAD = Sweep(
     "load",
     RACKS,
