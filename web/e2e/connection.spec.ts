@@ -132,13 +132,17 @@ test('the page reads the history once per connection, and not with every status'
 test('the page is not live while the catch-up fails, and retries it', async ({ page, open }) => {
   let broken = true
   await page.route('**/v1/racks?*', (route) => {
-    const body = JSON.stringify({ type: 'urn:leeward:problem:busy', title: 'Too much is asked', status: 503 })
+    const body = JSON.stringify({
+      type: 'urn:leeward:problem:busy',
+      title: 'Too many requests wait',
+      status: 503,
+    })
     return broken
       ? route.fulfill({ status: 503, contentType: 'application/problem+json', body })
       : route.continue()
   })
   await open('racks')
-  await expect(page.getByText(/Too much is asked\. Trying again/)).toBeVisible()
+  await expect(page.getByText(/Too many requests wait\. Trying again/)).toBeVisible()
   broken = false
   await expect(page.getByRole('banner').getByRole('status')).toHaveText(/live/)
 })

@@ -74,7 +74,7 @@ export interface Status {
   /** `leader`, or `follower`: a replica that serves reads while the leader decides. */
   role: string
   leader: string | null
-  /** Reason for which the store is unavailable, so that the service rejects placements; null if it is available. */
+  /** Reason why the store is unavailable, so that the service rejects placements; null if it is available. */
   stalled: string | null
   demo?: { speed: number; arms: string[] } | null
 }
