@@ -1,6 +1,6 @@
 """Reproductions: figures of papers, measured again on Leeward's simulator, side by side with the papers' own.
 
-The package is a plug-in: it gives `leeward` the command `reproduce`.
+The package is a plug-in: it adds the command `reproduce` to `leeward`.
 
 >>> from leeward_reproduce.perform import reproduce
 >>> rows = reproduce("sinbad", ["12"])

@@ -16,13 +16,13 @@ from leeward.cli.sweep import remarks_to_stderr, resumable
 SHORT_HELP = "Measure a paper's figures again, beside its own."
 EXAMPLES = """\b
 Examples:
-  leeward reproduce sinbad                           all of it; killed and started again, it does what is left
-  leeward reproduce sinbad --figure 8,10             two of its figures
+  leeward reproduce sinbad                           all figures; a stopped run continues
+  leeward reproduce sinbad --figure 8,10             two figures
   leeward reproduce sinbad --figure 12 -o json
-  leeward reproduce choreo                           placements of apps; as root, measurements too
-  leeward reproduce hotspots                         a cell's tasks, chunks, and incidents
+  leeward reproduce choreo                           placements of apps; with root, also measurements
+  leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              limits and admission for tail latency
-  leeward reproduce etalon                           circuits that change, and TCP
+  leeward reproduce etalon                           reconfigurable circuits and TCP
   leeward reproduce sinbad --seeds 2 --horizon 5min --out look       a first look
 """
 
@@ -37,7 +37,7 @@ FIGURES = {
     "etalon": "1 5a 5b 6a 6b 7a 7b 8 9 10 12 16 19 leeward scale rotor transport 5 6 7 13 14 15 2 20 21 22"
     " beyond",
 }
-"""Names of `--figure`, as in the papers; listed here, since the modules of papers load slowly."""
+"""Names of `--figure`, as in the papers; listed here, because the modules of papers load slowly."""
 
 EXAMPLES += "\n\n\b\nFigures:\n" + "".join(
     f"{line}\n"
@@ -55,7 +55,7 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Figures and sections, separated by commas, of those below; by default all.",
+            help="Figures and sections of the list below, separated by commas; by default all.",
             show_default=False,
         ),
     ] = None,
@@ -93,7 +93,7 @@ def reproduce(
     """Measure a paper's figures again, and print them beside the paper's own.
 
     Every row has the paper's value, ours with its 95 % confidence interval over seeds, and a note where they
-    differ. A figure that cannot be simulated says so.
+    differ. A figure that cannot be measured is marked NOT MEASURED.
     """
     from leeward_reproduce import perform, results_folder, table
 
@@ -101,11 +101,11 @@ def reproduce(
     flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
     folder = out or Path(f"reproduce-{paper}")
     with remarks_to_stderr(), name_flags(figures="--figure", paper="PAPER", **flags), resumable(folder):
-        by = perform.check(paper, figures, seeds, jobs, folder, horizon)
-        print(by.words, file=sys.stderr)
+        inputs = perform.check(paper, figures, seeds, jobs, folder, horizon)
+        print(inputs.summary, file=sys.stderr)
         count = max(perform.runs(paper, figures, seeds), 1)
         with progress(f"reproducing {paper}", STEPS * count) as advance:
-            tell = steps(advance, steps_of_task=STEPS * count)
+            report = steps(advance, steps_of_task=STEPS * count)
             rows = perform.reproduce(
                 paper,
                 figures,
@@ -113,7 +113,7 @@ def reproduce(
                 jobs=jobs,
                 out=folder,
                 horizon=horizon,
-                progress=lambda share: tell(0, share),
+                progress=lambda share: report(0, share),
             )
     if output is Format.json:
         print_json([asdict(row) for row in rows])
@@ -121,11 +121,11 @@ def reproduce(
         visible, notes = table.cells(rows)
         print_table(table.HEADERS, table.SIDES, visible)
         print("".join(f"\n{number}. {note}" for number, note in notes), end="\n" if notes else "")
-    workloads = [row for row in rows if (folder / results_folder.PICTURES / f"{row.figure}.svg").is_file()]
+    pictures = [row for row in rows if (folder / results_folder.PICTURES / f"{row.figure}.svg").is_file()]
     files = [
         results_folder.ROWS,
         results_folder.RESULTS,
         results_folder.RUN,
-        *([results_folder.PICTURES] if workloads else []),
+        *([results_folder.PICTURES] if pictures else []),
     ]
     print(f"\nwrote {folder}/{', '.join(files[:-1])} and {files[-1]}", file=sys.stderr)

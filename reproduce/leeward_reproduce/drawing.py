@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def write(folder: Path, name: str, draw: "Callable[[], Figure] | None") -> None:
-    """Writes a picture as SVG and PNG; without data, removes that of an earlier call."""
+    """Writes a picture as SVG and PNG; without data, removes the picture of an earlier call."""
     pictures: dict[str, bytes] = {}
     if draw:
         with settings():
@@ -42,7 +42,7 @@ def render(fig: "Figure") -> dict[str, bytes]:
 
 
 def settings() -> Any:
-    """The project's look, as a context."""
+    """Context with the plot style of the project."""
     import matplotlib
 
     return matplotlib.rc_context(SETTINGS | {"figure.constrained_layout.h_pad": 0.1})  # type: ignore[arg-type]

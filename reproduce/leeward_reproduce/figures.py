@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment under a seed that is not a sweep of a scenario."""
+    """An experiment that is not a sweep of a scenario, run once for each seed."""
 
     name: str
     run: Callable[[int, bool], Any]
-    """Runs it with a seed, shorter for a first look. It lets others run meanwhile."""
+    """Runs it with a seed; True asks for a short run, for a first look. Several may run at once."""
 
 
 class Results(dict[Sweep, Cells]):
     """Finished cells of all sweeps, and results of experiments."""
 
     def __init__(self) -> None:
-        """Cells of each sweep."""
+        """Starts without results."""
         self.outcomes: dict[Experiment, list[Any]] = {}
         """Results of each experiment, seed by seed."""
 
@@ -68,7 +68,7 @@ def _experiments(selection: Mapping[str, Figure]) -> list[Experiment]:
 
 
 def _absent_trace() -> str | None:
-    """First missing public trace."""
+    """First missing public trace; None if all are present."""
     folder = data.data_folder()
     absent = [name for name in TRACES if folder is None or not (folder / name).is_file()]
     return absent[0] if absent else None
@@ -76,7 +76,7 @@ def _absent_trace() -> str | None:
 
 def make(
     selection: Mapping[str, Figure],
-    by: results_folder.Inputs,
+    inputs: results_folder.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,
@@ -84,25 +84,27 @@ def make(
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
     sweeps, experiments = _sweeps(selection), {one.name: one for one in _experiments(selection)}
-    total = runs(selection, by.seeds)
+    total = runs(selection, inputs.seeds)
     results = Results()
     done = 0
     for sweep in sweeps:
         shares: dict[int, float] = {}
         before = done
 
-        def tell(cell: int, share: float, shares: dict[int, float] = shares, before: int = before) -> None:
+        def report(cell: int, share: float, shares: dict[int, float] = shares, before: int = before) -> None:
             shares[cell] = share
             if progress:
                 progress((before + sum(list(shares.values()))) / total)
 
-        with _of_horizon(by.horizon):
-            results[sweep] = perform(sweep, by.seeds, jobs, out / results_folder.SWEEPS, by.horizon, tell)
-        done += sweep.cells(by.seeds)
-    tasks = [(name, seed) for name in experiments for seed in range(1, by.seeds + 1)]
+        with _horizon_errors(inputs.horizon):
+            results[sweep] = perform(
+                sweep, inputs.seeds, jobs, out / results_folder.SWEEPS, inputs.horizon, report
+            )
+        done += sweep.cells(inputs.seeds)
+    tasks = [(name, seed) for name in experiments for seed in range(1, inputs.seeds + 1)]
     result = outcomes(
         tasks,
-        lambda name, seed: experiments[name].run(seed, by.horizon is not None),
+        lambda name, seed: experiments[name].run(seed, inputs.horizon is not None),
         jobs,
         None if progress is None else lambda share: progress((done + share * len(tasks)) / total),
     )
@@ -114,7 +116,7 @@ def make(
             rows.append(missing_row(name, figure.title, "", None, why))
             continue
         outcome = figure.rows(results)
-        rows += results_folder.mark_rows(outcome, by) if figure.sweeps or figure.experiments else outcome
+        rows += results_folder.mark_rows(outcome, inputs) if figure.sweeps or figure.experiments else outcome
         if keep and figure.draw:
             draw = (
                 partial(figure.draw, results, outcome)
@@ -126,12 +128,12 @@ def make(
 
 
 @contextmanager
-def _of_horizon(horizon: str | None) -> Iterator[None]:
-    """Lets errors about the horizon name that argument, and not a scenario of ours."""
+def _horizon_errors(horizon: str | None) -> Iterator[None]:
+    """Reports errors about the horizon as errors of that argument, not of a scenario's setting."""
     try:
         yield
     except InputError as error:
-        # All other settings are ours, and valid.
+        # All other settings are constants, and valid.
         if horizon is None or not error.file.startswith("settings "):
             raise
         raise InputError("horizon", None, None, None, f"`{horizon}`: {error.message}") from None

@@ -19,21 +19,21 @@ def samples(links: pyarrow.Table, cluster: Path) -> Samples:
         links: Mean loads in intervals of one length.
         cluster: File of the cluster of the run.
     """
-    of = Cluster(cluster)
-    paper_value = of.links()
-    number = dict(zip(paper_value["name"].to_pylist(), range(len(paper_value)), strict=True))
+    network = Cluster(cluster)
+    known = network.links()
+    number = dict(zip(known["name"].to_pylist(), range(len(known)), strict=True))
     coded = links["link"].cast("string").dictionary_encode().combine_chunks()
-    at = numpy.array([number[name] for name in coded.dictionary.to_pylist()])[coded.indices.to_numpy()]
+    row = numpy.array([number[name] for name in coded.dictionary.to_pylist()])[coded.indices.to_numpy()]
     start = links["start_s"].to_numpy()
     span = round(1000 * float(numpy.diff(numpy.unique(start)).min()))
     table = pyarrow.table(
         {
-            "link": pyarrow.array(paper_value["link"].to_numpy()[at], "int32"),
+            "link": pyarrow.array(known["link"].to_numpy()[row], "int32"),
             "t_ms": START_MS + numpy.rint(1000 * start).astype(numpy.int64) + span,
             "span_ms": numpy.full(len(start), span),
             "bits": numpy.rint(links["load_bps"].to_numpy() * span / 1000).astype(numpy.int64),
-            "capacity_bps": paper_value["capacity_bps"].to_numpy()[at],
+            "capacity_bps": known["capacity_bps"].to_numpy()[row],
         }
     )
     engine = Engine.duckdb(threads=1)
-    return Samples(engine, engine.table(table), paper_value, of.rack_table(), span)
+    return Samples(engine, engine.table(table), known, network.rack_table(), span)

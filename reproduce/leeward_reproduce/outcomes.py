@@ -13,21 +13,21 @@ def outcomes(
     jobs: int | None,
     progress: Callable[[float], object] | None,
 ) -> dict[str, list[Any]]:
-    """Results of each figure, in order of its tasks, whichever ends first.
+    """Results of each figure, in the order of its tasks.
 
     Args:
         tasks: Figures and seeds.
-        run: Runs one; it lets others run meanwhile.
-        jobs: Number at once; by default the number of processors.
+        run: Runs one, in one of several threads.
+        jobs: Number of runs at once; by default the number of processors.
         progress: Called with the completed share.
     """
     import joblib
 
     parallel = joblib.Parallel(runs_at_once(jobs), backend="threading", return_as="generator", batch_size=1)
     result: dict[str, list[Any]] = {name: [] for name, _ in tasks}
-    ran = parallel(joblib.delayed(run)(name, seed) for name, seed in tasks)
-    with cancel_at_end(ran):
-        for done, ((name, _), outcome) in enumerate(zip(tasks, ran, strict=True), 1):
+    finished = parallel(joblib.delayed(run)(name, seed) for name, seed in tasks)
+    with cancel_at_end(finished):
+        for done, ((name, _), outcome) in enumerate(zip(tasks, finished, strict=True), 1):
             result[name].append(outcome)
             if progress:
                 progress(done / len(tasks))

@@ -68,14 +68,14 @@ def reproduce(
         InputError: The paper, a figure or an argument is invalid; or another reproduction writes to `out`, or
             it holds something else, or figures of another one. Nothing has run then.
     """
-    by = check(paper, figures, seeds, jobs, out, horizon)
+    inputs = check(paper, figures, seeds, jobs, out, horizon)
     selection = _select(paper, figures)
     with nullcontext(out) if out is not None else tempfile.TemporaryDirectory(prefix="leeward-") as folder:
         place = Path(folder)
-        rows: list[Row] = PAPERS[paper].make(selection, by, jobs, place, out is not None, progress)
+        rows: list[Row] = PAPERS[paper].make(selection, inputs, jobs, place, out is not None, progress)
         if out is not None:
             results_folder.write(
-                place, by, {name: figure.title for name, figure in PAPERS[paper].FIGURES.items()}, rows
+                place, inputs, {name: figure.title for name, figure in PAPERS[paper].FIGURES.items()}, rows
             )
     return rows
 
@@ -98,10 +98,10 @@ def check(
     runs_at_once(jobs)
     if horizon is not None:
         PAPERS[paper].check_horizon(horizon)
-    by = results_folder.current_inputs(paper, seeds, horizon)
+    inputs = results_folder.current_inputs(paper, seeds, horizon)
     if out is not None:
-        results_folder.earlier(Path(out), by)
-    return by
+        results_folder.read_rows(Path(out), inputs)
+    return inputs
 
 
 def runs(paper: str, figures: Sequence[str] | str | None, seeds: int) -> int:
@@ -128,15 +128,15 @@ def _select(paper: str, figures: Sequence[str] | str | None) -> Mapping[str, Has
     if paper not in PAPERS:
         message = f"unknown paper `{paper}`; there are: {', '.join(PAPERS)}"
         raise InputError("paper", None, None, None, message)
-    paper_value: Mapping[str, HasTitle] = PAPERS[paper].FIGURES
+    by_name: Mapping[str, HasTitle] = PAPERS[paper].FIGURES
     needed = None if figures is None else names(figures)
     if needed == []:
         raise InputError("figures", None, None, None, "expected at least one")
     aliases = _aliases(paper)
     if needed is not None:
         for name in needed:
-            if name not in paper_value and name not in aliases:
+            if name not in by_name and name not in aliases:
                 message = f"unknown figure `{name}`; there are: {', '.join(figure_names(paper))}"
                 raise InputError("figures", None, None, None, message)
-        needed = [of for name in needed for of in aliases.get(name, (name,))]
-    return {name: paper_value[name] for name in paper_value if needed is None or name in needed}
+        needed = [figure for name in needed for figure in aliases.get(name, (name,))]
+    return {name: by_name[name] for name in by_name if needed is None or name in needed}

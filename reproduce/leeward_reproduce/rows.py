@@ -1,8 +1,7 @@
 """Rows of a reproduction: values of a paper beside those measured here.
 
 A measured value has a confidence interval over seeds; the result of a formula has none. A figure that this
-version cannot simulate is a row all the same, without a value of ours and with the reason, so that nobody
-takes it for done or forgets it.
+version cannot measure still has a row, with the reason instead of a value, so that the gap stays visible.
 """
 
 import math
@@ -23,12 +22,12 @@ class Row:
     paper: float | None
     """The paper's value; None if it has none."""
     ours: float | None
-    """Mean over seeds; None if it cannot be simulated here."""
+    """Mean over seeds; None if it was not measured."""
     ci_low: float | None
     ci_high: float | None
-    """95 % confidence interval of that mean; None for formulas, and with less than two seeds."""
+    """95 % confidence interval of that mean; None for formulas, and with fewer than two seeds."""
     deviation_percent: float | None
-    """Difference of ours, in percent of the paper's."""
+    """Difference of our value from the paper's, in percent of the paper's."""
     note: str
     """Differences and their reasons."""
 
@@ -41,7 +40,7 @@ def measured_row(
     paper: float | None = None,
     note: str = "",
 ) -> Row:
-    """A row of values by seed."""
+    """A row of one value for each seed."""
     if not values:
         return missing_row(figure, quantity, unit, paper, "nothing of this kind in these runs")
     mean = math.fsum(values) / len(values)
@@ -57,19 +56,19 @@ def reference_row(
     paper: float | None,
     note: str,
 ) -> Row:
-    """A row of values by seed beside one of the paper that it does not repeat, so without a deviation."""
+    """A row beside a value of the paper that is for reference only, so without a deviation."""
     return replace(measured_row(figure, quantity, unit, values, paper, note), deviation_percent=None)
 
 
 def computed_row(
     figure: str, quantity: str, unit: str, value: float, paper: float | None = None, note: str = ""
 ) -> Row:
-    """A row of a formula alone."""
+    """A row of a formula's result."""
     return Row(figure, quantity, unit, paper, value, None, None, _deviation(value, paper), note)
 
 
 def missing_row(figure: str, quantity: str, unit: str, paper: float | None, why: str) -> Row:
-    """A row without a value here."""
+    """A row without our value, and with the reason."""
     return Row(figure, quantity, unit, paper, None, None, None, None, f"not measured: {why}")
 
 

@@ -1,6 +1,6 @@
 """Sweeps behind figures, and values from their cells.
 
-Several figures of a paper use the same runs, so its sweeps are named once and run once. Each has a folder in
+Several figures of a paper use the same runs, so each sweep has a name and runs once. Each has a folder in
 the format of `leeward.sweep`: present cells are not run again.
 """
 
@@ -32,33 +32,33 @@ class Sweep:
     axis: str | None = None
     """Path of the varied setting."""
     values: tuple[str, ...] = ()
-    """Its values."""
+    """Values of that setting."""
     tables: bool = False
     """True if the runs' tables are needed."""
-    most_seeds: int | None = None
-    """Greatest number of seeds of long runs."""
+    max_seeds: int | None = None
+    """Maximum number of seeds, for long runs."""
     traces: bool = False
     """True if it needs public traces."""
-    whole: bool = False
-    """True if its runs have the scenario's length whatever the horizon."""
+    ignores_horizon: bool = False
+    """True if its runs have the scenario's length under every horizon."""
 
     def settings(self, horizon: str | None) -> dict[str, Sequence[str]]:
         """Settings for `leeward.sweep`."""
         result: dict[str, Sequence[str]] = {path: [value] for path, value in self.fixed}
-        if horizon and not self.whole:
+        if horizon and not self.ignores_horizon:
             result["horizon"] = [horizon]
-            # Intervals of a day may be longer than the rest of it.
+            # The sampling interval of a day may be longer than the horizon.
             result.pop("sample", None)
         if self.axis:
             result[self.axis] = self.values
         return result
 
     def seeds(self, count: int) -> range:
-        """Its seeds, of `count`."""
-        return range(1, 1 + min(count, self.most_seeds or count))
+        """Seeds from 1 to `count`, or to `max_seeds` if that is less."""
+        return range(1, 1 + min(count, self.max_seeds or count))
 
     def cells(self, count: int) -> int:
-        """Number of its runs."""
+        """Number of runs."""
         return len(self.policies) * len(self.seeds(count)) * max(len(self.values), 1)
 
 
@@ -68,7 +68,7 @@ class Cells:
 
     sweep: Sweep
     rows: list[dict[str, Any]]
-    """Table of `leeward.sweep.run`."""
+    """Rows of the table of `leeward.sweep.run`."""
     store: Store
     planned: list[plan.Cell] = field(repr=False)
 
@@ -78,7 +78,7 @@ class Cells:
         return sorted({row["seed"] for row in self.rows})
 
     def by_seed(self, quantity: str, policy: str, value: str | None = None) -> dict[int, float]:
-        """A figure of the summaries under each seed; seeds without one are left out.
+        """A column of the summaries by seed; seeds without a value are left out.
 
         Args:
             quantity: A column, such as `full_block_write_s.mean`.
@@ -89,7 +89,7 @@ class Cells:
         return {seed: figure for seed, figure in results.items() if figure is not None}
 
     def figures(self, quantity: str, policy: str) -> list[float]:
-        """The same in the order of the seeds."""
+        """A column of the summaries, in the order of seeds."""
         return list(self.by_seed(quantity, policy).values())
 
     def writes(self, policy: str, seed: int, since: str, value: str | None = None) -> pyarrow.Table:
@@ -98,8 +98,7 @@ class Cells:
         Args:
             policy: Policy, with its settings.
             seed: One of the sweep's.
-            since: `asked`, to count waiting for others; `placed`, to leave it out. Then there are only
-                blocks.
+            since: `asked` counts the wait for the decision; `placed` does not, and returns blocks only.
             value: Value of the varied setting.
         """
         cell = self._cell(policy, seed, value)
@@ -113,23 +112,23 @@ class Cells:
 
     def table(self, name: str, policy: str, seed: int, value: str | None = None) -> pyarrow.Table:
         """A table of a run."""
-        remaining = self.store.read(self._cell(policy, seed, value))[0]["files"]
-        (path,) = (path for path in remaining if path.endswith(f"/{name}.parquet"))
+        files = self.store.read(self._cell(policy, seed, value))[0]["files"]
+        (path,) = (path for path in files if path.endswith(f"/{name}.parquet"))
         return parquet.read_table(self.store.cells / path)
 
     @cached_property
-    def _by_place(self) -> dict[tuple[str, int, str | None], dict[str, Any]]:
+    def _by_key(self) -> dict[tuple[str, int, str | None], dict[str, Any]]:
         column = f"set.{self.sweep.axis}"
         return {(row["policy"], row["seed"], row.get(column)): row for row in self.rows}
 
     def _row(self, policy: str, seed: int, value: str | None) -> dict[str, Any]:
-        return self._by_place[policy, seed, value]
+        return self._by_key[policy, seed, value]
 
     def _cell(self, policy: str, seed: int, value: str | None) -> plan.Cell:
         needed = {self.sweep.axis: value} if self.sweep.axis and value is not None else {}
         for cell in self.planned:
-            here = dict(cell.variant.setting)
-            if (cell.policy, cell.seed) == (policy, seed) and all(here[k] == v for k, v in needed.items()):
+            setting = dict(cell.variant.setting)
+            if (cell.policy, cell.seed) == (policy, seed) and all(setting[k] == v for k, v in needed.items()):
                 return cell
         raise KeyError((policy, seed, value))
 
@@ -155,8 +154,10 @@ def perform(
     store = Store(out / needed.name)
     variants = plan.variants(needed.scenario, data.data_folder(), axes(needed.settings(horizon)))
     planned = plan.cells(variants, needed.policies, needed.seeds(seeds))
-    left = sweep.remaining_cells(store, planned, needed.tables)
-    # Sweeps may share a folder, so that a table of all cells belongs to none of them.
+    pending = sweep.remaining_cells(store, planned, needed.tables)
+    # Sweeps may share a folder, so no table of all cells is written.
     with store.lock():
-        result = sweep.finish(store, planned, left, runs_at_once(jobs), "threading", needed.tables, progress)
+        result = sweep.finish(
+            store, planned, pending, runs_at_once(jobs), "threading", needed.tables, progress
+        )
     return Cells(needed, result.to_pylist(), store, planned)

@@ -19,10 +19,10 @@ def cells(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[tuple[str, s
 
 
 def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
-    """A page of tables, one for each figure, between anchors by which a book can include it.
+    """A page of tables, one for each figure, between anchors with which a book includes them.
 
     Args:
-        head: Source of the tables, in a line.
+        head: First line, with the inputs of the tables.
         by_figure: Title and rows for the name of each figure.
     """
     parts = [f"{head}\n"]

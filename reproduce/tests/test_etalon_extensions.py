@@ -9,14 +9,14 @@ from leeward_reproduce.etalon.perform import ALIASES, FIGURES, runs
 
 @pytest.mark.parametrize("racks", extensions.RACKS)
 def test_each_rack_sends_and_receives_a_full_circuit_week(racks: int) -> None:
-    wanted = extensions.demand(racks, seed=1)
+    matrix = extensions.demand(racks, seed=1)
     for axis in (0, 1):
-        sums = wanted.sum(axis=axis)
+        sums = matrix.sum(axis=axis)
         assert (sums <= extensions.WEEK_BYTES).all()
         assert (sums > extensions.WEEK_BYTES - racks).all()
-    assert not numpy.diag(wanted).any()
-    assert (wanted == extensions.demand(racks, seed=1)).all()
-    assert (wanted != extensions.demand(racks, seed=2)).any()
+    assert not numpy.diag(matrix).any()
+    assert (matrix == extensions.demand(racks, seed=1)).all()
+    assert (matrix != extensions.demand(racks, seed=2)).any()
 
 
 def test_a_small_ring_is_sent_completely() -> None:
@@ -30,7 +30,7 @@ def test_a_small_ring_is_sent_completely() -> None:
         }
     )
     assert (len(actual.small), len(actual.big), actual.unfinished) == (12, 0, 0)
-    # It is the last flow that ends the run, and all that arrived is over that time.
+    # The run ends with its last flow; the rate is all arrivals over that time.
     assert actual.ended_ms == actual.small.max() < 1000
     assert actual.gbps == pytest.approx(12 * 0.25 * 8 / actual.ended_ms)
     assert actual.gbps > 0

@@ -19,7 +19,7 @@ from leeward_reproduce.hotspots.sweeps import (
     UPLINKS_TOLD,
     check_horizon,
 )
-from leeward_reproduce.hotspots.windows import METRICS, change, half, paired_interval, students, whole
+from leeward_reproduce.hotspots.windows import METRICS, change, half, paired_p_value, student_p_value, whole
 from leeward_reproduce.perform import reproduce
 from leeward_reproduce.rows import Row
 
@@ -51,15 +51,15 @@ counts = some.lists(some.integers(0, 10), min_size=1, max_size=60)
 @given(counts)
 def test_samples_of_a_metric_average_to_its_mean_if_equally_long(hot: list[int]) -> None:
     none = [0] * len(hot)
-    of = whole(table(hot, none, none, hot))
-    assert of.mean("hot") == pytest.approx(10 * sum(hot) / len(hot))
-    assert of.mean("moves") == pytest.approx(sum(hot) * 86_400 / (len(hot) * INTERVAL_S))
-    samples = of.samples("hot")
+    window = whole(table(hot, none, none, hot))
+    assert window.mean("hot") == pytest.approx(10 * sum(hot) / len(hot))
+    assert window.mean("moves") == pytest.approx(sum(hot) * 86_400 / (len(hot) * INTERVAL_S))
+    samples = window.samples("hot")
     assert len(samples) == min(len(hot), 5)
     if len(hot) % 5 == 0:
-        assert float(samples.mean()) == pytest.approx(of.mean("hot"))
+        assert float(samples.mean()) == pytest.approx(window.mean("hot"))
     for metric in METRICS:
-        assert numpy.isfinite(of.samples(metric)).all()
+        assert numpy.isfinite(window.samples(metric)).all()
 
 
 @given(some.lists(some.tuples(some.integers(0, 9), some.integers(0, 9)), min_size=1, max_size=40))
@@ -67,20 +67,20 @@ def test_violations_are_a_share_of_intensive_placements(pairs: list[tuple[int, i
     intensive = [max(pair) for pair in pairs]
     on_hot = [min(pair) for pair in pairs]
     none = [0] * len(pairs)
-    of = whole(table(none, intensive, on_hot, none))
+    window = whole(table(none, intensive, on_hot, none))
     expected = 100 * sum(on_hot) / sum(intensive) if sum(intensive) else 0.0
-    assert of.mean("violations") == pytest.approx(expected)
-    assert (of.samples("violations") <= 100).all()
+    assert window.mean("violations") == pytest.approx(expected)
+    assert (window.samples("violations") <= 100).all()
 
 
 def test_windows_are_halves_and_hours_are_complete() -> None:
     count = 30
-    of = whole(table(list(range(count)), [0] * count, [0] * count, [0] * count))
-    first, second = half(of, 0), half(of, 1)
+    window = whole(table(list(range(count)), [0] * count, [0] * count, [0] * count))
+    first, second = half(window, 0), half(window, 1)
     assert first.mean("hot") == pytest.approx(70)
     assert second.mean("hot") == pytest.approx(220)
     # Two hours and a half of five-minute intervals.
-    assert of.hourly("hot") == pytest.approx([55, 175])
+    assert window.hourly("hot") == pytest.approx([55, 175])
     assert len(whole(table([], [], [], [])).hourly("hot")) == 0
 
 
@@ -89,11 +89,11 @@ def test_changes_and_significance_tests_match_a_calculation_by_hand() -> None:
     assert change(before, after) == [100.0]
     assert change(numpy.zeros(3), after) == []
     # Pooled variance (1 + 4) / 2: t = 2 / sqrt(2.5 * 2 / 3) = 1.549193 with 4 degrees of freedom.
-    assert students(before, after) == pytest.approx(0.196253, abs=1e-5)
+    assert student_p_value(before, after) == pytest.approx(0.196253, abs=1e-5)
     # Differences 1, 2, 3: t = 2 sqrt(3) = 3.464102 with 2 degrees of freedom.
-    assert paired_interval(list(before), list(after)) == pytest.approx(0.074180, abs=1e-5)
-    assert (students(before, before), paired_interval([1.0, 2.0], [1.0, 2.0])) == (1.0, 1.0)
-    assert paired_interval([1.0, 2.0], [2.0, 3.0]) == 0.0
+    assert paired_p_value(list(before), list(after)) == pytest.approx(0.074180, abs=1e-5)
+    assert (student_p_value(before, before), paired_p_value([1.0, 2.0], [1.0, 2.0])) == (1.0, 1.0)
+    assert paired_p_value([1.0, 2.0], [2.0, 3.0]) == 0.0
 
 
 def test_a_slice_has_a_row_for_each_claim_of_table_3(rows: list[Row]) -> None:

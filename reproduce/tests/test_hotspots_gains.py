@@ -23,7 +23,7 @@ READS = (
 
 
 class Tables:
-    """The tables of a run that was written down by hand."""
+    """Tables of a run, written by hand."""
 
     def __init__(self, **tables: pyarrow.Table) -> None:
         self._tables = tables
@@ -93,8 +93,12 @@ def test_queries_behind_busy_links_take_longer() -> None:
     served = rack_storage.serve(2, 1, levels=(0.1, 0.8), link_bps=1e9, operations=READS)
     worker = queries.Worker(served)
     idle, busy = (numpy.full((2, 400), load) for load in (0.1, 0.8))
-    for of in queries.BENCHMARKS:
-        assert gains._p95(worker, of, busy, 1) > gains._p95(worker, of, idle, 1) > of.compute * queries.BASE_S
+    for benchmark in queries.BENCHMARKS:
+        assert (
+            gains._p95(worker, benchmark, busy, 1)
+            > gains._p95(worker, benchmark, idle, 1)
+            > benchmark.compute * queries.BASE_S
+        )
 
 
 def test_experiments_count_as_runs_and_are_shared_by_figures() -> None:
@@ -114,7 +118,7 @@ def test_hotspots_planted_in_a_synthetic_fleet_are_found_exactly() -> None:
     assert (actual.hot, actual.owned) == (truth.hot, truth.owned)
     assert actual.storage == pytest.approx(truth.storage)
     assert actual.jobs == pytest.approx(truth.jobs)
-    # There is something of each, and no seed has what another has.
+    # Each kind is planted, and seeds differ.
     assert all(hot for hot, _ in truth.hot.values())
     assert all(truth.owned.values())
     assert fleet.plant_hotspots(2, 1)[0].owned != truth.owned
@@ -123,7 +127,11 @@ def test_hotspots_planted_in_a_synthetic_fleet_are_found_exactly() -> None:
 def test_figures_of_a_synthetic_fleet_are_marked_and_have_no_deviation() -> None:
     results = Results()
     results.outcomes[fleet.FLEET] = [fleet.plant_hotspots(1, 1)[0]]
-    rows = [row for of in (fleet.section_rows, fleet.split_rows, fleet.job_rows) for row in of(results)]
+    rows = [
+        row
+        for make_rows in (fleet.section_rows, fleet.split_rows, fleet.job_rows)
+        for row in make_rows(results)
+    ]
     assert [row.paper for row in rows] == [10, 2, None, None, None, 45, 10, None]
     assert all("a made-up fleet" in row.note for row in rows)
     assert all(row.ours is not None and row.deviation_percent is None for row in rows)

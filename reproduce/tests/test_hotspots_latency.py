@@ -69,10 +69,10 @@ def test_gaps_have_the_requested_burstiness() -> None:
 def test_impact_finds_the_latencies_at_the_utilization_of_their_link(served: ServedOperations) -> None:
     rows = racks.logs(served)
     assert set(rows["operation"].to_pylist()) <= set(KNOWN)
-    of = racks.inflation(served, rows, ("operation",))
-    counted = sum(row["latencies"] for row in of.buckets.to_pylist() if row["part"] == "total")
+    tables = racks.inflation(served, rows, ("operation",))
+    counted = sum(row["latencies"] for row in tables.buckets.to_pylist() if row["part"] == "total")
     assert counted == len(served.bytes)
-    above = {row["from_utilization"] for row in of.buckets.to_pylist()}
+    above = {row["from_utilization"] for row in tables.buckets.to_pylist()}
     assert min(above) < 0.2
     assert max(above) > 0.6
 
@@ -86,12 +86,12 @@ def test_joined_experiments_follow_each_other_in_time(served: ServedOperations) 
 
 def test_queries_with_more_computation_have_less_inflation(served: ServedOperations) -> None:
     worker, random = queries.Worker(served), numpy.random.default_rng(1)
-    (of,) = (one for one in queries.BENCHMARKS if one.name == "aggregation")
+    (benchmark,) = (one for one in queries.BENCHMARKS if one.name == "aggregation")
     grown = []
     for ratio in (0.1, 0.5, 0.9):
         idle, busy = (
             ratio * queries.BASE_S
-            + worker.storage_s(of, ratio, numpy.full(200, at), numpy.full(200, at), random)
+            + worker.storage_s(benchmark, ratio, numpy.full(200, at), numpy.full(200, at), random)
             for at in (0, 1)
         )
         assert idle.mean() == pytest.approx(queries.BASE_S, rel=0.1)
@@ -100,9 +100,9 @@ def test_queries_with_more_computation_have_less_inflation(served: ServedOperati
 
 
 def test_storage_shares_of_every_benchmark_add_up_to_one() -> None:
-    for of in queries.BENCHMARKS:
-        assert sum(of.storage.values()) == pytest.approx(1)
-        assert 0 < of.compute < 1
+    for benchmark in queries.BENCHMARKS:
+        assert sum(benchmark.storage.values()) == pytest.approx(1)
+        assert 0 < benchmark.compute < 1
 
 
 def test_every_figure_of_latency_has_its_experiment() -> None:

@@ -1,4 +1,4 @@
-"""Measurements between namespaces: rates are those of `tc`, and tasks go where there is more."""
+"""Measurements between namespaces: rates match the limits of `tc`, and tasks go to the faster host."""
 
 import os
 import subprocess
@@ -20,12 +20,12 @@ NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only f
 
 @contextmanager
 def built_namespaces(*pods: tuple[int, ...]) -> Iterator[Network]:
-    """A network, where there can be one."""
+    """A network of namespaces; skips the test on a machine without them."""
     try:
         with network(*pods) as built:
             yield built
     except UnableError as error:
-        # A request to an existing network must not fail.
+        # Other errors are failures of the test.
         if any(why in str(error) for why in NOT_HERE):
             lack(str(error))
         raise
@@ -36,7 +36,7 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
         limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
         for host, rate in limits.items():
             built.limit(host, rate)
-        answer = built.ask("mesh", "--hosts", built.host_list(), "--hops", "--bursts", "20")
+        answer = built.probe("mesh", "--hosts", built.host_list(), "--hops", "--bursts", "20")
     assert answer["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
     for one in answer["paths"]:
         limit = next(rate for (r, h), rate in limits.items() if one["from"] == f"h{r}-{h}")
@@ -48,7 +48,7 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
         "tasks: [{ name: map, cpus: 1 }, { name: reduce, cpus: 1 }]\n"
         "transfers: [{ from: map, to: reduce, bytes: 1GB }]\n"
     )
-    # One task a host: nothing can stay where it is.
+    # One task per host: both tasks cannot share a host.
     single = Cluster(answer["cluster"].replace("shape: pipe\n", "shape: pipe\ncpus: 1\n"))
     decision = place_tasks(single, app, policy="choreo")
     assert decision["tasks"][0]["host"] == "h0-1", decision
@@ -58,12 +58,12 @@ def test_per_path_limits_are_classified_as_pipe() -> None:
     with built_namespaces((2, 2)) as built:
         for host in built.hosts:
             built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
-        answer = built.ask("bottlenecks", "--hosts", built.host_list(), "--pairs", "1", "--for", "1500ms")
+        answer = built.probe("bottlenecks", "--hosts", built.host_list(), "--pairs", "1", "--for", "1500ms")
     assert answer["kind"] == "pipe", answer
 
 
 def started(running: ExitStack, *command: str) -> list[str]:
-    """A process that runs until the test is over, and the first line that it writes."""
+    """Starts a process that runs until the test ends; returns the words of its first line."""
     process = running.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
     running.callback(process.terminate)
     assert process.stderr is not None
@@ -94,9 +94,9 @@ def test_agents_measure_for_a_service_outside_their_network(tmp_path: Path) -> N
             listen = ("--probe-listen", f"{address((rack, host))}:7602", "--secret", files["secret"])
             agent = ("agent", "--host", f"r{rack}h{host}", "--interface", "eth0", *through, *listen)
             assert run(f"h{rack}-{host}", *agent) == ["reports", "accepted"]
-        paths = built.ask("path", "r0h0", "r1h1", *through)
+        paths = built.probe("path", "r0h0", "r1h1", *through)
         hosts = ",".join(f"r{rack}h{host}" for rack, host in built.hosts)
-        answer = built.ask("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
+        answer = built.probe("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
     assert all(0.75 * 30e6 < path["rate_bps"] < 1.15 * 30e6 for path in paths), paths
     assert (answer["kind"], answer["errors"]) == ("hose", []), answer
     assert {one["path"]["from"] for one in answer["from_one"]} <= set(hosts.split(",")), answer
@@ -122,4 +122,4 @@ def test_a_path_with_failed_trains_gives_no_stability(monkeypatch: pytest.Monkey
     failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=message)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(UnableError, match=r"^2 of 120 trains could not be measured$"):
-        Network("none", []).ask("steady")
+        Network("none", []).probe("steady")

@@ -91,7 +91,7 @@ def test_seconds_of_disk_sharing_are_the_sum_over_pairs_of_copies(
 def test_every_policy_is_run_with_one_and_with_two_remote_racks() -> None:
     for figure in FIGURES.values():
         for sweep in figure.sweeps:
-            # Links are looked at under the default alone: nothing is compared.
+            # These sweeps have the default policy only and compare nothing.
             compares = sweep not in (sweeps.TASKS, sweeps.HOUR_UNIFORM)
             if "machines" not in sweep.name and sweep.name != "day" and compares:
                 one, two = ([p for p in sweep.policies if f"remote_racks={n}" in p] for n in (1, 2))
@@ -131,7 +131,6 @@ def test_tables_for_the_book_are_between_anchors() -> None:
 def test_a_slice_has_a_value_and_an_interval_for_every_row(reproduction: tuple[Path, list[Row]]) -> None:
     _, rows = reproduction
     assert set(SLICE.split(",")) == {row.figure for row in rows}
-    # Among two minutes there may be no block that is slower, but of all else there is something.
     for row in rows:
         assert row.ours is not None, row
         assert row.ci_low is not None
@@ -304,7 +303,7 @@ def test_a_reproduction_at_full_length_is_not_marked_as_a_first_look() -> None:
     whole = results_folder.current_inputs("sinbad", results_folder.SEEDS, None)
     row = measured_row("8", "it", "x", [1.0])
     assert (whole.look, results_folder.mark_rows([row], whole)) == ("", [row])
-    assert "first look" not in whole.words
+    assert "first look" not in whole.summary
 
 
 def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) -> None:
@@ -316,7 +315,7 @@ def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) ->
     again, twelve = measured_row("8", "it", "x", [2.0]), measured_row("12", "it", "x", [3.0])
     results_folder.write(tmp_path, by, titles, [eight, twelve])
     results_folder.write(tmp_path, by, titles, [again, four])
-    assert results_folder.earlier(tmp_path, by) == [four, again, twelve]
+    assert results_folder.read_rows(tmp_path, by) == [four, again, twelve]
     page = (tmp_path / "results.md").read_text()
     assert [line for line in page.splitlines() if line.startswith("## ")] == [
         "## 4: four",
@@ -339,7 +338,7 @@ def test_figures_of_another_reproduction_are_rejected_before_any_run(
     result = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(
-        f"error: --out: `out`: holds figures of {by.words}; expected the same {what},"
+        f"error: --out: `out`: holds figures of {by.summary}; expected the same {what},"
     )
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 

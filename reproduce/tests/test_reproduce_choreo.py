@@ -57,7 +57,7 @@ def test_a_mesh_repeats_with_its_seed_and_has_the_hops_of_its_racks() -> None:
     assert (actual.tcp == again.tcp).all()
     assert (actual.trains == again.trains).all()
     assert set(actual.hops) == {2.0, 4.0}
-    # A machine's paths are as its limit says: every tenth is of the same one.
+    # All paths of a machine have the rate of its limit; every tenth path is of the same machine.
     by_machine = actual.tcp.reshape(9, 10)
     assert (numpy.ptp(by_machine, axis=0) < 0.01 * by_machine.mean(axis=0)).all()
     assert (numpy.abs(actual.trains / actual.tcp - 1) < 0.05).all()

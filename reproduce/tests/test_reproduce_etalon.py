@@ -1,4 +1,4 @@
-"""Etalon's figures on the packet plant, on runs that are shorter than the paper's."""
+"""Etalon's figures in the packet simulator, in runs that are shorter than the paper's."""
 
 from pathlib import Path
 
@@ -49,13 +49,13 @@ def test_ring_figures_have_rows_for_every_system() -> None:
 
 
 def test_improvement_is_measured_at_equal_utilization() -> None:
-    def of(used: float, median: float) -> LongFlowRun:
+    def flow_run(used: float, median: float) -> LongFlowRun:
         return LongFlowRun(used, {"all": median}, 0.0)
 
-    static = [of(20, 100.0), of(60, 200.0), of(100, 400.0)]
-    assert improvement(static, of(80, 150.0)) == pytest.approx(50.0)
-    # Beyond the static ones it is the nearest that counts.
-    assert improvement(static, of(10, 150.0)) == pytest.approx(-50.0)
+    static = [flow_run(20, 100.0), flow_run(60, 200.0), flow_run(100, 400.0)]
+    assert improvement(static, flow_run(80, 150.0)) == pytest.approx(50.0)
+    # Beyond the static queues the nearest one counts.
+    assert improvement(static, flow_run(10, 150.0)) == pytest.approx(-50.0)
 
 
 @pytest.mark.parametrize("horizon", ["1ms", "soon"])
@@ -68,12 +68,12 @@ def test_section_6_has_rows_for_all_systems_and_for_leeward() -> None:
     rows = reproduce("etalon", ["20", "leeward"], seeds=2, horizon="30ms")
     assert {row.figure for row in rows} == {"19", "leeward"}
     assert all(row.ours is not None for row in rows)
-    of = {row.quantity: row for row in rows}
+    by_quantity = {row.quantity: row for row in rows}
     for system, value in zip(paper.FILES_SYSTEMS, paper.FILES_TAILS, strict=True):
-        row = of[f"figure 20, p99 of writes: {system}"]
-        # Nothing is over after 30 ms, and what is not counts for the time that it had.
+        row = by_quantity[f"figure 20, p99 of writes: {system}"]
+        # No write ends within 30 ms; an unfinished write counts with its time until the end.
         assert (row.paper, row.unit) == (value, "ms")
         assert row.ours == pytest.approx(30)
     # Within a turn copies of a rack lie in one other rack, as under reHDFS.
-    assert of["of a rack's copies in the rack with most, the paper's job: leeward"].ours == 100
-    assert of["p99 of writes against reHDFS, the paper's job: leeward"].ours == 0
+    assert by_quantity["of a rack's copies in the rack with most, the paper's job: leeward"].ours == 100
+    assert by_quantity["p99 of writes against reHDFS, the paper's job: leeward"].ours == 0

@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those traces, and few workloads."""
+    """Uses these traces and few workloads."""
     monkeypatch.setenv("LEEWARD_DATA", str(folder))
     monkeypatch.setattr(workloads, "COUNTS", (6, 6, 6, 6, 6))
     monkeypatch.setattr(workloads, "RANDOM", 8)
@@ -79,7 +79,7 @@ def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contests of a minute or so."""
+    """Makes contention experiments last about a minute."""
     for name in ("SECONDS", "SHORT", "ORDERED"):
         monkeypatch.setattr(schedulers, name, 60)
     monkeypatch.setattr(misbehaving, "SECONDS", 60)
@@ -128,7 +128,7 @@ def test_outcomes_are_computed_again_for_other_inputs(tmp_path: Path) -> None:
         calls.append(seed)
         return len(calls)
 
-    assert [store.load_or_make(tmp_path, "x", 1, of, make) for of in ([1], [1], [2])] == [1, 1, 2]
+    assert [store.load_or_make(tmp_path, "x", 1, inputs, make) for inputs in ([1], [1], [2])] == [1, 1, 2]
     (tmp_path / "x-1.json").write_text('{"of"')
     assert store.load_or_make(tmp_path, "x", 1, [2], make) == 3
 
@@ -166,17 +166,17 @@ def test_more_devices_per_server_never_need_more_servers() -> None:
 def test_admission_repeats_and_never_exceeds_the_number_of_workloads() -> None:
     outcome = admission.network(1)
     assert outcome == admission.network(1)
-    for of in outcome.values():
-        assert of[admission.NONE]["admitted"] == caches.WORKLOADS
+    for by_policy in outcome.values():
+        assert by_policy[admission.NONE]["admitted"] == caches.WORKLOADS
         for name in admission.POLICIES:
-            assert 0 <= of[name]["missed"] <= of[name]["admitted"] <= caches.WORKLOADS
-            assert (of[name]["bytes"] > 0) == (of[name]["admitted"] > 0)
+            assert 0 <= by_policy[name]["missed"] <= by_policy[name]["admitted"] <= caches.WORKLOADS
+            assert (by_policy[name]["bytes"] > 0) == (by_policy[name]["admitted"] > 0)
 
 
 @pytest.mark.usefixtures("small")
 def test_more_nines_never_lower_a_bound_or_change_the_worst_case() -> None:
-    for of in analyses.nines(1).values():
-        tails = [of[str(nines)] for nines in analyses.NINES]
+    for by_nines in analyses.nines(1).values():
+        tails = [by_nines[str(nines)] for nines in analyses.NINES]
         stochastic = [one["bipartite"] for one in tails]
         assert stochastic == sorted(stochastic)
         assert len({one["dnc"] for one in tails}) == 1
@@ -220,7 +220,7 @@ def test_figures_with_random_workloads_need_no_traces(
 
 
 @pytest.mark.parametrize("name", ["3.1", "3.2", "3.3", "3.5", "3.6", "3.8"])
-def test_a_contest_repeats_with_its_seed_and_changes_with_another(
+def test_a_contention_experiment_repeats_with_its_seed_and_changes_with_another(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short(monkeypatch)
@@ -251,7 +251,7 @@ def test_priorities_by_slo_put_the_tightest_first() -> None:
     assert [one["priorities"]["storage"] for one in fared] == [2, 0, 1]
 
 
-def test_an_invalid_contest_is_an_input_error() -> None:
+def test_invalid_contention_settings_are_input_errors() -> None:
     alone = contention.own_clients([contention.storage_member("A", 0.3)])
     with pytest.raises(InputError, match="`fifo`: expected one of ps, cake, edf, by-slo, pm"):
         contention.contend(1, alone, 60, [99.0], schedulers=("fifo",))

@@ -64,12 +64,12 @@ test('a new connection resumes after the last event', async ({ page, open }) => 
   expect(Number(lastIds[1])).toBeGreaterThan(0)
 })
 
-test('a connected but silent service is not live', async ({ page, open }) => {
+test('the page is not live if a connected service sends no data', async ({ page, open }) => {
   await page.clock.install()
   await open('racks')
   await expectLive(page)
   await page.clock.runFor(35_000)
-  await expect(page.getByRole('banner').getByRole('status')).toHaveText(/silent|old telemetry/)
+  await expect(page.getByRole('banner').getByRole('status')).toHaveText(/no data|old telemetry/)
   await expect(page.getByRole('heading', { name: 'Now' })).toHaveCount(0)
 })
 
@@ -78,7 +78,7 @@ test('the page requests a token, keeps it for this session, and removes it on de
   open,
 }) => {
   await open('racks', { token: 'sesame' })
-  const dialog = page.getByRole('dialog', { name: 'This service asks for a token' })
+  const dialog = page.getByRole('dialog', { name: 'This service requires a token' })
   await expect(dialog).toBeVisible()
   await expectAccessible(page)
   // Tab moves between the dialog and the browser's controls, and never reaches the page below.
@@ -107,11 +107,11 @@ test('the page requests a token, keeps it for this session, and removes it on de
     ]),
   ).toEqual(['sesame', null])
   await page.getByRole('button', { name: 'Token' }).click()
-  await page.getByRole('button', { name: 'Forget the token' }).click()
+  await page.getByRole('button', { name: 'Remove the token' }).click()
   await expect(page.getByRole('banner').getByRole('status')).toHaveText(/no access/)
   expect(await page.evaluate(() => sessionStorage.getItem('leeward-token'))).toBeNull()
   await page.keyboard.press('Escape')
-  await expect(page.getByRole('button', { name: 'Give a token' })).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Enter a token' })).toBeVisible()
 })
 
 test('the page reads the history once per connection, and not with every status', async ({ page, open }) => {
@@ -132,13 +132,17 @@ test('the page reads the history once per connection, and not with every status'
 test('the page is not live while the catch-up fails, and retries it', async ({ page, open }) => {
   let broken = true
   await page.route('**/v1/racks?*', (route) => {
-    const body = JSON.stringify({ type: 'urn:leeward:problem:busy', title: 'Too much is asked', status: 503 })
+    const body = JSON.stringify({
+      type: 'urn:leeward:problem:busy',
+      title: 'Too many requests wait',
+      status: 503,
+    })
     return broken
       ? route.fulfill({ status: 503, contentType: 'application/problem+json', body })
       : route.continue()
   })
   await open('racks')
-  await expect(page.getByText(/Too much is asked\. Trying again/)).toBeVisible()
+  await expect(page.getByText(/Too many requests wait\. Trying again/)).toBeVisible()
   broken = false
   await expect(page.getByRole('banner').getByRole('status')).toHaveText(/live/)
 })

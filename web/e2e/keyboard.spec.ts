@@ -48,7 +48,7 @@ test('the keyboard alone leads to a rack and its tabs', async ({ page, open }) =
   const mock = await open('racks')
   await expectLive(page)
   await page.keyboard.press('Tab')
-  await expect(page.getByRole('link', { name: 'Skip to the page' })).toBeFocused()
+  await expect(page.getByRole('link', { name: 'Skip to the content' })).toBeFocused()
   await page.keyboard.press('Enter')
   await expect(page.locator('main')).toBeFocused()
   await page.keyboard.press('Tab')
@@ -125,7 +125,7 @@ test(
     expect(await badOutlines(page)).toEqual([])
     await open('racks', { token: 'sesame' })
     await page.getByRole('button', { name: 'Close' }).click()
-    await expect(page.getByRole('button', { name: 'Give a token' })).toBeVisible()
+    await expect(page.getByRole('button', { name: 'Enter a token' })).toBeVisible()
     expect(await badOutlines(page)).toEqual([])
   },
 )

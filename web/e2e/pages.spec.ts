@@ -188,7 +188,7 @@ test('decisions: the list is live, filterable and pausable, and compares policie
   await page.getByRole('button', { name: 'Pause' }).click()
   const paused = await list.getByRole('link').first().getAttribute('href')
   await advance(mock, page, 2)
-  await expect(page.getByRole('button', { name: /Go on \([1-9]\d* new\)/ })).toBeVisible()
+  await expect(page.getByRole('button', { name: /Resume \([1-9]\d* new\)/ })).toBeVisible()
   await expect(list.getByRole('link').first()).toHaveAttribute('href', paused ?? '')
   await page.getByText('replicas', { exact: true }).first().click()
   await expect(list.locator('.kind', { hasNotText: 'replicas' })).toHaveCount(0)
@@ -265,7 +265,7 @@ test('moves: one is answered as done, one as refused with a reason', async ({ pa
   await first.getByRole('button', { name: `${one} was moved` }).click()
   await expect(moves.getByRole('row', { name: one ?? '' })).toContainText('done')
   await moves.getByRole('button', { name: `${two} stays` }).press('Enter')
-  await expect(page.getByLabel('Why it stays')).toBeFocused()
+  await expect(page.getByLabel('Reason')).toBeFocused()
   await expectAccessible(page)
   await page.keyboard.type('it holds a lock')
   await page.keyboard.press('Enter')
@@ -313,8 +313,8 @@ test('every page of an empty cluster shows the next step', async ({ page, open }
   await open('racks', { empty: true })
   await expect(page.getByText('This cluster has no racks.')).toBeVisible()
   for (const [name, text] of [
-    ['Hotspots', 'No link is reported, so no hotspot'],
-    ['Decisions', 'Nothing was decided yet'],
+    ['Hotspots', 'No telemetry is available'],
+    ['Decisions', 'No decision was made yet'],
     ['Workloads', 'No workload was admitted'],
   ] as const) {
     await page.getByRole('navigation').getByRole('link', { name }).click()
@@ -328,5 +328,5 @@ test('missing resources and pages have a message with a link', async ({ page, op
   await expect(page.getByText('Not found')).toBeVisible()
   await expect(page.getByRole('main').getByRole('link', { name: 'the racks' })).toBeVisible()
   await page.evaluate(() => (location.hash = '#/nowhere'))
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText('There is no such page')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Page not found')
 })

@@ -30,7 +30,7 @@ export class Mock {
   step = FIRST
   /** Drops requests without a response, like a stopped service. */
   down = false
-  /** Reason for which the store is unavailable; null if it is available. */
+  /** Reason why the store is unavailable; null if it is available. */
   stalled: string | null = null
   /** Resources that this service does not have: first parts of paths after /v1. */
   readonly missing: string[] = []
@@ -91,16 +91,16 @@ export class Mock {
     const { token } = this.options
     if (token && request.headers.authorization !== `Bearer ${token}`) {
       const detail = 'Send a token of at least the role `read`, as `Authorization: Bearer TOKEN`.'
-      return problem(response, 'token', 401, 'Token required', detail)
+      return problem(response, 'unauthorized', 401, 'Token required', detail)
     }
     const url = new URL(request.url ?? '/', 'http://service')
     const path = url.pathname.slice('/v1/'.length).split('/').map(decodeURIComponent)
     if (path[0] === 'events') return this.listen(request, response)
     if (request.method === 'POST') return void this.post(path, request, response)
-    const found = this.find(path, url.searchParams)
-    if (found === undefined)
+    const resource = this.find(path, url.searchParams)
+    if (resource === undefined)
       problem(response, 'not-found', 404, 'Not found', `\`${url.pathname}\` is not known here.`)
-    else send(response, 200, found)
+    else send(response, 200, resource)
   }
 
   private find(path: string[], query: URLSearchParams): unknown {
@@ -122,14 +122,13 @@ export class Mock {
       return this.options.demo ? world.demo(step, Math.max(FIRST - 240, step - 360)) : undefined
     if (kind === 'decisions' && !name) {
       const kindFilter = query.get('kind')
-      const found = this.decisions.filter((one) => !kindFilter || one.kind === kindFilter)
-      return page(found.slice(-Number(query.get('limit') ?? 100)).reverse())
+      const matching = this.decisions.filter((one) => !kindFilter || one.kind === kindFilter)
+      return page(matching.slice(-Number(query.get('limit') ?? 100)).reverse())
     }
     if (kind === 'decisions' && name) {
       const [, at, n] = /^d-(\d+)-(\d+)$/.exec(name) ?? []
       const stored = this.decisions.find((one) => one.id === name)
-      const found = stored ?? (at ? world.decide(Number(at), Number(n), 'replicas', 'leeward') : undefined)
-      return found
+      return stored ?? (at ? world.decide(Number(at), Number(n), 'replicas', 'leeward') : undefined)
     }
     return undefined
   }
@@ -147,7 +146,13 @@ export class Mock {
     if (kind !== 'migrations' || !move)
       return problem(response, 'not-found', 404, 'Not found', `\`${name}\` is not known here.`)
     if (move.state !== 'advised')
-      return problem(response, 'answered', 409, 'It was answered before', `\`${name}\` is ${move.state}.`)
+      return problem(
+        response,
+        'answered',
+        409,
+        'The migration has another answer',
+        `\`${name}\` is ${move.state}.`,
+      )
     this.answers.set(name, { state: body.answer ?? '', reason: body.reason ?? null })
     send(response, 200, { ...move, ...this.answers.get(name) })
   }

@@ -114,7 +114,7 @@ export class World {
   }
 
   detail(rack: number, step: number): RackDetail {
-    const of = this.rack(rack, step)
+    const summary = this.rack(rack, step)
     const hosts = Array.from({ length: this.hosts }, (_, at) => this.host(rack, at, step))
     const tasks = hosts.flatMap(({ host }, at) =>
       Array.from({ length: 1 + (at % 3) }, (_, n) => ({
@@ -131,8 +131,16 @@ export class World {
       Array.from({ length: 2 }, (_, n) => ({ decision: `d-${step - 3 * n - at}-0`, host, size: '256MiB' })),
     )
     const reservations =
-      rack % 3 === 0 ? [{ workload: 'orders-db', link: of.up.link, rate_bps: 4e9, priority: 1 }] : []
-    return { rack: of.rack, pod: of.pod, links: [of.up, of.down], hosts, tasks, replicas, reservations }
+      rack % 3 === 0 ? [{ workload: 'orders-db', link: summary.up.link, rate_bps: 4e9, priority: 1 }] : []
+    return {
+      rack: summary.rack,
+      pod: summary.pod,
+      links: [summary.up, summary.down],
+      hosts,
+      tasks,
+      replicas,
+      reservations,
+    }
   }
 
   host(rack: number, at: number, step: number): Host {
@@ -140,7 +148,7 @@ export class World {
     const draw = random(this.seed, rack, at, 31)
     const part = 0.3 + 0.9 * draw()
     const up = !(rack === 2 && at === 5)
-    const of = (way: Way) => {
+    const hostLink = (way: Way) => {
       const load = this.utilization(rack, way, step)
       const name = `${host}:${way ? 'ingress' : 'egress'}`
       return link(
@@ -161,8 +169,8 @@ export class World {
       draining: rack === 4 && at === 1,
       stored: `${(2 + draw() * 9).toFixed(1)}TB`,
       storage: '16TB',
-      egress: of(0),
-      ingress: of(1),
+      egress: hostLink(0),
+      ingress: hostLink(1),
       tasks: 1 + (at % 3),
       replicas: 2,
       devices: [0, 1].map((n) => this.device(`${host}:nvme${n}`, rack, at, n, step, up)),

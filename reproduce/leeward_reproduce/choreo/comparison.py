@@ -16,12 +16,12 @@ from leeward_reproduce.rows import Row, measured_row
 Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 Range = tuple[float, float]
 _SAME = 0.01
-"""Speed-ups below this share count as none, either way."""
+"""Speed-ups and slow-downs below this share count as none."""
 
 
 def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 10a."""
-    paper_value: dict[str, Range | float] = {
+    paper_values: dict[str, Range | float] = {
         "improved": paper.IMPROVED_AT_ONCE,
         "mean": paper.MEAN_AT_ONCE,
         "median": paper.MEDIAN_AT_ONCE,
@@ -30,12 +30,12 @@ def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
         "best": paper.BEST_AT_ONCE,
         "losers_median": paper.LOSERS_AT_ONCE,
     }
-    return _rows("10a", outcomes, paper_value)
+    return _rows("10a", outcomes, paper_values)
 
 
 def rows_in_sequence(outcomes: Sequence[Outcome]) -> list[Row]:
     """Figure 10b."""
-    paper_value: dict[str, Range | float] = {
+    paper_values: dict[str, Range | float] = {
         "improved": paper.IMPROVED_IN_SEQUENCE,
         "mean": paper.MEAN_IN_SEQUENCE,
         "median": paper.MEDIAN_IN_SEQUENCE,
@@ -44,7 +44,7 @@ def rows_in_sequence(outcomes: Sequence[Outcome]) -> list[Row]:
         "best": paper.BEST_IN_SEQUENCE,
         "losers_median": paper.LOSERS_IN_SEQUENCE,
     }
-    return _rows("10b", outcomes, paper_value)
+    return _rows("10b", outcomes, paper_values)
 
 
 _QUANTITIES: dict[str, tuple[str, Callable[[Floats], float]]] = {
@@ -72,7 +72,7 @@ def _of(mask: Any, values: Floats, reduce: Callable[[Floats], Any]) -> float:
     return 100 * float(reduce(values[mask])) if mask.any() else float("nan")
 
 
-def _rows(figure: str, outcomes: Sequence[Outcome], paper_value: dict[str, Range | float]) -> list[Row]:
+def _rows(figure: str, outcomes: Sequence[Outcome], paper_values: dict[str, Range | float]) -> list[Row]:
     redrawn = sum(outcome.redrawn for outcome in outcomes)
     result: list[Row] = []
     for ours in OURS:
@@ -80,15 +80,15 @@ def _rows(figure: str, outcomes: Sequence[Outcome], paper_value: dict[str, Range
             for baseline in BASELINES:
                 values = [quantity(gains(outcome, ours, baseline)) for outcome in outcomes]
                 values = [value for value in values if not numpy.isnan(value)]
-                label = paper_value.get(key) if ours == "choreo" else None
+                reported = paper_values.get(key) if ours == "choreo" else None
                 note = ""
-                if isinstance(label, tuple):
-                    note = f"the paper: {label[0]:g} to {label[1]:g} % over its three baselines"
-                elif key == "best" and label is not None:
+                if isinstance(reported, tuple):
+                    note = f"the paper: {reported[0]:g} to {reported[1]:g} % over its three baselines"
+                elif key == "best" and reported is not None:
                     note = "the paper's is the best of all its apps, ours the mean over seeds of the best"
                 if key == "improved" and ours == "choreo":
                     note = f"apps are generated; {redrawn} were drawn again since they did not fit everywhere"
-                value = label if isinstance(label, float) else None
+                value = reported if isinstance(reported, float) else None
                 result.append(
                     measured_row(figure, f"{words}: {ours} against {baseline}", "%", values, value, note)
                 )
@@ -96,11 +96,11 @@ def _rows(figure: str, outcomes: Sequence[Outcome], paper_value: dict[str, Range
 
 
 def gains(outcome: Outcome, ours: str, baseline: str) -> Floats:
-    """The relative speed-up of each app."""
+    """Relative speed-up of each app."""
     before = numpy.array([times[baseline] for times in outcome.times])
     after = numpy.array([times[ours] for times in outcome.times])
     speed_ups = numpy.zeros(len(before))
-    # An app without time under both gains nothing.
+    # An app that takes no time under the baseline gains nothing.
     numpy.divide(before - after, before, out=speed_ups, where=before > 0)
     return speed_ups
 

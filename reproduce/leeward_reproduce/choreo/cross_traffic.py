@@ -107,8 +107,8 @@ def _count(kind: Kind, random: numpy.random.Generator) -> ConnectionCounts:
         float((numpy.minimum(finished, end) - numpy.maximum(began, start)).clip(0).sum() / (end - start))
         for start, end in edges
     ]
-    there = seen > 0
-    return ConnectionCounts(numpy.array(actual)[there], numpy.maximum(kind.link / seen[there] - 1, 0))
+    received = seen > 0
+    return ConnectionCounts(numpy.array(actual)[received], numpy.maximum(kind.link / seen[received] - 1, 0))
 
 
 def _periods(random: numpy.random.Generator) -> list[tuple[float, float]]:
@@ -124,7 +124,7 @@ def _periods(random: numpy.random.Generator) -> list[tuple[float, float]]:
 
 
 def _share(kind: Kind, everything: Sequence[tuple[int, float, float]], start: float, end: float) -> float:
-    """The bytes of an even share of the link over a time."""
+    """Bytes of an even share of the link between two times."""
     edges = sorted({start, end, *(edge for _, *span in everything for edge in span if start < edge < end)})
     total = 0.0
     for one, other in pairwise(edges):
@@ -138,11 +138,11 @@ def rows(outcomes: Sequence[dict[str, ConnectionCounts]]) -> list[Row]:
     """Error of the estimate."""
     result = []
     for name, kind in KINDS.items():
-        message = kind.link / NIC - 1
+        fitting = kind.link / NIC - 1
         errors = []
         for one in outcomes:
             # The probe cannot see fewer connections than fit on the link.
-            actual = numpy.maximum(one[name].actual, message)
+            actual = numpy.maximum(one[name].actual, fitting)
             errors.append(float(numpy.median(numpy.abs(one[name].estimated - actual))))
         note = f"{kind.title}, {kind.others} others on and off; windows of 100 ms; the paper shows pictures"
         result.append(

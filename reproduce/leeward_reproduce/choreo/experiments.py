@@ -14,11 +14,11 @@ BASELINES = ("random", "round-robin", "minimum-machines")
 OURS = ("choreo", "leeward")
 EXACT = "choreo-exact"
 ERRORS = (0.0, 0.1, 0.25, 0.5)
-"""Greatest error of measured rates, either way (section 7.2)."""
+"""Maximum errors of measured rates, in either direction (section 7.2)."""
 APPS = 30
 """Number of experiments under each seed."""
-MOST_DRAWS = 1000
-"""Number of draws of apps, some of which do not fit."""
+MAX_DRAWS = 1000
+"""Maximum number of draws of apps, some of which do not fit."""
 
 Times = dict[str, float]
 
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def at_once(seed: int) -> Outcome:
-    """Section 6.2: one to three apps as one."""
+    """Section 6.2: one to three apps, joined into one."""
     return _outcome(seed, 1, _once)
 
 
@@ -51,7 +51,7 @@ def exact(seed: int) -> Outcome:
 
 
 def accuracy(seed: int) -> Outcome:
-    """Section 7.2: apps at once, placed by wrong rates."""
+    """Section 7.2: apps at once, placed by rates with errors."""
     return _outcome(seed, 4, _accuracy)
 
 
@@ -61,10 +61,10 @@ def _outcome(
     random = numpy.random.default_rng([seed, kind])
     times: list[Times] = []
     redrawn = proven = 0
-    for number in range(MOST_DRAWS):
+    for number in range(MAX_DRAWS):
         if len(times) == APPS:
             break
-        result = experiment(random, workload.ec2(random), seed * MOST_DRAWS + number)
+        result = experiment(random, workload.ec2(random), seed * MAX_DRAWS + number)
         if result is None:
             redrawn += 1
             continue
@@ -100,7 +100,7 @@ def _accuracy(random: numpy.random.Generator, rates: list[float], seed: int) -> 
 
 
 def within(policy: str, error: float) -> str:
-    """Name of the times of a policy whose rates are wrong by up to a share."""
+    """Name of the times of a policy whose rates have errors up to a share."""
     return f"{policy}, rates within {100 * error:g} %"
 
 
@@ -108,9 +108,9 @@ def _exact(random: numpy.random.Generator, rates: list[float], seed: int) -> Tim
     app = workload.join([workload.app(random) for _ in range(random.integers(1, 4))])
     network = workload.hose(rates)
     runs = {policy: _run(network, policy, [(0.0, app)], seed) for policy in (*OURS, EXACT)}
-    if any(run["forecast_s"] is None or run["refused"] for all_of in runs.values() for run in all_of):
+    if any(run["forecast_s"] is None or run["refused"] for app_runs in runs.values() for run in app_runs):
         return None
-    times = {policy: all_of[0]["forecast_s"] for policy, all_of in runs.items()}
+    times = {policy: app_runs[0]["forecast_s"] for policy, app_runs in runs.items()}
     return times | {"proven": float(runs[EXACT][0]["gap"] == 0.0)}
 
 
@@ -127,6 +127,6 @@ def _run(
 
 def _sums(runs: dict[str, list[dict[str, Any]]]) -> Times | None:
     """Time of each policy, if all of them placed every app."""
-    if any(run["seconds"] is None for all_of in runs.values() for run in all_of):
+    if any(run["seconds"] is None for app_runs in runs.values() for run in app_runs):
         return None
-    return {policy: sum(run["seconds"] for run in all_of) for policy, all_of in runs.items()}
+    return {policy: sum(run["seconds"] for run in app_runs) for policy, app_runs in runs.items()}

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST, MOST = 60e6, 110e6
-"""Limits of hosts, in bits per second, which a busy machine can still carry."""
+"""Range of the limits of hosts, in bits per second: a busy machine can still carry them."""
 EVERY_S, TIMES = 0.5, 120
-"""Trains of a path: a minute, where the paper has TCP for half an hour."""
+"""Interval and number of the trains of a path: one minute, where the paper has TCP for half an hour."""
 LAGS_S = (1, 5, 10, 30)
 """Lags, for the paper's minutes."""
 PATHS = 3
 PAIRS = 20
 """Experiments of each kind (section 4.3)."""
 LASTS = "2s"
-"""Seconds of a transfer of these pairs."""
+"""Duration of a transfer of these pairs."""
 _ALONE = "limits by `tc tbf`, and nobody else there"
 
 
@@ -75,10 +75,10 @@ def stability() -> list[PathStability]:
         lags = ",".join(f"{lag}s" for lag in LAGS_S)
         times = ("--every", f"{round(1000 * EVERY_S)}ms", "--times", str(TIMES), "--lags", lags)
         pairs = [(testbed.hosts[at], testbed.hosts[(at + 2) % 4]) for at in range(PATHS)]
-        label = [testbed.ask("steady", *map(address, pair), *times) for pair in pairs]
+        paths = [testbed.probe("steady", *map(address, pair), *times) for pair in pairs]
     return [
         PathStability(numpy.array([one["rate_bps"] for one in path["samples"]]), path["lags"])
-        for path in label
+        for path in paths
     ]
 
 
@@ -90,14 +90,14 @@ def lengths() -> PathLengths:
     """
     with network((2, 2), (2, 2)) as testbed:
         _hose(testbed)
-        label = testbed.ask("mesh", "--hosts", testbed.host_list(), "--hops")
-    names = [host["name"] for host in label["hosts"]]
-    hops = label["topology"]["hops"]
-    of = [
+        mesh = testbed.probe("mesh", "--hosts", testbed.host_list(), "--hops")
+    names = [host["name"] for host in mesh["hosts"]]
+    hops = mesh["topology"]["hops"]
+    pairs = [
         (hops[names.index(one["from"])][names.index(one["to"])], one["rate_bps"] / 1e6)
-        for one in label["paths"]
+        for one in mesh["paths"]
     ]
-    counted = numpy.array([one for one in of if one[0] is not None], dtype=float)
+    counted = numpy.array([one for one in pairs if one[0] is not None], dtype=float)
     return PathLengths(counted[:, 0], counted[:, 1])
 
 
@@ -120,9 +120,11 @@ def protocol() -> dict[str, InterferenceResult]:
 
 
 def _recognise(testbed: Network) -> InterferenceResult:
-    label = testbed.ask("bottlenecks", "--hosts", testbed.host_list(), "--pairs", str(PAIRS), "--for", LASTS)
-    four, one = (100 * label[f"{key}_share"] / len(label[key]) for key in ("between_four", "from_one"))
-    return InterferenceResult(four, one, 100 * label["sum"], label["kind"])
+    output = testbed.probe(
+        "bottlenecks", "--hosts", testbed.host_list(), "--pairs", str(PAIRS), "--for", LASTS
+    )
+    four, one = (100 * output[f"{key}_share"] / len(output[key]) for key in ("between_four", "from_one"))
+    return InterferenceResult(four, one, 100 * output["sum"], output["kind"])
 
 
 def _rates(hosts: Sequence[Place]) -> dict[Place, float]:
@@ -197,15 +199,22 @@ def rows_protocol(results: dict[str, InterferenceResult] | UnableError) -> list[
             for words, paper_value in ((four, 0.0), (one, 100.0))
         ]
     result = []
-    for name, label in results.items():
+    for name, interference in results.items():
         # The paper's clouds are hoses.
         paper_four, paper_one = (0.0, 100.0) if name == "hose" else (None, None)
-        note = f"recognised as: {label.kind}; {PAIRS} pairs of each kind, transfers of {LASTS}, six hosts"
+        note = (
+            f"recognised as: {interference.kind}; {PAIRS} pairs of each kind, transfers of {LASTS}, six hosts"
+        )
         result += [
-            measured_row("4.3", f"{name}: {four}", "%", [label.four], paper_four, note),
-            measured_row("4.3", f"{name}: {one}", "%", [label.one], paper_one, note),
+            measured_row("4.3", f"{name}: {four}", "%", [interference.four], paper_four, note),
+            measured_row("4.3", f"{name}: {one}", "%", [interference.one], paper_one, note),
             measured_row(
-                "4.3", f"{name}: two paths from one source, of one alone", "%", [label.sum], paper_one, note
+                "4.3",
+                f"{name}: two paths from one source, of one alone",
+                "%",
+                [interference.sum],
+                paper_one,
+                note,
             ),
         ]
     return result
@@ -222,8 +231,8 @@ def draw_stability(results: list[PathStability]) -> "Figure":
         values = numpy.sort(numpy.concatenate(deviations))
         share = 100 * numpy.arange(1, len(values) + 1) / len(values)
         axes.plot(values, share, linestyle=line, color=COLOURS["choreo"], label=f"{lag} s earlier")
-    paper_value = [paper.STABILITY[key][1] for key in ("median", "p95")]
-    axes.plot(paper_value, [50, 95], "x", color="#111111", label="the paper, minutes on EC2")
+    paper_values = [paper.STABILITY[key][1] for key in ("median", "p95")]
+    axes.plot(paper_values, [50, 95], "x", color="#111111", label="the paper, minutes on EC2")
     axes.set_xlim(0, 10)
     axes.set_ylim(0, 101)
     axes.set_xlabel("error of the earlier rate, %")

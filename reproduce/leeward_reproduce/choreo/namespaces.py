@@ -23,21 +23,21 @@ COMMAND = (str(Path(sys.executable).with_name("leeward")),)
 Place = tuple[int, int]
 """A host: the number of its rack over all pods, and its number there."""
 _ALONE = threading.Lock()
-"""Two networks at once would disturb each other's measurements."""
+"""Lock, because two networks at once would disturb each other's measurements."""
 _NUMBERS = itertools.count()
 _QUEUE = 1_514_000
 """Queue at a limit, in bytes: a thousand packets, as at an interface. A sender has fewer."""
 
 
 class UnableError(Exception):
-    """Reason for which a measurement between namespaces is impossible."""
+    """Reason why a measurement between namespaces is impossible."""
 
 
 class Network:
-    """Hosts in racks under pods, all of which listen."""
+    """Hosts in racks under pods, each with a running `leeward probe listen`."""
 
     def __init__(self, prefix: str, pods: Sequence[Sequence[int]]) -> None:
-        """Prefix of the names of its namespaces."""
+        """Names the hosts of pods; all namespaces of the network have names with the prefix."""
         self.prefix = prefix
         racks = [count for pod in pods for count in pod]
         self.hosts = [(rack, host) for rack, count in enumerate(racks) for host in range(count)]
@@ -63,7 +63,7 @@ class Network:
         """Hosts in the form of `--hosts`."""
         return ",".join(f"h{host[0]}-{host[1]}={address(host)}" for host in hosts or self.hosts)
 
-    def ask(self, *arguments: str) -> Any:
+    def probe(self, *arguments: str) -> Any:
         """JSON output of a `leeward probe` command, run at the core.
 
         Raises:
@@ -90,7 +90,7 @@ def _bps(rate: float) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Paths of this Python, for another one."""
+    """Environment in which another Python process finds the same modules."""
     return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
@@ -115,13 +115,13 @@ def network(*pods: Sequence[int]) -> Iterator[Network]:
     """
     if os.geteuid() != 0:
         raise UnableError("namespaces need root")
-    with _ALONE, ExitStack() as result:
+    with _ALONE, ExitStack() as stack:
         prefix = f"lwchoreo-{os.getpid()}-{next(_NUMBERS)}"
 
         def add(name: str) -> str:
             full = f"{prefix}-{name}"
             _run("ip", "netns", "add", full)
-            result.callback(subprocess.run, ["ip", "netns", "del", full], check=False, capture_output=True)
+            stack.callback(subprocess.run, ["ip", "netns", "del", full], check=False, capture_output=True)
             _run("ip", "-n", full, "link", "set", "lo", "up")
             forward = "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv4/icmp_ratelimit"
             _run("ip", "netns", "exec", full, "sh", "-c", forward)
@@ -144,7 +144,7 @@ def network(*pods: Sequence[int]) -> Iterator[Network]:
                     name, gateway = add(f"h{rack}-{host}"), f"10.{rack}.{host}.1"
                     _cable((name, "eth0", address((rack, host))), (tor, f"h{host}", gateway))
                     _route(name, "default", gateway)
-                    result.enter_context(_listening(name))
+                    stack.enter_context(_listening(name))
         yield Network(prefix, pods)
 
 
@@ -153,7 +153,7 @@ def _cable(*ends: tuple[str, str, str]) -> None:
     _run("ip", "link", "add", end, "netns", one, "type", "veth", "peer", "name", far, "netns", other)
     for namespace, name, address in ends:
         _run("ip", "-n", namespace, "addr", "add", f"{address}/30", "dev", name)
-        # Offloads off: each packet of a shared queue is a real one.
+        # Without segmentation offload, each packet of a shared queue is a real one.
         _run("ip", "-n", namespace, "link", "set", name, "gso_max_segs", "1", "up")
 
 
@@ -166,9 +166,9 @@ def _listening(namespace: str) -> Iterator[None]:
     command = ("ip", "netns", "exec", namespace, *COMMAND, "probe", "listen", "--listen", "0.0.0.0:7601")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment()) as process:
         try:
-            label = process.stderr.readline() if process.stderr else ""
-            if not label.startswith("listening"):
-                raise UnableError(label.strip() or "nothing listens in a namespace")
+            line = process.stderr.readline() if process.stderr else ""
+            if not line.startswith("listening"):
+                raise UnableError(line.strip() or "nothing listens in a namespace")
             yield
         finally:
             process.terminate()

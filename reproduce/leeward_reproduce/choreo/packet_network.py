@@ -119,7 +119,7 @@ def measure_transfers(
 
 
 def estimate_rates(network: Network, trains: Sequence[Train]) -> Floats:
-    """Estimates of trains, in bits per second, one after the other or at once by their starts."""
+    """Rates that trains estimate, in bits per second. Trains with the same start run at once."""
     run = packets.simulate(
         {
             "network": _network_fields(network),

@@ -25,9 +25,9 @@ EXACT_APPS = 111
 EC2_TYPICAL = 80.0
 """Percent of EC2's paths at 900 to 1,100 Mb/s (section 2.2, figure 2)."""
 EC2_MEAN, EC2_MEDIAN = 957.0, 929.0
-"""Of EC2's 1,710 paths, in Mb/s."""
+"""Rates of EC2's 1,710 paths, in Mb/s."""
 RACKSPACE_RATE = 300.0
-"""Of every path there, almost exactly, in Mb/s."""
+"""Rate of every path on Rackspace, almost exactly, in Mb/s."""
 MESH_S = 180.0
 """Upper bound for the 90 paths between ten machines (section 4.1)."""
 

@@ -41,10 +41,10 @@ class Figure:
 
 
 def _both(
-    ran: Callable[[Any], list[Row]], there: Callable[[Any], list[Row]]
+    simulated_rows: Callable[[Any], list[Row]], namespace_rows: Callable[[Any], list[Row]]
 ) -> Callable[[Any, Any], list[Row]]:
     """Rows of measurements between namespaces, and then of runs under seeds."""
-    return lambda outcomes, results: [*there(results), *ran(outcomes)]
+    return lambda outcomes, results: [*namespace_rows(results), *simulated_rows(outcomes)]
 
 
 FIGURES = {
@@ -112,37 +112,37 @@ def check_horizon(horizon: str) -> None:
 
 def make(
     selection: Mapping[str, Figure],
-    by: results_folder.Inputs,
+    inputs: results_folder.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
-    total = runs(selection, by.seeds)
+    total = runs(selection, inputs.seeds)
     by_seed = {name: figure.experiment for name, figure in selection.items() if figure.experiment}
-    tasks = [(name, seed) for name in by_seed for seed in range(1, by.seeds + 1)]
+    tasks = [(name, seed) for name in by_seed for seed in range(1, inputs.seeds + 1)]
 
-    def tell(done: float) -> None:
+    def report(done: float) -> None:
         if progress:
             progress(done / total)
 
     result = outcomes(
-        tasks, lambda name, seed: by_seed[name](seed), jobs, lambda share: tell(share * len(tasks))
+        tasks, lambda name, seed: by_seed[name](seed), jobs, lambda share: report(share * len(tasks))
     )
     results: dict[str, list[Any]] = {name: [result[name]] if name in result else [] for name in selection}
     # One after the other at the end: they measure this machine.
-    there = [(name, figure.between) for name, figure in selection.items() if figure.between]
-    for number, (name, between_namespaces) in enumerate(there, 1):
+    measurements = [(name, figure.between) for name, figure in selection.items() if figure.between]
+    for number, (name, between_namespaces) in enumerate(measurements, 1):
         results[name].append(_measure(between_namespaces))
-        tell(len(tasks) + number)
+        report(len(tasks) + number)
     for name, figure in selection.items():
         if keep and figure.draw:
             drawing.write(out / results_folder.PICTURES, name, partial(figure.draw, *results[name]))
     return [
         row
         for name, figure in selection.items()
-        for row in results_folder.mark_rows(figure.rows(*results[name]), by)
+        for row in results_folder.mark_rows(figure.rows(*results[name]), inputs)
     ]
 
 

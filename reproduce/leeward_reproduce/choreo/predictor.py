@@ -142,7 +142,7 @@ def draw(scores: Sequence[Score]) -> "Picture":
     for axes, kind in zip(panels[0], kinds, strict=True):
         visible = [result[f"{kind}: wrong bytes: {name}"] for name in PREDICTORS]
         values = [row.ours or 0.0 for row in visible]
-        # An interval by bootstrap is not even about its value.
+        # A bootstrap interval is not symmetric about its value.
         low = [value - (row.ci_low or value) for value, row in zip(values, visible, strict=True)]
         high = [(row.ci_high or value) - value for value, row in zip(values, visible, strict=True)]
         colours = [COLOURS["choreo"], *[COLOURS["uniform"]] * (len(visible) - 1)]

@@ -59,13 +59,13 @@ BURSTS = (10, 20, 50)
 PATHS = 4
 """Paths of different rates on which trains are tried."""
 SEEN, OTHERS = 3, 6
-"""Figure 7: measured paths, and hosts beside them that send at times."""
+"""Figure 7: number of measured paths, and of other hosts, which send at times."""
 MEAN_S = 5.0
 """Mean of exponential times on and off of these others, as in figure 4."""
 LINKS = {"with room above": 1e9, "with a full link above": 250e6}
 """Rates of the shared link of figure 7, in bits per second: the hosts' limits add up to 765 Mbit/s."""
 HOSTS = 6
-"""Experiments of section 4.3."""
+"""Hosts of section 4.3."""
 
 Grid = dict[tuple[int, int], list[float]]
 """Errors of each train in percent, by K and B, one for each path."""
@@ -190,11 +190,11 @@ def _recognise(seed: int, network: Network, path_of: Any) -> InterferenceResult:
         (arrivals,) = measure_transfers(network, [Transfer(path)], [path], lasts, SLOT_S)
         return _slots(arrivals)
 
-    def try_pair(question: tuple[tuple[int, int], tuple[int, int]]) -> Any:
-        one, other = (path_of(*ends) for ends in question)
+    def try_pair(pair: tuple[tuple[int, int], tuple[int, int]]) -> Any:
+        one, other = (path_of(*ends) for ends in pair)
         transfers = [Transfer(one, earlier), Transfer(other)]
         beside, second = measure_transfers(network, transfers, [one, other], lasts + earlier, SLOT_S)
-        return question, alone(question[0]), _slots(beside[round(earlier / SLOT_S) :]), _slots(second)
+        return pair, alone(pair[0]), _slots(beside[round(earlier / SLOT_S) :]), _slots(second)
 
     pairs = _native.probe_questions(HOSTS, PAIRS, seed)
     result = _native.probe_recognised(LASTS, *([try_pair(each) for each in kind] for kind in pairs))

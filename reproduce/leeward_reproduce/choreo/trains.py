@@ -122,7 +122,7 @@ def mesh() -> Rates:
         for host, rate in limits.items():
             testbed.limit(host, SCALE * rate * MB)
         start = time.monotonic()
-        paths = testbed.ask("mesh", "--hosts", testbed.host_list())["paths"]
+        paths = testbed.probe("mesh", "--hosts", testbed.host_list())["paths"]
         seconds = time.monotonic() - start
     by_name = {f"h{rack}-{number}": SCALE * rate for (rack, number), rate in limits.items()}
     links = numpy.array([by_name[one["from"]] for one in paths])
@@ -157,7 +157,7 @@ def calibrate() -> dict[str, Calibration]:
                 testbed.limit(host, REAL_RATE, f"{cloud.bucket}b")
             grid = ("--bursts", _comma_list(BURSTS), "--packets", _comma_list(REAL_PACKETS))
             options = ("--hosts", testbed.host_list(), *grid, "--paths", str(REAL_PATHS), "--for", "5s")
-            output = testbed.ask("calibrate", *options)
+            output = testbed.probe("calibrate", *options)
             means = {_train_size(one["train"]): 100 * one["error"] for one in output["trains"]}
             result[name] = Calibration(means, _train_size(output["best"]))
     return result

@@ -35,7 +35,7 @@ _CIRCUIT = (
     "it is what stands in the queue when a day begins, which depends on the windows at that moment; half "
     "of the paper's bars are read from coordinates"
 )
-_TOLD = (
+_RETCP = (
     "windows double when hosts hear of a circuit, and then depend on what they were before; by none "
     "of three rules for losses is the median at 1200 us the paper's (RFC 8985: 282 us, RFC 6675: 441 us, "
     "Linux 4.4's: 263 us)"
@@ -61,25 +61,28 @@ _SHARE = (
 
 
 def row(
-    figure: str, quantity: str, unit: str, values: Sequence[float | None], at: float | None, why: str
+    figure: str, quantity: str, unit: str, values: Sequence[float | None], paper_value: float | None, why: str
 ) -> Row:
     """A row with a reason where it is far from the paper's value."""
     present = [value for value in values if value is not None]
-    result = measured_row(figure, quantity, unit, present, at)
+    result = measured_row(figure, quantity, unit, present, paper_value)
     if result.deviation_percent is not None and abs(result.deviation_percent) > FAR:
-        return measured_row(figure, quantity, unit, present, at, why)
+        return measured_row(figure, quantity, unit, present, paper_value, why)
     return result
 
 
 def checks(outcomes: Sequence[Check]) -> list[Row]:
     """Table 1."""
-    of: tuple[tuple[str, str, float, Callable[[Check], float]], ...] = (
+    quantities: tuple[tuple[str, str, float, Callable[[Check], float]], ...] = (
         ("day of a circuit", "us", paper.DAY_US, lambda one: one.day),
         ("week", "us", paper.WEEK_US, lambda one: one.week),
         ("rate of the packet path", "Gb/s", paper.PACKET_GBPS, lambda one: one.packet),
         ("rate of a circuit", "Gb/s", paper.CIRCUIT_GBPS, lambda one: one.circuit),
     )
-    return [row("1", name, unit, [get(one) for one in outcomes], at, "") for name, unit, at, get in of]
+    return [
+        row("1", name, unit, [get(one) for one in outcomes], paper_value, "")
+        for name, unit, paper_value, get in quantities
+    ]
 
 
 def sequences(figure: str, points: Sequence[int], what: str) -> Callable[[Series], list[Row]]:
@@ -142,11 +145,11 @@ def retcp(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> list[Row]:
     rows = []
     names = ["queues of 16", *(f"{tau} us early" for tau in paper.TAU[1:])]
     papers: tuple[tuple[str, str, Sequence[float], Callable[[LongFlowRun], float | None]], ...] = (
-        ("utilization", "%", (paper.TOLD_STATIC[0], *paper.TOLD_USED), lambda one: one.used),
+        ("utilization", "%", (paper.RETCP_STATIC[0], *paper.RETCP_USED), lambda one: one.used),
         (
             "median latency",
             "us",
-            (paper.TOLD_STATIC[1], *paper.TOLD_MEDIANS),
+            (paper.RETCP_STATIC[1], *paper.RETCP_MEDIANS),
             lambda one: one.medians["all"],
         ),
     )
@@ -156,7 +159,7 @@ def retcp(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> list[Row]:
                 ours = [value for one in outcomes if (value := get(one[ece][at])) is not None]
                 label = f"{quantity}, reTCP {ece}: {name}"
                 if ece == EARLY:
-                    rows.append(row("8", label, unit, ours, values[at], _TOLD))
+                    rows.append(row("8", label, unit, ours, values[at], _RETCP))
                 else:
                     why = "the paper's text; its numbers are of its code, which tells hosts tau before"
                     rows.append(reference_row("8", label, unit, ours, values[at], why))
@@ -171,7 +174,7 @@ def tails(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> list[Row]:
         (
             "told",
             ["queues of 16", *(f"{tau} us early" for tau in paper.TAU[1:])],
-            (paper.TOLD_STATIC[2], *paper.TOLD_TAILS),
+            (paper.RETCP_STATIC[2], *paper.RETCP_TAILS),
         ),
     )
     words = {"static": "Reno", "resized": "Reno, resized", "told": f"reTCP {EARLY}"}
@@ -205,7 +208,7 @@ def improvement(outcomes: Sequence[Sequence[Improvement]]) -> list[Row]:
 
 def ring(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
     """Figures 12 to 15: one ring, demand of ADUs against demand of queues."""
-    of = (
+    quantities = (
         ("big flows, median", "big", 50, paper.RING_GAINS[0]),
         ("big flows, p99", "big", 99, paper.RING_GAINS[1]),
         ("small flows, p99", "small", 99, paper.RING_GAINS[2]),
@@ -216,23 +219,26 @@ def ring(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
             f"ADU faster than VOQ: {name}",
             "x",
             [
-                _ratio(_at(getattr(one["ToR VOQ"], kind), share), _at(getattr(one["ADU"], kind), share))
+                _ratio(
+                    _percentile(getattr(one["ToR VOQ"], kind), share),
+                    _percentile(getattr(one["ADU"], kind), share),
+                )
                 for one in outcomes
             ],
-            at,
+            paper_value,
             _RING,
         )
-        for name, kind, share, at in of
+        for name, kind, share, paper_value in quantities
     ]
     for system in outcomes[0]:
         for kind in ("small", "big"):
-            values = [_at(getattr(one[system], f"{kind}_gbps"), 50) for one in outcomes]
+            values = [_percentile(getattr(one[system], f"{kind}_gbps"), 50) for one in outcomes]
             label = f"throughput of {kind} flows, median: {system}"
             rows.append(row("12", label, "Gb/s", values, None, ""))
     return rows
 
 
-def _at(values: Any, share: float) -> float | None:
+def _percentile(values: Any, share: float) -> float | None:
     """A percentile; None if no flow ended in time."""
     return float(numpy.percentile(values, share)) if len(values) else None
 
@@ -250,7 +256,7 @@ def _why(kind: str, system: str) -> str:
 
 def two_rings(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
     """Table 2 and figure 16."""
-    of = (
+    quantities = (
         ("completion of small flows, median", "small", 50, paper.MEDIAN_SMALL),
         ("completion of small flows, p99", "small", 99, paper.TAIL_SMALL),
         ("completion of big flows, median", "big", 50, paper.MEDIAN_BIG),
@@ -261,11 +267,11 @@ def two_rings(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
             "16",
             f"table 2, {name}: {system}",
             "ms",
-            [_at(getattr(one[system], kind), share) for one in outcomes],
+            [_percentile(getattr(one[system], kind), share) for one in outcomes],
             papers[at],
             _why(kind, system),
         )
-        for name, kind, share, papers in of
+        for name, kind, share, papers in quantities
         for at, system in enumerate(paper.SYSTEMS)
     ]
     sent: tuple[tuple[str, str, Sequence[float]], ...] = (

@@ -89,9 +89,9 @@ def optimum() -> list[float]:
     in_week = (SINCE_US + 180) % 1400
     # A week from the start of the day on: circuit, then packets until a night before the next.
     weeks = (SINCE_US + 180) // 1400
-    of = numpy.minimum(in_week, 180) * CIRCUIT_KB_US + numpy.clip(in_week - 180, 0, 1200) * PACKET_KB_US
+    current = numpy.minimum(in_week, 180) * CIRCUIT_KB_US + numpy.clip(in_week - 180, 0, 1200) * PACKET_KB_US
     whole = 180 * CIRCUIT_KB_US + 1200 * PACKET_KB_US
-    total = weeks * whole + of
+    total = weeks * whole + current
     return [float(value) for value in (total - total[0]) / FLOWS]
 
 
@@ -227,10 +227,10 @@ def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) ->
             scenario["tcp"] |= {"control": "retcp", "ece": ece}
     run = packets.simulate(scenario)
     flows, totals = columns(run.flows()), run.totals()
-    request = numpy.flatnonzero(flows["class"] < ANSWERS)
-    times = flows["finished_s"][request + 1] - flows["began_s"][request]
-    done, is_big = ~numpy.isnan(times), flows["class"][request] == 1
-    gbps = 8e-9 * flows["written_bytes"][request] / times
+    requests = numpy.flatnonzero(flows["class"] < ANSWERS)
+    times = flows["finished_s"][requests + 1] - flows["began_s"][requests]
+    done, is_big = ~numpy.isnan(times), flows["class"][requests] == 1
+    gbps = 8e-9 * flows["written_bytes"][requests] / times
     small, big = done & ~is_big, done & is_big
     return Rings(
         1e3 * times[small],

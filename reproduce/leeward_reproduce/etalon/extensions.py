@@ -38,9 +38,9 @@ WEEK_BYTES = 20_000_000
 """Bytes of a circuit of 80 Gb/s in a week of 2 ms."""
 
 
-def shorter(horizon: str, most: str) -> str:
+def shorter(horizon: str, limit: str) -> str:
     """The shorter of two times."""
-    return min(horizon, most, key=_native.seconds)
+    return min(horizon, limit, key=_native.seconds)
 
 
 def demand(racks: int, seed: int) -> Any:
@@ -91,7 +91,7 @@ def schedules(seed: int) -> dict[tuple[str, int], ServedDemand]:
 
 @dataclass(frozen=True)
 class FlowRun:
-    """A run: completion of flows in ms, of those that ended within a limit; and the complete run."""
+    """A run: times of flows in ms, of unfinished ones until the end of the run; and totals."""
 
     small: Any
     big: Any
@@ -142,7 +142,7 @@ def _gbps(run: packets.PacketRun) -> float:
     return 8e-9 * arrivals / first
 
 
-def plants(seed: int, horizon: str) -> dict[tuple[str, int], FlowRun]:
+def ring_runs(seed: int, horizon: str) -> dict[tuple[str, int], FlowRun]:
     """Two rings of big flows, and small flows between all, under schedules by ADUs."""
     result = {}
     for racks in RACKS:
@@ -167,7 +167,7 @@ def scale(
     seed: int, horizon: str
 ) -> tuple[dict[tuple[str, int], ServedDemand], dict[tuple[str, int], FlowRun]]:
     """Schedules at up to 128 racks, and the completion of flows under them."""
-    return schedules(seed), plants(seed, horizon)
+    return schedules(seed), ring_runs(seed, horizon)
 
 
 Scale = Sequence[tuple[Mapping[tuple[str, int], ServedDemand], Mapping[tuple[str, int], FlowRun]]]
@@ -198,13 +198,13 @@ def scale_rows(outcomes: Scale) -> list[Row]:
 
 
 def _completion(figure: str, label: str, runs: Sequence[FlowRun]) -> list[Row]:
-    of: tuple[tuple[str, str, int], ...] = (
+    quantities: tuple[tuple[str, str, int], ...] = (
         ("small flows, median", "small", 50),
         ("small flows, p99", "small", 99),
         ("big flows, median", "big", 50),
     )
     result = []
-    for name, kind, share in of:
+    for name, kind, share in quantities:
         percentiles = [
             float(numpy.percentile(times, share)) for one in runs if len(times := getattr(one, kind))
         ]
@@ -257,7 +257,7 @@ def rotor_rows(outcomes: Sequence[Mapping[tuple[str, str], FlowRun]]) -> list[Ro
             result += _completion("rotor", label, runs)
         else:
             result.append(measured_row("rotor", f"{label}: all over", "ms", [one.ended_ms for one in runs]))
-        of: tuple[tuple[str, str, Callable[[FlowRun], float]], ...] = (
+        quantities: tuple[tuple[str, str, Callable[[FlowRun], float]], ...] = (
             (f"throughput{while_starting}", "Gb/s", lambda one: one.gbps),
             ("flows not over", "%", lambda one: one.unfinished),
             ("segments sent again", "%", lambda one: one.again),
@@ -266,7 +266,7 @@ def rotor_rows(outcomes: Sequence[Mapping[tuple[str, str], FlowRun]]) -> list[Ro
         )
         result += [
             measured_row("rotor", f"{label}: {what}", unit, [get(one) for one in runs])
-            for what, unit, get in of
+            for what, unit, get in quantities
         ]
     return result
 
@@ -326,7 +326,7 @@ def transports(seed: int, horizon: str) -> dict[tuple[str, str], Long]:
 
 def transport_rows(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> list[Row]:
     """Rows of `transports`."""
-    of: tuple[tuple[str, str, Callable[[Long], float]], ...] = (
+    quantities: tuple[tuple[str, str, Callable[[Long], float]], ...] = (
         ("circuit used", "%", lambda one: one.used),
         ("throughput", "Gb/s", lambda one: one.gbps),
         ("median latency", "us", lambda one: one.median),
@@ -339,13 +339,13 @@ def transport_rows(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> list[R
         )
         for queues in QUEUES
         for name in TRANSPORTS
-        for what, unit, get in of
+        for what, unit, get in quantities
     ]
 
 
 def scale_picture(outcomes: Scale) -> "Figure":
     """Share of the demand served by schedulers, and their time, by racks."""
-    of: tuple[tuple[str, Callable[[ServedDemand], float]], ...] = (
+    quantities: tuple[tuple[str, Callable[[ServedDemand], float]], ...] = (
         ("demand served, %", lambda one: one.percent),
         ("time to make, ms", lambda one: one.took_ms),
     )
@@ -358,7 +358,7 @@ def scale_picture(outcomes: Scale) -> "Figure":
             )
             for name in SCHEDULERS
         ]
-        for y, get in of
+        for y, get in quantities
     }
     return lines(panels, "racks", {"time to make, ms"})
 

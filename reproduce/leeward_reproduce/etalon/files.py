@@ -21,7 +21,7 @@ GIB = 2.0**30
 _FULL = 99 * 2**20
 """The paper counts writes of more bytes than this: blocks of 128 MiB and not the rest of a file."""
 _ENOUGH = "20s"
-"""Greatest length of a run without a horizon: all files are written by then."""
+"""Maximum length of a run without a horizon: all files are written by then."""
 IN_JOB = "leeward:circuit_turn=400ms"
 """The second turn begins 300 ms after the files do: policies see an idle network for 100 ms before."""
 LONG, LONG_TURN = "4GiB", "leeward:circuit_turn=2s"
@@ -98,17 +98,17 @@ def systems(seed: int, horizon: str) -> dict[str, WriteRun]:
 def compare_leeward(seed: int, horizon: str) -> dict[str, dict[str, WriteRun]]:
     """Leeward beside reHDFS: the paper's job, the same with a turn in it, and one of several turns."""
 
-    def of(policies: dict[str, str], most: int, size: str = "400MiB") -> dict[str, WriteRun]:
+    def runs(policies: dict[str, str], max_seed: int, size: str = "400MiB") -> dict[str, WriteRun]:
         return {
             name + kind: run_writes(seed, horizon, policy, kind, size)
             for name, policy in policies.items()
             for kind in KINDS
-            if seed <= most
+            if seed <= max_seed
         }
 
     rehdfs = {"reHDFS": POLICIES["reHDFS"]}
     return {
-        "job": of({**rehdfs, "leeward": POLICIES["leeward"]}, BESIDE_SEEDS),
-        "turn": of({"leeward": IN_JOB}, BESIDE_SEEDS),
-        "several": of({**rehdfs, "leeward": LONG_TURN}, LONG_SEEDS, LONG),
+        "job": runs({**rehdfs, "leeward": POLICIES["leeward"]}, BESIDE_SEEDS),
+        "turn": runs({"leeward": IN_JOB}, BESIDE_SEEDS),
+        "several": runs({**rehdfs, "leeward": LONG_TURN}, LONG_SEEDS, LONG),
     }

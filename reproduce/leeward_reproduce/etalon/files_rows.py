@@ -50,10 +50,10 @@ def files(outcomes: Systems) -> list[Row]:
             f"writes faster under reHDFS: {name}",
             "x",
             [get(one["HDFS"]) / get(one["reHDFS"]) for one in outcomes],
-            at,
+            paper_value,
             _EVEN,
         )
-        for name, at, get in gains
+        for name, paper_value, get in gains
     ]
     shorter = [100 * (1 - one["reHDFS"].job / one["HDFS"].job) for one in outcomes]
     rows.append(reference_row("19", "job shorter under reHDFS", "%", shorter, paper.FILES_JOB, _JOB))
@@ -64,10 +64,10 @@ def files(outcomes: Systems) -> list[Row]:
         ("figure 22, sent by circuits", "GiB", paper.FILES_CIRCUITS, _ELSE, lambda one: one.circuit_gib),
     )
     for name, unit, papers, why, value in quantities:
-        for system, at in zip(paper.FILES_SYSTEMS, papers, strict=True):
-            label = {"ms": _TAIL, "Gb/s": _ALL}.get(unit, why) if system.startswith("HDFS") else why
+        for system, paper_value in zip(paper.FILES_SYSTEMS, papers, strict=True):
+            reason = {"ms": _TAIL, "Gb/s": _ALL}.get(unit, why) if system.startswith("HDFS") else why
             ours = [value(one[system]) for one in outcomes]
-            rows.append(row("19", f"{name}: {system}", unit, ours, at, label))
+            rows.append(row("19", f"{name}: {system}", unit, ours, paper_value, reason))
     return rows
 
 
@@ -101,8 +101,8 @@ def leeward_rows(outcomes: Beside) -> list[Row]:
             for name, _, get in quantities[:2]:
                 base = [one[part if part == "several" else "job"] for one in outcomes if one[part]]
                 ratios = [
-                    100 * (get(one["leeward" + kind]) / get(of["reHDFS" + kind]) - 1)
-                    for one, of in zip(runs, base, strict=True)
+                    100 * (get(one["leeward" + kind]) / get(reference["reHDFS" + kind]) - 1)
+                    for one, reference in zip(runs, base, strict=True)
                 ]
                 label = f"{name} against reHDFS, {where}: leeward{kind}"
                 rows.append(measured_row("leeward", label, "%", ratios, None, note))

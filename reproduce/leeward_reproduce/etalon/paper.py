@@ -24,14 +24,14 @@ RESIZED_MEDIANS = {
     "packet": (127.9, 127.9, 129.0, 136.1, 142.9, 178.1, 368.0, 591.9),
 }
 """Microseconds, figure 7b."""
-TOLD_STATIC = (38.1, 115.0, 139.8)
+RETCP_STATIC = (38.1, 115.0, 139.8)
 """reTCP with queues of 16 packets: percent used, median, 99th percentile; figures 8 and 9."""
-TOLD_USED = (66.8, 71.0, 84.7, 94.1, 97.2, 99.1, 99.4)
-TOLD_MEDIANS = (113.9, 115.8, 122.0, 129.0, 139.0, 202.8, 451.9)
+RETCP_USED = (66.8, 71.0, 84.7, 94.1, 97.2, 99.1, 99.4)
+RETCP_MEDIANS = (113.9, 115.8, 122.0, 129.0, 139.0, 202.8, 451.9)
 """reTCP with queues that grow 200 to 1400 us early, figure 8."""
 STATIC_TAILS = (55.7, 84.1, 140.8, 257.8, 485.0, 944.0)
 RESIZED_TAILS = (153.8, 178.9, 226.7, 297.8, 336.8, 460.9, 944.9)
-TOLD_TAILS = (166.8, 270.8, 377.7, 453.9, 488.7, 540.8, 944.9)
+RETCP_TAILS = (166.8, 270.8, 377.7, 453.9, 488.7, 540.8, 944.9)
 """99th percentiles in microseconds; of queues that grow 200 to 1400 us early; figure 9."""
 TRIPS = (0.75, 1.125, 1.5, 2.25, 3, 4.5, 6, 9, 18)
 """Round trips on the circuit within a day, figure 10."""

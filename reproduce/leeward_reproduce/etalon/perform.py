@@ -34,12 +34,12 @@ class Figure:
     rows: Callable[[Sequence[Any]], list[Row]]
     """Makes rows of the runs under all seeds."""
     draw: Callable[[Sequence[Any]], Any] | None = None
-    most_seeds: int | None = None
-    """Greatest number of seeds."""
+    max_seeds: int | None = None
+    """Maximum number of seeds."""
 
     def seeds(self, seeds: int) -> int:
         """Number of seeds."""
-        return seeds if self.most_seeds is None else min(seeds, self.most_seeds)
+        return seeds if self.max_seeds is None else min(seeds, self.max_seeds)
 
 
 def _static(seed: int, horizon: str) -> list[experiments.LongFlowRun]:
@@ -196,29 +196,31 @@ def check_horizon(horizon: str) -> None:
     except InputError as error:
         raise InputError("horizon", None, None, None, error.message) from None
     if seconds < 0.01:
-        raise InputError("horizon", None, None, None, f"`{horizon}`: expected 10ms at least")
+        raise InputError("horizon", None, None, None, f"`{horizon}`: expected at least 10ms")
 
 
 def make(
     selection: Mapping[str, Figure],
-    by: results_folder.Inputs,
+    inputs: results_folder.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
     """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
-    horizon = by.horizon or experiments.HORIZON
+    horizon = inputs.horizon or experiments.HORIZON
     tasks = [
         (name, seed)
-        for seed in range(1, by.seeds + 1)
+        for seed in range(1, inputs.seeds + 1)
         for name, figure in selection.items()
-        if seed <= figure.seeds(by.seeds)
+        if seed <= figure.seeds(inputs.seeds)
     ]
     result = outcomes(tasks, lambda name, seed: selection[name].experiment(seed, horizon), jobs, progress)
     for name, figure in selection.items():
         if keep and figure.draw:
             drawing.write(out / results_folder.PICTURES, name, partial(figure.draw, result[name]))
     return [
-        row for name in selection for row in results_folder.mark_rows(selection[name].rows(result[name]), by)
+        row
+        for name in selection
+        for row in results_folder.mark_rows(selection[name].rows(result[name]), inputs)
     ]

@@ -98,7 +98,7 @@ def medians(
 def retcp(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> "Figure":
     """Figure 8: utilization by lead time, for both times of notification."""
     points = list(paper.TAU)
-    papers = [paper.TOLD_STATIC[0], *paper.TOLD_USED]
+    papers = [paper.RETCP_STATIC[0], *paper.RETCP_USED]
     lines: list[Line] = [
         (f"reTCP {ece}", points, _mean([one[ece] for one in outcomes], lambda one: one.used), at)
         for ece, at in ((EARLY, papers), (AT, None))
@@ -114,7 +114,7 @@ def tails(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> "Figure":
     kinds = (
         ("static", paper.STATIC_USED, paper.STATIC_TAILS),
         ("resized", paper.RESIZED_USED[1:], paper.RESIZED_TAILS),
-        ("told", (paper.TOLD_STATIC[0], *paper.TOLD_USED), (paper.TOLD_STATIC[2], *paper.TOLD_TAILS)),
+        ("told", (paper.RETCP_STATIC[0], *paper.RETCP_USED), (paper.RETCP_STATIC[2], *paper.RETCP_TAILS)),
     )
     for colour, (kind, x, y) in zip(_COLOURS, kinds, strict=False):
         ours = [one[kind] for one in outcomes]
@@ -170,9 +170,9 @@ def by_switch(outcomes: Sequence[dict[str, Rings]]) -> "Figure":
 
     figure, axes = pyplot.subplots(figsize=(8.6, 3.8), layout="constrained")
     at = numpy.arange(len(paper.SYSTEMS))
-    of = [[one[system] for one in outcomes] for system in paper.SYSTEMS]
-    packet = numpy.array([numpy.mean([one.packet_gib for one in seeds]) for seeds in of])
-    circuit = numpy.array([numpy.mean([one.circuit_gib for one in seeds]) for seeds in of])
+    runs = [[one[system] for one in outcomes] for system in paper.SYSTEMS]
+    packet = numpy.array([numpy.mean([one.packet_gib for one in seeds]) for seeds in runs])
+    circuit = numpy.array([numpy.mean([one.circuit_gib for one in seeds]) for seeds in runs])
     axes.bar(at, packet, 0.6, color=_COLOURS[0], label="packets")
     axes.bar(at, circuit, 0.6, bottom=packet, color=_COLOURS[1], label="circuits")
     axes.plot(at, paper.BY_PACKETS, "o", color="#111111", markerfacecolor="none", label="packets, paper")
@@ -215,8 +215,8 @@ def grouped_bars(names: Sequence[str], values: Mapping[str, Sequence[float]], y:
 
     figure, axes = pyplot.subplots(figsize=(8.6, 3.8), layout="constrained")
     at, width = numpy.arange(len(names)), 0.8 / len(values)
-    for number, (colour, (kind, of)) in enumerate(zip(_COLOURS, values.items(), strict=False)):
-        axes.bar(at + (number - (len(values) - 1) / 2) * width, of, width, color=colour, label=kind)
+    for number, (colour, (kind, heights)) in enumerate(zip(_COLOURS, values.items(), strict=False)):
+        axes.bar(at + (number - (len(values) - 1) / 2) * width, heights, width, color=colour, label=kind)
     axes.set_xticks(at, names, rotation=30, ha="right")
     axes.set_ylabel(y)
     axes.set_ylim(0, 1.2 * axes.get_ylim()[1])

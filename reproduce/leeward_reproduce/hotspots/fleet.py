@@ -67,10 +67,10 @@ class Fleet:
 
 
 def plant_hotspots(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
-    """A fleet's telemetry and tables, and what is planted in them."""
+    """Returns what is planted in a fleet, and the fleet's telemetry and tables."""
     random = numpy.random.default_rng([seed, 0])
-    of, engine = Cluster(CLUSTER), Engine.duckdb(threads=1)
-    links, racks = of.links(), of.rack_table()
+    network, engine = Cluster(CLUSTER), Engine.duckdb(threads=1)
+    links, racks = network.links(), network.rack_table()
     mixed = {row["rack"] for row in racks.to_pylist() if row["kind"] == "mixed"}
     counts = {name: [0, 0] for name in HOT}
     plants: list[Plant] = []
@@ -108,7 +108,7 @@ def plant_hotspots(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
 
 
 def analyze_fleet(samples: Samples, tables: Tables) -> Fleet:
-    """Results of `leeward.hotspots`."""
+    """Analyzes telemetry by `leeward.hotspots`."""
     result = analyze(samples, Settings(), tables)
     counts = dict.fromkeys(HOT, (0, 0))
     for row in result.cross_sections.to_pylist():
@@ -116,7 +116,7 @@ def analyze_fleet(samples: Samples, tables: Tables) -> Fleet:
         counts[row["cross_section"]] = before[0] + row["hot"], before[1] + row["intervals"]
     rows = result.causes.split.to_pylist()
     storage, compute = (sum(row[f"{name}_kbits"] for row in rows) for name in ("storage", "compute"))
-    assert result.causes.tasks is not None, "they were given"
+    assert result.causes.tasks is not None, "the tables have tasks"
     return Fleet(
         counts,
         {name: sum(row[name] for row in rows) for name in OWNED},
@@ -136,7 +136,9 @@ FLEET = Experiment("fleet", _run)
 
 def section_rows(results: Results) -> list[Row]:
     """Figure 3: rates of hot links of a cross-section, over those of others."""
-    rates = [{name: hot_ / every for name, (hot_, every) in of.hot.items()} for of in results.outcomes[FLEET]]
+    rates = [
+        {name: hot_ / every for name, (hot_, every) in fleet.hot.items()} for fleet in results.outcomes[FLEET]
+    ]
     stated = ", ".join(f"{name} {100 * rate:g} %" for name, rate in HOT.items())
     note = f"{_MADE_UP}; hot in about: {stated}"
     return [
@@ -144,7 +146,7 @@ def section_rows(results: Results) -> list[Row]:
             "3",
             f"rate of ToRs over that of {words}, planted",
             "x",
-            [of[hot.TOR] / of[name] for of in rates if of[name]],
+            [rate[hot.TOR] / rate[name] for rate in rates if rate[name]],
             paper_value,
             note,
         )
@@ -157,23 +159,23 @@ def section_rows(results: Results) -> list[Row]:
 
 def split_rows(results: Results) -> list[Row]:
     """Figure 6: owners of the hotspots of mixed racks."""
-    fleets = [of for of in results.outcomes[FLEET] if sum(of.owned.values())]
+    fleets = [fleet for fleet in results.outcomes[FLEET] if sum(fleet.owned.values())]
     result = []
     for name, words in (("storage", "storage's"), ("compute", "compute's"), ("both", "both's")):
-        shares = [100 * of.owned[name] / sum(of.owned.values()) for of in fleets]
+        shares = [100 * fleet.owned[name] / sum(fleet.owned.values()) for fleet in fleets]
         note = f"{_MADE_UP}; drawn at {100 * OWNED[name][0]:g} %"
         result.append(
             reference_row("6", f"hot intervals of mixed racks that are {words}", "%", shares, None, note)
         )
-    traffic = [100 * of.storage for of in fleets]
+    traffic = [100 * fleet.storage for fleet in fleets]
     label = "traffic of mixed racks in hot intervals that is storage's"
     return [*result, reference_row("6", label, "%", traffic, paper.STORAGES, _MADE_UP)]
 
 
 def job_rows(results: Results) -> list[Row]:
     """Figure 7: bandwidth per compute unit of jobs."""
-    most = [float(of.jobs[-1]) for of in results.outcomes[FLEET]]
-    wide = [100 * float((of.jobs > Settings().intensive).mean()) for of in results.outcomes[FLEET]]
+    most = [float(fleet.jobs[-1]) for fleet in results.outcomes[FLEET]]
+    wide = [100 * float((fleet.jobs > Settings().intensive).mean()) for fleet in results.outcomes[FLEET]]
     note = f"{_MADE_UP}; {JOBS} jobs, log-normal, of a standard deviation of {SPREAD:g}"
     return [
         reference_row(
@@ -187,7 +189,7 @@ def owners(results: Results, _: Sequence[Row]) -> "Figure":
     """Figure 6: a bar for each owner of hotspots, of all seeds."""
     from matplotlib import pyplot
 
-    sums = {name: sum(of.owned[name] for of in results.outcomes[FLEET]) for name in OWNED}
+    sums = {name: sum(fleet.owned[name] for fleet in results.outcomes[FLEET]) for name in OWNED}
     fig, axes = pyplot.subplots(figsize=(6.4, 3.4), layout="constrained")
     shares = [100 * number / max(sum(sums.values()), 1) for number in sums.values()]
     axes.bar(range(len(sums)), shares, 0.6, color="#5a6a7a")
@@ -201,7 +203,7 @@ def needs(results: Results, _: Sequence[Row]) -> "Figure":
     """Figure 7: bandwidth per compute unit of jobs, cumulative, of all seeds."""
     from matplotlib import pyplot
 
-    values = numpy.sort(numpy.concatenate([of.jobs for of in results.outcomes[FLEET]]))
+    values = numpy.sort(numpy.concatenate([fleet.jobs for fleet in results.outcomes[FLEET]]))
     fig, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
     axes.step(values, 100 * numpy.arange(1, len(values) + 1) / len(values), where="post", color="#5a6a7a")
     axes.axvline(paper.WIDEST_JOB, color="#111111", linewidth=0.8)

@@ -31,7 +31,7 @@ READ_EXPERIMENTS = (UNEVEN,)
 DRAWN = 4000
 """Queries of a benchmark under a policy and a seed."""
 READS = 20_000
-"""HDD reads likewise."""
+"""HDD reads under a policy and a seed."""
 HOT, FULL = 0.75, 0.95
 _FULL = (
     "above 5 % the p95 before UTP is that of links that are all but full, where queues that no TCP holds back"
@@ -43,34 +43,36 @@ def query_rows(results: Results) -> list[Row]:
     """Figure 19: change of the p95 of queries."""
     result: list[Row] = []
     hot: dict[tuple[str, float], list[float]] = {
-        (name, of): [] for name in ("borg", "utp") for of in (HOT, FULL)
+        (name, threshold): [] for name in ("borg", "utp") for threshold in (HOT, FULL)
     }
     changes: dict[tuple[str, str], list[float]] = defaultdict(list)
     for seed, before, after, same in _windows(results):
         worker = Worker(results.outcomes[RACK][seed - 1])
-        for of in BENCHMARKS:
-            first, second, third = (_p95(worker, of, loads, seed) for loads in (before, after, same))
-            changes[of.name, ""].append(100 * (second - first) / first)
-            changes[of.name, "same"].append(100 * (second - third) / third)
-        for (policy, of_all), values in hot.items():
+        for benchmark in BENCHMARKS:
+            first, second, third = (_p95(worker, benchmark, loads, seed) for loads in (before, after, same))
+            changes[benchmark.name, ""].append(100 * (second - first) / first)
+            changes[benchmark.name, "same"].append(100 * (second - third) / third)
+        for (policy, threshold), values in hot.items():
             loads = same if policy == "borg" else after
-            values.append(100 * float((loads.max(axis=0) > of_all).mean()))
-    for of in BENCHMARKS:
-        paper_value = paper.QUERY_GAINS.get(of.name)
-        label = f"p95 of queries: change, borg to utp, {of.name}"
-        note = "the paper: not significant" if paper_value == 0 else of.note
-        result.append(measured_row("19", label, "%", changes[of.name, ""], paper_value, note))
+            values.append(100 * float((loads.max(axis=0) > threshold).mean()))
+    for benchmark in BENCHMARKS:
+        paper_value = paper.QUERY_GAINS.get(benchmark.name)
+        label = f"p95 of queries: change, borg to utp, {benchmark.name}"
+        note = "the paper: not significant" if paper_value == 0 else benchmark.note
+        result.append(measured_row("19", label, "%", changes[benchmark.name, ""], paper_value, note))
         note = "one window, with the same tasks under both; ours"
-        result.append(measured_row("19", f"{label}, same tasks", "%", changes[of.name, "same"], None, note))
-    for (policy, of_all), values in hot.items():
-        label = f"time of network-intensive tasks behind a link over {of_all:.0%}, {policy}"
-        note = _FULL if of_all == FULL and policy == "borg" else ""
+        result.append(
+            measured_row("19", f"{label}, same tasks", "%", changes[benchmark.name, "same"], None, note)
+        )
+    for (policy, threshold), values in hot.items():
+        label = f"time of network-intensive tasks behind a link over {threshold:.0%}, {policy}"
+        note = _FULL if threshold == FULL and policy == "borg" else ""
         result.append(measured_row("19", label, "%", values, None, note))
     return result
 
 
 def _windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
-    """Workers of each seed before UTP, after it, and in the same window without it."""
+    """Loads of workers for each seed: before UTP, after it, and in the same window without it."""
     cells = results[PILOT_PAIR]
     return [
         (
@@ -83,18 +85,18 @@ def _windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
     ]
 
 
-def _p95(worker: Worker, of: Benchmark, loads: Floats, seed: int) -> float:
+def _p95(worker: Worker, benchmark: Benchmark, loads: Floats, seed: int) -> float:
     # Both policies share the draws: only the load differs.
     random = numpy.random.default_rng([seed, 19])
     down, up = loads
     storage = worker.storage_s(
-        of,
-        of.compute,
+        benchmark,
+        benchmark.compute,
         worker.draw_intervals(down, "up", random),
         worker.draw_intervals(up, "down", random),
         random,
     )
-    return float(numpy.percentile(of.compute * BASE_S + storage, 95))
+    return float(numpy.percentile(benchmark.compute * BASE_S + storage, 95))
 
 
 def _workers(cells: Cells, policy: str, seed: int, half: int) -> Floats:
@@ -114,12 +116,12 @@ def _workers(cells: Cells, policy: str, seed: int, half: int) -> Floats:
     end = numpy.where(numpy.isnan(finished), last, end)
     there = tasks["intensive"].to_numpy(zero_copy_only=False) & (end > begin)
     spent = numpy.where(there, end - begin, 0.0)
-    workloads = random.choice(len(spent), DRAWN, p=spent / spent.sum())
-    at = begin[workloads] + random.random(DRAWN) * (end[workloads] - begin[workloads])
-    hosts = tasks["host"].take(workloads).to_pylist()
+    drawn = random.choice(len(spent), DRAWN, p=spent / spent.sum())
+    at = begin[drawn] + random.random(DRAWN) * (end[drawn] - begin[drawn])
+    hosts = tasks["host"].take(drawn).to_pylist()
     moved = _moves(cells, policy, seed)
     racks = []
-    for task, time, host in zip(workloads.tolist(), at.tolist(), hosts, strict=True):
+    for task, time, host in zip(drawn.tolist(), at.tolist(), hosts, strict=True):
         # Before a move a task is on the move's source.
         later = next((source for when, source in moved.get(task, ()) if when > time), host)
         racks.append(int(later.partition("h")[0][1:]))
@@ -137,8 +139,8 @@ def _loads(cells: Cells, policy: str, seed: int) -> dict[str, Floats]:
     row = numpy.searchsorted(numpy.unique(start), start)
     coded = links["link"].cast("string").dictionary_encode().combine_chunks()
     rack, way = zip(*(name[1:].split(":") for name in coded.dictionary.to_pylist()), strict=True)
-    of = coded.indices.to_numpy()
-    column, ways = numpy.array(rack, dtype=int)[of], numpy.array(way)[of]
+    index = coded.indices.to_numpy()
+    column, ways = numpy.array(rack, dtype=int)[index], numpy.array(way)[index]
     result = {name: numpy.zeros((row.max() + 1, column.max() + 1)) for name in ("uplink", "downlink")}
     for name, table in result.items():
         mine = ways == name
@@ -177,16 +179,18 @@ _STRICT = "uplinks spread 2.25-fold here and are seldom hot, and most of a read'
 def _read_times(results: Results, policy: str, seed: int, load: str) -> dict[str, float]:
     """p95 of reads, in seconds: total, and on the network."""
     random = numpy.random.default_rng([seed, 20])
-    request = reads(results[CHUNKS_PAIR], STORAGE, policy, seed, load)
-    workloads: Ints = random.integers(0, len(request.kind), READS)
+    requests = reads(results[CHUNKS_PAIR], STORAGE, policy, seed, load)
+    drawn: Ints = random.integers(0, len(requests.kind), READS)
     total, network = numpy.zeros(READS), numpy.zeros(READS)
     for kind, bps in enumerate(CAPACITIES_BPS):
-        mine = numpy.flatnonzero(request.kind[workloads] == kind)
+        mine = numpy.flatnonzero(requests.kind[drawn] == kind)
         if len(mine):
             worker = Worker(results.outcomes[UNEVEN][seed - 1][bps])
-            intervals = worker.draw_intervals(request.utilization[workloads][mine], "up", random)
+            intervals = worker.draw_intervals(requests.utilization[drawn][mine], "up", random)
             total[mine], network[mine] = worker.operations_s(READ, intervals, 1, random)
-    return {name: float(numpy.percentile(of, 95)) for name, of in (("total", total), ("network", network))}
+    return {
+        name: float(numpy.percentile(times, 95)) for name, times in (("total", total), ("network", network))
+    }
 
 
 def changes(_: Results, rows: list[Row]) -> "Figure":

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 PRIVATE = "the paper's value is of Google's fleet, which is private"
 _LEFT = 30.0
-"""Names of marks up to this utilization are to their right, so that they stay within."""
+"""Names of marks up to this utilization are to the right of the mark, so that they stay inside the axes."""
 _LOG = 8.0
 """Inflation from which on the axis is logarithmic."""
 FULL = 100.0
-"""Percent of a link at which the paper's load-tolerances that are not reached are marked."""
+"""Utilization in percent at which marks of load-tolerances that the paper does not reach are drawn."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,9 @@ def _marks(axes: "Axes", values: Mapping[str, tuple[float, float]]) -> None:
         axes.plot([across], [up], marker="x", color="#111111", linestyle="none", label="_paper")
         # Marks side by side or one above another have separate names, each ending at its mark.
         lift = (
-            4 + 9 * at if any(len(set(of)) < len(values) for of in zip(*values.values(), strict=True)) else 4
+            4 + 9 * at
+            if any(len(set(coordinates)) < len(values) for coordinates in zip(*values.values(), strict=True))
+            else 4
         )
         axes.annotate(
             f"paper: {name}",
@@ -277,12 +279,12 @@ def _by_size(
     if beyond:
         label = "not reached where buckets end"
         keys_drawn.append(Patch(facecolor="none", edgecolor="#444444", hatch="///", label=label))
-    there = {
-        size if of is not None else f"{size}, never": (order.index(size), FULL if of is None else of)
-        for size, of in reported.items()
+    marks = {
+        size if value is not None else f"{size}, never": (order.index(size), FULL if value is None else value)
+        for size, value in reported.items()
         if size in order
     }
-    _marks(axes, there)
+    _marks(axes, marks)
     axes.set_xticks(range(len(order)), order)
     # Room for names above the bars.
     axes.set_ylim(0, 1.35 * most)

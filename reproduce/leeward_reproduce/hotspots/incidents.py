@@ -37,15 +37,15 @@ SWEEPS = (
 
 _DAY_S = 86_400.0
 _FROM_S, _UNTIL_S = _DAY_S, 2 * _DAY_S
-"""Affected racks of the first incident."""
+"""Start and end of the first incident."""
 _INCAST_S = (900.0, 960.0)
-"""Affected racks of the third incident."""
+"""Start and end of the incast of the third incident."""
 _HOT_S = (600.0, 1200.0)
-"""Affected racks of the fourth incident."""
+"""Start and end of the hotspot of the fourth incident."""
 _FLUID = "links are fluids, which slow nobody before they are full"
 
 Wanted = Callable[[Cells, str, int], Mask]
-"""Rows of the table `tasks` to compare, under a policy and a seed."""
+"""Selects the rows of the table `tasks` to compare, under a policy and a seed."""
 
 
 def rows(results: Results) -> list[Row]:
@@ -134,13 +134,13 @@ def _factors(cells: Cells, base: Cells, policy: str, needed: Wanted) -> list[flo
     """Slow-down of batch tasks, by seed."""
     result = []
     for seed in cells.seeds:
-        ours, before = (_stretch(of, policy, seed, needed) for of in (cells, base))
+        ours, before = (_stretch(runs, policy, seed, needed) for runs in (cells, base))
         result += [ours / before] if ours is not None and before is not None else []
     return result
 
 
 def _stretch(cells: Cells, policy: str, seed: int, needed: Wanted) -> float | None:
-    """Mean time of batch tasks over their work alone."""
+    """Mean time of batch tasks over their duration; None without such tasks."""
     names = ("placed_s", "finished_s", "duration_s", "tolerant")
     tasks = cells.table("tasks", policy, seed)
     placed, finished, duration, tolerant = (tasks[name].to_numpy(zero_copy_only=False) for name in names)

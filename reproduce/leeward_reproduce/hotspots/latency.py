@@ -49,7 +49,7 @@ def file_rows(results: Results) -> list[Row]:
             (0.75, 0.95, "75 to 95 %"),
             (0.95, 1.0, "over 95 %"),
         ):
-            values = [share for of in outcome for share in _network_share(of, name, low, high)]
+            values = [share for tables in outcome for share in _network_share(tables, name, low, high)]
             bound = paper.NETWORK_SHARES.get((name, words))
             note = f"the paper: {bound}" if bound else ""
             note += "; no server's time is simulated" if bound and name == "file-write" else ""
@@ -105,12 +105,12 @@ def table_rows(results: Results) -> list[Row]:
     """Table 1 and figure 12a: queries."""
     outcome = [_queries(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
     result = []
-    for of in BENCHMARKS:
-        low, high, hotspot = paper.QUERIES[of.name]
-        result += _tolerance("table-1", outcome, (of.name,), 1.5, low, of.note)
-        note = of.note if high else f"the paper: not reached; {of.note}"
-        result += _tolerance("table-1", outcome, (of.name,), 2.0, high, note)
-        result.append(_hotspot("table-1", outcome, (of.name,), hotspot, of.note))
+    for benchmark in BENCHMARKS:
+        low, high, hotspot = paper.QUERIES[benchmark.name]
+        result += _tolerance("table-1", outcome, (benchmark.name,), 1.5, low, benchmark.note)
+        note = benchmark.note if high else f"the paper: not reached; {benchmark.note}"
+        result += _tolerance("table-1", outcome, (benchmark.name,), 2.0, high, note)
+        result.append(_hotspot("table-1", outcome, (benchmark.name,), hotspot, benchmark.note))
     return result
 
 
@@ -118,28 +118,30 @@ def ratio_rows(results: Results) -> list[Row]:
     """Figure 12b: hotspot-inflation by compute ratio."""
     outcome = [_ratios(served, seed) for seed, served in enumerate(results.outcomes[RACK], 1)]
     result = []
-    for of in BENCHMARKS:
+    for benchmark in BENCHMARKS:
         for ratio in RATIOS:
-            kind = (of.name, _nominal(ratio))
+            kind = (benchmark.name, _nominal(ratio))
             rows = _present([_row(one, "hotspot-inflation", None, kind) for one in outcome])
             values = _present([row["value"] for row in rows])
-            is_paper = (of.name, ratio) == ("shuffle-flush", paper.FLUSH_RATIO)
+            is_paper = (benchmark.name, ratio) == ("shuffle-flush", paper.FLUSH_RATIO)
             paper_value = paper.FLUSH_INFLATION if is_paper else None
-            label = f"hotspot-inflation at 75 %, {of.name}, compute ratio {ratio:g}"
-            result.append(measured_row("12b", label, "x", values, paper_value, of.note if is_paper else ""))
+            label = f"hotspot-inflation at 75 %, {benchmark.name}, compute ratio {ratio:g}"
+            result.append(
+                measured_row("12b", label, "x", values, paper_value, benchmark.note if is_paper else "")
+            )
     return result
 
 
 def picture(name: str, tables: str, results: Results, _: Sequence[Row]) -> "Figure":
-    """A form, of all seeds together.
+    """Draws a template from all seeds together.
 
     Args:
-        name: Name of the form.
+        name: Name of the template.
         tables: Source of its tables, one of `TABLES`.
         results: Results of the runs.
     """
-    of = BY_CLASS if tables == "classes" else RACK
-    return impact_figures.TEMPLATES[name].draw(TABLES[tables](racks.join(results.outcomes[of])))
+    experiment = BY_CLASS if tables == "classes" else RACK
+    return impact_figures.TEMPLATES[name].draw(TABLES[tables](racks.join(results.outcomes[experiment])))
 
 
 def _tolerance(
@@ -175,20 +177,24 @@ def _hotspot(
 
 
 def _row(
-    of: impact_figures.Tables, figure: str, factor: float | None, kind: tuple[str, ...], part: str = "total"
+    tables: impact_figures.Tables,
+    figure: str,
+    factor: float | None,
+    kind: tuple[str, ...],
+    part: str = "total",
 ) -> dict[str, Any] | None:
-    keys = of.tolerance.column_names[: len(kind)]
-    return of.figures(figure, factor, keys, part).get(kind)
+    keys = tables.tolerance.column_names[: len(kind)]
+    return tables.figures(figure, factor, keys, part).get(kind)
 
 
 def _present(values: Sequence[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def _network_share(of: impact_figures.Tables, name: str, low: float, high: float) -> list[float]:
+def _network_share(tables: impact_figures.Tables, name: str, low: float, high: float) -> list[float]:
     """Percent of the latency on the network, between two utilizations."""
     sums = {"network": 0.0, "total": 0.0}
-    for row in of.buckets.to_pylist():
+    for row in tables.buckets.to_pylist():
         if row["operation"] == name and low <= row["from_utilization"] + 1e-9 < high:
             sums[row["part"]] += row["mean_s"] * row["latencies"]
     return [100 * sums["network"] / sums["total"]] if sums["total"] else []
@@ -247,8 +253,8 @@ _COLUMNS = ["t_ms", "latency_s", "operation", "links"]
 
 
 def _queries(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
-    request = {one.name: (one, one.compute) for one in BENCHMARKS}
-    return racks.inflation(served, _request_times(served, seed, request), impact_figures.TEMPLATES["12a"].by)
+    queries = {one.name: (one, one.compute) for one in BENCHMARKS}
+    return racks.inflation(served, _request_times(served, seed, queries), impact_figures.TEMPLATES["12a"].by)
 
 
 def _ratios(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
@@ -299,4 +305,4 @@ TABLES = {
     "classes": _classes,
     "media": _media,
 }
-"""Sources of each form."""
+"""Functions that make the tables of templates, by name."""

@@ -78,9 +78,9 @@ def _durations(cells: Cells, seed: int) -> Floats:
 def duration_rows(results: Results) -> list[Row]:
     """Figure 4: durations of hot links."""
     cells, result = results[PILOT_PAIR], []
-    lasted = [_durations(cells, seed) for seed in cells.seeds]
+    by_seed = [_durations(cells, seed) for seed in cells.seeds]
     for words, (low, high) in _BOUNDS_S.items():
-        values = [100 * float(((one >= low) & (one < high)).mean()) for one in lasted if len(one)]
+        values = [100 * float(((one >= low) & (one < high)).mean()) for one in by_seed if len(one)]
         result.append(
             reference_row(
                 "4", f"hotspots that last {words}, borg", "%", values, paper.DURATIONS[words], _REFERENCE
@@ -159,10 +159,10 @@ def crowding_rows(results: Results) -> list[Row]:
 
 def provision_rows(_: Results) -> list[Row]:
     """Figure 9: uplink over disk capacity."""
-    of = Cluster(STORAGE)
+    network = Cluster(STORAGE)
     engine = Engine.duckdb(threads=1)
     nothing = engine.table(pyarrow.table({"link": pyarrow.array([], "int32")}))
-    racks = provision(Samples(engine, nothing, of.links(), of.rack_table(), 1000), Settings()).racks
+    racks = provision(Samples(engine, nothing, network.links(), network.rack_table(), 1000), Settings()).racks
     shares = [
         row["normalized"]
         for row in racks.to_pylist()

@@ -73,7 +73,7 @@ class Worker:
     """Sampler of storage operations by the utilization of the link, from one experiment."""
 
     def __init__(self, served: ServedOperations) -> None:
-        """Takes the results of the simulator."""
+        """Samples from these operations of the simulator."""
         self._served = served
         self._pools: dict[tuple[str, int], tuple[Floats, Floats]] = {}
 
@@ -109,19 +109,19 @@ class Worker:
         return result
 
     def storage_s(
-        self, of: Benchmark, ratio: float, reads: Ints, writes: Ints, random: numpy.random.Generator
+        self, benchmark: Benchmark, ratio: float, reads: Ints, writes: Ints, random: numpy.random.Generator
     ) -> Floats:
         """Draws the time in storage operations of queries, one for each element of `reads`.
 
         Args:
-            of: Benchmark of the queries.
+            benchmark: Benchmark of the queries.
             ratio: Share of computation in the time of a query, on idle links.
             reads: Interval for the reads of each query.
             writes: Interval for the writes of each query.
             random: Source of the draws.
         """
         total = numpy.zeros(len(reads))
-        for name, share in of.storage.items():
+        for name, share in benchmark.storage.items():
             count = max(round((1 - ratio) * share * BASE_S / self.idle_s[name]), 1)
             total += self.operations_s(name, writes if name == WRITE else reads, count, random)[0]
         return total

@@ -2,7 +2,7 @@
 
 A rack serves operations, and its other traffic, at a given utilization, in both directions. The request
 simulator makes every request wait for the device and for each link on its way; the results are the time of
-each operation and the load of the rack's link in each interval. No inflation is put in::
+each operation and the load of the rack's link in each interval. No inflation is an input::
 
     read:   device of the server --> server's NIC --> rack's uplink   --> client's NIC
     write:  client's NIC --> rack's downlink --> server's NIC --> memory of the server
@@ -67,7 +67,7 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Operation:
-    """Operations of a kind."""
+    """A kind of operations."""
 
     name: str
     kind: str
@@ -117,11 +117,12 @@ class ServedOperations:
     carried: Mapping[str, Floats]
     """Bits by `up` and `down` in each interval; by class, `PC up`, with classes."""
     operations: tuple[str, ...]
+    """Names of the operations."""
     link_bps: float
 
     @property
     def latency_s(self) -> Floats:
-        """Names of the operations."""
+        """Latency of each operation, in seconds."""
         return self.storage_s + self.network_s
 
     def of(self, name: str) -> Any:
@@ -161,7 +162,7 @@ def serve(
         levels: Utilizations of the link, background and operations together; 0 to 1.
         link_bps: Rate of the rack's link.
         operations: Observed operations.
-        classes: Whether half of everything is of each of `CLASSES`, and links serve by class.
+        classes: True if half of all requests are of each of `CLASSES`, and links serve by class.
     """
     parts = [
         _level(seed, at, level, intervals, link_bps, operations, classes) for at, level in enumerate(levels)
@@ -237,7 +238,7 @@ def _level(
     operations: Sequence[Operation],
     classes: bool,
 ) -> dict[str, Any]:
-    """Operations at one level, as the columns of `Served`."""
+    """Operations at one level, as the columns of `ServedOperations`."""
     length = WARMUP_S + intervals * INTERVAL_S
     sent = {}
     for number, one in enumerate(_senders(level, link_bps, operations, classes)):
@@ -263,7 +264,7 @@ def _level(
             [f"{one} {way}" for one in CLASSES for way in ("up", "down")] if classes else ("up", "down")
         )
     }
-    remaining: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         name: [] for name in ("operation", "interval", "end_s", "bytes", "storage_s", "network_s")
     }
     position = {name: number for number, name in enumerate(_names(operations, classes))}
@@ -287,9 +288,9 @@ def _level(
             column["storage_s"][mine],
             network,
         )
-        for name, value in zip(remaining, values, strict=True):
-            remaining[name].append(value)
-    return {name: numpy.concatenate(values) for name, values in remaining.items()} | {"carried": carried}
+        for name, value in zip(columns, values, strict=True):
+            columns[name].append(value)
+    return {name: numpy.concatenate(values) for name, values in columns.items()} | {"carried": carried}
 
 
 def _arrivals(random: numpy.random.Generator, rate: float, c2: float, length: float) -> Floats:
@@ -316,13 +317,13 @@ def _write(folder: Path, sent: Mapping[_Sender, tuple[Floats, Ints, Ints]], clas
         parquet.write_table(pyarrow.table(trace), folder / f"{one.name}.parquet")
         server = f"r0h{one.place}" + (f":{one.medium}" if one.medium else "")
         stages = [stage for stage in STAGES[one.kind] if one.medium or stage != "storage"]
-        result: dict[str, Any] = {"name": one.name, "client": f"r1h{client}", "server": server}
-        result |= {"trace": f"{one.name}.parquet", "stages": stages, "limits": {}}
+        workload: dict[str, Any] = {"name": one.name, "client": f"r1h{client}", "server": server}
+        workload |= {"trace": f"{one.name}.parquet", "stages": stages, "limits": {}}
         if one.medium:
             devices[server] = f"{one.medium}.yaml"
         if classes and one.of_class == CLASSES[0]:
-            result |= {"slo": {"percentile": 99, "latency": "1h"}, "priority": 0}
-        workloads.append(result)
+            workload |= {"slo": {"percentile": 99, "latency": "1h"}, "priority": 0}
+        workloads.append(workload)
     content = {
         "name": "a rack's link",
         "devices": devices,

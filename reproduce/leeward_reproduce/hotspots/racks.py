@@ -25,7 +25,7 @@ INTERVALS = 2
 CAPACITIES_BPS = (4.5e9, 3e9, 2e9)
 """Uplinks of High-, Medium- and Low-Uplink racks in `clusters/storage.yaml`."""
 LEAST = 50
-"""Latencies of a judged bucket."""
+"""Minimum number of latencies of a judged bucket."""
 LINKS = {"read": "r0:uplink", "write": "r0:downlink"}
 _BY_CLASS = (Operation("hdd-read", "read", "hdd", CHUNK, 5), Operation("hdd-write", "write", "ram", CHUNK, 5))
 _READS = (Operation("hdd-read", "read", "hdd", CHUNK, 10),)
@@ -150,7 +150,7 @@ def inflation(
         by: Fields to split them by.
         weights: Weights of classes of service, for weighted-effective utilization.
     """
-    # Intervals are over seeds; the bootstrap's would be of one run.
+    # Confidence intervals are over seeds; a bootstrap would cover one run only.
     settings = Settings(by=tuple(by), least=LEAST, resamples=0)
     engine = Engine.duckdb(threads=1)
     with TemporaryDirectory(prefix="leeward-latencies-") as folder:

@@ -22,7 +22,7 @@ CLASSES = ("High", "Medium", "Low")
 """Uplinks above the racks' average, within a tenth of it, and below (section 4.3)."""
 WITHIN = 0.1
 LONGEST = 40
-"""Greatest number of windows of a request whose utilization counts."""
+"""Maximum number of windows of a request whose utilization counts."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Requests:
 
 @lru_cache
 def classes(path: Path) -> dict[str, int]:
-    """Class of each storage rack, by its name; racks of this cluster store alike."""
+    """Class of each storage rack by name; all of them have the same disks."""
     table = Cluster(path).resources().to_pydict()
     of_kind = list(zip(table["kind"], table["name"], table["capacity"], strict=True))
     storing = {_rack(name) for kind, name, _ in of_kind if kind == "device"}
     uplinks = {name.removesuffix(":uplink"): bps for kind, name, bps in of_kind if kind == "rack_uplink"}
-    remaining = {rack: bps for rack, bps in uplinks.items() if rack in storing}
-    guideline = sum(remaining.values()) / len(remaining)
-    over = {rack: bps / guideline for rack, bps in remaining.items()}
+    storage_uplinks = {rack: bps for rack, bps in uplinks.items() if rack in storing}
+    guideline = sum(storage_uplinks.values()) / len(storage_uplinks)
+    over = {rack: bps / guideline for rack, bps in storage_uplinks.items()}
     return {rack: 0 if share > 1 + WITHIN else 2 if share < 1 - WITHIN else 1 for rack, share in over.items()}
 
 
@@ -74,7 +74,7 @@ def _finished_rows(table: pyarrow.Table) -> pyarrow.Table:
 
 def _requests(
     links: pyarrow.Table,
-    of: dict[str, int],
+    class_of_rack: dict[str, int],
     direction: str,
     hosts: pyarrow.ChunkedArray,
     count: Ints,
@@ -82,7 +82,7 @@ def _requests(
     since: str,
 ) -> Requests:
     """Requests to `hosts`, `count` of them for each row of a table, one row after the other."""
-    rack = {name: at for at, name in enumerate(of)}
+    rack = {name: at for at, name in enumerate(class_of_rack)}
     position = _positions(links["link"], lambda link: rack.get(link.removesuffix(f":{direction}"), -1))
     start = links["start_s"].to_numpy()
     first, window = float(start.min()), float(numpy.diff(numpy.unique(start)).min())
@@ -100,14 +100,14 @@ def _requests(
     for more in range(1, min(int((end - begin).max(initial=0)), LONGEST) + 1):
         later = numpy.minimum(begin + more, numpy.maximum(end, begin))
         highest = numpy.maximum(highest, load[racks, later])
-    return Requests(highest, numpy.array(list(of.values()))[racks])
+    return Requests(highest, numpy.array(list(class_of_rack.values()))[racks])
 
 
-def _positions(names: pyarrow.ChunkedArray, of: Callable[[str], int]) -> Ints:
-    """A number for each name, looked up once for each name."""
+def _positions(names: pyarrow.ChunkedArray, position: Callable[[str], int]) -> Ints:
+    """A number for each name; each distinct name is looked up once."""
     coded = names.dictionary_encode().combine_chunks()
-    paper_value = numpy.array([of(name) for name in coded.dictionary.to_pylist()], dtype=numpy.int64)
-    return paper_value[coded.indices.to_numpy()] if len(coded) else numpy.empty(0, dtype=numpy.int64)
+    positions = numpy.array([position(name) for name in coded.dictionary.to_pylist()], dtype=numpy.int64)
+    return positions[coded.indices.to_numpy()] if len(coded) else numpy.empty(0, dtype=numpy.int64)
 
 
 def _rack(host: str) -> str:

@@ -28,7 +28,7 @@ FLEET_LOADS = ("0.2", "0.35", "0.5")
 
 PILOT = Sweep("pilot", CELL, ("borg", "utp-reactive", "utp"), tables=True)
 """The cell of tables 2 and 3."""
-PILOT_LEEWARD = Sweep("pilot", CELL, ("leeward",), tables=True, most_seeds=3)
+PILOT_LEEWARD = Sweep("pilot", CELL, ("leeward",), tables=True, max_seeds=3)
 """The same under `leeward`, which decides as `utp` does; among the runs of the pilot."""
 PILOT_PAIR = Sweep("pilot", CELL, ("borg", "utp"), tables=True)
 """Runs of figure 19."""
@@ -43,29 +43,34 @@ INCIDENTS = HERE / "incidents"
 UPLINKS_FILE = INCIDENTS / "halved-uplinks.yaml"
 
 
-def _notice_periods() -> str:
-    """Events of the first incident, as the scheduler sees them."""
+def _announced_events() -> str:
+    """Events of the first incident, announced to the scheduler."""
     events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
     return str(yaml.safe_dump([event | {"told": True} for event in events], default_flow_style=True))
 
 
 IN_CELL = ("borg", "utp")
-UPLINKS = Sweep("uplinks", UPLINKS_FILE, IN_CELL, tables=True, whole=True)
+UPLINKS = Sweep("uplinks", UPLINKS_FILE, IN_CELL, tables=True, ignores_horizon=True)
 UPLINKS_TOLD = Sweep(
-    "uplinks-told", UPLINKS_FILE, IN_CELL, fixed=(("events", _notice_periods()),), tables=True, whole=True
+    "uplinks-told",
+    UPLINKS_FILE,
+    IN_CELL,
+    fixed=(("events", _announced_events()),),
+    tables=True,
+    ignores_horizon=True,
 )
 UPLINKS_WHOLE = Sweep(
-    "uplinks-whole", UPLINKS_FILE, IN_CELL, fixed=(("events", "[]"),), tables=True, whole=True
+    "uplinks-whole", UPLINKS_FILE, IN_CELL, fixed=(("events", "[]"),), tables=True, ignores_horizon=True
 )
 """Uplinks at half capacity, unreported; reported; and uplinks at full capacity."""
-HERDING = Sweep("herding", INCIDENTS / "herding-constraint.yaml", IN_CELL, tables=True, whole=True)
+HERDING = Sweep("herding", INCIDENTS / "herding-constraint.yaml", IN_CELL, tables=True, ignores_horizon=True)
 HERDING_NONE = Sweep(
     "herding-none",
     INCIDENTS / "herding-constraint.yaml",
     IN_CELL,
     fixed=(("workloads[0].cell.constrained", "null"),),
     tables=True,
-    whole=True,
+    ignores_horizon=True,
 )
 """With the constraint, and without it."""
 
@@ -79,8 +84,8 @@ CHUNKS = Sweep(
     axis="workloads[1].reads.rate",
     values=CHUNKS_LOADS,
     tables=True,
-    whole=True,
-    most_seeds=5,
+    ignores_horizon=True,
+    max_seeds=5,
 )
 """Chunks on racks with uneven uplinks (figure 14)."""
 CHUNKS_PAIR = Sweep(
@@ -90,20 +95,24 @@ CHUNKS_PAIR = Sweep(
     axis=CHUNKS.axis,
     values=CHUNKS_LOADS,
     tables=True,
-    whole=True,
+    ignores_horizon=True,
 )
 """Policies of figure 20, under all seeds."""
-DEGRADED = Sweep("degraded", INCIDENTS / "degraded-reads.yaml", ("uniform",), tables=True, whole=True)
+DEGRADED = Sweep(
+    "degraded", INCIDENTS / "degraded-reads.yaml", ("uniform",), tables=True, ignores_horizon=True
+)
 DEGRADED_NONE = Sweep(
     "degraded-none",
     INCIDENTS / "degraded-reads.yaml",
     ("uniform",),
     fixed=(("workloads[1].reads.degraded", "null"),),
     tables=True,
-    whole=True,
+    ignores_horizon=True,
 )
 """An incast with degraded reads, and without."""
-REPLICATION = Sweep("replication", INCIDENTS / "hot-storage-tor.yaml", ("uniform",), tables=True, whole=True)
+REPLICATION = Sweep(
+    "replication", INCIDENTS / "hot-storage-tor.yaml", ("uniform",), tables=True, ignores_horizon=True
+)
 """A hot storage ToR for ten minutes."""
 
 

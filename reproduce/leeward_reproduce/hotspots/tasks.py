@@ -13,7 +13,15 @@ from leeward_reproduce.hotspots.sweeps import (
     PILOT_STRICT,
     STRICT,
 )
-from leeward_reproduce.hotspots.windows import Window, change, change_of, half, paired_interval, run, students
+from leeward_reproduce.hotspots.windows import (
+    Window,
+    change,
+    change_of,
+    half,
+    paired_p_value,
+    run,
+    student_p_value,
+)
 from leeward_reproduce.rows import Row, computed_row, measured_row
 from leeward_reproduce.sweeps import Cells
 
@@ -179,13 +187,13 @@ def _significance(
     """The paper's test on the samples of two windows, and one in pairs over seeds."""
     result = []
     for metric in metrics:
-        results = [students(before.samples(metric), after.samples(metric)) for before, after in pairs]
+        results = [student_p_value(before.samples(metric), after.samples(metric)) for before, after in pairs]
         share = 100 * sum(p < 0.05 for p in results) / len(results)
         label = f"{_WORDS[metric]}: seeds with p < 0.05 by Student's t, two windows"
         note = "the paper's test, on five days and five; it reports a significant change"
         result.append(computed_row(figure, label, "%", share, None, note))
         if len(cells.seeds) > 1:
-            p = paired_interval(*(_means(cells, policy, metric) for policy in policies))
+            p = paired_p_value(*(_means(cells, policy, metric) for policy in policies))
             note = "the same tasks under both policies, means of whole runs; ours, and stronger"
             result.append(
                 computed_row(figure, f"{_WORDS[metric]}: p of a paired test over seeds", "", p, None, note)

@@ -38,7 +38,7 @@ class Window:
         return results[numpy.isfinite(results)]
 
     def hourly(self, metric: str) -> Floats:
-        """The same in each hour, NaN where there is none; a part of an hour at the end is left out."""
+        """One of `METRICS` in each hour, NaN without a value; a part of an hour at the end is left out."""
         start, length = self.intervals["start_s"], self.intervals["length_s"]
         if not self._count:
             return numpy.empty(0)
@@ -47,7 +47,7 @@ class Window:
         return self._binned(metric, (since / HOUR_S + 1e-9).astype(numpy.int64), whole)
 
     def mean(self, metric: str) -> float:
-        """The same over all of it; zero without a value."""
+        """Mean of one of `METRICS` over the window; zero without a value."""
         results = self._binned(metric, numpy.zeros(self._count, dtype=numpy.int64), 1)
         return float(results[0]) if len(results) and numpy.isfinite(results[0]) else 0.0
 
@@ -56,7 +56,7 @@ class Window:
         return len(self.intervals["start_s"])
 
     def _binned(self, metric: str, at: Ints, bins: int) -> Floats:
-        of = self.intervals
+        columns = self.intervals
 
         def total(values: Floats) -> Floats:
             return numpy.bincount(at, values, minlength=bins)[:bins].astype(numpy.float64)
@@ -64,11 +64,11 @@ class Window:
         with numpy.errstate(divide="ignore", invalid="ignore"):
             match metric:
                 case "violations":
-                    return 100 * total(of["intensive_on_hot"]) / total(of["intensive"])
+                    return 100 * total(columns["intensive_on_hot"]) / total(columns["intensive"])
                 case "moves":
-                    return 24 * HOUR_S * total(of["moved"]) / total(of["length_s"])
+                    return 24 * HOUR_S * total(columns["moved"]) / total(columns["length_s"])
             column = {"hot": "hot_uplinks", "p98": "tor_p98", "utilization": "utilization"}[metric]
-            values = of[column] / of["tors"] if metric == "hot" else of[column]
+            values = columns[column] / columns["tors"] if metric == "hot" else columns[column]
             return 100 * total(values) / total(numpy.ones(self._count))
 
 
@@ -78,30 +78,30 @@ def run(cells: Cells, policy: str, seed: int, value: str | None = None) -> Windo
 
 
 def whole(table: pyarrow.Table) -> Window:
-    """All that a table `cell` has."""
+    """The window of a complete table `cell`."""
     return Window({name: table[name].to_numpy().astype(float) for name in table.column_names})
 
 
-def half(of: Window, number: int) -> Window:
-    """The first half of a part of a run (0), or the second (1)."""
-    count = len(of.intervals["start_s"]) // 2
+def half(window: Window, number: int) -> Window:
+    """The first half of a window (0), or the second (1)."""
+    count = len(window.intervals["start_s"]) // 2
     selection = slice(number * count, (number + 1) * count)
-    return Window({name: values[selection] for name, values in of.intervals.items()})
+    return Window({name: values[selection] for name, values in window.intervals.items()})
 
 
 def change(before: Floats, after: Floats) -> list[float]:
-    """Difference of the median of `after`, in percent of that of `before`; None without one."""
+    """Difference of the median of `after`, in percent of that of `before`, as a list; empty without one."""
     if not len(before) or not len(after):
         return []
     return change_of(float(numpy.median(before)), float(numpy.median(after)))
 
 
 def change_of(before: float, after: float) -> list[float]:
-    """Difference of `after`, in percent of `before`; None where that is zero."""
+    """Difference of `after`, in percent of `before`, as a list; empty if `before` is zero."""
     return [100 * (after - before) / before] if before > 0 else []
 
 
-def students(before: Floats, after: Floats) -> float:
+def student_p_value(before: Floats, after: Floats) -> float:
     """P-value of Student's t of two samples, two-sided; 1 without a difference."""
     from scipy import stats
 
@@ -112,7 +112,7 @@ def students(before: Floats, after: Floats) -> float:
     return float(stats.ttest_ind(after, before).pvalue)
 
 
-def paired_interval(before: Sequence[float], after: Sequence[float]) -> float:
+def paired_p_value(before: Sequence[float], after: Sequence[float]) -> float:
     """P-value of Student's t of differences in pairs, two-sided; 1 without a difference."""
     from scipy import stats
 

@@ -74,12 +74,12 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
             simulated[name] += _mean_time(hour, name, seed)
     factors = [pair["factor"] for pair in compared(hour, policy(OPT, 1), hour, uniform, "placed")]
     note = "disks that blocks share, racks' uplinks and changes of the background are not in the equations"
-    by_name = f"simulated, {short(OPT)}, q = 10 s, from placing, 1 remote"
+    label = f"simulated, {short(OPT)}, q = 10 s, from placing, 1 remote"
     return [
         _row("mean time of a full block under uniform, by (3)", "s", by_uniform),
         _row("simulated, uniform, 1 remote", "s", simulated[uniform], note),
         _row("mean time of a full block under OPT, by (2)", "s", by_opt),
-        _row(by_name, "s", simulated[policy(OPT, 1)], note),
+        _row(label, "s", simulated[policy(OPT, 1)], note),
         _row("improvement, by (3) over (2)", "x", predicted),
         _row("improvement, simulated", "x", factors, note),
     ]

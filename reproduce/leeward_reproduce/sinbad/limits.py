@@ -105,8 +105,9 @@ class HeldBack:
         into, out = numpy.zeros(len(done), dtype=bool), numpy.zeros(len(done), dtype=bool)
         out[block[first]] = links.busy(rack[first], ":uplink", placed, finished)
         remote = ~first & (rack != rack[first][block])
-        of = block[remote]
-        into[of[links.busy(rack[remote], ":downlink", placed[of], finished[of])]] = True
+        remote_block = block[remote]
+        start, end = placed[remote_block], finished[remote_block]
+        into[remote_block[links.busy(rack[remote], ":downlink", start, end)]] = True
         alone = finished - placed <= (1 + SAME_WITHIN) * least
         reason = numpy.select([alone, into, out, on_copies, on_writers], range(5), 5)
         start = files["start_s"].to_numpy()[done["file"].to_numpy()]
@@ -127,10 +128,10 @@ _KEPT: WeakKeyDictionary[Cells, dict[tuple[str, int], HeldBack]] = WeakKeyDictio
 
 def held_back(cells: Cells, policy: str, seed: int) -> HeldBack:
     """Limits of the full blocks of a run; cached as long as the cells are."""
-    remaining = _KEPT.setdefault(cells, {})
-    if (policy, seed) not in remaining:
-        remaining[policy, seed] = HeldBack(cells, policy, seed)
-    return remaining[policy, seed]
+    kept = _KEPT.setdefault(cells, {})
+    if (policy, seed) not in kept:
+        kept[policy, seed] = HeldBack(cells, policy, seed)
+    return kept[policy, seed]
 
 
 class _Links:

@@ -41,7 +41,7 @@ def quotients(before: Mapping[int, float], after: Mapping[int, float]) -> list[f
 
 
 def quotient(before: Floats, after: Floats) -> list[float]:
-    """Sum of some values over that of others; None for a zero divisor."""
+    """Sum of some values over that of others, as a list; empty for a zero divisor."""
     return [float(before.sum() / after.sum())] if after.sum() > 0 else []
 
 
@@ -66,9 +66,9 @@ def writer_times(cells: Cells, policy: str, seed: int) -> Floats:
     times = blocks["finished_s"].to_numpy(zero_copy_only=False) - blocks["placed_s"].to_numpy(
         zero_copy_only=False
     )
-    of = blocks["file"].to_numpy()
-    sums = numpy.bincount(of, times, len(files))
-    full = numpy.bincount(of, blocks["full"].to_numpy(zero_copy_only=False), len(files)) > 0
+    file = blocks["file"].to_numpy()
+    sums = numpy.bincount(file, times, len(files))
+    full = numpy.bincount(file, blocks["full"].to_numpy(zero_copy_only=False), len(files)) > 0
     done = numpy.isfinite(files["finished_s"].to_numpy(zero_copy_only=False))
     return numpy.where(full & done & (files["start_s"].to_numpy() >= WARMUP_S), sums, numpy.nan)
 

@@ -199,7 +199,7 @@ def _pooled(cells: Cells, selection: str, kind: str) -> Any:
 def _cumulative(axes: "Axes", values: Any, colour: str, line: str, label: str) -> None:
     if not len(values):
         return
-    # A point in a hundred is enough, and keeps the file small.
+    # A hundred points are enough, and keep the file small.
     shares = numpy.linspace(0, 100, 101)
     axes.plot(numpy.percentile(values, shares), shares, color=colour, linestyle=line, label=label)
     axes.set_xlim(left=0)

@@ -85,8 +85,8 @@ def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float],
                 values = [100 * pair[column] for pair in pairs]
                 label = f"{words}: {short(name)} than uniform, {remote} remote"
                 result.append(measured_row(figure, label, "%", values, paper_value.get(key)))
-            request = compared(cells, ours, base, uniform, "asked")
-            factors = [pair["factor"] for pair in request]
+            with_wait = compared(cells, ours, base, uniform, "asked")
+            factors = [pair["factor"] for pair in with_wait]
             note = "waiting for decisions counts, half of 10 s on average" if paper_value else ""
             result.append(
                 measured_row(figure, f"full blocks from asking: {against}", "x", factors, None, note)
@@ -123,8 +123,8 @@ def _job_rows(
     for name, words, is_paper in _TIMED:
         factors = _jobs(cells, policy(name, remote), base, policy("uniform", remote))
         label = f"jobs weighted by size, {what}: uniform / {words}, {remote} remote"
-        message = note if is_paper else "waiting for decisions counts" if name == OPT else ""
-        result.append(measured_row(figure, label, "x", factors, paper_value if is_paper else None, message))
+        row_note = note if is_paper else "waiting for decisions counts" if name == OPT else ""
+        result.append(measured_row(figure, label, "x", factors, paper_value if is_paper else None, row_note))
     return result
 
 

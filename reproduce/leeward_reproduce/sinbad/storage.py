@@ -23,7 +23,7 @@ from leeward_reproduce.sweeps import Cells, Sweep
 SWEEPS = (DAY_TABLES, DAY, DAY_FEW, HOUR)
 MACHINE_SWEEPS = (MACHINES,)
 RACK_BYTES = 20 * 3e12
-"""Capacity of the disks of a rack; ours, the paper gives none for its simulation."""
+"""Capacity of the disks of a rack; our choice, because the paper gives none for its simulation."""
 MACHINE_BYTES = 4 * 400e9
 _FAR = 1.5
 """Multiple of the mean that counts as far too much; the paper gives no number."""

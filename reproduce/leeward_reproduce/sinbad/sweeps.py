@@ -93,18 +93,18 @@ DAY_FEW = Sweep(
     RACKS,
     (policy("uniform", 2), policy(OPT, 2), policy("leeward", 1)),
     fixed=DAY.fixed,
-    most_seeds=3,
+    max_seeds=3,
 )
-"""Its policies with fewer days, since they take long."""
+"""Other policies of the day, under fewer seeds because their runs take long."""
 DAY_TABLES = Sweep(
     "day",
     RACKS,
     (policy("uniform", 1), policy(OPT, 1), policy("leeward", 1)),
     fixed=DAY.fixed,
     tables=True,
-    most_seeds=1,
+    max_seeds=1,
 )
-"""One day, whose distribution over racks is drawn; its runs are among those of the two before."""
+"""One day, whose distribution over racks is drawn; its runs are among those of `DAY` and `DAY_FEW`."""
 LOAD = Sweep(
     "load",
     RACKS,

@@ -2,5 +2,5 @@
 
 Workloads are drawn from the traces that were released with WorkloadCompactor (`workloads`). The modules
 compare the number of servers that each method of rate limits needs (`packing`), the admission by each policy
-(`admission`), and kept SLOs in a replay of the half of the traces that no limit was made from (`held_out`).
+(`admission`), and kept SLOs in a replay of the half of the traces that no limit is based on (`held_out`).
 """

@@ -47,10 +47,10 @@ def network(seed: int) -> Outcome:
         result[kind] = {}
         for name in POLICIES:
             traces = workloads.study(name == RELEASED) if kind == "released" else None
-            results = caches.admit(name, draw_list, links, of=traces)
+            results = caches.admit(name, draw_list, links, traces=traces)
             result[kind][name] = {key: results[key] for key in ("admitted", "bytes", "missed")}
             if name == DNC:
-                limited = caches.admit(name, draw_list, links, of=traces, limited=True)
+                limited = caches.admit(name, draw_list, links, traces=traces, limited=True)
                 result[kind][name]["held"] = limited["missed"]
     return result
 
@@ -139,19 +139,21 @@ def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
     traces = {"released": "traces of block devices", "drawn": "traces drawn after the thesis' description"}
     rows = []
     for kind in outcomes[0]:
-        of = [one[kind] for one in outcomes]
+        of_kind = [one[kind] for one in outcomes]
         note = f"{scale}; {traces[kind]}"
         for name in POLICIES:
             if name != NONE:
-                admitted = [float(one[name]["admitted"]) for one in of]
+                admitted = [float(one[name]["admitted"]) for one in of_kind]
                 rows.append(
                     measured_row("4.10", f"{kind}: {name}: admitted", "workloads", admitted, None, note)
                 )
-            share = [100 * one[name]["missed"] / one[name]["admitted"] for one in of if one[name]["admitted"]]
+            share = [
+                100 * one[name]["missed"] / one[name]["admitted"] for one in of_kind if one[name]["admitted"]
+            ]
             theirs = None if name == NONE else 0.0
             label = f"{kind}: {name}: of these miss an SLO in a window"
             rows.append(measured_row("4.10", label, "%", share, theirs))
-        share = [100 * one[DNC]["held"] / one[DNC]["admitted"] for one in of if one[DNC]["admitted"]]
+        share = [100 * one[DNC]["held"] / one[DNC]["admitted"] for one in of_kind if one[DNC]["admitted"]]
         limiter_note = (
             "limiters delay workloads without end if the second half exceeds the mean rate of the first"
         )
@@ -166,7 +168,7 @@ def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
             (SNC, (DNC, *BASELINES), "SNC over the best, with ours"),
         ):
             rows += _advantage_rows(
-                "4.10", f"{kind}: {label}", of, ours, others, (paper.SNC_OVER_DNC, paper.SNC_BYTES)
+                "4.10", f"{kind}: {label}", of_kind, ours, others, (paper.SNC_OVER_DNC, paper.SNC_BYTES)
             )
     return rows
 
@@ -204,8 +206,8 @@ def rows_percentiles(outcomes: Sequence[Outcome]) -> list[Row]:
             share = [100 * one[f"{percentile} {name}"]["admitted"] / one["count"] for one in outcomes]
             rows.append(measured_row("4.17", f"{percentile} %, {name}: admitted", "%", share, theirs, note))
         for name, none in ((DNC, 0.0), (SNC, 0.0), (NONE, None)):
-            of = [one[f"{percentile} {name}"] for one in outcomes]
-            share = [100 * one["missed"] / one["admitted"] for one in of if one["admitted"]]
+            of_policy = [one[f"{percentile} {name}"] for one in outcomes]
+            share = [100 * one["missed"] / one["admitted"] for one in of_policy if one["admitted"]]
             label = f"{percentile} %, {name}: of these miss an SLO in a window"
             rows.append(measured_row("4.17", label, "%", share, none))
     return rows
@@ -221,11 +223,11 @@ def rows_mixtures(outcomes: Sequence[Outcome]) -> list[Row]:
     for percentile, theirs in (("99.9", paper.MIXED_999), ("90", paper.MIXED_90)):
         sums = [tuple(sum(one[f"{percentile} {name}"]) for name in (SNC, DNC)) for one in outcomes]
         for at, name in enumerate((SNC, DNC)):
-            admitted = [of[at] / SETS for of in sums]
+            admitted = [pair[at] / SETS for pair in sums]
             rows.append(
                 measured_row("4.19", f"{percentile} %, {name}: admitted", "workloads", admitted, None, note)
             )
-        total = [sum(of[at] for of in sums) for at in (0, 1)]
+        total = [sum(pair[at] for pair in sums) for at in (0, 1)]
         more = [100 * (total[0] / total[1] - 1)] if total[1] else []
         rows.append(measured_row("4.19", f"{percentile} %: SNC over DNC, of all sets", "%", more, theirs))
     return rows

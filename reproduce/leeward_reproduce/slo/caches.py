@@ -92,7 +92,7 @@ def admit(
     times: int = 1,
     replayed: bool = True,
     limited: bool = False,
-    of: Study | None = None,
+    traces: Study | None = None,
 ) -> Outcome:
     """Admission by the first halves, and the replay of the second halves.
 
@@ -101,12 +101,12 @@ def admit(
         drawn: Workloads.
         on: Their clients and servers.
         times: Factor of the cluster's size.
-        replayed: Whether to replay the second halves.
-        limited: Whether to enforce limits there whatever the policy.
-        of: Owner of the traces; by default those drawn here.
+        replayed: True to replay the second halves.
+        limited: True to enforce limits in the replay under every policy.
+        traces: Released or other traces; by default the drawn ones.
     """
     name, settings = POLICIES.get(policy, (policy, {}))
-    traces = of or study(policy == RELEASED)
+    source = traces or study(policy == RELEASED)
     request = {
         "shape": machines(times),
         "policy": name,
@@ -117,11 +117,11 @@ def admit(
         "over": "enforced" if limited or policy in LIMITED else "unlimited",
         "packet": FRAME,
     }
-    results = traces.admit(drawn, on, json.dumps(request))
+    results = source.admit(drawn, on, json.dumps(request))
     result = {
         "placed": results["placed"],
         "admitted": len(results["placed"]),
-        "bytes": sum(traces.payload(drawn[index][0], "second") for index in results["placed"]),
+        "bytes": sum(source.payload(drawn[index][0], "second") for index in results["placed"]),
     }
     if replayed:
         result["missed"] = sum(one["met"] < one["windows"] for one in results["replayed"])

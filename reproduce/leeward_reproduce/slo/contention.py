@@ -55,7 +55,7 @@ SCHEDULERS = {"ps": "ps", "cake": "Cake", "edf": "EDF", "by-slo": "bySLO", "pm":
 
 Outcome = dict[str, Any]
 Member = dict[str, Any]
-Fared = dict[str, list[dict[str, Any]]]
+ContentionResult = dict[str, list[dict[str, Any]]]
 
 
 def storage_member(letter: str, slo: float, **settings: Any) -> Member:
@@ -113,7 +113,7 @@ def contend(
     measured: float = 0.5,
     percentile: float = 99.9,
     poor: bool = False,
-) -> Fared:
+) -> ContentionResult:
     """Latencies of workloads under each scheduler, with the same requests.
 
     Args:
@@ -124,7 +124,7 @@ def contend(
         schedulers: Names of schedulers.
         measured: Last share of that time, which is measured: the second half (section 3.3.1).
         percentile: Percentile of SLOs, in percent.
-        poor: Whether curves take every seek to be the same.
+        poor: True if curves assume that all seeks take the same time.
     """
     request = {
         "members": members,

@@ -35,20 +35,20 @@ def _replay(sets: Sequence[workloads.Draws]) -> Outcome:
     result: Outcome = {}
     for margin in MARGINS:
         for over, words in OVERRUNS.items():
-            of, servers = [], 0
+            replayed, servers = [], 0
             for draw_list in sets:
                 # From the beginning: no curve has the requests around an end.
                 start = [(trace, 0.0, slo) for trace, _, slo in draw_list]
                 way = workloads.WAYS[workloads.COMPACTOR]
                 packing = workloads.pack(start, way, margin=margin, part="first", replay="second", over=over)
-                of += packing["replayed"]
+                replayed += packing["replayed"]
                 servers += packing["servers"]
             result[_name(margin, words)] = {
                 "servers": servers,
-                "kept": sum(one["tail_s"] <= one["slo_s"] for one in of) / len(of),
-                "met": sum(one["met"] for one in of) / sum(one["windows"] for one in of),
-                "late": sum(one["late"] for one in of) / sum(one["requests"] for one in of),
-                "largest": max(one["tail_s"] / one["slo_s"] for one in of),
+                "kept": sum(one["tail_s"] <= one["slo_s"] for one in replayed) / len(replayed),
+                "met": sum(one["met"] for one in replayed) / sum(one["windows"] for one in replayed),
+                "late": sum(one["late"] for one in replayed) / sum(one["requests"] for one in replayed),
+                "largest": max(one["tail_s"] / one["slo_s"] for one in replayed),
             }
     return result
 
@@ -68,23 +68,29 @@ def _rows(figure: str, outcomes: Sequence[Outcome]) -> list[Row]:
     for margin in MARGINS:
         for words in OVERRUNS.values():
             name = _name(margin, words)
-            of = [one[name] for one in outcomes]
+            results = [one[name] for one in outcomes]
             value = paper.HELD_OUT if margin else None
             note = "" if margin else 'the thesis: "a few" miss'
-            share = [100 * one["kept"] for one in of]
+            share = [100 * one["kept"] for one in results]
             result += [
                 measured_row(figure, f"{name}: workloads within their SLO", "%", share, value, note),
                 measured_row(
-                    figure, f"{name}: windows of 3 min within the SLO", "%", [100 * one["met"] for one in of]
+                    figure,
+                    f"{name}: windows of 3 min within the SLO",
+                    "%",
+                    [100 * one["met"] for one in results],
                 ),
                 measured_row(
-                    figure, f"{name}: late requests, of a thousand", "", [1000 * one["late"] for one in of]
+                    figure,
+                    f"{name}: late requests, of a thousand",
+                    "",
+                    [1000 * one["late"] for one in results],
                 ),
                 measured_row(
                     figure,
                     f"{name}: largest 99.9 % latency over its SLO",
                     "x",
-                    [one["largest"] for one in of],
+                    [one["largest"] for one in results],
                 ),
             ]
         servers = [one[name]["servers"] for one in outcomes]

@@ -16,7 +16,7 @@ PERCENTILE = 99.9
 SECONDS = 600
 """Seconds, all of them measured (figure 3.2): the flood is in the middle."""
 BEGINS, LASTS = 280, 40
-"""Seconds."""
+"""Start and length of the flood, in seconds."""
 LOW, HIGH = 0.051, 0.8
 """Rates of limits, as shares of the disk."""
 RATES: dict[str, tuple[float, ...]] = {
@@ -48,7 +48,7 @@ def limited(seed: int) -> Outcome:
         outcome = contention.contend(
             seed, members, SECONDS, [PERCENTILE], schedulers=("by-slo",), measured=1.0
         )["by-slo"]
-        result[name] = [of["tails_s"][0] for of in outcome[1:]]
+        result[name] = [member["tails_s"][0] for member in outcome[1:]]
     return result
 
 

@@ -1,6 +1,6 @@
 """Figures 4.11, 4.12 and 4.15: admission against the optimum, with small requests, and on larger clusters.
 
-Everything here is of drawn traces (`caches`).
+All figures use drawn traces (`caches`).
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def optimum(seed: int) -> Outcome:
 
     least, most = 0, len(workloads)
     best: Outcome = {"admitted": 0, "bytes": 0.0}
-    # One more workload seldom helps the present ones: a binary search, as in a sorted list.
+    # One more workload seldom helps the others, so a binary search finds the limit.
     while least < most:
         middle = (least + most + 1) // 2
         results = kept(middle)
@@ -45,7 +45,7 @@ def optimum(seed: int) -> Outcome:
         else:
             least, best = middle, results
     result[OPT] = best
-    return {name: {key: of[key] for key in ("admitted", "bytes")} for name, of in result.items()}
+    return {name: {key: outcome[key] for key in ("admitted", "bytes")} for name, outcome in result.items()}
 
 
 def small(seed: int) -> Outcome:

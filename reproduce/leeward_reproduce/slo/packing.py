@@ -115,7 +115,10 @@ def _time(pack: Callable[[], Outcome]) -> tuple[Outcome, float]:
 
 def _servers(drawn: workloads.Draws, **settings: Any) -> Outcome:
     result = {name: workloads.pack(drawn, way, **settings) for name, way in workloads.WAYS.items()}
-    return {name: {"servers": of["servers"], "refused": len(of["refused"])} for name, of in result.items()}
+    return {
+        name: {"servers": packing["servers"], "refused": len(packing["refused"])}
+        for name, packing in result.items()
+    }
 
 
 def _name(slos: tuple[float, ...]) -> str:
@@ -206,8 +209,8 @@ def rows_several(outcomes: Sequence[Outcome]) -> list[Row]:
         ("published", "several limiters, as published", paper.SEVERAL_TIME, programs),
     ):
         over = {
-            of: [one[name][of] / one["one"][of] for one in outcomes if one["one"][of]]
-            for of in ("servers", "seconds")
+            key: [one[name][key] / one["one"][key] for one in outcomes if one["one"][key]]
+            for key in ("servers", "seconds")
         }
         refused = [float(one[name]["refused"]) for one in outcomes]
         rows += [

@@ -43,14 +43,14 @@ class Figure:
     """Draws the rows; None without a picture."""
     constants: Callable[[], object] = tuple
     """Inputs of the experiment besides the traces. Stored results with other inputs are not reused."""
-    most_seeds: int | None = None
+    max_seeds: int | None = None
     """Greatest number of seeds, for a long experiment."""
     released: bool = True
     """True if the experiment needs the released traces."""
 
     def seeds(self, count: int) -> range:
-        """Seeds from 1 to `count`, or to `most_seeds` if that is less."""
-        return range(1, 1 + min(count, self.most_seeds or count))
+        """Seeds from 1 to `count`, or to `max_seeds` if that is less."""
+        return range(1, 1 + min(count, self.max_seeds or count))
 
 
 def _packing_constants() -> object:
@@ -318,7 +318,7 @@ def check_horizon(horizon: str) -> None:
 
 def make(
     selection: Mapping[str, Figure],
-    by: results_folder.Inputs,
+    inputs: results_folder.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,
@@ -328,16 +328,16 @@ def make(
     released = any(figure.released for figure in selection.values())
     absent = workloads.absent() if released else None
     possible = {name: figure for name, figure in selection.items() if not (figure.released and absent)}
-    inputs: list[tuple[str, int]] = []
+    trace_files: list[tuple[str, int]] = []
     if released and not absent:
         # Fills a cache before the experiments run in parallel, so that they do not all compute the same.
         workloads.feasible(workloads.SLOS, tuple(workloads.WAYS))
-        inputs = workloads.inputs()
-    tasks = [(name, seed) for name, figure in possible.items() for seed in figure.seeds(by.seeds)]
+        trace_files = workloads.inputs()
+    tasks = [(name, seed) for name, figure in possible.items() for seed in figure.seeds(inputs.seeds)]
 
     def outcome(name: str, seed: int) -> Any:
         figure = selection[name]
-        all_inputs = [inputs if figure.released else [], figure.constants()]
+        all_inputs = [trace_files if figure.released else [], figure.constants()]
         return store.load_or_make(out / results_folder.SWEEPS, name, seed, all_inputs, figure.experiment)
 
     result = outcomes(tasks, outcome, jobs, progress)
@@ -347,7 +347,7 @@ def make(
             why = f"there is no {absent} in the folder of traces"
             rows.append(missing_row(name, figure.title, "", None, why))
             continue
-        results = results_folder.mark_rows(figure.rows(result[name]), by)
+        results = results_folder.mark_rows(figure.rows(result[name]), inputs)
         rows += results
         if keep and figure.draw:
             drawing.write(out / results_folder.PICTURES, name, partial(figure.draw, results))

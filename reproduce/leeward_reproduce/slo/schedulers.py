@@ -108,7 +108,7 @@ def over_time(seed: int) -> Outcome:
     }
 
 
-def _bursty(seed: int, letter: str) -> contention.Fared:
+def _bursty(seed: int, letter: str) -> contention.ContentionResult:
     members = contention.own_clients([contention.storage_member(letter, BURSTY_SLO), contention.copy()])
     both = ("cake", "pm")
     return contention.contend(
@@ -123,15 +123,17 @@ def rows_over_time(outcomes: Sequence[Outcome]) -> list[Row]:
     for letter in outcomes[0]:
         for scheduler in ("cake", "pm"):
             label = f"{letter}, C^2 {contention.TABLE[letter][1]:g}: {SCHEDULERS[scheduler]}"
-            of = [one[letter][scheduler] for one in outcomes]
-            late = [one["late"] for one in of]
-            message = f"{note}; the thesis: almost none" if scheduler == "pm" else note
+            results = [one[letter][scheduler] for one in outcomes]
+            late = [one["late"] for one in results]
+            late_note = f"{note}; the thesis: almost none" if scheduler == "pm" else note
             rows.append(
-                measured_row("3.1", f"{label}: late requests, of a thousand", "", late, None, message)
+                measured_row("3.1", f"{label}: late requests, of a thousand", "", late, None, late_note)
             )
-            share = [100 * sum(late > 0 for late in one["intervals"]) / len(one["intervals"]) for one in of]
+            share = [
+                100 * sum(late > 0 for late in one["intervals"]) / len(one["intervals"]) for one in results
+            ]
             rows.append(measured_row("3.1", f"{label}: intervals of 10 s with one", "%", share, None, note))
-            most = [float(max(one["intervals"])) for one in of]
+            most = [float(max(one["intervals"])) for one in results]
             rows.append(measured_row("3.1", f"{label}: most in one interval", "requests", most, None, note))
     return rows
 
@@ -159,8 +161,8 @@ def rows_bursts(outcomes: Sequence[Outcome]) -> list[Row]:
                 value = paper.BURSTS.get((letter, scheduler, percent))
                 if value is not None:
                     within = [100.0 * (tail <= 1000 * BURSTY_SLO) for tail in tails]
-                    said_within = f"{label}: seeds within the SLO at {percent:g} %"
-                    rows.append(measured_row("3.5", said_within, "%", within, value, note))
+                    within_label = f"{label}: seeds within the SLO at {percent:g} %"
+                    rows.append(measured_row("3.5", within_label, "%", within, value, note))
     return rows
 
 
@@ -217,14 +219,12 @@ def orders(seed: int) -> Outcome:
     """Figure 3.9: all orders of three SLOs."""
     result: Outcome = {}
     for scale in SCALES:
-        remaining = dict.fromkeys(SCHEDULERS, 0)
+        kept = dict.fromkeys(SCHEDULERS, 0)
         for slos in permutations(_scaled(scale)):
             outcome = contention.contend(seed, _shared(slos), ORDERED, PERCENTILES[2:3])
             for scheduler, of in outcome.items():
-                remaining[scheduler] += all(
-                    one["tails_s"][0] <= slo for one, slo in zip(of, slos, strict=False)
-                )
-        result[_words(_scaled(scale))] = remaining
+                kept[scheduler] += all(one["tails_s"][0] <= slo for one, slo in zip(of, slos, strict=False))
+        result[_words(_scaled(scale))] = kept
     return result
 
 
@@ -233,11 +233,11 @@ def rows_orders(outcomes: Sequence[Outcome]) -> list[Row]:
     rows = []
     for at, words in enumerate(outcomes[0]):
         for scheduler, name in SCHEDULERS.items():
-            remaining = [one[words][scheduler] for one in outcomes]
+            kept = [one[words][scheduler] for one in outcomes]
             value = paper.ORDERS.get(scheduler) if at == 0 else None
             label = f"{words}: {name}: of six orders, all within"
             note = f"at {PERCENTILES[2]:g} %; {DRAWN}"
-            rows.append(measured_row("3.9", label, "orders", remaining, value, note))
+            rows.append(measured_row("3.9", label, "orders", kept, value, note))
     return rows
 
 

@@ -9,27 +9,27 @@ from leeward._files import atomic_file
 from leeward._native import __version__
 
 
-def load_or_make(folder: Path, figure: str, seed: int, of: object, make: Callable[[int], Any]) -> Any:
+def load_or_make(folder: Path, figure: str, seed: int, inputs: object, make: Callable[[int], Any]) -> Any:
     """Outcome of a figure under a seed, from its file if that has the same inputs.
 
     Args:
         folder: Folder of all outcomes.
         figure: Name of the figure.
         seed: The seed.
-        of: Inputs of outcomes, as JSON.
+        inputs: Inputs of the outcome, as JSON.
         make: Makes it.
     """
     path = folder / f"{figure}-{seed}.json"
-    rests = json.loads(json.dumps([__version__, of]))
+    identity = json.loads(json.dumps([__version__, inputs]))
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
-        if results["of"] == rests:
+        if results["of"] == identity:
             return results["outcome"]
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # Not there, or cut off: it is made again.
-    # In the form in which it will be read.
+        pass  # The file is missing or cut off: the outcome is made again.
+    # The same types as when it is read from the file.
     outcome = json.loads(json.dumps(make(seed)))
     folder.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps({"of": rests, "outcome": outcome}) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps({"of": identity, "outcome": outcome}) + "\n", encoding="utf-8")
     return outcome

@@ -82,7 +82,7 @@ def _loads(folder: Path) -> list[float]:
     result = []
     for path in _files(folder):
         stages = Trace(str(path), device=str(folder / PROFILE)).statistics()["stages"]
-        result.append(next(of["rate"] or 0.0 for of in stages if of["stage"] == "storage"))
+        result.append(next(stage["rate"] or 0.0 for stage in stages if stage["stage"] == "storage"))
     return result
 
 
@@ -99,7 +99,7 @@ def inputs() -> list[tuple[str, int]]:
 
 
 def machines(workloads: int, devices: int = 1) -> dict[str, Any]:
-    """As many machines as a number of workloads may need: a client for each server."""
+    """As many machines as a number of workloads may need: a client and a server for each."""
     return {
         "clients": workloads,
         "slots": SLOTS,
@@ -151,7 +151,7 @@ def feasible(slos: tuple[float, ...], ways: tuple[str, ...] = (COMPACTOR,), part
     pairs: Pairs = []
     for slo in slos:
         fits = [_fits(data.data_folder(), slo, way, part) for way in ways]
-        pairs += [(trace, slo) for trace, of in enumerate(zip(*fits, strict=True)) if all(of)]
+        pairs += [(trace, slo) for trace, fit in enumerate(zip(*fits, strict=True)) if all(fit)]
     return pairs
 
 
@@ -170,7 +170,7 @@ def draws(
 def pack(
     drawn: Draws, way: tuple[str, str], steps: list[tuple[int, bool]] | None = None, **settings: Any
 ) -> dict[str, Any]:
-    """Packs draws; see `asked` for settings."""
+    """Packs draws; see `request_fields` for settings."""
     result: dict[str, Any] = study().pack(
         drawn, json.dumps(request_fields(way, len(drawn), **settings)), steps
     )

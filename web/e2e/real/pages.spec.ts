@@ -60,7 +60,7 @@ test('the overview leads to a rack, its placements, and the decision details', a
 
   const decided = page.getByRole('region', { name: 'As decided', exact: true })
   await expect(decided.getByRole('list', { name: 'Hosts' }).getByRole('listitem')).toHaveText(decision.hosts)
-  await expect(decided).toContainText(`Narrowest at ${decision.limit?.at}`)
+  await expect(decided).toContainText(`Bottleneck: ${decision.limit?.at}`)
   const reason = decision.why.find((one) => one.candidate === 'r2')
   expect(reason?.verdict).toBe('outranked')
   await expect(decided.getByRole('row', { name: /^r2 / })).toContainText(/outranked\s*3\sGbps\s*r2:downlink/)
@@ -74,7 +74,7 @@ test('decisions and hotspots appear live, and cooled hotspots leave', async ({ p
   await feed(page, service, carried)
   await visit(service, 'decisions')
   await expectLive(page)
-  await expect(page.getByText('Nothing was decided yet')).toBeVisible()
+  await expect(page.getByText('No decision was made yet')).toBeVisible()
   const decision = await block(service)
   const list = page.getByRole('region', { name: 'List of decisions' })
   await expect(list.getByRole('link').first()).toHaveAttribute('href', `#/decisions/${decision.id}`)

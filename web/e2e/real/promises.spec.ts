@@ -59,10 +59,10 @@ test('a workload shows its SLO, bound and measured latency, and links to its dec
   seen.workloads.push({ workload: 'search-index', latency_s: 0.09 })
   await expect(page.getByText('1 missed')).toBeVisible()
   await expect(page.getByRole('row').nth(1)).toContainText(/search-index.*Missed.*90\sms/)
-  await orders.getByRole('link', { name: 'why there' }).click()
+  await orders.getByRole('link', { name: 'decision' }).click()
   await expect(page.getByRole('heading', { name: `Decision ${decision.id} workload` })).toBeVisible()
   await expect(page.getByRole('region', { name: 'As decided', exact: true })).toContainText(
-    `Narrowest at ${decision.limit?.at}`,
+    `Bottleneck: ${decision.limit?.at}`,
   )
 })
 

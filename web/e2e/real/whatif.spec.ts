@@ -33,7 +33,7 @@ test('a what-if uses the current ledger, appears beside the decision, and commit
   expect(answer.hosts.filter((host) => host.startsWith(`${rack}h`))).toEqual([])
   for (const host of answer.hosts)
     await expect(other.getByRole('list', { name: 'Hosts' })).toContainText(host)
-  await expect(other).toContainText(`Narrowest at ${answer.limit?.at}`)
+  await expect(other).toContainText(`Bottleneck: ${answer.limit?.at}`)
   await expect(page.getByText('leeward would choose 2 of 3 hosts differently.')).toBeVisible()
   const before = page.getByRole('region', { name: `As decided: ${decision.policy}`, exact: true })
   await expect(before.getByRole('list', { name: 'Hosts' })).toContainText(decision.hosts[1] ?? '')

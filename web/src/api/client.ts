@@ -51,9 +51,9 @@ export class Client {
   demo = (signal?: AbortSignal) => this.request('GET /v1/demo', { signal })
 
   /** Opens the event stream; the caller reads the returned body. */
-  async events(last: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  async events(lastId: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const headers: Record<string, string> = { accept: 'text/event-stream' }
-    if (last !== null) headers['last-event-id'] = last
+    if (lastId !== null) headers['last-event-id'] = lastId
     const response = await this.send('/v1/events', headers, { signal })
     if (!response.body) throw Problem.unreachable('no body')
     return response.body
@@ -108,7 +108,7 @@ export class Client {
     }).catch((cause: unknown) => {
       throw Problem.unreachable(cause)
     })
-    if (!response.ok) throw await Problem.of(response)
+    if (!response.ok) throw await Problem.fromResponse(response)
     return response
   }
 }

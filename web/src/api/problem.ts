@@ -29,12 +29,12 @@ export class Problem extends Error {
     return this.status === 404
   }
 
-  /** Reads the problem from a response that is not a success. */
-  static async of(response: Response): Promise<Problem> {
+  /** Reads the problem from an error response. */
+  static async fromResponse(response: Response): Promise<Problem> {
     const text = await response.text().catch(() => '')
     const document = parse(text)
     if (!document) {
-      const title = `The server answered ${response.status}`
+      const title = `The server returned status ${response.status}`
       return new Problem(
         'unreadable',
         response.status,

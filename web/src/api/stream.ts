@@ -3,10 +3,10 @@ import { Problem } from './problem'
 import { EventReader, type ServerEvent } from './sse'
 
 /** Delay of the first retry after a lost connection; each further delay doubles. */
-const FIRST_MS = 500
-const LONGEST_MS = 15_000
+const FIRST_DELAY_MS = 500
+const MAX_DELAY_MS = 15_000
 /** Timeout of the stream: without data or comments for this long, the client closes the connection. */
-const SILENT_MS = 45_000
+const TIMEOUT_MS = 45_000
 
 export interface Listener {
   /** Reports a new connection; `resumed` if it continues after the last event of the previous one. */
@@ -17,23 +17,23 @@ export interface Listener {
 }
 
 /** Retry delay in milliseconds: doubles with each attempt, with jitter so that pages do not reconnect together. */
-export function backOff(attempt: number, random: number, first = FIRST_MS): number {
-  return Math.min(LONGEST_MS, first * 2 ** Math.min(attempt, 20)) * (0.75 + 0.5 * random)
+export function backOff(attempt: number, random: number, first = FIRST_DELAY_MS): number {
+  return Math.min(MAX_DELAY_MS, first * 2 ** Math.min(attempt, 20)) * (0.75 + 0.5 * random)
 }
 
 /** Follows /v1/events until `signal` aborts. Uses `fetch`, because `EventSource` cannot send a token. */
 export async function followEvents(client: Client, listener: Listener, signal: AbortSignal): Promise<void> {
-  let last: string | null = null
+  let lastId: string | null = null
   let attempt = 0
-  let first = FIRST_MS
+  let firstDelay = FIRST_DELAY_MS
   while (!signal.aborted) {
     const connection = new AbortController()
     const end = () => connection.abort()
     signal.addEventListener('abort', end, { once: true })
-    let timer = setTimeout(end, SILENT_MS)
+    let timer = setTimeout(end, TIMEOUT_MS)
     try {
-      const body = await client.events(last, connection.signal)
-      listener.onOpen(last !== null)
+      const body = await client.events(lastId, connection.signal)
+      listener.onOpen(lastId !== null)
       attempt = 0
       const reader = new EventReader()
       const decoder = new TextDecoder()
@@ -42,10 +42,10 @@ export async function followEvents(client: Client, listener: Listener, signal: A
         const { done, value } = await chunks.read()
         if (done) break
         clearTimeout(timer)
-        timer = setTimeout(end, SILENT_MS)
+        timer = setTimeout(end, TIMEOUT_MS)
         const events = reader.push(decoder.decode(value, { stream: true }))
-        last = events.at(-1)?.id ?? last
-        first = reader.retry_ms ?? first
+        lastId = events.at(-1)?.id ?? lastId
+        firstDelay = reader.retry_ms ?? firstDelay
         if (events.length) listener.onEvents(events)
       }
       throw Problem.unreachable('the stream ended')
@@ -53,7 +53,7 @@ export async function followEvents(client: Client, listener: Listener, signal: A
       if (signal.aborted) return
       const problem = cause instanceof Problem ? cause : Problem.unreachable(cause)
       if (problem.denied) return listener.onLost(problem, null)
-      const wait = backOff(attempt++, Math.random(), first)
+      const wait = backOff(attempt++, Math.random(), firstDelay)
       listener.onLost(problem, wait)
       await pause(wait, signal)
     } finally {

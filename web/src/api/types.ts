@@ -68,13 +68,13 @@ export interface Status {
   decisions: number
   /** Number of decisions since the service started, or since the cluster or the leader last changed. */
   decided: number
-  /** Number of samples of links and devices since then. */
+  /** Number of samples of links and devices in the same period. */
   samples: number
   waiting: number
   /** `leader`, or `follower`: a replica that serves reads while the leader decides. */
   role: string
   leader: string | null
-  /** Reason for which the store is unavailable, so that the service rejects placements; null if it is available. */
+  /** Reason why the store is unavailable, so that the service rejects placements; null if it is available. */
   stalled: string | null
   demo?: { speed: number; arms: string[] } | null
 }

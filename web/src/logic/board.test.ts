@@ -78,10 +78,10 @@ describe('reduce applies events to the board', () => {
   })
 
   test('the time of the board is the latest telemetry time, or null without telemetry', () => {
-    expect(reduce(EMPTY, [event('racks', racks('2026-03-02T09:00:01Z', null))]).at).toBe(
+    expect(reduce(EMPTY, [event('racks', racks('2026-03-02T09:00:01Z', null))]).telemetryTime).toBe(
       Date.UTC(2026, 2, 2, 9, 0, 1),
     )
-    expect(reduce(EMPTY, [event('racks', racks(null, null))]).at).toBeNull()
+    expect(reduce(EMPTY, [event('racks', racks(null, null))]).telemetryTime).toBeNull()
   })
 
   test('a racks event removes hotspots of cooled links and keeps hotspots of unknown links', () => {
@@ -109,7 +109,7 @@ describe('reduce applies events to the board', () => {
       items: racks('2026-03-02T09:00:01Z', null).items.map((one) => ({ ...one, up: null, down: null })),
     }
     const board = reduce(EMPTY, [event('racks', bare)])
-    expect([board.racks.length, board.at]).toEqual([1, null])
+    expect([board.racks.length, board.telemetryTime]).toEqual([1, null])
   })
 
   test('a leader event counts as a change, and unknown or invalid events are ignored', () => {

@@ -10,7 +10,7 @@ export const MAX_DECISIONS = 500
 export interface Board {
   racks: Rack[]
   /** Time of the racks' latest telemetry, by the service's clock, in milliseconds. */
-  at: number | null
+  telemetryTime: number | null
   /** Newest first. */
   decisions: Decision[]
   hotspots: Hotspot[]
@@ -19,7 +19,14 @@ export interface Board {
   changes: number
 }
 
-export const EMPTY: Board = { racks: [], at: null, decisions: [], hotspots: [], migrations: [], changes: 0 }
+export const EMPTY: Board = {
+  racks: [],
+  telemetryTime: null,
+  decisions: [],
+  hotspots: [],
+  migrations: [],
+  changes: 0,
+}
 
 /**
  * Applies a batch of events to the board. Ignores unknown and invalid events. Ignores `missed` too, because every new
@@ -58,14 +65,16 @@ function withHotspots(board: Board, hot: Map<string, Hotspot | null>): Board {
 /** Replaces the racks and removes hotspots of links that are no longer hot. */
 export function withRacks(board: Board, racks: Rack[]): Board {
   const links = racks.flatMap(linksOf)
-  const at = links.reduce<number | null>((latest, { until }) => {
+  const telemetryTime = links.reduce<number | null>((latest, { until }) => {
     const ms = moment(until)
     return ms !== null && (latest === null || ms > latest) ? ms : latest
   }, null)
-  const cool = new Set(links.filter((link) => link.seen && link.hot_since === null).map((link) => link.link))
-  const over = board.hotspots.some((hotspot) => cool.has(hotspot.link))
-  const hotspots = over ? board.hotspots.filter((hotspot) => !cool.has(hotspot.link)) : board.hotspots
-  return { ...board, racks, at, hotspots }
+  const cooled = new Set(
+    links.filter((link) => link.seen && link.hot_since === null).map((link) => link.link),
+  )
+  const anyCooled = board.hotspots.some((hotspot) => cooled.has(hotspot.link))
+  const hotspots = anyCooled ? board.hotspots.filter((hotspot) => !cooled.has(hotspot.link)) : board.hotspots
+  return { ...board, racks, telemetryTime, hotspots }
 }
 
 /**
@@ -77,9 +86,9 @@ export function withRacks(board: Board, racks: Rack[]): Board {
 export function withDecisions(decisions: Decision[], newer: Decision[]): Decision[] {
   const byId = new Map(decisions.map((decision) => [decision.id, decision]))
   for (const decision of newer.slice(-MAX_DECISIONS)) byId.set(decision.id, decision)
-  const at = new Map([...byId.values()].map((one) => [one.id, moment(one.time) ?? 0]))
+  const times = new Map([...byId.values()].map((one) => [one.id, moment(one.time) ?? 0]))
   return [...byId.values()]
-    .sort((a, b) => (at.get(b.id) as number) - (at.get(a.id) as number) || IDS.compare(b.id, a.id))
+    .sort((a, b) => (times.get(b.id) as number) - (times.get(a.id) as number) || IDS.compare(b.id, a.id))
     .slice(0, MAX_DECISIONS)
 }
 

@@ -26,19 +26,19 @@ export interface Connection {
   sentence: string | null
 }
 
-/** Number of missed ticks after which the page reports a silent service. */
+/** Number of missed ticks after which the page reports that the service sends no data. */
 const MISSED_TICKS = 3
 
 /** Computes the connection state. Only `live` means that the page shows current data. */
-export function connectionOf(facts: ConnectionInputs): Connection {
-  const { phase, problem, now, tick, retry, interval_s, telemetry_s, links } = facts
+export function connectionOf(inputs: ConnectionInputs): Connection {
+  const { phase, problem, now, tick, retry, interval_s, telemetry_s, links } = inputs
   const since = tick === null ? '' : ` The page shows data from ${age((now - tick) / 1000)} ago.`
   const timeout_s = Math.max(5, MISSED_TICKS * interval_s)
   if (phase === 'denied')
     return {
       kind: 'denied',
       short: 'no access',
-      sentence: `${problem?.title ?? 'Token required'}. Give a token to go on.`,
+      sentence: `${problem?.title ?? 'Token required'}. Enter a token to continue.`,
     }
   if (phase === 'lost') {
     const next =
@@ -54,8 +54,8 @@ export function connectionOf(facts: ConnectionInputs): Connection {
   if (now - tick > timeout_s * 1000)
     return {
       kind: 'silent',
-      short: 'silent',
-      sentence: `The service is connected but sends no data.${since}`,
+      short: 'no data',
+      sentence: `The connection is open, but the service sends no data.${since}`,
     }
   if (!links) return { kind: 'live', short: 'live', sentence: null }
   if (telemetry_s === null)
@@ -63,7 +63,7 @@ export function connectionOf(facts: ConnectionInputs): Connection {
       kind: 'old',
       short: 'no telemetry',
       sentence:
-        'No link is reported. Start an agent on the hosts, or connect the service to a Prometheus server.',
+        'No telemetry is available. Start an agent on the hosts, or connect the service to a Prometheus server.',
     }
   if (telemetry_s > timeout_s)
     return {

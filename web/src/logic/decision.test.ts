@@ -21,7 +21,7 @@ const decisionOf = (policy: string, hosts: string[], value_bps: number | null): 
   expires: null,
 })
 
-test('the difference lists the hosts and the factor of residual bandwidth', () => {
+test('the difference lists the hosts and the factor of residual rate', () => {
   const result = difference(
     decisionOf('leeward', ['a', 'b', 'c'], 8e9),
     decisionOf('uniform', ['a', 'd', 'e'], 2e9),
@@ -36,7 +36,7 @@ test('the sentence distinguishes no change, another order, another host and no p
   expect(difference(own, decisionOf('ccp', ['b', 'a'], 8e9)).sentence).toBe(
     'ccp would choose the same hosts in another order.',
   )
-  expect(difference(own, decisionOf('ccp', [], null)).sentence).toBe('ccp would place it nowhere.')
+  expect(difference(own, decisionOf('ccp', [], null)).sentence).toBe('ccp would not place it.')
   const one = difference(decisionOf('utp', ['a'], 1), decisionOf('borg', ['b'], 1))
   expect(one.sentence).toBe('borg would choose b instead of a.')
 })
@@ -139,5 +139,5 @@ test('hosts have the names of their tasks, and replicas are shown as a chain', (
     formatHosts(tasks),
     formatHosts(decisionOf('ccp', ['a', 'b'], 1)),
     formatHosts(decisionOf('ccp', [], 1)),
-  ]).toEqual(['a, a', 'a → b', 'nowhere'])
+  ]).toEqual(['a, a', 'a → b', 'not placed'])
 })

@@ -41,7 +41,7 @@ export function originalHosts({ hosts, why }: Pick<PolicyResult, 'hosts' | 'why'
 
 /** Formats hosts on one line: replicas as a chain, tasks as a list. */
 export function formatHosts({ kind, hosts }: Pick<Decision, 'kind' | 'hosts'>): string {
-  return hosts.join(kind === 'replicas' ? ' → ' : ', ') || 'nowhere'
+  return hosts.join(kind === 'replicas' ? ' → ' : ', ') || 'not placed'
 }
 
 export interface Level {
@@ -83,7 +83,7 @@ export interface Difference {
   removed: Set<number>
   /** Positions in the other result whose host the decision does not have. */
   added: Set<number>
-  /** Residual bandwidth of the other's bottleneck link over that of the decision; null if either used no load. */
+  /** Residual rate of the other result's bottleneck over that of the decision; null if either policy used no load. */
   factor: number | null
   sentence: string
 }
@@ -105,7 +105,7 @@ export function difference(decision: Decision, other: PolicyResult): Difference 
 }
 
 function sentence(decision: Decision, other: PolicyResult, removed: Set<number>, added: Set<number>): string {
-  if (other.hosts.length === 0) return `${other.policy} would place it nowhere.`
+  if (other.hosts.length === 0) return `${other.policy} would not place it.`
   if (removed.size === 0 && added.size === 0)
     return decision.hosts.join() === other.hosts.join()
       ? `${other.policy} would choose the same.`

@@ -9,8 +9,8 @@ export const ARMS: Record<string, { title: string; colour: string }> = {
 
 /** Mean shares of hot racks over the steps that are known for both arms. */
 export function means(demo: Demo): { leeward: number; other: number; seconds: number } | null {
-  const of = (name: string) => demo.history.arms.find((arm) => arm.name === name)?.hot_share ?? []
-  const [leeward, other] = [of('leeward'), of('default')]
+  const hotShares = (name: string) => demo.history.arms.find((arm) => arm.name === name)?.hot_share ?? []
+  const [leeward, other] = [hotShares('leeward'), hotShares('default')]
   let [sum, sumOther, n] = [0, 0, 0]
   for (let at = 0; at < Math.min(leeward.length, other.length); at++) {
     const [own, theirs] = [leeward[at], other[at]]
@@ -25,11 +25,11 @@ export function means(demo: Demo): { leeward: number; other: number; seconds: nu
 /** Summarizes the comparison in one sentence, for either outcome. */
 export function verdict(demo: Demo): string {
   const mean = means(demo)
-  if (!mean || (mean.leeward === 0 && mean.other === 0)) return 'No rack was hot under either yet.'
+  if (!mean || (mean.leeward === 0 && mean.other === 0)) return 'No rack was hot under either policy yet.'
   const over = `over the last ${duration(mean.seconds)}`
   if (mean.leeward === 0) return `No rack was hot under Leeward ${over}.`
   const factor = mean.other / mean.leeward
   if (factor >= 1.1) return `${Number(factor.toPrecision(2))} times fewer hot racks under Leeward, ${over}.`
-  if (factor > 1 / 1.1) return `As many hot racks under both, ${over}.`
+  if (factor > 1 / 1.1) return `Equally many hot racks under both policies, ${over}.`
   return `${Number((1 / factor).toPrecision(2))} times more hot racks under Leeward, ${over}.`
 }

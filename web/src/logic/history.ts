@@ -17,7 +17,7 @@ export interface Grid {
  */
 export class LinkHistory {
   readonly step: number
-  private readonly most: number
+  private readonly maxColumns: number
   private first = 0
   private columns = 0
   private rows = new Map<string, Float32Array>()
@@ -26,11 +26,11 @@ export class LinkHistory {
 
   /**
    * @param step Length of a column in milliseconds.
-   * @param most Maximum number of columns.
+   * @param maxColumns Maximum number of columns.
    */
-  constructor(step: number, most: number) {
+  constructor(step: number, maxColumns: number) {
     this.step = step
-    this.most = most
+    this.maxColumns = maxColumns
   }
 
   /** Index of the column that contains a time, counted from the epoch. */
@@ -95,7 +95,7 @@ export class LinkHistory {
 
   /** Adds unknown columns up to `column`, and drops the oldest beyond the limit. */
   private extend(column: number): void {
-    const first = Math.max(this.first, column - this.most + 1)
+    const first = Math.max(this.first, column - this.maxColumns + 1)
     const columns = column - first + 1
     for (const [link, old] of this.rows) {
       const row = new Float32Array(columns).fill(NaN)

@@ -27,13 +27,13 @@ export function haveLinks(racks: Rack[]): boolean {
  * mean over windows.
  */
 export function cells(racks: Rack[]): Cell[] {
-  const of = (link: Link | null) => link?.utilization ?? null
+  const utilization = (link: Link | null) => link?.utilization ?? null
   const hot = (link: Link | null) => typeof link?.hot_since === 'string'
   return racks.map(({ rack, pod, up, down }) => ({
     rack,
     pod,
-    up: of(up),
-    down: of(down),
+    up: utilization(up),
+    down: utilization(down),
     hot: { up: hot(up), down: hot(down) },
   }))
 }
@@ -87,22 +87,22 @@ export function describeLink(word: string, value: number | null, hot: boolean, l
   return `${word} ${wholePercent(value, limit)} %${hot ? ', hot' : ''}`
 }
 
-/** Layout of tiles: the largest tiles with which all racks fit in a box, or the smallest ones if none fit. */
+/** Layout of tiles: the largest tiles with which all racks fit in a box, or tiles of the minimum size if none fit. */
 export function tileLayout(
   count: number,
   width: number,
   height: number,
-  least: number,
-  most: number,
+  minSize: number,
+  maxSize: number,
 ): { columns: number; wide: number; tall: number } {
-  let best = { columns: 1, wide: least, tall: least * TALL }
+  let best = { columns: 1, wide: minSize, tall: minSize * TALL }
   if (count === 0 || width <= 0) return best
-  for (let size = most; size >= least; size--) {
+  for (let size = maxSize; size >= minSize; size--) {
     const fitting = Math.max(1, Math.floor(width / size))
     const rows = Math.ceil(count / fitting)
     // Use rows of equal length and the full width.
     const columns = Math.ceil(count / rows)
-    best = { columns, wide: Math.min(most, Math.floor(width / columns)), tall: Math.floor(size * TALL) }
+    best = { columns, wide: Math.min(maxSize, Math.floor(width / columns)), tall: Math.floor(size * TALL) }
     if (rows * best.tall <= height) break
   }
   return best

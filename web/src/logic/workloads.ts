@@ -35,9 +35,9 @@ export function bySloState(workloads: Workload[]): Workload[] {
   )
 }
 
-/** Position of a latency on a bar with the SLO at two thirds; longer latencies end at its end. */
-export function barPosition(seconds: number, promised: number): number {
-  return Math.min(1, (seconds / promised) * SLO_POSITION)
+/** Position of a latency on a bar with the SLO at two thirds; longer latencies stop at the end of the bar. */
+export function barPosition(latency_s: number, slo_s: number): number {
+  return Math.min(1, (latency_s / slo_s) * SLO_POSITION)
 }
 
 export const SLO_POSITION = 2 / 3

@@ -40,7 +40,7 @@ class App implements Listener {
   private problem = $state.raw<Problem | null>(null)
   private lastTick = $state<number | null>(null)
   private retry = $state<number | null>(null)
-  /** Offset of the service's clock from this machine's, in milliseconds. */
+  /** Offset of the service's clock from the clock of this machine, in milliseconds. */
   private clockOffset = $state(0)
   private token = $state<string | null>(sessionStorage.getItem(TOKEN))
   private running: AbortController | null = null
@@ -92,7 +92,9 @@ class App implements Listener {
 
   /** Age of the newest telemetry of rack links, in seconds; null without telemetry. */
   get telemetry_s(): number | null {
-    return this.board.at === null ? null : Math.max(0, (this.time - this.board.at) / 1000)
+    return this.board.telemetryTime === null
+      ? null
+      : Math.max(0, (this.time - this.board.telemetryTime) / 1000)
   }
 
   get hasToken(): boolean {
@@ -183,14 +185,17 @@ class App implements Listener {
       const board = { ...this.board, hotspots, migrations, decisions: allDecisions }
       const read = withRacks(board, racks)
       // A tick of this connection may arrive before the response.
-      const newer = this.board.at !== null && read.at !== null && read.at < this.board.at
+      const newer =
+        this.board.telemetryTime !== null &&
+        read.telemetryTime !== null &&
+        read.telemetryTime < this.board.telemetryTime
       this.board = newer ? board : read
       this.phase = 'open'
       this.problem = null
       this.now = this.lastTick = Date.now()
       this.connections++
       void this.client.policies(signal).then(
-        (found) => (this.policies = found),
+        (policies) => (this.policies = policies),
         () => {},
       )
     } catch (problem) {
@@ -204,12 +209,12 @@ class App implements Listener {
 
   /** Adds a status and returns the rates over the window. Rates over one interval would jump between zero and a burst. */
   private updateRates(status: Status): { decisions: number; samples: number } | null {
-    const of = ({ time }: Status) => (moment(time) ?? 0) / 1000
+    const seconds = ({ time }: Status) => (moment(time) ?? 0) / 1000
     const window_s = RATE_WINDOW * Math.max(STATUS_MS / 1000, status.interval_s)
-    const within = (one: Status) => one.since === status.since && of(status) - of(one) <= window_s
+    const within = (one: Status) => one.since === status.since && seconds(status) - seconds(one) <= window_s
     this.statuses = [...this.statuses.filter(within), status]
     const first = this.statuses[0] ?? status
-    const elapsed_s = of(status) - of(first)
+    const elapsed_s = seconds(status) - seconds(first)
     if (elapsed_s < status.interval_s || elapsed_s <= 0) return null
     const rate = (now: number, then: number) => Math.max(0, now - then) / elapsed_s
     return { decisions: rate(status.decided, first.decided), samples: rate(status.samples, first.samples) }
