@@ -400,6 +400,16 @@ def test_the_cache_of_bottlenecks_is_freed_with_the_cells(
     assert len(limits._KEPT) == 0
 
 
+def test_the_scenarios_and_clusters_of_all_sweeps_exist() -> None:
+    sweeps_of_figures = [sweep for figure in FIGURES.values() for sweep in figure.sweeps]
+    assert [sweep.scenario for sweep in sweeps_of_figures if not sweep.scenario.is_file()] == []
+    folder = sweeps.RACKS.parent
+    clusters = [
+        folder / value for sweep in sweeps_of_figures for path, value in sweep.fixed if path == sweeps.CLUSTER
+    ]
+    assert [cluster for cluster in [*clusters, sweeps.DEMO / "cluster.yaml"] if not cluster.is_file()] == []
+
+
 def test_sweeps_that_share_a_folder_write_only_cells(reproduction: tuple[Path, list[Row]]) -> None:
     out, _ = reproduction
     assert {path.name for path in (out / "sweeps" / "hour").iterdir()} == {"cells"}

@@ -242,7 +242,9 @@ class _Reader:
             try:
                 result[label] = re.compile(text)
             except (re.error, RecursionError, OverflowError) as error:
-                raise self.error(value, f"{where}.{label}", f"`{text[:80]}`: invalid pattern: {error}") from None
+                raise self.error(
+                    value, f"{where}.{label}", f"`{text[:80]}`: invalid pattern: {error}"
+                ) from None
         if not result:
             raise self.error(node, where, "expected labels with patterns")
         return result

@@ -18,7 +18,7 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.pairs import differences
 from leeward_reproduce.sinbad.sweeps import (
-    HERE,
+    DEMO,
     HOUR,
     HOUR_UNIFORM,
     MACHINES,
@@ -75,7 +75,7 @@ def link_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     stable: dict[int, list[float]] = {seconds: [] for seconds in paper.STABLE}
     for seed in cells.seeds:
         links = cells.table("links", policy("uniform", 1), seed)
-        every = windows(samples(links, HERE / "../../demo/cluster.yaml"))
+        every = windows(samples(links, DEMO / "cluster.yaml"))
         outcome = imbalance(every, hours(every), Settings())
         for row in outcome.unevenness.to_pylist():
             if row["cross_section"] == TOR and row["above_one"] is not None:

@@ -14,6 +14,7 @@ from leeward.sweep.settings import axes
 from leeward_reproduce.sweeps import Sweep
 
 HERE = Path(str(files(__package__)))
+DEMO = Path(str(files("leeward.demo")))
 RACKS = HERE / "hour.yaml"
 """The simulation of section 7."""
 EC2 = HERE / "machines.yaml"
@@ -186,7 +187,7 @@ UNEVEN = Sweep(
 """Uplinks that differ threefold."""
 TRACES = Sweep(
     "traces",
-    HERE / "../../demo/traces.yaml",
+    DEMO / "traces.yaml",
     both("uniform", "sinbad", OPT, "leeward"),
     fixed=(("horizon", "10min"), ("telemetry.counters", "[racks]"), ("ledger.initial", "zero")),
     traces=True,

@@ -319,12 +319,11 @@ mod tests {
             prop_oneof![plain.prop_map(|text: String| text), "'[a-z0-9 ]{0,4}'", "\"[a-z0-9]{0,4}\""];
         scalar.prop_recursive(3, 12, 3, |inner| {
             let fields = prop::collection::vec(inner.clone(), 1..4);
-            let named = |values: Vec<String>| values.into_iter().enumerate().map(|(at, value)| (at, value));
             prop_oneof![
                 prop::collection::vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(", "))),
                 fields.prop_map(move |values| {
                     let fields: Vec<String> =
-                        named(values).map(|(at, value)| format!("k{at}: {value}")).collect();
+                        values.iter().enumerate().map(|(at, value)| format!("k{at}: {value}")).collect();
                     format!("{{{}}}", fields.join(", "))
                 }),
             ]
