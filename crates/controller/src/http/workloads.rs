@@ -23,7 +23,7 @@ pub struct Workload {
     priority: u32,
     /// The guaranteed SLO.
     slo: GrantedSlo,
-    /// Upper bound on the latency of a request in seconds; for a stochastic bound, on the SLO's percentile.
+    /// Upper bound on the latency of a request, in seconds. A stochastic bound limits the SLO's percentile of latency.
     /// Null if there is no bound.
     bound_s: Option<f64>,
     /// Method of the bound; null if there is no bound.

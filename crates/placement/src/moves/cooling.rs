@@ -9,11 +9,11 @@ use crate::tasks::Task;
 
 /// Racks with all links below the load limit.
 pub(super) struct CoolRacks {
-    /// Largest load of a link with the new tasks, as a share.
-    most: f64,
+    /// Load limit of each link, as a share of its capacity.
+    max_load: f64,
     /// Racks that stay cool, in order.
     racks: Vec<Rack>,
-    /// Most processors and most memory left on a host of each rack, at the start.
+    /// Largest free processors and largest free memory of any host, for each rack, at the start.
     left: Vec<(Cpus, Bytes)>,
     /// Free capacity of each host now.
     hosts: Vec<(Cpus, Bytes)>,
@@ -30,7 +30,7 @@ struct Rack {
 
 impl CoolRacks {
     /// Evaluates all racks in their current state.
-    pub fn new(context: &Context<'_, '_>, most: f64) -> CoolRacks {
+    pub fn new(context: &Context<'_, '_>, max_load: f64) -> CoolRacks {
         let (pool, fabric) = (context.pool, context.pool.fabric());
         let left = |host: HostId| {
             let (cpus, memory) = (pool.cpus_left(host), pool.memory_left(host));
@@ -38,12 +38,12 @@ impl CoolRacks {
         };
         let hosts: Vec<_> = fabric.all_hosts().map(left).collect();
         let most_left = |rack: DomainId| {
-            let hosts = &hosts[of_rack(fabric, rack)];
+            let hosts = &hosts[host_range(fabric, rack)];
             hosts.iter().fold((Cpus(0), Bytes(0)), |most, left| (most.0.max(left.0), most.1.max(left.1)))
         };
         let left: Vec<_> = fabric.all_racks().map(most_left).collect();
-        let cool = |(rack, &left)| Some(Rack { rack, links: headroom(context, rack, most)?, left });
-        CoolRacks { most, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
+        let cool = |(rack, &left)| Some(Rack { rack, links: headroom(context, rack, max_load)?, left });
+        CoolRacks { max_load, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
     }
 
     /// Subtracts the capacity of a task placed on a host.
@@ -56,7 +56,7 @@ impl CoolRacks {
     /// Updates a rack whose load changed.
     pub fn update(&mut self, context: &Context<'_, '_>, rack: DomainId) {
         let at = self.racks.binary_search_by_key(&rack, |cool| cool.rack);
-        match (at, headroom(context, rack, self.most)) {
+        match (at, headroom(context, rack, self.max_load)) {
             (Ok(at), Some(links)) => self.racks[at].links = links,
             (Ok(at), None) => drop(self.racks.remove(at)),
             (Err(at), Some(links)) => {
@@ -66,8 +66,8 @@ impl CoolRacks {
         }
     }
 
-    /// Racks other than `from` that would stay cool with a task, in order. Racks that had no room for it at the start
-    /// are left out. Empty if none of their hosts has room now.
+    /// Racks other than `from` that would stay cool with a task, in order. Racks without room for it at the start are
+    /// left out. The list is empty if no host of these racks has room now.
     pub fn racks_for(&self, fabric: &Fabric, task: &Task, from: DomainId) -> Vec<DomainId> {
         let adds = [task.total_egress().peak_bps, task.total_ingress().peak_bps].map(|bps| bps as f64);
         let stays_cool = |cool: &&Rack| {
@@ -77,12 +77,12 @@ impl CoolRacks {
         };
         let racks: Vec<DomainId> = self.racks.iter().filter(stays_cool).map(|cool| cool.rack).collect();
         let room = |&(cpus, memory): &(Cpus, Bytes)| cpus >= task.cpus && memory >= task.memory;
-        let has_host = |&rack: &DomainId| self.hosts[of_rack(fabric, rack)].iter().any(room);
+        let has_host = |&rack: &DomainId| self.hosts[host_range(fabric, rack)].iter().any(room);
         if racks.iter().any(has_host) { racks } else { Vec::new() }
     }
 }
 
-fn of_rack(fabric: &Fabric, rack: DomainId) -> Range<usize> {
+fn host_range(fabric: &Fabric, rack: DomainId) -> Range<usize> {
     let Range { start, end } = fabric.hosts(rack);
     start as usize..end as usize
 }
@@ -93,17 +93,17 @@ pub(super) fn all_unseen(context: &Context<'_, '_>, from: DomainId) -> bool {
     others.all(|rack| headroom(context, rack, f64::INFINITY).is_none())
 }
 
-/// Additional load in bit/s that the links of a rack, out of it and into it, can carry below the share
-/// `most`. `None` if a link exceeds it already, or if its load is unknown.
-fn headroom(context: &Context<'_, '_>, rack: DomainId, most: f64) -> Option<[f64; 2]> {
+/// Additional load in bit/s that the links of a rack, out of it and into it, can carry below the share `max_load`.
+/// `None` if a link exceeds this share already, or if its load is unknown.
+fn headroom(context: &Context<'_, '_>, rack: DomainId, max_load: f64) -> Option<[f64; 2]> {
     let (fabric, mut links) = (context.pool.fabric(), [f64::INFINITY; 2]);
     for (left, link) in links.iter_mut().zip([fabric.out_of_domain(rack), fabric.into_domain(rack)]) {
         let Some(link) = link else { continue };
         let utilization = context.view.utilization_with(link, Load(0))?;
-        if utilization > most {
+        if utilization > max_load {
             return None;
         }
-        *left = (most - utilization) * context.view.capacity(link).0 as f64;
+        *left = (max_load - utilization) * context.view.capacity(link).0 as f64;
     }
     Some(links)
 }

@@ -1,13 +1,14 @@
 //! Policy `choreo-exact`: the placement whose slowest link finishes earliest (Choreo appendix).
 //!
 //! The module solves the appendix's program in linear form. X_im is 1 if task i is on host m, and y_imjn is the product
-//! X_im X_jn. The objective minimises z, the time of the slowest link. The appendix has y <= X_im, y <= X_jn and one
-//! sum over all y. Here, for each i, j and m, the y_imjn over all n add up to X_im. For each i, j and n, the y_imjn
-//! over all m add up to X_jn. The integer solutions are the same, but the bound is tighter, so the search needs fewer
-//! nodes. For j < i the program uses y_jnim, a swap that the printed objective omits.
+//! X_im X_jn. The objective minimises z, the time of the slowest link. The appendix constrains y by y <= X_im,
+//! y <= X_jn and one sum over all y. Here, for each i, j and m, the y_imjn over all n add up to X_im. For each i, j
+//! and n, the y_imjn over all m add up to X_jn. The integer solutions are the same, but the bound is tighter, so the
+//! search needs fewer nodes. The program has y_imjn only for i < j, and uses y_jnim for i > j. The printed objective
+//! omits this swap.
 //!
-//! The search starts from the placement of `leeward`, or from none if `leeward` finds none. The search ends after
-//! `nodes` nodes, never by a clock; if it stops early, the decision states the remaining gap.
+//! The search starts from the placement of `leeward`, or without a placement if `leeward` finds none. It visits at
+//! most `nodes` nodes and has no time limit. If it stops early, the decision states the remaining gap.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ use crate::{Context, Decision, Policy, Refusal};
 /// Largest number of variables; larger programs would not be solved and would exhaust memory.
 const MOST_VARIABLES: usize = 500_000;
 
-/// Estimated cost of a search node per variable, in link lookups. The estimate serves to refuse requests, not to plan.
+/// Estimated cost of a search node per variable, in link lookups. Callers use it only to refuse expensive requests.
 const LOOKUPS_PER_VARIABLE: u64 = 20;
 
 /// Settings of `choreo-exact`.
@@ -53,20 +54,21 @@ impl Default for ExactSettings {
 #[derive(Clone, Debug)]
 pub struct Exact {
     settings: ExactSettings,
-    first: Leeward,
+    /// Policy that finds the starting placement.
+    greedy: Leeward,
 }
 
 pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "choreo-exact",
     aliases: &[],
-    summary: "apps: the placement whose slowest link is fastest, by mixed-integer programming",
+    summary: "apps: the placement whose slowest link finishes earliest, by mixed-integer programming",
     source: "LaCurts et al., Choreo (IMC 2013), appendix",
     schema: schema::<ExactSettings>,
     make: |text| {
         let settings: ExactSettings = settings("choreo-exact", text)?;
         let ExactSettings { into_hosts, flows_only, .. } = settings;
-        let first = Leeward::new(LeewardSettings { into_hosts, flows_only, ..LeewardSettings::default() });
-        Ok(Box::new(Exact { settings, first }))
+        let greedy = Leeward::new(LeewardSettings { into_hosts, flows_only, ..LeewardSettings::default() });
+        Ok(Box::new(Exact { settings, greedy }))
     },
 };
 
@@ -77,9 +79,9 @@ impl Exact {
         context: &Context<'_, '_>,
         notes: &mut Notes,
     ) -> Result<Assignment, Refusal> {
-        let (nodes, estimate) = (self.settings.nodes, self.first.estimate());
+        let (nodes, estimate) = (self.settings.nodes, self.greedy.estimate());
         notes.estimate = Some(estimate);
-        let first = match self.first.assign(request, context) {
+        let first = match self.greedy.assign(request, context) {
             Ok(first) => first,
             Err(refusal @ Refusal::NoHost { alone: false, .. }) => {
                 return self.assign_without_start(request, context, refusal, notes);
@@ -89,8 +91,8 @@ impl Exact {
         let seconds =
             |hosts: &[HostId]| completion(context.view, &request.transfers, hosts, estimate).seconds;
         let unit = seconds(&first);
-        // No placement is faster than zero. If a link has no capacity, the starting time is infinite. The search does
-        // not check if another placement avoids such links.
+        // No placement is faster than zero. If a link has no capacity, the first placement never completes. The search
+        // is skipped then, although another placement may avoid such links.
         if unit == 0.0 || !unit.is_finite() {
             notes.gap = Some(unit);
             return Ok(first);
@@ -107,14 +109,14 @@ impl Exact {
         };
         notes.gap = Some(solution.gap);
         let hosts = model.hosts_of(&solution);
-        // The solver's numbers are rounded; the placement is exact.
+        // The solver's times are rounded, so the times of both placements are computed again and compared.
         Ok(if seconds(&hosts) <= unit { hosts } else { first })
     }
 
     /// Search without a greedy placement to start from; `refusal` is the refusal of the greedy policy.
     ///
     /// # Errors
-    /// `refusal` if the solver finds no placement within the limit of nodes; [`Refusal::NotTogether`] if none exists.
+    /// `refusal` if the solver finds no placement within the node limit; [`Refusal::NotTogether`] if none exists.
     fn assign_without_start(
         &self,
         request: &AppRequest,
@@ -122,13 +124,12 @@ impl Exact {
         refusal: Refusal,
         notes: &mut Notes,
     ) -> Result<Assignment, Refusal> {
-        let estimate = self.first.estimate();
+        let estimate = self.greedy.estimate();
         let unit = least_seconds(request, context, estimate);
         let Ok(model) = Model::new(request, context, estimate, unit) else { return Err(refusal) };
         let solution = match model.program.minimise(Limits { nodes: self.settings.nodes }, None) {
             Ok(solution) => solution,
-            // Times are not negative, so the program is never unbounded; the solver may confuse the two
-            // cases.
+            // Times are not negative, so the program is never unbounded; the solver may confuse the two cases.
             Err(SolverError::Infeasible | SolverError::Unbounded) => return Err(Refusal::NotTogether),
             Err(SolverError::Limit { .. }) => return Err(refusal),
             Err(error) => return Err(Refusal::SolverFailed { message: error.to_string() }),
@@ -136,7 +137,7 @@ impl Exact {
         notes.gap = Some(solution.gap);
         let (hosts, mut capacity) = (model.hosts_of(&solution), CapacityCheck::new(context.pool, request));
         for (task, &host) in (0..).zip(&hosts) {
-            // The solver's numbers are rounded.
+            // The solver's numbers are rounded, so its placement may exceed a capacity.
             if capacity.refuses(host, task).is_some() {
                 return Err(refusal);
             }
@@ -164,10 +165,10 @@ impl Policy<AppRequest> for Exact {
 
 impl TaskPolicy for Exact {
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
-        let first = self.first.lookups_for_app(request, fabric);
+        let first = self.greedy.lookups_for_app(request, fabric);
         let variables = variables(request.tasks.len(), request.transfers.len(), fabric.host_count());
         // Some hosts may be closed, and several transfers may connect one pair of tasks, so the program may be smaller.
-        // Larger programs are not solved.
+        // Programs above the limit are not solved.
         let variables = variables.min(MOST_VARIABLES);
         let node = (variables as u64).saturating_mul(LOOKUPS_PER_VARIABLE);
         first.saturating_add(node.saturating_mul(u64::from(self.settings.nodes)))
@@ -209,13 +210,12 @@ struct Model {
     /// Hosts that are open to tasks.
     hosts: Vec<HostId>,
     pairs: Vec<Pair>,
-    /// X: for each task, for each host.
+    /// Variables X, by task and then host.
     on: Vec<Vec<Variable>>,
 }
 
 impl Model {
-    /// Builds the program. `unit` is the time in seconds that counts as 1 in z, so that the numbers are near
-    /// 1.
+    /// Builds the program. `unit` is the time in seconds that counts as 1 in z, so that the numbers are near 1.
     fn new(
         request: &AppRequest,
         context: &Context<'_, '_>,
@@ -260,7 +260,7 @@ impl Model {
             for (left, needs) in [(cpus, needs_cpus), (memory, needs_memory)] {
                 let total: f64 = needs.iter().sum();
                 let Some(left) = left.filter(|&left| left < total) else { continue };
-                // In shares of the free capacity. A task that needs more than that stays out.
+                // Coefficients are shares of the free capacity. One above 1 keeps the task off the host.
                 let share = |need: f64| if left > 0.0 { need / left } else { f64::from(need > 0.0) * 2.0 };
                 let terms = self.on.iter().zip(&needs);
                 let terms: Vec<_> =
@@ -275,14 +275,14 @@ impl Model {
         let mut rates = Rates::new(context.view, estimate);
         let mut rows = BTreeMap::<ResourceId, Vec<(Variable, f64)>>::new();
         for &((i, j), (there, back)) in &self.pairs {
-            let both: Vec<Vec<Variable>> = (self.hosts.iter())
+            let products: Vec<Vec<Variable>> = (self.hosts.iter())
                 .map(|_| self.hosts.iter().map(|_| self.program.add(0.0, 0.0..=1.0)).collect())
                 .collect();
             for (at, (&on_i, &on_j)) in self.on[i as usize].iter().zip(&self.on[j as usize]).enumerate() {
-                let mut of_i: Vec<_> = both[at].iter().map(|&y| (y, 1.0)).collect();
+                let mut of_i: Vec<_> = products[at].iter().map(|&y| (y, 1.0)).collect();
                 of_i.push((on_i, -1.0));
                 self.program.constrain(0.0..=0.0, &of_i);
-                let mut of_j: Vec<_> = both.iter().map(|row| (row[at], 1.0)).collect();
+                let mut of_j: Vec<_> = products.iter().map(|row| (row[at], 1.0)).collect();
                 of_j.push((on_j, -1.0));
                 self.program.constrain(0.0..=0.0, &of_j);
             }
@@ -293,8 +293,8 @@ impl Model {
                             let seconds = bytes as f64 * BITS_PER_BYTE / rates.of_link(link).max(SLOWEST);
                             let row = rows.entry(link).or_default();
                             match row.last_mut() {
-                                Some((last, sum)) if *last == both[m][n] => *sum += seconds / unit,
-                                _ if bytes > 0 => row.push((both[m][n], seconds / unit)),
+                                Some((last, sum)) if *last == products[m][n] => *sum += seconds / unit,
+                                _ if bytes > 0 => row.push((products[m][n], seconds / unit)),
                                 _ => {}
                             }
                         }

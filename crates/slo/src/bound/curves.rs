@@ -41,21 +41,21 @@ pub(super) fn delays(parts: &Parts<'_>, component: usize) -> Vec<Result<f64, Fau
 ///
 /// With one bucket per part and fluid service, this is SLO equation 5.1.
 fn single_queue_delays(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, Fault>> {
-    let here = &parts.components[component];
+    let ids = &parts.components[component];
     let capacity = parts.system.queues[queue].capacity;
-    let mut order: Vec<usize> = (0..here.len()).collect();
-    order.sort_by_key(|&at| parts.parts[here[at]].priority);
-    // For each position in `order`: the largest unit of a part at this position or a later one, or in service.
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_by_key(|&at| parts.parts[ids[at]].priority);
+    // `blocking[i]` is the largest packet of the parts in `order[i..]`, or of the work in service if that is larger.
     let mut blocking = vec![parts.in_service(component, queue)];
     for &at in order.iter().rev() {
-        blocking.push(blocking[blocking.len() - 1].max(parts.packet(here[at])));
+        blocking.push(blocking[blocking.len() - 1].max(parts.packet(ids[at])));
     }
     blocking.reverse();
-    let mut delays = vec![Ok(0.0); here.len()];
+    let mut delays = vec![Ok(0.0); ids.len()];
     let (mut before, mut done) = (ArrivalCurve::zero(), 0);
-    for class in order.chunk_by(|&a, &b| parts.parts[here[a]].priority == parts.parts[here[b]].priority) {
+    for class in order.chunk_by(|&a, &b| parts.parts[ids[a]].priority == parts.parts[ids[b]].priority) {
         done += class.len();
-        let own = class.iter().fold(ArrivalCurve::zero(), |sum, &at| sum.plus(&parts.limits(here[at])));
+        let own = class.iter().fold(ArrivalCurve::zero(), |sum, &at| sum.plus(&parts.limits(ids[at])));
         let all = before.plus(&own);
         let latency = (blocking[done] / capacity).min(f64::MAX);
         let service = RateLatency::new(capacity, latency).expect("a capacity is finite and above 0");
@@ -104,8 +104,8 @@ pub(super) fn network(
     queues: &[usize],
     mut flows: Vec<Flow>,
 ) -> Result<Network, Fault> {
-    // A request in service at a device counts as a packet of the lowest priority: the analysis waits for one
-    // such packet.
+    // A request in service at a device counts as a flow of one packet at the lowest priority. Other flows wait for at
+    // most one such packet.
     let last = flows.iter().map(|flow| flow.priority + 1).max().unwrap_or(0);
     for (at, &queue) in queues.iter().enumerate() {
         let packet = parts.in_service(component, queue);
@@ -137,7 +137,7 @@ pub(super) fn ranks(parts: &Parts<'_>, component: usize) -> Vec<u32> {
     ranks
 }
 
-/// Returns the position of a priority in `ranks`, which is the priority of its flows.
+/// Returns the position of a part's priority in `ranks`. This position is the priority of the part's flow.
 pub(super) fn rank(ranks: &[u32], priority: u32) -> u32 {
     ranks.partition_point(|&rank| rank < priority) as u32
 }

@@ -1,4 +1,4 @@
-//! Properties of limits by every algorithm, and results of the check.
+//! Limits from every algorithm meet the SLOs, and invalid systems are rejected.
 
 use crate::support::loads;
 use std::sync::Arc;
@@ -69,14 +69,15 @@ proptest! {
 
     #[test]
     fn settled_limits_meet_every_slo_and_are_not_below_arrivals(
-        workloads in loads::workloads(1..7), whole in any::<bool>(), way in 0..limits::REGISTRY.entries.len(),
+        workloads in loads::workloads(1..7), whole in any::<bool>(),
+        index in 0..limits::REGISTRY.entries.len(),
     ) {
         let mut system = system(&workloads);
         let packets = if whole { Packets::Whole } else { Packets::Fluid };
-        let registration = &limits::REGISTRY.entries[way];
-        let way = (registration.make)("").unwrap();
+        let registration = &limits::REGISTRY.entries[index];
+        let algorithm = (registration.make)("").unwrap();
         let all: Vec<usize> = (0..workloads.len()).collect();
-        let Ok(settled) = settle(&system, &all, &*way, packets) else { return Ok(()) };
+        let Ok(settled) = settle(&system, &all, &*algorithm, packets) else { return Ok(()) };
         prop_assert_eq!(settled.limits.len(), workloads.len());
         for (promise, limits) in system.promises.iter_mut().zip(settled.limits) {
             promise.limits = limits;
@@ -87,7 +88,7 @@ proptest! {
             if registration.name != "effective-bandwidth" {
                 for (demand, limits) in promise.workload.demands.iter().zip(&promise.limits) {
                     for limit in limits.buckets() {
-                        // The smallest burst is a difference of amounts of work, and has their precision.
+                        // The smallest burst is a difference of two amounts of work, so its error grows with them.
                         let least = demand.arrivals.burst_at(limit.rate()).unwrap();
                         let most = demand.arrivals.vertices().map(|(_, work)| work).fold(least, f64::max);
                         prop_assert!(
@@ -101,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn the_compactor_succeeds_where_any_policy_does_at_lower_rates(
+    fn the_compactor_succeeds_where_other_algorithms_do_and_at_lower_rates(
         curves in prop::collection::vec(curve(1.0), 1..8), slo in 0.05..1.0_f64,
     ) {
         // With one stage and one priority the program is exact.
@@ -110,11 +111,11 @@ proptest! {
         let all: Vec<usize> = (0..workloads.len()).collect();
         let rates = |limits: &[Vec<ArrivalCurve>]| limits.iter().map(|limits| limits[0].rate()).sum::<f64>();
         let ours = settle(&system, &all, &Compactor::default(), Packets::Fluid);
-        // The policies that set one token bucket at a point of the curve, as the compactor does.
+        // These algorithms set one token bucket at a point of the curve, as the compactor does.
         for (name, settings) in [("knee", ""), ("average", "multiple: 1.5"), ("average", "multiple: 2")] {
             let other = limits::REGISTRY.make(name, settings).unwrap();
             if let Ok(other) = settle(&system, &all, &*other, Packets::Fluid) {
-                // A millionth stays unused, so the program rejects a set at the exact limit.
+                // The program leaves a millionth unused, so it rejects workloads that need the exact limit.
                 let tight = other.bounds.iter().any(|bound| bound.seconds() > slo * (1.0 - 2e-6));
                 let full = rates(&other.limits) > 1.0 - 2e-6;
                 prop_assert!(tight || full || ours.is_ok(), "{name}");
@@ -155,9 +156,9 @@ proptest! {
 
 #[test]
 fn a_burst_behind_a_queue_grows_by_the_arrivals_during_the_delay() {
-    // Each waits 0.1 s at its own link, and arrives at the next link with a burst of 1 + 2 x 0.1.
+    // Each workload waits 0.1 s at its own link, and arrives at the next link with a burst of 1 + 2 x 0.1.
     let mut queues = vec![queue("a", 10.0), queue("b", 10.0), queue("both", 10.0)];
-    let of = |name: &str, from: usize| {
+    let promise = |name: &str, from: usize| {
         let arrivals: ArrivalCurve = bucket(2.0, 1.0).into();
         let workload = Workload {
             name: name.to_owned(),
@@ -168,7 +169,7 @@ fn a_burst_behind_a_queue_grows_by_the_arrivals_during_the_delay() {
         let route = vec![vec![from, 2]];
         Promise { workload: Arc::new(workload), route, priorities: vec![0], limits: vec![arrivals] }
     };
-    let mut system = System { queues: queues.clone(), promises: vec![of("x", 0), of("y", 1)] };
+    let mut system = System { queues: queues.clone(), promises: vec![promise("x", 0), promise("y", 1)] };
     for bound in bounds(&system, Packets::Fluid).unwrap() {
         assert!((bound.unwrap().seconds() - (0.1 + 2.4 / 10.0)).abs() < 1e-12);
     }
@@ -186,7 +187,7 @@ fn limits_come_in_the_requested_order() {
         ArrivalCurve::new(&[bucket(0.4 * scale, 0.01 * scale), bucket(0.1 * scale, 0.2 * scale)]).unwrap()
     };
     let system = device(&[(2.0, curve(1.0)), (3.0, curve(0.5)), (4.0, curve(0.7))]);
-    // The compactor may have several sets of lowest rates; here each workload has its own choice.
+    // The compactor may have several optima. `average` has one result, since it chooses for each workload alone.
     let average = limits::REGISTRY.make("average", "").unwrap();
     let settled = |free: &[usize]| settle(&system, free, &*average, Packets::Fluid).unwrap().limits;
     let (forward, backward) = (settled(&[0, 1, 2]), settled(&[2, 1, 0]));
@@ -199,34 +200,34 @@ fn the_violated_slo_or_capacity_is_named() {
     let big: ArrivalCurve = bucket(0.1, 0.5).into();
     let small: ArrivalCurve = bucket(0.1, 0.1).into();
     let system = device(&[(0.4, big.clone()), (1.0, small.clone())]);
-    let way = Compactor::default();
-    let found = settle(&system, &[0, 1], &way, Packets::Fluid);
-    assert_eq!(found, Err(Unsettled::NoLimits(NoLimits::Together)));
-    let binding = way.binding(&Problem::of(&system, &[0, 1], Packets::Fluid)).unwrap().unwrap();
+    let compactor = Compactor::default();
+    let result = settle(&system, &[0, 1], &compactor, Packets::Fluid);
+    assert_eq!(result, Err(Unsettled::NoLimits(NoLimits::Together)));
+    let binding = compactor.binding(&Problem::of(&system, &[0, 1], Packets::Fluid)).unwrap().unwrap();
     assert_eq!(binding.excess[0].constraint, Constraint::Slo("w0".to_owned()));
     assert!(binding.excess[0].by > 0.2, "{binding:?}");
     let full: ArrivalCurve = bucket(0.7, 0.1).into();
     let system = device(&[(9.0, full.clone()), (9.0, full)]);
-    let binding = way.binding(&Problem::of(&system, &[0, 1], Packets::Fluid)).unwrap().unwrap();
+    let binding = compactor.binding(&Problem::of(&system, &[0, 1], Packets::Fluid)).unwrap().unwrap();
     assert_eq!(binding.excess[0].constraint, Constraint::Queue("ssd".to_owned()));
     assert!((binding.excess[0].by - 0.4).abs() < 1e-3, "{binding:?}");
     let fits = device(&[(1.0, big), (1.0, small)]);
-    assert_eq!(way.binding(&Problem::of(&fits, &[0, 1], Packets::Fluid)), Ok(None));
+    assert_eq!(compactor.binding(&Problem::of(&fits, &[0, 1], Packets::Fluid)), Ok(None));
 }
 
 #[test]
 fn invalid_systems_are_rejected_by_name() {
     let arrivals: ArrivalCurve = bucket(0.1, 0.1).into();
     let valid = device(&[(1.0, arrivals)]);
-    let broken = |change: fn(&mut System)| {
+    let error_after = |change: fn(&mut System)| {
         let mut system = valid.clone();
         change(&mut system);
         bounds(&system, Packets::Fluid).unwrap_err().to_string()
     };
-    let capacity = broken(|system| system.queues[0].capacity = f64::NAN);
+    let capacity = error_after(|system| system.queues[0].capacity = f64::NAN);
     assert!(capacity.contains("`ssd` of capacity NaN"), "{capacity}");
-    assert!(broken(|system| system.promises[0].priorities.clear()).contains("0 priorities"));
-    assert!(broken(|system| system.promises[0].route[0][0] = 7).contains("queue 7"));
+    assert!(error_after(|system| system.promises[0].priorities.clear()).contains("0 priorities"));
+    assert!(error_after(|system| system.promises[0].route[0][0] = 7).contains("queue 7"));
     let cycle = |system: &mut System| {
         system.queues.push(Queue { name: "other".to_owned(), ..system.queues[0].clone() });
         let mut back = system.promises[0].clone();
@@ -238,13 +239,13 @@ fn invalid_systems_are_rejected_by_name() {
     cycle(&mut system);
     assert!(matches!(bounds(&system, Packets::Fluid), Err(SystemError::Cycle { .. })));
     for free in [&[1][..], &[0, 0]] {
-        let found = settle(&valid, free, &Compactor::default(), Packets::Fluid);
-        assert!(matches!(found, Err(Unsettled::System(SystemError::Promise { .. }))), "{found:?}");
+        let result = settle(&valid, free, &Compactor::default(), Packets::Fluid);
+        assert!(matches!(result, Err(Unsettled::System(SystemError::Promise { .. }))), "{result:?}");
     }
     let mut none = valid.clone();
     Arc::make_mut(&mut none.promises[0].workload).slo = None;
-    let found = settle(&none, &[0], &Compactor::default(), Packets::Fluid);
-    assert!(matches!(found, Err(Unsettled::NoLimits(NoLimits::BestEffort { .. }))), "{found:?}");
+    let result = settle(&none, &[0], &Compactor::default(), Packets::Fluid);
+    assert!(matches!(result, Err(Unsettled::NoLimits(NoLimits::BestEffort { .. }))), "{result:?}");
     for margin in [-0.1, f64::NAN, f64::INFINITY] {
         assert!(with_margin(&valid.promises[0].workload, margin).is_err());
     }
