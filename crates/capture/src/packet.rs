@@ -50,7 +50,7 @@ pub struct Packet<'a> {
     payload: &'a [u8],
 }
 
-/// Reason why a frame is not counted, with a detail that separates kinds of one reason.
+/// Reason why a frame is not counted, with a detail such as its EtherType; the detail may be empty.
 pub struct PacketError {
     pub reason: Reason,
     pub detail: String,
@@ -70,29 +70,29 @@ impl<'a> Packet<'a> {
     /// Reads a frame of a link type; `length` is its length on the wire.
     pub fn read(link_type: u32, frame: &'a [u8], length: u64) -> Result<Packet<'a>, PacketError> {
         let packet = strip_link_layer(link_type, frame)?;
-        Packet::of_ip(packet, length.saturating_sub((frame.len() - packet.len()) as u64))
+        Packet::read_ip(packet, length.saturating_sub((frame.len() - packet.len()) as u64))
     }
 
-    /// Reads a packet that begins with its IP header.
-    fn of_ip(bytes: &'a [u8], left: u64) -> Result<Packet<'a>, PacketError> {
+    /// Reads a packet that begins with its IP header; `length` is its length on the wire.
+    fn read_ip(bytes: &'a [u8], length: u64) -> Result<Packet<'a>, PacketError> {
         use etherparse::err::ip::LaxHeaderSliceError::{Content, Len};
         let (ip, _) = LaxIpSlice::from_slice(bytes).map_err(|error| match error {
             Len(_) => refuse(Reason::CutOffHeader),
             Content(_) => refuse(Reason::BrokenIp),
         })?;
-        let (stated, is_later) = match &ip {
+        let (stated, is_later_fragment) = match &ip {
             LaxIpSlice::Ipv4(ip) => {
                 (u64::from(ip.header().total_len()), ip.header().fragments_offset().value() > 0)
             }
             LaxIpSlice::Ipv6(ip) => {
                 let payload = u64::from(ip.header().payload_length());
-                let is_later = |extension| match extension {
+                let is_later_fragment = |extension| match extension {
                     Ipv6ExtensionSlice::Fragment(part) => part.fragment_offset().value() > 0,
                     _ => false,
                 };
                 // A jumbogram states a length of 0; its true length is in an option.
                 let stated = if payload == 0 { 0 } else { payload + 40 };
-                (stated, ip.extensions().clone().into_iter().any(is_later))
+                (stated, ip.extensions().clone().into_iter().any(is_later_fragment))
             }
         };
         let protocol = ip.payload_ip_number();
@@ -100,7 +100,7 @@ impl<'a> Packet<'a> {
         let has_ports =
             [ip_number::TCP, ip_number::UDP, ip_number::SCTP, ip_number::DCCP].contains(&protocol);
         let ports = match payload {
-            [a, b, c, d, ..] if has_ports && !is_later => {
+            [a, b, c, d, ..] if has_ports && !is_later_fragment => {
                 Some((u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])))
             }
             _ => None,
@@ -112,7 +112,7 @@ impl<'a> Packet<'a> {
             protocol: protocol.0,
             fragment: ip.is_fragmenting_payload(),
             // With segmentation offload, headers are captured before their length is known and state a length of 0.
-            ip_bytes: if stated == 0 { left } else { stated },
+            ip_bytes: if stated == 0 { length } else { stated },
             payload,
         })
     }

@@ -1,4 +1,4 @@
-//! Workloads drawn by their properties in SLO table 3.1: a load and the burstiness of gaps.
+//! Random workloads from the properties in SLO table 3.1: a load and the burstiness of gaps.
 
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
 use leeward_fabric::Nanos;
@@ -17,7 +17,7 @@ const DRAW: Kind = Kind::named("study-member");
 const CHANGE: Kind = Kind::named("study-instead");
 /// Bytes of each volume.
 const VOLUME: u64 = 64 << 30;
-/// Number of requests that estimate the mean work of a request.
+/// Number of sampled requests to estimate the mean work of a request, or the largest work of a closed loop.
 const SAMPLE: usize = 20_000;
 /// Largest number of requests of a workload.
 const MOST_REQUESTS: f64 = 2e7;
@@ -42,7 +42,7 @@ pub struct WorkloadDraw {
     /// loop has neither load nor SLO.
     #[serde(default)]
     pub closed: Option<u32>,
-    /// Index of its machine.
+    /// Index of the machine that sends its requests.
     #[serde(default)]
     pub client: usize,
     /// Index of the machine with its volume.
@@ -50,8 +50,8 @@ pub struct WorkloadDraw {
     pub server: usize,
     /// Index of the device on that machine; `None` for a volume in memory, which takes no time.
     pub device: Option<usize>,
-    /// Rates of its limits at the device, for every scheduler, each with the smallest burst that does not delay it.
-    /// `None` leaves limits to the scheduler.
+    /// Rates of its limits at the device, the same for every scheduler. Each rate gets the smallest burst that does not
+    /// delay the workload. `None` leaves limits to the scheduler.
     #[serde(default)]
     pub rates: Option<Vec<f64>>,
 }
@@ -96,14 +96,14 @@ pub struct TrafficChange {
     pub gap_c2: f64,
 }
 
-/// Environment of draws.
+/// Inputs that all draws share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DrawContext<'a> {
-    /// True device.
+    /// Device that the experiment simulates.
     pub device: &'a Device,
-    /// Device model of curves.
+    /// Model of the device, from which curves are computed.
     pub model: &'a Device,
-    /// Bytes per second of links.
+    /// Capacity of each link, in bytes per second.
     pub bytes: f64,
     /// Duration of each trace.
     pub seconds: f64,
@@ -158,7 +158,7 @@ impl WorkloadDraw {
                 let end = change.from + change.seconds;
                 if !(change.from >= 0.0 && change.seconds > 0.0 && end.is_finite()) {
                     let problem = format!(
-                        "a change from {} s for {} s: expected a start from 0 on, and a duration above 0",
+                        "a change from {} s for {} s: expected a start of at least 0 s, and a duration above 0 s",
                         change.from, change.seconds
                     );
                     return Err(self.invalid(problem));
@@ -263,8 +263,9 @@ impl WorkloadDraw {
         ArrivalCurve::new(&buckets).ok_or_else(|| self.invalid("no rate: expected at least one"))
     }
 
-    /// Demand of a closed loop in the bounds of other workloads. It comes after all promises, which wait only for its
-    /// request in service. It has no curve and no bound. The bucket here holds its largest request, at almost no rate.
+    /// Demand of a closed loop in the bounds of other workloads. There, the loop has the lowest priority, so others wait
+    /// only for its request in service. It has no curve and no bound. Its bucket has almost no rate, and a burst of its
+    /// largest request.
     fn closed_loop_demands(
         &self,
         shape: SyntheticShape,
@@ -320,9 +321,9 @@ impl RequestSource {
 fn arrivals<'a>(
     requests: impl IntoIterator<Item = Request> + 'a,
     device: &'a Device,
-    stored: bool,
+    has_device: bool,
 ) -> impl Iterator<Item = Arrival> + 'a {
-    let mut work = Work::new(NetworkWork::default(), stored.then_some(device));
+    let mut work = Work::new(NetworkWork::default(), has_device.then_some(device));
     requests.into_iter().map(move |request| {
         let request_work = work.of(&request).expect("drawn requests have offsets");
         Arrival {

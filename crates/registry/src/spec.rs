@@ -15,7 +15,7 @@ pub struct PolicySpec {
     pub name: String,
     /// Settings as a YAML mapping; empty for the defaults.
     pub settings: String,
-    /// Label in results: the original text.
+    /// Label in results: the original text, or the same notation for a mapping.
     pub label: String,
 }
 

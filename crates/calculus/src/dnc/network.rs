@@ -10,7 +10,7 @@ use crate::token_bucket::TokenBucket;
 /// Arrivals of one priority that cross queues one after another.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Flow {
-    /// Arrivals at the first queue, within the flow's limiters.
+    /// Arrival curve at the first queue, after the flow's limiters.
     pub arrivals: ArrivalCurve,
     /// Priority; 0 is served first. Flows of one priority are served in order of arrival.
     pub priority: u32,
@@ -26,7 +26,7 @@ pub enum Packets {
     /// A fluid, as in the thesis: a higher priority interrupts at once, and work is forwarded while it is served.
     Fluid,
     /// Packets that are served and forwarded whole. A higher priority waits for the packet in service, which is at most
-    /// the largest packet of a lower priority. A queue forwards its work up to a packet later.
+    /// the largest packet of a lower priority. Forwarding delays work by up to one packet.
     Whole,
 }
 
@@ -60,7 +60,7 @@ pub enum NetworkError {
         flow: usize,
     },
     /// A queue that does not exist.
-    #[error("flow {flow} crosses queue {queue}, and there are {queues}, numbered from 0")]
+    #[error("flow {flow} crosses queue {queue}: there are {queues} queues, numbered from 0")]
     Queue {
         /// Index of the flow.
         flow: usize,
@@ -149,8 +149,8 @@ impl Network {
         RateLatency::new(capacity, latency).expect("a capacity is finite and above 0").into()
     }
 
-    /// Limit of the link behind a queue on some of its flows together: the link's rate, plus the packet that just
-    /// ended.
+    /// Limit of the link behind a queue on the arrivals of some flows together: the link's rate, and a burst of their
+    /// largest packet, which arrives whole.
     pub(super) fn link(&self, queue: usize, flows: impl Iterator<Item = usize>) -> TokenBucket {
         let packet = match self.packets {
             Packets::Fluid => 0.0,

@@ -52,12 +52,12 @@ struct Fact {
     /// Upper limit of the node's theta: no bound exists from here on.
     limit: f64,
     unstable: Option<Unstable>,
-    /// True if the node contains a Hoelder exponent or a convolution slack; and true if it contains a stretch.
+    /// Two flags: the node contains a Hoelder exponent or a convolution slack; the node contains a stretch.
     parameters: (bool, bool),
-    /// For services: largest work in a step, which is the work without other traffic. For outputs: the same of the
-    /// service that the output left.
+    /// For services: largest work in a step, which is the work without other traffic. For outputs: the `gross` of the
+    /// service that forwards them.
     gross: f64,
-    /// For a server, its remaining service and its output: work that the server may have to do first.
+    /// Work that a server may have to do first. The leftover service and the output of the server have the same value.
     whole: f64,
     /// The largest `gross` of any service in the node.
     fastest: f64,
@@ -79,7 +79,7 @@ pub struct Expressions {
     pub(super) by_request: bool,
     pub(super) coarse: bool,
     pub(super) blocks: bool,
-    /// Number of steps that a union over moments takes together; 1 as published.
+    /// Number of steps that a union bound over time takes together; 1 as published.
     pub(super) block: f64,
     facts: Vec<Fact>,
     groups: usize,
@@ -132,7 +132,7 @@ impl Expressions {
         self.lyapunov = on;
     }
 
-    /// Takes unions over moments in blocks of steps. A block lasts about as long as 1 / theta of work takes.
+    /// Takes union bounds over time in blocks of steps. In one block, a server does about 1 / theta of work.
     /// Published bounds sum over all steps, for example over those at which a busy period may have begun or traffic may
     /// have left. Such sums are large if steps are short: each is about log(1 / (theta times the work of a step)) /
     /// theta of work. Over blocks it is about 1 / theta. The bound holds for every length of a block. Within a block,
@@ -143,8 +143,8 @@ impl Expressions {
     }
 
     /// Takes percentiles over the steps with requests instead of over all steps. Over all steps, a request that is
-    /// rarer than the excess probability has no effect, not even by its own work. This applies to arrivals directly
-    /// from a model; for an aggregate or an output, the percentile stays one over all steps. Initially off, as
+    /// rarer than the excess probability has no effect, not even by its own work. The setting affects arrivals directly
+    /// from a model. For an aggregate or an output, the percentile is still over all steps. Initially off, as
     /// published.
     pub fn set_by_request(&mut self, on: bool) {
         self.by_request = on;
@@ -201,12 +201,12 @@ impl Expressions {
         self.server_after(rate, 0.0)
     }
 
-    /// A server with `rate` work per second that may have to do up to `whole` work first, or finish it before anything
-    /// leaves. A request in service is not interrupted, and leaves as a whole.
+    /// A server with `rate` work per second, delayed by up to `whole` work. This is work that the server does first,
+    /// because a request in service is not interrupted. It may also be the rest of a request, which leaves as a whole.
     ///
     /// # Errors
     ///
-    /// Fails if the rate is not positive and finite, or if `whole` is not finite or negative.
+    /// Fails if the rate is not positive and finite, or if `whole` is negative or not finite.
     pub fn server_after(&mut self, rate: f64, whole: f64) -> Result<ServiceId, SncError> {
         if !(rate.is_finite() && rate > 0.0) {
             return Err(SncError::Rate(rate));
@@ -255,23 +255,23 @@ impl Expressions {
         ServiceId(self.pair(Operator::Convolution, one.0, two.0))
     }
 
-    /// All of `arrivals` together, with as few dependent operators as possible (appendix A.4). Each process joins the
-    /// first group without a process that it depends on. Groups are added up first, and then joined by the dependent
-    /// form. `None` without arrivals.
+    /// All of `arrivals` together, with few dependent operators (appendix A.4). Each process joins the first batch that
+    /// is independent of it. Each batch is summed as independent arrivals. The dependent form then combines the
+    /// batches. `None` without arrivals.
     pub fn aggregate_all(&mut self, arrivals: &[ArrivalId]) -> Option<ArrivalId> {
-        let mut groups: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
+        let mut batches: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
         for &ArrivalId(id) in arrivals {
             let set = self.set(id).to_vec();
             let free = |(taken, _): &&mut (Vec<u64>, _)| taken.iter().zip(&set).all(|(a, b)| a & b == 0);
-            match groups.iter_mut().find(free) {
+            match batches.iter_mut().find(free) {
                 Some((taken, members)) => {
                     taken.iter_mut().zip(&set).for_each(|(word, more)| *word |= more);
                     members.push(id);
                 }
-                None => groups.push((set, vec![id])),
+                None => batches.push((set, vec![id])),
             }
         }
-        let sums: Vec<ArrivalId> = groups.iter().map(|(_, members)| self.sum(members)).collect();
+        let sums: Vec<ArrivalId> = batches.iter().map(|(_, members)| self.sum(members)).collect();
         sums.into_iter().reduce(|all, sum| self.aggregate(all, sum))
     }
 
@@ -316,7 +316,7 @@ impl Expressions {
         self.facts[node as usize].gross
     }
 
-    /// Parameters of the union over moments of a node.
+    /// Inputs of the union bound over time at a node.
     pub(super) fn moments(&self, node: u32) -> Moments {
         Moments { block: self.block, gross: self.gross(node), whole: self.facts[node as usize].whole }
     }

@@ -328,7 +328,7 @@ fn an_invalid_network_is_rejected_with_a_reason() {
     check(
         &[1.0],
         &[flow(&[0], 0.0), flow(&[1], 0.0)],
-        "flow 1 crosses queue 1, and there are 1, numbered from 0",
+        "flow 1 crosses queue 1: there are 1 queues, numbered from 0",
     );
     let cycle = "the paths form a cycle through queue 0: they must all follow one order of queues";
     check(&[1.0, 1.0], &[flow(&[0, 1], 0.0), flow(&[1, 0], 0.0)], cycle);

@@ -244,7 +244,7 @@ fn invalid_experiments_are_rejected_with_the_workload() {
     assert_eq!(
         error_after(|member| member.change =
             Some(TrafficChange { from: -1.0, seconds: 1.0, load: Load::Storage(1.0), gap_c2: 1.0 })),
-        "workload w: a change from -1 s for 1 s: expected a start from 0 on, and a duration above 0"
+        "workload w: a change from -1 s for 1 s: expected a start of at least 0 s, and a duration above 0 s"
     );
     assert!(
         error_after(|member| member.traffic.load = Load::Storage(1e-6))

@@ -23,9 +23,9 @@ pub(crate) struct Cubic {
     largest: f64,
     /// Window directly before the last reduction.
     prior: f64,
-    /// Current epoch of congestion avoidance, after its start.
+    /// Current epoch of congestion avoidance; `None` until the next growth starts one.
     epoch: Option<Epoch>,
-    /// Fraction of a byte that the window in whole bytes leaves out.
+    /// Part of the window below a whole byte, in segments.
     fraction: f64,
     /// Time at which the window last grew, or could not grow.
     last: Nanos,
