@@ -194,7 +194,7 @@ def test_apps_run_until_their_last_transfer_finishes() -> None:
     app = (0.0, [(2.0, 0), (2.0, 0)], [(0, 1, 100_000_000)])
     (first,) = _native.simulate_apps(cluster, "choreo", [app])
     assert (first["seconds"], first["forecast_s"], first["refused"]) == (1.0, 1.0, None)
-    with pytest.raises(InputError, match="expected two of 2 tasks"):
+    with pytest.raises(InputError, match="expected two different tasks of 2"):
         _native.simulate_apps(cluster, "choreo", [(0.0, [(1.0, 0)] * 2, [(0, 5, 1)])])
 
 

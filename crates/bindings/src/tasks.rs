@@ -225,7 +225,7 @@ struct Forecast {
 }
 
 impl Forecast {
-    /// Each transfer with its bottleneck.
+    /// Predicted completion time, and each transfer with its bottleneck.
     fn describe(&self, fabric: &Fabric, app: &App, hosts: &[HostId], by: Estimate) -> (Value, Value) {
         let mut scratch = Scratch::default();
         let view = self.ledger.view(self.now, &mut scratch);
@@ -332,7 +332,8 @@ fn describe_moves(fabric: &Fabric, policy: &str, fleet: &Fleet, moves: &Moves, h
 /// bytes).
 type ArrivingApp = (f64, Vec<(f64, u64)>, Vec<(u32, u32, u64)>);
 
-/// Simulates apps on the fluid network; each is placed at its arrival.
+/// Simulates apps on the fluid network. Each app is placed at its arrival. The policy uses the link capacities of
+/// `believed`, if given, instead of those of `cluster`.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, apps, seed = 1, believed = None))]
 pub fn simulate_apps(
@@ -390,7 +391,8 @@ fn arrival(at: usize, (start, needs, sends): ArrivingApp) -> Result<AppArrival, 
         total = total.saturating_add(bytes);
         if from.max(to) >= tasks || from == to || !seen.insert((from, to)) || total > 1 << 62 {
             return invalid(format!(
-                "transfer from {from} to {to}: expected two of {tasks} tasks, once, and a size"
+                "transfer from {from} to {to}: expected two different tasks of {tasks}, each pair once, \
+                 and at most 2^62 bytes in all"
             ));
         }
     }

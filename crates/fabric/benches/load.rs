@@ -15,7 +15,7 @@ type Case = (&'static str, fn() -> String);
 
 const CASES: [Case; 4] = [
     ("four lines", four_lines),
-    ("a line a host", lines),
+    ("line per host", lines),
     ("every field", every_field),
     ("aliases", aliases),
 ];

@@ -44,7 +44,7 @@ def commands() -> None:
 def list_sets(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Sets to show in full; by default all, in short."),
+        typer.Argument(metavar="NAME", help="Sets to show in full; by default, a summary of all sets."),
     ] = None,
     output: FormatOption = Format.table,
 ) -> None:
@@ -83,8 +83,7 @@ def list_sets(
 def get(names: Names) -> None:
     """Fetch missing traces and check present ones.
 
-    Checks files against their checksums. For files that cannot be fetched, it shows the steps that make
-    them.
+    Checks files against their checksums. For files that cannot be fetched, shows how to make them.
     """
     from leeward.data import fetch
 

@@ -1,4 +1,4 @@
-"""Runs the experiments that figures of Etalon need, and makes their rows."""
+"""Runs the experiments of Etalon's figures and makes the rows of results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,15 +30,15 @@ class Figure:
 
     title: str
     experiment: Callable[[int, str], Any]
-    """Runs it under a seed, for a horizon."""
+    """Runs the experiment with a seed, for a horizon."""
     rows: Callable[[Sequence[Any]], list[Row]]
-    """Makes rows of the runs under all seeds."""
+    """Makes rows from the results of all seeds."""
     draw: Callable[[Sequence[Any]], Any] | None = None
     max_seeds: int | None = None
-    """Maximum number of seeds."""
+    """Maximum number of seeds; `None` without a limit."""
 
     def seeds(self, seeds: int) -> int:
-        """Number of seeds."""
+        """Number of seeds to run if `seeds` are requested."""
         return seeds if self.max_seeds is None else min(seeds, self.max_seeds)
 
 
@@ -47,7 +47,7 @@ def _static(seed: int, horizon: str) -> list[experiments.LongFlowRun]:
 
 
 def _sequences(seed: int, horizon: str) -> list[experiments.LongFlowRun]:
-    """Static queues, as in figure 5b beside those that grow."""
+    """Static queues, and then queues that grow, as in figure 5b."""
     return [experiments.long(seed, horizon, 16), *_resized(seed, horizon)[1:]]
 
 
@@ -56,12 +56,12 @@ def _resized(seed: int, horizon: str) -> list[experiments.LongFlowRun]:
 
 
 def _retcp(seed: int, horizon: str, ece: str = experiments.EARLY) -> list[experiments.LongFlowRun]:
-    """reTCP: first with static queues."""
+    """Runs reTCP with static queues, and then with queues that grow."""
     first = experiments.long(seed, horizon, 16, None, ece)
     return [first, *(experiments.long(seed, horizon, 16, tau, ece) for tau in paper.TAU[1:])]
 
 
-def _both(seed: int, horizon: str) -> dict[str, list[experiments.LongFlowRun]]:
+def _retcp_by_ece(seed: int, horizon: str) -> dict[str, list[experiments.LongFlowRun]]:
     return {ece: _retcp(seed, horizon, ece) for ece in (experiments.EARLY, experiments.AT)}
 
 
@@ -121,7 +121,7 @@ FIGURES = {
         comparison.medians("7b", paper.TAU, _EARLY, paper.RESIZED_MEDIANS),
         pictures.medians(paper.TAU, _X_EARLY, paper.RESIZED_MEDIANS),
     ),
-    "8": Figure("reTCP: utilization and median latency", _both, comparison.retcp, pictures.retcp),
+    "8": Figure("reTCP: utilization and median latency", _retcp_by_ece, comparison.retcp, pictures.retcp),
     "9": Figure("99th percentiles of latency", _tails, comparison.tails, pictures.tails),
     "10": Figure(
         "improvement by round trips in a day",
@@ -167,9 +167,9 @@ FIGURES = {
         extensions.SEEDS,
     ),
 }
-"""Figures by the names of `--figure`, besides those of `ALIASES`.
+"""Figures by their names in `--figure`; `ALIASES` has more names.
 
-Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22.
+Figure 12 includes figures 13 to 15. Figure 16 includes table 2. Figure 19 includes figures 20 to 22.
 """
 ALIASES = {
     **{name: [f"{name}a", f"{name}b"] for name in ("5", "6", "7")},
@@ -207,7 +207,7 @@ def make(
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
-    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
+    """Runs the experiments of figures and makes their rows; see `leeward_reproduce.perform.reproduce`."""
     horizon = inputs.horizon or experiments.HORIZON
     tasks = [
         (name, seed)

@@ -57,12 +57,13 @@ impl Tokens {
             // A token bound to a host cannot report on a switch.
             let hosts = [name.as_str()];
             let hosts = if reports_rack(agents / racks, agent) { &[][..] } else { &hosts[..] };
-            let NewToken { token, line } =
-                NewToken::make(&name, Role::Report, hosts).expect("a name, and randomness");
+            let NewToken { token, line } = NewToken::make(&name, Role::Report, hosts)
+                .expect("the name is valid, and the system has randomness");
             agent_tokens.push(token);
             file += &format!("{line}\n");
         }
-        let NewToken { token, line } = NewToken::make("placer", Role::Place, &[]).expect("randomness");
+        let NewToken { token, line } =
+            NewToken::make("placer", Role::Place, &[]).expect("the system has randomness");
         (Tokens { agents: agent_tokens, placer: token }, file + &line + "\n")
     }
 }
@@ -77,7 +78,7 @@ fn host(hosts_per_rack: u64, number: u64) -> String {
     format!("r{}h{}", number / hosts_per_rack, number % hosts_per_rack)
 }
 
-/// Names and times for the requests.
+/// Writes requests as HTTP bytes, with names, times and tokens.
 pub struct Writer<'a> {
     /// Start of the load.
     pub began: Timestamp,
@@ -88,7 +89,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub fn new(agents: u64, racks: u64, tokens: Option<&'a Tokens>) -> Writer<'a> {
-        let began = Timestamp::try_from(SystemTime::now()).expect("a time of this century");
+        let began = Timestamp::try_from(SystemTime::now()).expect("the system time is a valid timestamp");
         Writer { began, hosts_per_rack: agents / racks, tokens }
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, frozen_clock, service};
 
-/// Begin of the references to types.
+/// Prefix of references to schemas.
 const SCHEMAS: &str = "#/components/schemas/";
 /// The reference page.
 const REFERENCE: &str = include_str!("../../../../docs/reference/http-api.md");
@@ -58,7 +58,7 @@ fn response_fields_are_required_and_request_fields_may_be_optional() {
     assert!(required("Link").contains("measured_bps") && !required("Decision").contains("promise"));
     assert!(
         document["components"]["schemas"].get("ClusterFileBody").is_none(),
-        "the schema of a cluster file is the same in both"
+        "a cluster file has the same schema in requests and responses"
     );
 }
 

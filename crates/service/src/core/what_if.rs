@@ -24,7 +24,7 @@ const MAX_OPEN: usize = 4;
 /// Largest number of pairs of hosts and peers to score inside the actor's loop: about ten milliseconds. Larger queries
 /// run as jobs.
 const MAX_LOOP_PAIRS: usize = 10_000;
-/// Limit on host and link lookups of a what-if query: about ten seconds. Later queries wait for this time.
+/// Limit on host and link lookups of a what-if query: about ten seconds. Later queries wait until it ends.
 const MAX_COST: u64 = 1_000_000_000;
 
 /// A what-if query that waits or runs.
@@ -106,8 +106,8 @@ impl<A: Addresses> Coordinator<A> {
         self.reply_to_score(query.to, reply);
     }
 
-    /// Decides a decision's request again under another policy, with settings after colons. The reply is a completion.
-    /// The operation commits nothing.
+    /// Decides the request of a decision again under another policy, such as `sinbad:remote_racks=2`. The reply is a
+    /// completion. The operation commits nothing.
     pub fn what_if(&mut self, now: Nanos, id: DecisionId, policy: &str, to: WhatIfTo<A>) {
         self.wake(now);
         match self.check_what_if(id, policy) {
