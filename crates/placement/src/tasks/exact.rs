@@ -29,7 +29,8 @@ use crate::{Context, Decision, Policy, Refusal};
 /// Largest number of variables; larger programs would not be solved and would exhaust memory.
 const MOST_VARIABLES: usize = 500_000;
 
-/// Estimated cost of a search node per variable, in link lookups. Callers use it only to refuse expensive requests.
+/// Estimated cost of a search node per variable, in link lookups. Callers of the estimate move expensive requests out of
+/// their loop, or refuse them.
 const LOOKUPS_PER_VARIABLE: u64 = 20;
 
 /// Settings of `choreo-exact`.
