@@ -141,7 +141,7 @@ def test_errors_of_a_python_scheduler_are_reported() -> None:
     for demand in ({}, {"demand": "voq"}):
         with pytest.raises(ZeroDivisionError, match="mine"):
             packets.simulate(SMALL | {"scheduler": {"name": broken, **demand}})
-    with pytest.raises(InputError, match="expected values of JSON"):
+    with pytest.raises(InputError, match="expected JSON values"):
         packets.simulate(SMALL | {"seed": object()})
 
 

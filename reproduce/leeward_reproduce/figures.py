@@ -1,4 +1,4 @@
-"""Figures made of sweeps and experiments: runs the needed ones, and makes rows and pictures."""
+"""Figures of papers: this module runs their sweeps and experiments, and makes their rows and pictures."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class Experiment:
 
     name: str
     run: Callable[[int, bool], Any]
-    """Runs it with a seed; True asks for a short run, for a first look. Several may run at once."""
+    """Runs the experiment with a seed, and briefly if the flag is True. Several seeds may run at once."""
 
 
 class Results(dict[Sweep, Cells]):
@@ -82,7 +82,7 @@ def make(
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
-    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
+    """Runs sweeps and experiments of figures, and makes rows; see `leeward_reproduce.perform.reproduce`."""
     sweeps, experiments = _sweeps(selection), {one.name: one for one in _experiments(selection)}
     total = runs(selection, inputs.seeds)
     results = Results()
@@ -102,25 +102,26 @@ def make(
             )
         done += sweep.cells(inputs.seeds)
     tasks = [(name, seed) for name in experiments for seed in range(1, inputs.seeds + 1)]
-    result = outcomes(
+    outcomes_by_name = outcomes(
         tasks,
         lambda name, seed: experiments[name].run(seed, inputs.horizon is not None),
         jobs,
         None if progress is None else lambda share: progress((done + share * len(tasks)) / total),
     )
-    results.outcomes = {one: result[name] for name, one in experiments.items()}
+    results.outcomes = {one: outcomes_by_name[name] for name, one in experiments.items()}
     rows: list[Row] = []
     for name, figure in selection.items():
         if any(sweep not in results for sweep in figure.sweeps):
             why = f"there is no {_absent_trace()} in the folder of traces"
             rows.append(missing_row(name, figure.title, "", None, why))
             continue
-        outcome = figure.rows(results)
-        rows += results_folder.mark_rows(outcome, inputs) if figure.sweeps or figure.experiments else outcome
+        new_rows = figure.rows(results)
+        has_runs = bool(figure.sweeps or figure.experiments)
+        rows += results_folder.mark_rows(new_rows, inputs) if has_runs else new_rows
         if keep and figure.draw:
             draw = (
-                partial(figure.draw, results, outcome)
-                if any(row.ours is not None for row in outcome)
+                partial(figure.draw, results, new_rows)
+                if any(row.ours is not None for row in new_rows)
                 else None
             )
             drawing.write(out / results_folder.PICTURES, name, draw)

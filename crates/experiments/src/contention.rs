@@ -151,7 +151,7 @@ impl DrawnContention {
             let device = member.device.unwrap_or(0);
             if member.client >= clients || member.server >= servers || device >= devices {
                 let problem = format!(
-                    "client {}, server {}, device {device}: there are {clients}, {servers} and {devices}, numbered from 0",
+                    "client {} of {clients}, server {} of {servers}, device {device} of {devices}, numbered from 0",
                     member.client, member.server
                 );
                 return Err(member.invalid(problem));

@@ -196,7 +196,7 @@ impl WorkloadDraw {
             Load::NetworkOut(share) => (share, Stage::NetworkOut, context.bytes),
         };
         if stage == Stage::Storage && self.device.is_none() {
-            return Err(self.invalid("a load of storage without a device: expected a load of the network"));
+            return Err(self.invalid("a storage load without a device: expected a network load"));
         }
         if !(share > 0.0 && share.is_finite()) {
             return Err(self.invalid(format!("a load of {share}: expected a share above 0")));
@@ -273,7 +273,7 @@ impl WorkloadDraw {
         context: DrawContext<'_>,
     ) -> Result<Vec<Demand>, ExperimentError> {
         if self.slo.is_some() {
-            return Err(self.invalid("a closed loop with an SLO: expected none"));
+            return Err(self.invalid("a closed loop with an SLO: expected no SLO"));
         }
         let sample = self.synthetic(shape, seed)?.take(SAMPLE).collect();
         let works = self.arrivals(sample, context.model);

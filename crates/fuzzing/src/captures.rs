@@ -1,4 +1,4 @@
-//! Targets for captures of packets and flow exports.
+//! Fuzz targets for captures of packets and flow exports.
 
 use std::io::Cursor;
 
@@ -6,12 +6,13 @@ use leeward_capture::{Capture, Places, Settings};
 
 use crate::one_line;
 
-/// Captures in pcap and pcapng, and files of IPFIX messages, with addresses as places.
+/// Reads the input as a pcap or pcapng capture, or as a file of IPFIX messages.
 pub fn capture(bytes: &[u8]) {
     read(bytes.to_vec());
 }
 
-/// NetFlow and IPFIX datagrams of one exporter in a capture; each begins with its length.
+/// Reads NetFlow and IPFIX datagrams of one exporter in a capture. In the input, two bytes before each datagram are its
+/// length.
 pub fn ipfix(bytes: &[u8]) {
     let mut datagrams = Vec::new();
     let mut rest = bytes;
@@ -23,12 +24,13 @@ pub fn ipfix(bytes: &[u8]) {
     read(udp_capture(4739, &datagrams));
 }
 
-/// sFlow datagrams in a capture.
+/// Reads the input as one sFlow datagram in a capture.
 pub fn sflow(bytes: &[u8]) {
     read(udp_capture(6343, &[bytes]));
 }
 
-/// Reads a capture with addresses as places. The results are finite and within the times that files can hold.
+/// Reads a capture whose matrix has addresses, not hosts or racks, as places. Checks that errors are finite, and that
+/// times are multiples of the interval within the range of files.
 fn read(bytes: Vec<u8>) {
     let mut capture = Capture::new(Settings::default(), Places::addresses());
     let mut open = match capture.open("file", Cursor::new(bytes)) {

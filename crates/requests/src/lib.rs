@@ -6,18 +6,22 @@
 //! ```
 //!
 //! **Links** serve one whole request, or one whole packet, at a time. **Devices** serve one second of work per second,
-//! one request after another. After its service, a request takes its latency in parallel with others. A request alone
-//! takes its work plus its latency. Any number of requests together take no more device time than the sum of their
-//! work. A device accepts requests up to its caps, keeps them in order and does not preempt. **Limiters** delay
-//! requests over a limit, or demote them behind all others.
+//! one request after another. After its service, a request also waits for the latency of the device; other requests are
+//! served meanwhile. At an idle device, a request takes its work plus the latency. Any number of requests together take
+//! no more device time than the sum of their work. A device accepts requests up to its caps, keeps them in order and
+//! does not preempt. **Limiters** delay requests over a limit, or demote them behind all others.
 //!
-//! *Reason for a device that serves one request after another.* A device with m slots, each with the speed 1/m, would do the same work per second. But work
-//! left in other slots delays a request even if the slots are never all full. A bound would need the largest requests
-//! of all other workloads. Here, a request waits only for the device time of the requests before it. The calculus
-//! of a queue of capacity 1 therefore holds, and the latency is added once. Two effects remain. Requests inside a
-//! device go first, regardless of their priority; there are at most [`Device::outstanding`]. The caps must also allow
-//! the device to be busy. The report has the time for which they do not ([`ServerReport::starved`]). Time is whole
-//! nanoseconds. A run is a function of its setup and sources alone; it uses no random numbers and no wall clock.
+//! *Reason for a device that serves one request after another.* A device with m slots, each with the speed 1/m, would
+//! do the same work per second. But work left in other slots delays a request even if the slots are never all full. A
+//! bound would need the largest requests of all other workloads. Here, a request waits only for the device time of the
+//! requests before it. The calculus of a queue of capacity 1 therefore holds, and the latency is added once.
+//!
+//! Two effects remain. First, requests inside a device go before all others, regardless of their priority; there are at
+//! most [`Device::outstanding`]. Second, the caps can leave the device idle while requests wait; the report has this
+//! time ([`ServerReport::starved`]).
+//!
+//! Time is whole nanoseconds. A run is a function of its setup and sources alone; it uses no random numbers and no wall
+//! clock.
 
 mod arrival;
 mod clock;

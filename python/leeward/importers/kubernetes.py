@@ -1,8 +1,9 @@
 """Kubernetes: nodes with labels, as `kubectl get nodes -o json` (or `-o yaml`) prints them.
 
-Racks and pods are in labels. Topograph labels a node with its switch and those above it, by other names in
-each of its versions; cloud providers set `topology.kubernetes.io/zone`. No label of Kubernetes itself names a
-rack, so that without topograph the user names the label. The `capacity` of a node is the capacity for tasks.
+Labels of a node name its rack and its pod; a pod is a group of racks here, not a Kubernetes pod. Topograph
+labels a node with its switch and the switches above it; the label keys differ between its versions. Cloud
+providers set `topology.kubernetes.io/zone`. Kubernetes itself has no label for a rack, so without topograph
+the user gives the label's key. The `capacity` of a node is the capacity for tasks.
 """
 
 import json
@@ -17,10 +18,10 @@ from leeward.importers.topology import Host, Topology
 
 TOPOGRAPH = "network.topology.nvidia.com"
 RACK_LABELS = (f"{TOPOGRAPH}/leaf", f"{TOPOGRAPH}/block", "fabric.topograph.run/tier-0")
-"""Labels of a node's rack, of which the first present one counts."""
+"""Labels that name a node's rack; the first one present counts."""
 POD_LABELS = (f"{TOPOGRAPH}/spine", "fabric.topograph.run/tier-1", "topology.kubernetes.io/zone")
-"""Labels of its pod, likewise."""
-_TOPOLOGY = re.compile(rf"(topology\.kubernetes\.io|{re.escape(TOPOGRAPH)}|[a-z]+\.topograph\.run)/.+")
+"""Labels that name a node's pod; the first one present counts."""
+_TOPOLOGY_LABEL = re.compile(rf"(topology\.kubernetes\.io|{re.escape(TOPOGRAPH)}|[a-z]+\.topograph\.run)/.+")
 _QUANTITY = re.compile(
     r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,2})?", re.ASCII
 )
@@ -32,9 +33,9 @@ _MULTIPLES: dict[str, Decimal] = {
     "n": Decimal("0.000000001"),
 }
 _MOST_DEPTH = 100
-"""Greatest depth of YAML."""
+"""Maximum nesting depth of YAML."""
 _MOST_LABELS = 10
-"""Number of labels in a hint."""
+"""Maximum number of labels in a hint."""
 
 
 def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> None:
@@ -45,15 +46,15 @@ def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> N
     """
     racks = RACK_LABELS if rack_label is None else (rack_label,)
     pods = POD_LABELS if pod_label is None else (pod_label,)
-    others: dict[str, None] = {}
+    hint_labels: dict[str, None] = {}
     for file, text in topology.texts():
         for field, node in _items(topology, file, text):
-            _add(topology, file, field, node, (racks, pods), others)
+            _add(topology, file, field, node, (racks, pods), hint_labels)
     if not topology.hosts and "no-rack-label" in topology.left_out.counts:
         keys = " or ".join(racks)
         error = InputError(topology.files[0], None, None, None, f"no node has a label {keys}")
-        if others:
-            error.add_note(f"labels that nodes have: {', '.join(list(others)[:_MOST_LABELS])}")
+        if hint_labels:
+            error.add_note(f"labels that nodes have: {', '.join(list(hint_labels)[:_MOST_LABELS])}")
         error.add_note("--rack-label KEY is the label that names a node's rack")
         raise error
 
@@ -112,27 +113,29 @@ def _add(
     field: str,
     node: dict[str, Any],
     keys: tuple[tuple[str, ...], tuple[str, ...]],
-    others: dict[str, None],
+    hint_labels: dict[str, None],
 ) -> None:
-    """Adds one node."""
+    """Adds one node; the labels of a node without a rack go to `hint_labels`."""
     metadata = _object(file, f"{field}.metadata", node.get("metadata"))
     labels = _object(file, f"{field}.metadata.labels", metadata.get("labels") or {})
     for key, value in labels.items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise InputError(file, None, None, f"{field}.metadata.labels", f"`{key}`: expected texts")
+            raise InputError(
+                file, None, None, f"{field}.metadata.labels", f"`{key}`: expected a text as key and as value"
+            )
     name = metadata.get("name") or labels.get("kubernetes.io/hostname")
     if not isinstance(name, str):
         raise InputError(file, None, None, f"{field}.metadata.name", "expected the node's name, a text")
     racks, pods = keys
     rack = next((key for key in racks if labels.get(key)), None)
     if rack is None:
-        others.update(dict.fromkeys(sorted(labels)))
+        hint_labels.update(dict.fromkeys(sorted(labels)))
         topology.left_out.count("no-rack-label", 1, name)
         return
     pod = next((key for key in pods if labels.get(key)), None)
     label_keys = {rack, pod}
-    other_keys = [key for key in labels if _TOPOLOGY.fullmatch(key) and key not in label_keys]
-    topology.left_out.count("label-not-used", len(other_keys), *other_keys[:3])
+    unused_keys = [key for key in labels if _TOPOLOGY_LABEL.fullmatch(key) and key not in label_keys]
+    topology.left_out.count("label-not-used", len(unused_keys), *unused_keys[:3])
     status = _object(file, f"{field}.status", node.get("status") or {})
     capacity = _object(file, f"{field}.status.capacity", status.get("capacity") or {})
     cpus = _quantity(file, f"{field}.status.capacity.cpu", capacity.get("cpu"))
@@ -173,13 +176,13 @@ def _quantity(file: str, field: str, value: Any) -> Decimal | None:
 
 
 def _cpus(number: Decimal) -> str:
-    """Processors in whole ones or thousandths."""
+    """Formats a number of processors: a whole number, or thousandths with the suffix `m`."""
     thousandths = int(number * 1000)
     return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
 
 
 def _size(number: int) -> str:
-    """A size in the largest unit of which it is a whole number."""
+    """Formats a size in the largest unit that divides it."""
     for unit, multiple in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if number and number % multiple == 0:
             return f"{number // multiple}{unit}"

@@ -16,8 +16,8 @@ def read(scenario: PacketScenario | Mapping[str, Any] | str | PathLike[str]) -> 
     """Reads a scenario of the packet simulator.
 
     Args:
-        scenario: A file (YAML or JSON), or its content as a mapping. In a mapping the `name` of its
-            `scheduler` may be a function of a demand and the network that returns days, as for
+        scenario: A file (YAML or JSON), or its content as a mapping. In a mapping, the `name` of the
+            `scheduler` may be a function. It takes a demand and the network, and returns days, as for
             `leeward.circuits.schedule`.
 
     Raises:
@@ -41,15 +41,15 @@ def read(scenario: PacketScenario | Mapping[str, Any] | str | PathLike[str]) -> 
 
 
 def _text(scenario: Mapping[str, Any]) -> str:
-    """A scenario in the form of a file.
+    """JSON text of a scenario.
 
     Raises:
-        InputError: A value is not one of JSON.
+        InputError: A value has no form in JSON.
     """
     try:
         return json.dumps(scenario)
     except (TypeError, ValueError) as error:
-        message = f"{error}: expected values of JSON"
+        message = f"{error}: expected JSON values"
         raise InputError("scenario", None, None, None, message) from None
 
 
@@ -68,6 +68,6 @@ def simulate(
         Records of the run: see `tables`, `summary`, and `PacketRun`.
 
     Raises:
-        InputError: The scenario is invalid, or its scheduler makes no schedule.
+        InputError: The scenario is invalid, or its scheduler returns no schedule.
     """
     return read(scenario).run(progress)

@@ -1,10 +1,10 @@
 """Means over seeds with confidence intervals, paired by seed.
 
 Seeds are independent draws of arrivals, and all policies of a seed have the same arrivals. So a policy is
-compared with the baseline seed by seed, and the interval is that of the mean of these differences or ratios,
-without the variance that both share. Intervals are Student's: mean +- t(n - 1) s / sqrt(n), with s the
-standard deviation over n seeds. They hold if the values of single seeds are about normal, which means over
-thousands of writes are.
+compared with the baseline seed by seed. The interval is that of the mean of these differences or ratios,
+without the variance that both policies share. Intervals are Student's: mean +- t(n - 1) s / sqrt(n), with s
+the standard deviation over n seeds. They hold if the value of a seed is about normally distributed. A mean
+over thousands of writes is.
 """
 
 import math
@@ -25,7 +25,7 @@ _NAMES = ("policy", "seed", "baseline")
 
 
 def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.Table:
-    """Sums a sweep up over its seeds.
+    """Summarizes a sweep over its seeds.
 
     Args:
         table: Cells of a sweep, as `run` returns them, or some of them.
@@ -36,9 +36,9 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
         `quantity` (a column of the cells), `seeds` (number of seeds with it), and for three figures their
         mean over seeds and their interval: `mean`, `low`, `high`; `difference`, `difference_low`,
         `difference_high` from the baseline under the same seed; `ratio`, `ratio_low`, `ratio_high`, the
-        baseline's value over this one's. An interval is null with less than two seeds, a comparison for the
-        baseline and for quantities that are comparisons already, and a ratio where a seed has no value above
-        zero.
+        baseline's value over this one's. An interval is null with less than two seeds. Differences and ratios
+        are null for the baseline, and for quantities that are comparisons already. A ratio is also null if
+        the value of a seed is not above zero.
 
     Raises:
         InputError: The confidence is not between 0 and 1.
@@ -49,19 +49,19 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
     settings = [name for name in table.column_names if name.startswith("set.")]
     quantities = [name for name in table.column_names if name not in (*settings, *_NAMES)]
     rows = table.to_pylist()
-    places = [tuple(row[name] for name in settings) for row in rows]
-    by_cell = {(place, row["policy"], row["seed"]): row for place, row in zip(places, rows, strict=True)}
+    points = [tuple(row[name] for name in settings) for row in rows]
+    by_cell = {(point, row["policy"], row["seed"]): row for point, row in zip(points, rows, strict=True)}
     groups: dict[tuple[Any, str], list[dict[str, Any]]] = {}
-    for place, row in zip(places, rows, strict=True):
-        groups.setdefault((place, row["policy"]), []).append(row)
+    for point, row in zip(points, rows, strict=True):
+        groups.setdefault((point, row["policy"]), []).append(row)
     result = []
-    for (place, policy), members in groups.items():
+    for (point, policy), members in groups.items():
         baseline = members[0]["baseline"]
         for quantity in quantities:
             values = [row for row in members if row[quantity] is not None]
             pairs = []
             if policy != baseline and not quantity.startswith("against_baseline."):
-                others = [by_cell.get((place, baseline, row["seed"]), {}).get(quantity) for row in values]
+                others = [by_cell.get((point, baseline, row["seed"]), {}).get(quantity) for row in values]
                 rows_and_others = zip(values, others, strict=True)
                 pairs = [(row[quantity], other) for row, other in rows_and_others if other is not None]
             ratios = [other / ours for ours, other in pairs] if all(min(pair) > 0 for pair in pairs) else []
@@ -72,7 +72,7 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
             )
             keys = {"policy": policy, "baseline": baseline, "quantity": quantity, "seeds": len(values)}
             result.append(
-                dict(zip(settings, place, strict=True)) | keys | dict(zip(FIGURES, figures, strict=True))
+                dict(zip(settings, point, strict=True)) | keys | dict(zip(FIGURES, figures, strict=True))
             )
     texts = [(name, pyarrow.string()) for name in (*settings, "policy", "baseline", "quantity")]
     numbers = [(name, pyarrow.float64()) for name in FIGURES]

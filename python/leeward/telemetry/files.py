@@ -1,7 +1,7 @@
-"""Telemetry files, CSV (plain or gzip) or Parquet, as one table of readings, which the engine streams.
+"""Readings of telemetry files as one table, which the engine streams. Files are CSV, gzip CSV or Parquet.
 
-Engines read cells of CSV as text, and expressions of `cells` convert them. So both engines agree on numbers,
-and an invalid cell invalidates one reading and not the file.
+Both engines, DuckDB and Spark, read cells of CSV as text, and expressions of `cells` convert them. So both
+agree on numbers, and an invalid cell invalidates one reading and not the file.
 """
 
 import math
@@ -73,7 +73,7 @@ def readings(
     Args:
         engine: Engine that reads the files.
         paths: Files in CSV or Parquet, or folders (`_table_head.files`).
-        map_columns: Columns that a map names; by default their names decide.
+        map_columns: Columns that a map names; by default, names of columns decide which column is which.
 
     Raises:
         InputError: A file cannot be read, or has other kinds of columns than the others.
@@ -152,9 +152,9 @@ def _part(engine: Engine, group: list[Path], head: Head, file_layout: Layout) ->
         if file_layout.wide:
             unit = next(iter(file_layout.values.values())).unit
             long = _long(table, time, file_layout)
-            wide = long.select("key", "t_ms", value=_scale(long.value, unit), speed=speed)
+            readings_table = long.select("key", "t_ms", value=_scale(long.value, unit), speed=speed)
             return Readings(
-                wide,
+                readings_table,
                 ("load",),
                 ("link",),
                 file_layout.counter,

@@ -1,8 +1,9 @@
 """Figures 2 and 6: rates that packet trains estimate, compared with the rate of bulk TCP.
 
-A known link is modelled: a queue and a token bucket, fed at 10 Gb/s, without cross traffic. Its rate is drawn
-from section 2.2, and the size of its bucket is our choice. TCP gets the rate of the link less headers. Trains
-also run in the packet simulator (`simulated`) and between namespaces, on links with a tenth of the rates.
+A modelled link is a queue and a token bucket, fed at 10 Gb/s, without cross traffic. Its rate is a random
+draw from the rates of section 2.2, and the size of its bucket is our choice. TCP gets the rate of the link
+less headers. Trains also run in the packet simulator (`simulated`) and between namespaces, on links with a
+tenth of the rates.
 """
 
 import time
@@ -30,13 +31,13 @@ QUEUE = 4_000_000
 """Queue at the limiter, in bytes: more than any burst except the longest; our choice."""
 BURSTS = (10, 20, 50)
 PACKETS = (50, 100, 200, 500, 1000, 2000, 4000)
-"""The grid of figure 6."""
+"""The grid of figure 6: numbers of bursts, and of packets per burst."""
 PAYLOAD, HEADERS, TCP_PAYLOAD = 1472, 42, 1448
 MB = 1e6
 MACHINES = (300, 600, 940, 960, 980, 1000, 1020, 1040, 1060, 1080)
 """Rates in Mb/s of ten machines for figure 2 between namespaces; eight are typical of EC2."""
 SCALE = 0.1
-"""Factor of these rates, so that a busy machine can carry them."""
+"""Factor on these rates, so that one busy computer can carry all the namespaces' traffic."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Rates:
 class Paths:
     """Results of figure 2 with one seed."""
 
-    known: dict[str, Rates]
+    modelled: dict[str, Rates]
     simulated: Mesh
 
 
@@ -85,7 +86,7 @@ class Paths:
 class TrainErrors:
     """Results of figure 6 with one seed."""
 
-    known: dict[str, Grid]
+    modelled: dict[str, Grid]
     simulated: dict[str, Grid]
 
 
@@ -100,7 +101,7 @@ class Calibration:
 
 
 def rates(seed: int) -> Paths:
-    """Figure 2: all 90 paths between ten machines, on known links and in the packet simulator."""
+    """Figure 2: all 90 paths between ten machines, on modelled links and in the packet simulator."""
     random = numpy.random.default_rng([seed, 6])
     result = {}
     for name, cloud in CLOUDS.items():
@@ -130,7 +131,7 @@ def mesh() -> Rates:
 
 
 def errors(seed: int) -> TrainErrors:
-    """Figure 6, on known links and in the packet simulator."""
+    """Figure 6, on modelled links and in the packet simulator."""
     random = numpy.random.default_rng([seed, 7])
     result = {}
     for name, cloud in CLOUDS.items():
@@ -140,8 +141,10 @@ def errors(seed: int) -> TrainErrors:
             for bursts in BURSTS
             for packets in PACKETS
         }
-    ours = {name: simulated.errors(seed, cloud.bucket, cloud.rate) for name, cloud in CLOUDS.items()}
-    return TrainErrors(result, ours)
+    simulated_errors = {
+        name: simulated.errors(seed, cloud.bucket, cloud.rate) for name, cloud in CLOUDS.items()
+    }
+    return TrainErrors(result, simulated_errors)
 
 
 def calibrate() -> dict[str, Calibration]:
@@ -177,7 +180,7 @@ def _tcp(links: Floats | Sequence[float]) -> Floats:
 
 
 def _train_rate(bursts: int, packets: int, rate: float, bucket: int) -> float:
-    """Rate that a train estimates on a known link, in bits per second."""
+    """Rate that a train estimates on a modelled link, in bits per second."""
     train = (bursts, packets, PAYLOAD, "1ms")
     return float(_native.probe_modelled(train, LINE, rate, bucket, QUEUE)["rate_bps"])
 
@@ -186,23 +189,23 @@ def _train_error(bursts: int, packets: int, rate: float, bucket: int) -> float:
     return 100 * abs(_train_rate(bursts, packets, rate, bucket) / float(_tcp([rate])[0]) - 1)
 
 
-_DRAWN = "rates of links are drawn from the paper's results, so this tests trains and not a cloud"
-_FAST = "bytes that a limiter's bucket admits pass at the rate of the wire, which raises the estimates"
-_SCALED = (
+_DRAW_NOTE = "rates of links are drawn from the paper's results, so this tests trains and not a cloud"
+_BUCKET_NOTE = "bytes that a limiter's bucket admits pass at the rate of the wire, which raises the estimates"
+_MESH_NOTE = (
     "ten hosts limited by `tc tbf` at a tenth of EC2's rates, eight of them typical, with buckets of 16 kB;"
     " one train on each path"
 )
-_REAL = f"{REAL_PATHS} paths of 100 Mbit/s, each compared with 5 s of TCP"
+_TCP_NOTE = f"{REAL_PATHS} paths of 100 Mbit/s, each compared with 5 s of TCP"
 
 
 def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row]:
     """Rows of figure 2."""
 
     def row_of(name: str, quantity: str, unit: str, value: Any, paper_value: float | None, note: str) -> Row:
-        values = [float(value(one.known[name].trains)) for one in outcomes]
+        values = [float(value(one.modelled[name].trains)) for one in outcomes]
         return measured_row("2", f"{name}: {quantity}", unit, values, paper_value, note)
 
-    note = f"{_DRAWN}; {_FAST}"
+    note = f"{_DRAW_NOTE}; {_BUCKET_NOTE}"
     typical = "paths that trains estimate at {} Mb/s"
     result = [
         row_of("EC2", typical.format("900 to 1,100"), "%", _within(900, 1100), paper.EC2_TYPICAL, note),
@@ -212,7 +215,7 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
         row_of("Rackspace", typical.format("285 to 315"), "%", _within(285, 315), 100.0, note),
     ]
     for name in CLOUDS:
-        deviations = [float(_deviation(one.known[name]).mean()) for one in outcomes]
+        deviations = [float(_deviation(one.modelled[name]).mean()) for one in outcomes]
         result.append(
             measured_row("2", f"{name}: error of trains against TCP, mean", "%", deviations, None, note)
         )
@@ -224,7 +227,7 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
     return [
         *result,
         measured_row(
-            "2", "between namespaces: paths at 90 to 110 Mb/s", "%", [near], paper.EC2_TYPICAL, _SCALED
+            "2", "between namespaces: paths at 90 to 110 Mb/s", "%", [near], paper.EC2_TYPICAL, _MESH_NOTE
         ),
         measured_row(
             "2",
@@ -232,7 +235,7 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
             "%",
             [_deviation(real).mean()],
             None,
-            _SCALED,
+            _MESH_NOTE,
         ),
         measured_row(
             "2",
@@ -247,7 +250,7 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
 
 
 def _within(least: float, most: float) -> Any:
-    """Function from rates to the percentage of them in a range."""
+    """Returns a function that computes the percentage of rates within a range."""
     return lambda rates: 100 * float(((least <= rates) & (rates <= most)).mean())
 
 
@@ -264,7 +267,7 @@ def rows_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | 
             " limiters are not known, and its error includes changes of TCP's rate over time"
         )
         for train in dict.fromkeys([(10, 200), (10, cloud.packets), (50, 4000)]):
-            values = [float(numpy.mean(one.known[name][train])) for one in outcomes]
+            values = [float(numpy.mean(one.modelled[name][train])) for one in outcomes]
             paper_value = cloud.error if train == (10, cloud.packets) else None
             result.append(
                 measured_row(
@@ -278,7 +281,7 @@ def rows_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | 
         return [*result, missing_row("6", "between namespaces: error of trains", "%", None, str(real))]
     for name, one in real.items():
         cloud, label = CLOUDS[name], f"between namespaces, bucket of {CLOUDS[name].bucket // 1000} kB"
-        note = f"{_REAL}; the paper's value is for {name}, whose limiters and cross traffic are not known"
+        note = f"{_TCP_NOTE}; the paper's value is for {name}, whose limiters and cross traffic are not known"
         for train, error in one.errors.items():
             paper_value = cloud.error if train == (10, cloud.packets) else None
             result.append(
@@ -286,11 +289,16 @@ def rows_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | 
                     "6", f"{label}: error of trains of {_train_text(train)}", "%", [error], paper_value, note
                 )
             )
-        why = f"{note}; the cheapest train whose error is within two points of the best"
-        selection, paper_value = one.chosen[0] * one.chosen[1], 10 * cloud.packets
+        choice_note = f"{note}; the cheapest train whose error is within two points of the best"
+        chosen_packets, paper_value = one.chosen[0] * one.chosen[1], 10 * cloud.packets
         result.append(
             measured_row(
-                "6", f"{label}: packets of the train to use", "packets", [selection], paper_value, why
+                "6",
+                f"{label}: packets of the train to use",
+                "packets",
+                [chosen_packets],
+                paper_value,
+                choice_note,
             )
         )
     return result
@@ -304,22 +312,24 @@ def draw_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> "Figure"
     """Figure 2: the distribution of rates over paths."""
     from matplotlib import pyplot
 
-    visible = {
+    panel_rates = {
         name: (
-            numpy.concatenate([one.known[name].trains for one in outcomes]),
-            numpy.concatenate([one.known[name].tcp for one in outcomes]),
+            numpy.concatenate([one.modelled[name].trains for one in outcomes]),
+            numpy.concatenate([one.modelled[name].tcp for one in outcomes]),
         )
         for name in CLOUDS
     }
     if isinstance(real, Rates):
-        visible["between namespaces"] = real.trains, real.tcp
+        panel_rates["between namespaces"] = real.trains, real.tcp
     else:
-        visible[simulated.SIMULATED] = (
+        panel_rates[simulated.SIMULATED] = (
             numpy.concatenate([one.simulated.trains for one in outcomes]),
             numpy.concatenate([one.simulated.tcp for one in outcomes]),
         )
-    figure, panels = pyplot.subplots(1, len(visible), figsize=(9.6, 3.2), sharey=True, layout="constrained")
-    for axes, (name, (trains, tcp)) in zip(panels, visible.items(), strict=True):
+    figure, panels = pyplot.subplots(
+        1, len(panel_rates), figsize=(9.6, 3.2), sharey=True, layout="constrained"
+    )
+    for axes, (name, (trains, tcp)) in zip(panels, panel_rates.items(), strict=True):
         _distribution(axes, tcp, "TCP", {"color": OTHER, "linestyle": "--"})
         _distribution(axes, trains, "trains", {"color": COLOURS["choreo"]})
         axes.set_xlim(0, 1.15 * max(trains.max(), tcp.max()))
@@ -342,7 +352,7 @@ def draw_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | 
     for axes, (name, cloud) in zip(panels, CLOUDS.items(), strict=True):
         for bursts, line in zip(BURSTS, ("-", "--", ":"), strict=True):
             means = [
-                numpy.mean([value for one in outcomes for value in one.known[name][bursts, packets]])
+                numpy.mean([value for one in outcomes for value in one.modelled[name][bursts, packets]])
                 for packets in PACKETS
             ]
             axes.plot(PACKETS, means, line, color=COLOURS["choreo"], label=f"{bursts} bursts")
@@ -352,9 +362,14 @@ def draw_errors(outcomes: Sequence[TrainErrors], real: dict[str, Calibration] | 
             where = simulated.SIMULATED
         else:
             errors_of, where = real[name].errors, "between namespaces"
-        packets_of = [packets for _, packets in errors_of]
+        packet_counts = [packets for _, packets in errors_of]
         axes.plot(
-            packets_of, list(errors_of.values()), "o", color=OTHER, markersize=4, label=f"{where}, the same"
+            packet_counts,
+            list(errors_of.values()),
+            "o",
+            color=OTHER,
+            markersize=4,
+            label=f"{where}, the same",
         )
         axes.plot([cloud.packets], [cloud.error], "x", color="#111111", label="the paper, 10 bursts")
         axes.set_xscale("log")

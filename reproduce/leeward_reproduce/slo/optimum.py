@@ -1,6 +1,6 @@
 """Figures 4.11, 4.12 and 4.15: admission against the optimum, with small requests, and on larger clusters.
 
-All figures use drawn traces (`caches`).
+All figures use synthetic traces (`caches`), because the thesis' own are private.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper
 
 SMALL, LARGE = 11, 21
-"""Workloads of one packet and of objects (section 4.4.3)."""
+"""Numbers of workloads with requests of one packet, and with requests of objects (section 4.4.3)."""
 SMALL_SLO, LARGE_SLO = 0.004, 0.05
 """Their SLOs, in seconds."""
 SCALES = (1, 2, 3)
@@ -23,23 +23,26 @@ Outcome = dict[str, Any]
 
 
 def optimum(seed: int) -> Outcome:
-    """Figure 4.11: the most workloads, in order, that meet their SLOs when replayed without any bound."""
-    workloads, on = caches.draws(seed), caches.links(seed)
+    """Figure 4.11: admission by each system, and the optimum.
+
+    The optimum is the longest prefix of the workloads that meets all SLOs in a replay without admission.
+    """
+    workloads, links = caches.draws(seed), caches.links(seed)
     result: Outcome = {
-        name: caches.admit(name, workloads, on, replayed=False)
+        name: caches.admit(name, workloads, links, replayed=False)
         for name in (caches.SNC, caches.RELEASED, caches.DNC, *RIVALS)
     }
 
-    def kept(count: int) -> Outcome | None:
-        results = caches.admit("none", workloads[:count], on[:count])
+    def replay_prefix(count: int) -> Outcome | None:
+        results = caches.admit("none", workloads[:count], links[:count])
         return None if results["missed"] else results
 
     least, most = 0, len(workloads)
     best: Outcome = {"admitted": 0, "bytes": 0.0}
-    # One more workload seldom helps the others, so a binary search finds the limit.
+    # An additional workload seldom helps the others to meet their SLOs, so a binary search finds the limit.
     while least < most:
         middle = (least + most + 1) // 2
-        results = kept(middle)
+        results = replay_prefix(middle)
         if results is None:
             most = middle - 1
         else:
@@ -52,10 +55,10 @@ def small(seed: int) -> Outcome:
     """Figure 4.12: workloads of one packet with tight SLOs beside large ones."""
     tight = [(trace % caches.SMALL, (trace + 1) / (SMALL + 1), SMALL_SLO) for trace in range(SMALL)]
     workloads = tight + caches.draws(seed, LARGE, (LARGE_SLO,))
-    on = [(client, 0) for client, _ in caches.links(seed, len(workloads))]
+    links = [(client, 0) for client, _ in caches.links(seed, len(workloads))]
     result: Outcome = {}
     for name in (caches.SNC, caches.DNC, *RIVALS):
-        results = caches.admit(name, workloads, on)
+        results = caches.admit(name, workloads, links)
         result[name] = {key: results[key] for key in ("admitted", "bytes", "missed")}
         result[name]["small"] = sum(index < SMALL for index in results["placed"])
     return result
@@ -64,11 +67,11 @@ def small(seed: int) -> Outcome:
 def scale(seed: int) -> Outcome:
     """Figure 4.15: admission on larger clusters, with workloads in proportion."""
     result: Outcome = {}
-    for times in SCALES:
-        count = times * caches.WORKLOADS
-        workloads, on = caches.draws(seed, count), caches.links(seed, count, times)
-        results = caches.admit(caches.SNC, workloads, on, times=times, replayed=False)
-        result[str(times)] = results["admitted"]
+    for factor in SCALES:
+        count = factor * caches.WORKLOADS
+        workloads, links = caches.draws(seed, count), caches.links(seed, count, factor)
+        results = caches.admit(caches.SNC, workloads, links, times=factor, replayed=False)
+        result[str(factor)] = results["admitted"]
     return result
 
 
@@ -80,7 +83,7 @@ def rows_optimum(outcomes: Sequence[Outcome]) -> list[Row]:
         )
         for name in outcomes[0]
     ]
-    theirs = {caches.SNC: paper.OPT_SNC, caches.RELEASED: paper.OPT_SNC} | dict.fromkeys(
+    paper_shares = {caches.SNC: paper.OPT_SNC, caches.RELEASED: paper.OPT_SNC} | dict.fromkeys(
         RIVALS, paper.OPT_OTHERS
     )
     note = "OPT by replay in order, found by halving; the thesis has medians"
@@ -89,7 +92,9 @@ def rows_optimum(outcomes: Sequence[Outcome]) -> list[Row]:
             share = [
                 100 * one[name]["admitted"] / one[OPT]["admitted"] for one in outcomes if one[OPT]["admitted"]
             ]
-            rows.append(measured_row("4.11", f"{name} of OPT: workloads", "%", share, theirs.get(name), note))
+            rows.append(
+                measured_row("4.11", f"{name} of OPT: workloads", "%", share, paper_shares.get(name), note)
+            )
     return rows
 
 
@@ -105,8 +110,8 @@ def rows_small(outcomes: Sequence[Outcome]) -> list[Row]:
     for others, label in ((RIVALS, "the best as published"), ((*RIVALS, caches.DNC), "the best, with ours")):
         pairs = [(one[caches.SNC]["bytes"], max(one[name]["bytes"] for name in others)) for one in outcomes]
         ratio = [ours / theirs for ours, theirs in pairs if theirs]
-        why = "the thesis: over 3 times"
-        rows.append(measured_row("4.12", f"SNC over {label}: bytes", "x", ratio, paper.SMALL_BYTES, why))
+        note = "the thesis: over 3 times"
+        rows.append(measured_row("4.12", f"SNC over {label}: bytes", "x", ratio, paper.SMALL_BYTES, note))
     missed = [float(one[caches.SNC]["missed"]) for one in outcomes]
     rows.append(measured_row("4.12", "SNC: admitted that miss an SLO in a window", "workloads", missed, 0.0))
     return rows
@@ -117,11 +122,11 @@ def rows_scale(outcomes: Sequence[Outcome]) -> list[Row]:
     rows = []
     clients, servers, count = caches.CLIENTS, caches.SERVERS, caches.WORKLOADS
     note = f"of {count} workloads on {clients} clients and {servers} servers each time; the thesis: linear"
-    for times in SCALES:
-        values = [float(one[str(times)]) for one in outcomes]
-        rows.append(measured_row("4.15", f"cluster of {times}x: admitted", "workloads", values, None, note))
-    for times in SCALES[1:]:
-        pairs = [(one[str(times)], one[str(SCALES[0])]) for one in outcomes]
+    for factor in SCALES:
+        values = [float(one[str(factor)]) for one in outcomes]
+        rows.append(measured_row("4.15", f"cluster of {factor}x: admitted", "workloads", values, None, note))
+    for factor in SCALES[1:]:
+        pairs = [(one[str(factor)], one[str(SCALES[0])]) for one in outcomes]
         ratio = [large / small for large, small in pairs if small]
-        rows.append(measured_row("4.15", f"{times}x over {SCALES[0]}x", "x", ratio, times / SCALES[0]))
+        rows.append(measured_row("4.15", f"{factor}x over {SCALES[0]}x", "x", ratio, factor / SCALES[0]))
     return rows

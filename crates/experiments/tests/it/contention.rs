@@ -29,7 +29,7 @@ fn experiment(members: Vec<WorkloadDraw>) -> ContentionExperiment {
     }
 }
 
-/// Reads of 4 KiB.
+/// A workload that reads 4 KiB at a time.
 fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
     let traffic = Traffic {
         load: Load::Storage(load),
@@ -70,11 +70,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn no_request_of_a_behaved_workload_exceeds_the_bound_of_priority_meister(
+    fn no_request_of_a_conforming_workload_exceeds_the_bound_of_priority_meister(
         seed: u64,
         loads in prop::collection::vec((0.02..0.25f64, 0.3..20.0f64, 0.01..1.0f64), 1..4),
-        copies in 0u32..5,
-        slowest in 0.5..1.5f64,
+        outstanding in 0u32..5,
+        mixed_slo in 0.5..1.5f64,
     ) {
         let numbered = loads.iter().enumerate();
         let mut members: Vec<WorkloadDraw> = numbered
@@ -82,10 +82,10 @@ proptest! {
             .collect();
         members.push(WorkloadDraw {
             traffic: Traffic { sizes: vec![(4096, 2.0), (65536, 1.0)], read_share: 0.5, ..members[0].traffic.clone() },
-            ..member("mixed", slowest, 0.1, 2.0)
+            ..member("mixed", mixed_slo, 0.1, 2.0)
         });
-        if copies > 0 {
-            members.push(copy(copies));
+        if outstanding > 0 {
+            members.push(copy(outstanding));
         }
         for (result, member) in run(&members, seed, Scheduler::PriorityMeister).iter().zip(&members) {
             if member.closed.is_none() {
@@ -99,7 +99,8 @@ proptest! {
     #[test]
     fn the_offered_load_matches_its_setting(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
         let results = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
-        // 1 ms each; the number of requests in a minute is within five standard deviations of a renewal process.
+        // Each request takes 1 ms. The number of requests in a minute is within five standard deviations of a renewal
+        // process.
         let expected = load * 60_000.0;
         let off = (results[0].requests as f64 - expected).abs();
         prop_assert!(off <= 5.0 * (gap_c2 * expected).sqrt() + 3.0, "{off} of {expected}");
@@ -107,7 +108,7 @@ proptest! {
 }
 
 #[test]
-fn every_scheduler_gets_the_same_requests_whatever_the_others() {
+fn every_scheduler_gets_the_same_requests_with_or_without_other_workloads() {
     let all = [member("a", 0.1, 0.2, 5.0), member("b", 0.2, 0.3, 2.0), copy(2)];
     let drawn = DrawnContention::new(experiment(all.to_vec()), 3).unwrap();
     let alone = run(&all[..1], 3, Scheduler::Shares)[0].requests;
@@ -130,7 +131,8 @@ fn each_scheduler_serves_in_its_own_order() {
         |scheduler| -> Vec<f64> { results(scheduler).iter().map(|result| result.tails[0]).collect() };
     let by_slo = median(Scheduler::BySlo);
     assert!(by_slo[0] < by_slo[1], "{by_slo:?}");
-    // The copy takes half of what `tight` leaves, and `loose` needs more than the other half. Feedback gives it more.
+    // With shares, the copy takes half of the device time that `tight` leaves, and `loose` needs more than the other
+    // half. The feedback of Cake gives `loose` more.
     let (shares, cake) = (median(Scheduler::Shares), median(Scheduler::Cake));
     assert!(shares[1] > 10.0 * by_slo[1], "{shares:?}, {by_slo:?}");
     assert!(cake[1] < shares[1], "{cake:?}, {shares:?}");
@@ -141,7 +143,7 @@ fn each_scheduler_serves_in_its_own_order() {
 }
 
 #[test]
-fn only_priority_meister_protects_others_from_an_excessive_sender() {
+fn priority_meister_protects_others_from_an_excessive_sender_but_slo_and_deadline_order_do_not() {
     let calm = member("calm", 0.3, 0.4, 2.0);
     let wild = WorkloadDraw { change: flood(20.0, 20.0, 2.0), ..member("wild", 0.1, 0.1, 2.0) };
     let both = [calm, wild];
@@ -152,13 +154,13 @@ fn only_priority_meister_protects_others_from_an_excessive_sender() {
 }
 
 #[test]
-fn device_limits_demote_a_flood_but_not_the_traced_load() {
-    let limited = |instead| WorkloadDraw {
+fn device_limits_demote_a_flood_but_not_the_configured_load() {
+    let limited = |change| WorkloadDraw {
         rates: Some(vec![0.11, 0.3, 0.9]),
-        change: instead,
+        change,
         ..member("limited", 0.05, 0.1, 10.0)
     };
-    let demoted = |instead| run(&[limited(instead)], 2, Scheduler::BySlo)[0].demoted;
+    let demoted = |change| run(&[limited(change)], 2, Scheduler::BySlo)[0].demoted;
     assert_eq!(demoted(None), 0);
     assert!(demoted(flood(10.0, 5.0, 2.0)) > 1000);
 }
@@ -166,7 +168,7 @@ fn device_limits_demote_a_flood_but_not_the_traced_load() {
 #[test]
 fn a_lone_closed_loop_is_served_without_idle_time() {
     let results = run(&[copy(4)], 1, Scheduler::PriorityMeister);
-    // 4 ms each at the device, and less on the network.
+    // Each request takes 4 ms at the device, and less on the network.
     assert!((results[0].requests as i64 - 15_000).abs() <= 5, "{}", results[0].requests);
     assert_eq!((results[0].late, results[0].bound), (0, None));
 }
@@ -178,7 +180,7 @@ fn a_volume_in_memory_uses_only_the_network() {
     let results = run(&[WorkloadDraw { device: None, traffic, ..base }], 1, Scheduler::PriorityMeister);
     let stages: Vec<Stage> = results[0].priorities.iter().map(|priority| priority.0).collect();
     assert_eq!(stages, [Stage::NetworkIn, Stage::NetworkOut]);
-    // 200 B and 1.1 x 4 KiB each, at 125 MB/s.
+    // A response takes 200 B plus 1.1 times its 4 KiB, at 125 MB/s.
     let expected = 0.3 * 125e6 * 60.0 / (200.0 + 1.1 * 4096.0);
     assert!((results[0].requests as f64 / expected - 1.0).abs() < 0.01, "{}", results[0].requests);
 }
@@ -206,20 +208,20 @@ fn measuring_starts_at_the_set_time() {
 }
 
 #[test]
-fn invalid_experiments_are_rejected_with_the_workload() {
-    let fine = || member("w", 1.0, 0.1, 1.0);
+fn invalid_experiments_are_rejected() {
+    let valid = || member("w", 1.0, 0.1, 1.0);
     let error_of = |member: WorkloadDraw| {
         DrawnContention::new(experiment(vec![member]), 1).err().map(|error| error.to_string())
     };
     let error_after = |change: fn(&mut WorkloadDraw)| {
-        let mut member = fine();
+        let mut member = valid();
         change(&mut member);
         error_of(member).expect("an error")
     };
-    assert_eq!(error_of(fine()), None);
+    assert_eq!(error_of(valid()), None);
     assert_eq!(
         error_after(|member| member.device = Some(1)),
-        "workload w: client 0, server 0, device 1: there are 1, 1 and 1, numbered from 0"
+        "workload w: client 0 of 1, server 0 of 1, device 1 of 1, numbered from 0"
     );
     assert_eq!(
         error_after(|member| member.traffic.load = Load::Storage(0.0)),
@@ -227,7 +229,7 @@ fn invalid_experiments_are_rejected_with_the_workload() {
     );
     assert_eq!(
         error_after(|member| member.device = None),
-        "workload w: a load of storage without a device: expected a load of the network"
+        "workload w: a storage load without a device: expected a network load"
     );
     assert_eq!(
         error_after(|member| member.traffic.gap_c2 = f64::NAN),
@@ -239,7 +241,7 @@ fn invalid_experiments_are_rejected_with_the_workload() {
     );
     assert_eq!(
         error_after(|member| member.closed = Some(1)),
-        "workload w: a closed loop with an SLO: expected none"
+        "workload w: a closed loop with an SLO: expected no SLO"
     );
     assert_eq!(
         error_after(|member| member.change =
@@ -258,7 +260,7 @@ fn invalid_experiments_are_rejected_with_the_workload() {
         error_after(|member| member.slo = Some(f64::NAN)).contains("SLO NaN: must be finite and above 0")
     );
     let error = |change: fn(&mut ContentionExperiment)| {
-        let mut experiment = experiment(vec![fine()]);
+        let mut experiment = experiment(vec![valid()]);
         change(&mut experiment);
         let result = DrawnContention::new(experiment, 1).and_then(|drawn| drawn.run(Scheduler::Cake));
         result.expect_err("an error")

@@ -6,16 +6,16 @@ use proptest::prelude::*;
 
 use crate::support::{Demand, Numbers, hop, same, water_filling};
 
-/// A future flow.
+/// Arrival of a flow.
 #[derive(Clone, Debug)]
 struct Arrival {
     at: f64,
     bytes: f64,
-    /// Index of its kind of flow in the case.
+    /// Index of the flow's kind in [`Case::kinds`].
     kind: usize,
 }
 
-/// Kinds of flow (path, weight, cap), arrivals in order of time, and changes of capacity.
+/// Kinds of flow (path, weight, cap), arrivals in order of time, and changes of capacity (time, resource, capacity).
 #[derive(Clone, Debug)]
 struct Case {
     capacities: Vec<f64>,
@@ -45,7 +45,8 @@ fn case() -> impl Strategy<Value = Case> {
             let time = prop_oneof![(0..12u32).prop_map(f64::from), 0.0..12.0];
             let bytes = prop_oneof![6 => amount(), 1 => Just(0.0)];
             let arrival = (time, bytes, 0..100usize);
-            // Off the grid, because rounding decides if a flow finishes at the moment when its resource goes down.
+            // Times of changes are off the grid. If a resource went down just as its flow finishes, rounding would
+            // decide which comes first.
             let change = (0.0..12.0f64, 0..resources, prop_oneof![Just(0.0), amount()]);
             let kinds = prop::collection::vec(kind, 1..5);
             let arrivals = prop::collection::vec(arrival, 1..40);
@@ -68,7 +69,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 /// Finish times, computed by solving everything again at each event.
-fn plain(case: &Case) -> Vec<f64> {
+fn plain_simulation(case: &Case) -> Vec<f64> {
     let mut capacities = case.capacities.clone();
     let mut finish = vec![f64::INFINITY; case.arrivals.len()];
     let mut active: Vec<(usize, f64)> = Vec::new();
@@ -114,7 +115,8 @@ fn plain(case: &Case) -> Vec<f64> {
     }
 }
 
-/// Finish times of the network; `probe` observes it after each event, with the flows by arrival.
+/// Finish times of the network, with a class for each kind of flow if `classes` is true. After each event, `probe`
+/// receives the network, and the active flow of each arrival.
 fn simulate(case: &Case, classes: bool, mut probe: impl FnMut(&mut Network, &[Option<FlowId>])) -> Vec<f64> {
     let mut network = Network::new(&case.capacities).unwrap().observed();
     let mut flows: Vec<Option<FlowId>> = vec![None; case.arrivals.len()];
@@ -151,7 +153,7 @@ fn simulate(case: &Case, classes: bool, mut probe: impl FnMut(&mut Network, &[Op
     }
 }
 
-fn close(one: &[f64], other: &[f64]) -> Result<(), TestCaseError> {
+fn check_close(one: &[f64], other: &[f64]) -> Result<(), TestCaseError> {
     for (index, (&one, &other)) in one.iter().zip(other).enumerate() {
         prop_assert!((one - other).abs() <= 1e-8 + 1e-9 * other, "flow {index}: {one} and {other}");
     }
@@ -163,12 +165,12 @@ proptest! {
 
     #[test]
     fn flows_finish_as_in_a_plain_simulation(case in case()) {
-        close(&simulate(&case, false, |_, _| ()), &plain(&case))?;
+        check_close(&simulate(&case, false, |_, _| ()), &plain_simulation(&case))?;
     }
 
     #[test]
     fn flows_of_a_class_finish_as_separate_flows(case in case()) {
-        close(&simulate(&case, true, |_, _| ()), &simulate(&case, false, |_, _| ()))?;
+        check_close(&simulate(&case, true, |_, _| ()), &simulate(&case, false, |_, _| ()))?;
     }
 
     #[test]
@@ -189,7 +191,7 @@ proptest! {
         for (place, &index) in order.iter().enumerate() {
             reordered[index] = reversed_finish[place];
         }
-        close(&simulate(&case, false, |_, _| ()), &reordered)?;
+        check_close(&simulate(&case, false, |_, _| ()), &reordered)?;
     }
 
     #[test]
@@ -241,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn rates_and_remaining_bytes_agree_with_the_future(case in case(), classes: bool) {
+    fn remaining_bytes_fall_at_the_rate_until_the_next_completion(case in case(), classes: bool) {
         let mut fault = None;
         simulate(&case, classes, |network, flows| {
             let now = network.now();
@@ -282,7 +284,7 @@ fn a_flow_pauses_while_its_resource_is_down() {
 }
 
 #[test]
-fn background_reduces_the_capacity_to_at_least_zero() {
+fn background_load_reduces_the_capacity_but_not_below_zero() {
     let mut network = Network::new(&[10.0]).unwrap();
     let flow = network.start(0.0, &[hop(0, 1.0)], 100.0, 1.0, UNCAPPED, None).unwrap();
     network.set_background(0.0, ResourceId(0), 4.0).unwrap();
@@ -295,15 +297,18 @@ fn background_reduces_the_capacity_to_at_least_zero() {
 }
 
 #[test]
-fn a_cancelled_flow_releases_its_share_and_its_bytes() {
+fn a_cancelled_flow_releases_its_share_and_returns_its_remaining_bytes() {
     let mut network = Network::new(&[10.0]).unwrap().observed();
     for class in [None, Some(7)] {
         let start = network.now();
-        let stays = network.start(start, &[hop(0, 1.0)], 50.0, 1.0, UNCAPPED, class).unwrap();
-        let goes = network.start(start, &[hop(0, 1.0)], 40.0, 1.0, UNCAPPED, class).unwrap();
-        assert_eq!(network.cancel(start + 2.0, goes), Ok(30.0));
-        assert_eq!(network.cancel(start + 2.0, goes), Err(FluidError::UnknownFlow { flow: goes.to_bits() }));
-        assert_eq!(finished_by(&mut network, start + 10.0), vec![(stays.slot(), start + 6.0)]);
+        let kept_flow = network.start(start, &[hop(0, 1.0)], 50.0, 1.0, UNCAPPED, class).unwrap();
+        let cancelled = network.start(start, &[hop(0, 1.0)], 40.0, 1.0, UNCAPPED, class).unwrap();
+        assert_eq!(network.cancel(start + 2.0, cancelled), Ok(30.0));
+        assert_eq!(
+            network.cancel(start + 2.0, cancelled),
+            Err(FluidError::UnknownFlow { flow: cancelled.to_bits() })
+        );
+        assert_eq!(finished_by(&mut network, start + 10.0), vec![(kept_flow.slot(), start + 6.0)]);
         assert_eq!(network.active(), 0);
     }
     assert_eq!(network.carried(ResourceId(0), network.now()), 120.0);
@@ -374,8 +379,8 @@ fn invalid_calls_are_rejected_and_change_nothing() {
     assert_eq!(finished_by(&mut network, 20.0), vec![(flow.slot(), 15.0)]);
 }
 
-/// Two hundred thousand flows over a few racks that are never empty: only accumulated rounding errors could cause a
-/// drift.
+/// Runs 200,000 flows over a few racks, and compares rates and loads with those of a new solver. Some flows are always
+/// active, so the network never starts afresh and rounding errors could accumulate.
 #[test]
 fn loads_do_not_drift_over_a_long_run() {
     let racks = 6;

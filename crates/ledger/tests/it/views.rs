@@ -24,7 +24,7 @@ fn owner(id: u64) -> Owner {
     Owner { kind: OwnerKind::App, id }
 }
 
-/// A write from one host to another's disk, or a stream or reservation on the way.
+/// A write from one host to another's disk, or a stream or reservation on the same path.
 fn entry() -> impl Strategy<Value = Entry> {
     let fade = prop_oneof![
         Just(Fade::AtNextWindow),
@@ -114,7 +114,8 @@ fn apply(ledger: &mut Ledger, ids: &mut Vec<EntryId>, now: u64, event: &Event) {
     }
 }
 
-/// Applies all events, and then lets some time pass.
+/// Applies all events, and calls `between` at the time of each event before it is applied, and 1.5 s after the last
+/// event. Returns the ledger, the time, and the ids of the entries.
 fn replay_with(
     settings: &LedgerSettings,
     events: &[(u64, Event)],
@@ -147,7 +148,7 @@ proptest! {
         let (by_deadlines, ..) = replay_with(&settings, &events, |ledger, now| {
             while let Some(at) = ledger.next_deadline().filter(|at| at.0 <= now) {
                 ledger.advance(at);
-                assert!(ledger.next_deadline().is_none_or(|next| next > at), "{at:?} is done");
+                assert!(ledger.next_deadline().is_none_or(|next| next > at), "deadline {at:?} is over");
             }
         });
         let (mut at, mut step) = (0, steps.iter().cycle());
@@ -169,19 +170,19 @@ proptest! {
         settings in settings(),
         events in events(),
         entries in prop::collection::vec(entry(), 1..5),
-        reused in prop::collection::vec(entry(), 0..5),
+        previous in prop::collection::vec(entry(), 0..5),
     ) {
         let (mut ledger, now, _) = replay(&settings, &events);
         let (before, bytes) = (readings(&ledger, now), ledger.sums_bytes());
         let mut scratch = Scratch::default();
         let mut view = ledger.view(Nanos(now), &mut scratch);
-        reused.iter().for_each(|entry| view.add(entry));
+        previous.iter().for_each(|entry| view.add(entry));
         view.without(&owner(0));
-        // The next view shows no trace of it.
+        // The next view uses the same scratch, and has no trace of the previous view.
         let mut view = ledger.view(Nanos(now), &mut scratch);
         let resources: Vec<_> = ledger.fabric().all_resources().collect();
-        let now_shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
-        prop_assert_eq!(&now_shown, &before);
+        let initial: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
+        prop_assert_eq!(&initial, &before);
         entries.iter().for_each(|entry| view.add(entry));
         let shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
         for (&resource, shown) in resources.iter().zip(&shown) {
@@ -196,12 +197,12 @@ proptest! {
         }
         prop_assert_eq!(readings(&ledger, now), before);
         prop_assert!(ledger.sums_bytes() == bytes);
-        ledger.commit(Transaction { add: entries, ..Transaction::default() }, Nanos(now)).expect("as above");
+        ledger.commit(Transaction { add: entries, ..Transaction::default() }, Nanos(now)).expect("hops of the fabric");
         shown.iter().zip(&readings(&ledger, now)).for_each(|(shown, done)| assert_close(shown, done));
     }
 
     #[test]
-    fn without_an_owner_its_unstarted_work_was_never_committed(
+    fn a_view_without_an_owner_has_no_trace_of_its_unstarted_entries(
         settings in settings(),
         events in events(),
     ) {
@@ -219,23 +220,28 @@ proptest! {
             other => other.clone(),
         }));
         let all: Vec<_> = all.collect();
-        // An entry without hops adds nothing, but the other entries keep their numbers.
+        // An entry without hops adds nothing. It takes the place of an entry of the owner, so that the other entries
+        // keep their indices.
         let others = all.iter().map(|(wait, event)| (*wait, match event {
             Event::Commit(entry) if entry.owner == owner(0) => Event::Commit(Entry { hops: Vec::new(), ..entry.clone() }),
             other => other.clone(),
         }));
-        let (with, now, _) = replay(&settings, &all);
-        let (never, ..) = replay(&settings, &others.collect::<Vec<_>>());
+        let (ledger, now, _) = replay(&settings, &all);
+        let (expected, ..) = replay(&settings, &others.collect::<Vec<_>>());
         let mut scratch = Scratch::default();
-        let mut view = with.view(Nanos(now), &mut scratch);
+        let mut view = ledger.view(Nanos(now), &mut scratch);
         view.without(&owner(0));
-        for (resource, never) in with.fabric().all_resources().zip(readings(&never, now)) {
-            assert_close(&reading(&view, resource), &never);
+        for (resource, expected) in ledger.fabric().all_resources().zip(readings(&expected, now)) {
+            assert_close(&reading(&view, resource), &expected);
         }
     }
 
     #[test]
-    fn without_an_owner_equals_a_release_of_all_its_entries(settings in settings(), events in events(), id in 0u64..3) {
+    fn a_view_without_an_owner_equals_a_release_of_all_its_entries(
+        settings in settings(),
+        events in events(),
+        id in 0u64..3,
+    ) {
         let (mut ledger, now, ids) = replay(&settings, &events);
         let mut scratch = Scratch::default();
         let mut view = ledger.view(Nanos(now), &mut scratch);
@@ -265,9 +271,9 @@ fn a_scratch_serves_ledgers_of_different_sizes() {
     let mut scratch = Scratch::default();
     let last = ResourceId(large.fabric.resource_count() as u32 - 1);
     ledger(&large, &settings).view(Nanos(0), &mut scratch).add(&stream(&[last, ResourceId(0)], MBPS));
-    let first = ledger(&small, &settings);
-    assert_eq!(first.view(Nanos(0), &mut scratch).flows(ResourceId(0)), 0.0);
-    let again = ledger(&large, &settings);
-    let view = again.view(Nanos(0), &mut scratch);
+    let small_ledger = ledger(&small, &settings);
+    assert_eq!(small_ledger.view(Nanos(0), &mut scratch).flows(ResourceId(0)), 0.0);
+    let large_ledger = ledger(&large, &settings);
+    let view = large_ledger.view(Nanos(0), &mut scratch);
     assert_eq!(view.share(last, 1), large.capacities.get(last));
 }

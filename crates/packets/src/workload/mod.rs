@@ -1,12 +1,12 @@
 //! Traffic between hosts: flows, and pieces of them that may wait for each other.
 //!
 //! A [`Flow`] is a connection from one host to another. Its bytes come in [`Piece`]s. The application writes a piece
-//! after the pieces that it waits for have arrived, and after a wait. A flow with one piece without dependencies is a
-//! transfer with a start time; dependencies make pipelines and collectives of flows. [`Driver`] decides which pieces
-//! are written at which time.
+//! a fixed time after the last of its dependencies has arrived. A flow with one piece without dependencies is a
+//! transfer with a start time; dependencies make pipelines and collectives of flows. [`Driver`] decides when each piece
+//! is written.
 //!
-//! [`Block`]s of files have a preliminary chain of hosts; when a block begins, a [`super::Placer`] may choose
-//! another.
+//! A [`Block`] of a file has a preliminary chain of hosts; when the block begins, a [`super::Placer`] may choose
+//! another chain.
 //!
 //! [`trains`] are packets without a transport. [`lists`] are flows from a list, [`rings`] is the workload of Etalon's
 //! section 5, [`pipeline`] writes files as HDFS does, [`collective`] is the communication of model training.
@@ -58,18 +58,19 @@ pub struct Piece {
     pub flow: u32,
     /// Number of bytes; at least one.
     pub bytes: u64,
-    /// Time between the last arrival that it waits for and its writing; for a piece without dependencies, its start
-    /// time.
+    /// Time from the arrival of the last dependency to the write of this piece; for a piece without dependencies, its
+    /// start time.
     pub wait: Nanos,
 }
 
-/// A block of a file, which is sent along a chain of hosts. Its flows have consecutive numbers: for each hop one
-/// with data and one with answers.
+/// A block of a file, which is sent along a chain of hosts. Its flows have consecutive numbers. Each hop has two flows:
+/// the first carries data, the second carries answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// Number of its first flow; the start of this flow is the start of the block. The next flow ends the block.
+    /// Number of its first flow. The block starts with this flow, and ends with the next one, which carries the answers
+    /// to the writer.
     pub first: u32,
-    /// Number of hops: copies that cross the network.
+    /// Number of hops, which is the number of copies that cross the network.
     pub hops: u32,
     /// Number of the file.
     pub file: u32,
@@ -77,7 +78,7 @@ pub struct Block {
     pub writer: Place,
     /// Size in bytes.
     pub bytes: u64,
-    /// Blocks of the file that are not written when it begins, including itself.
+    /// Number of blocks of the file that remain when this block begins, including this block.
     pub left: u64,
 }
 
@@ -88,8 +89,9 @@ pub struct Workload {
     hosts: u32,
     flows: Vec<Flow>,
     pieces: Vec<Piece>,
-    /// Dependencies of all pieces, one piece after another, and the end of each piece's range.
+    /// Dependencies of all pieces, concatenated in the order of the pieces.
     after: Vec<u32>,
+    /// End of each piece's range in `after`.
     after_ends: Vec<usize>,
     /// Blocks, ordered by their first flows.
     blocks: Vec<Block>,
@@ -226,11 +228,11 @@ impl Workload {
         if let Some(&after) = after.iter().find(|&&after| after as usize >= number) {
             return Err(WorkloadError::Later { piece: number, after });
         }
-        let count = to_number(number, "pieces")?;
+        let piece_number = to_number(number, "pieces")?;
         self.pieces.push(piece);
         self.after.extend_from_slice(after);
         self.after_ends.push(self.after.len());
-        Ok(count)
+        Ok(piece_number)
     }
 
     /// Adds a train of packets.
@@ -273,15 +275,16 @@ impl Workload {
     /// Panics if there is no such block.
     pub fn set_chain(&mut self, block: usize, chain: &[Place]) -> Result<(), WorkloadError> {
         let Block { first, hops, writer, .. } = self.blocks[block];
-        let twice = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
+        let has_duplicates = (1..chain.len()).any(|number| chain[..number].contains(&chain[number]));
         let is_unknown = chain.iter().any(|place| place.rack >= self.racks || place.host >= self.hosts);
-        if twice || is_unknown || chain.len() != hops as usize + 1 || chain.first() != Some(&writer) {
+        if has_duplicates || is_unknown || chain.len() != hops as usize + 1 || chain.first() != Some(&writer)
+        {
             let places: Vec<String> = chain.iter().map(Place::to_string).collect();
             let value = format!("block {block} on {}", places.join(", "));
             return Err(WorkloadError::setting(
                 "copies",
                 value,
-                "the writer's host first, and as many distinct hosts as the layout has",
+                "the writer's host first, then a distinct host for each hop of the block",
             ));
         }
         for (hop, ends) in chain.windows(2).enumerate() {

@@ -1,16 +1,18 @@
-//! Policies `borg`, `utp-proactive`, `utp-reactive` and `utp`: a cell's scheduler, and UTP within it
-//! (Hotspots section 5.1).
+//! Policies `borg`, `utp-proactive`, `utp-reactive` and `utp`: the scheduler of a cell, and UTP, the paper's
+//! placement of tasks that avoids hot uplinks (Hotspots section 5.1).
 //!
 //! For each task the policy draws a sample of hosts that can take the task, and ranks them by objectives in
 //! lexicographic order. The order is: fewest tasks of the job in the rack (spread), then balance, then fewest
 //! processors left (packing), then a seeded hash. Spread and balance count in steps, so that lower objectives can
-//! decide. Two racks are equal if the same twentieth of a job's tasks is in each.
+//! decide. By default, a step of spread is a twentieth of the job's tasks; two racks with the same number of whole
+//! steps are equal.
 //!
 //! `borg` balances processors and memory. `utp-proactive` replaces only this balance: it uses the load of the busier
-//! direction of the rack's link with the task. The load includes telemetry, placements that are not visible yet, and
-//! the task's peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]); `utp-reactive` only moves.
+//! direction of the rack's link. The load includes telemetry, placements that are not in telemetry yet, and the task's
+//! peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]). `utp-reactive` places like `borg`, and also
+//! moves tasks from hot racks.
 //!
-//! Borg's own objectives are not published; the paper names these. Nothing is overcommitted.
+//! Borg's own objectives are not published; the paper names the objectives above. No policy overcommits hosts.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
@@ -25,14 +27,14 @@ use crate::decision::oldest_of;
 use crate::ties::{Draws, Ties};
 use crate::{Considered, Context, Decision, Explain, Objectives, Policy, Refusal};
 
-/// Number of draws per host of the sample before a scan of all hosts.
+/// Maximum number of draws per host of the sample. If no drawn host can take the task, the policy scans all hosts.
 const DRAWS: u32 = 4;
 
 /// Settings of `borg` and `utp`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BorgSettings {
-    /// Number of hosts with room to examine for a task. Default 100.
+    /// Number of hosts to examine for a task, among the hosts that can take it. Default 100.
     pub sample: u32,
     /// Step of load: shares within one step are equal. From 0.001 to 1. Default 0.02.
     pub step: f64,
@@ -54,7 +56,7 @@ pub struct Borg {
     settings: BorgSettings,
     /// True if the policy balances racks' links rather than hosts.
     proactive: bool,
-    /// Name of the policy for moves that completes it.
+    /// Name of the move policy that completes this policy.
     move_policy: Option<&'static str>,
 }
 
@@ -79,7 +81,7 @@ pub(super) const UTP_REACTIVE: Registration<dyn TaskPolicy> = Registration {
 pub(super) const UTP_PROACTIVE: Registration<dyn TaskPolicy> = Registration {
     name: "utp-proactive",
     aliases: &[],
-    summary: "as borg, but with the balance of racks' links, the task's peak included",
+    summary: "as borg, but balances the load of racks' links, which includes the task's peak",
     source: "Hotspots (2024), section 5.1, the proactive part",
     schema: schema::<BorgSettings>,
     make: |text| make("utp-proactive", true, None, text),
@@ -155,8 +157,8 @@ impl Borg {
         oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
     }
 
-    /// Places the tasks of a request on hosts of some racks. `taken` is capacity that tasks outside of the pool
-    /// take. The function adds the capacity of these tasks.
+    /// Places the tasks of a request on hosts of `racks`, or of all racks if it is `None`. `taken` is the capacity that
+    /// tasks outside of the pool take. The function adds the capacity of the tasks that it places.
     ///
     /// # Errors
     /// [`Refusal`] if a task finds no host, or loads are unknown.
@@ -174,44 +176,44 @@ impl Borg {
         }
         let before = context.view.checkpoint();
         let mut capacity = CapacityCheck::beside(context.pool, request, std::mem::take(taken));
-        let mut answer = Ok(());
-        for (at, task) in (0..).zip(&request.tasks) {
-            answer = self.place_task(at, request, racks, &mut capacity, context, why);
-            let Some(host) = capacity.host_of(at) else { break };
+        let mut result = Ok(());
+        for (index, task) in (0..).zip(&request.tasks) {
+            result = self.place_task(index, request, racks, &mut capacity, context, why);
+            let Some(host) = capacity.host_of(index) else { break };
             if request.tasks.len() > 1 {
                 let entries = transaction::task_streams(fabric, request, task, host, context.view.now());
                 entries.for_each(|entry| context.view.add(&entry));
             }
         }
         context.view.rollback(before);
-        let answer = answer.map(|()| capacity.assignment());
+        let result = result.map(|()| capacity.assignment());
         *taken = capacity.into_taken();
-        answer
+        result
     }
 
     fn place_task(
         &self,
-        at: u32,
+        index: u32,
         request: &AppRequest,
         among: Option<&[DomainId]>,
         capacity: &mut CapacityCheck<'_>,
         context: &Context<'_, '_>,
         why: &mut Vec<Considered>,
     ) -> Result<(), Refusal> {
-        let id = request.id.wrapping_add(u64::from(at) << 40);
+        let id = request.id.wrapping_add(u64::from(index) << 40);
         let ties = Ties::new(context.seed, id);
         let in_racks = context.pool.racks_of(request.job);
         let spread_step = self.spread_step(in_racks, request);
-        let mut racks = Racks::new(self.balance(), (request, at), context, in_racks, spread_step);
+        let mut racks = Racks::new(self.balance(), (request, index), context, in_racks, spread_step);
         let explained = context.explain.limit() > 0;
         let (mut best, mut ranked) = (None::<Rank>, Vec::new());
         let mut newest = Nanos(0);
         let population = Population::new(context.pool.fabric(), among);
-        for host in self.sample(at, &population, capacity, &mut Draws::new(context.seed, id)) {
+        for host in self.sample(index, &population, capacity, &mut Draws::new(context.seed, id)) {
             // Skip hosts that cannot win, unless the caller wants an explanation.
-            let beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
-            let beat = beat.map(|((_, spread, steps, ..), _)| (spread, steps));
-            let Some(score) = racks.score(host, capacity, beat) else { continue };
+            let to_beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
+            let to_beat = to_beat.map(|((_, spread, steps, ..), _)| (spread, steps));
+            let Some(score) = racks.score(host, capacity, to_beat) else { continue };
             if let Some(known_until) = score.unseen {
                 newest = newest.max(known_until);
             }
@@ -227,9 +229,10 @@ impl Borg {
             }
         }
         let Some(((unseen, ..), chosen)) = best else {
-            // Thousands of tasks may try to leave hot racks, and no caller needs the reason for each.
-            let none = Refusal::NoHost { task: at, alone: true, by_constraint: Vec::new() };
-            return Err(if among.is_none() { capacity.no_host(at) } else { none });
+            // Moves from hot racks may try thousands of tasks and ignore the reasons, so the policy does not count the
+            // reasons for `among`.
+            let none = Refusal::NoHost { task: index, alone: true, by_constraint: Vec::new() };
+            return Err(if among.is_none() { capacity.no_host(index) } else { none });
         };
         if unseen {
             return Err(Refusal::NoTelemetry { newest: (newest > Nanos(0)).then_some(newest) });
@@ -245,7 +248,7 @@ impl Borg {
             let shown = ranked.iter().take(context.explain.limit());
             why.extend(shown.map(|((_, host), score)| score.considered(*host, *host == chosen, context)));
         }
-        capacity.take(at, chosen);
+        capacity.take(index, chosen);
         Ok(())
     }
 
@@ -256,7 +259,7 @@ impl Borg {
         (all as f64 * self.settings.spread).clamp(1.0, f64::from(u32::MAX)) as u32
     }
 
-    /// Rule of balance.
+    /// Balance rule of this policy.
     fn balance(&self) -> Balance {
         Balance { proactive: self.proactive, step: self.settings.step }
     }
@@ -275,19 +278,19 @@ impl Borg {
         let fits = |host: &HostId| capacity.refuses(*host, task).is_none();
         // In a small cluster a sample would repeat some hosts and miss others.
         if wanted * 2 >= size as usize {
-            return (0..size).filter_map(|at| population.host(at)).filter(fits).collect();
+            return (0..size).filter_map(|position| population.host(position)).filter(fits).collect();
         }
-        let mut at = 0;
+        let mut position = 0;
         for _ in 0..self.settings.sample.saturating_mul(DRAWS) {
-            at = draws.below(size);
-            sampled.extend(population.host(at).filter(fits));
+            position = draws.below(size);
+            sampled.extend(population.host(position).filter(fits));
             if sampled.len() == wanted {
                 return sampled;
             }
         }
         if sampled.is_empty() {
             let host_after =
-                |i: u32| population.host(((u64::from(at) + u64::from(i)) % u64::from(size)) as u32);
+                |i: u32| population.host(((u64::from(position) + u64::from(i)) % u64::from(size)) as u32);
             sampled.extend((0..size).filter_map(host_after).filter(fits).take(wanted));
         }
         sampled
@@ -314,9 +317,9 @@ impl<'a> Population<'a> {
     }
 
     /// Host at a position; `None` beyond the last host of a smaller rack.
-    fn host(&self, at: u32) -> Option<HostId> {
-        let Some((racks, largest)) = self.racks else { return Some(HostId(at)) };
-        self.fabric.hosts(racks[(at / largest) as usize]).nth((at % largest) as usize).map(HostId)
+    fn host(&self, position: u32) -> Option<HostId> {
+        let Some((racks, largest)) = self.racks else { return Some(HostId(position)) };
+        self.fabric.hosts(racks[(position / largest) as usize]).nth((position % largest) as usize).map(HostId)
     }
 }
 
@@ -335,7 +338,7 @@ impl Policy<AppRequest> for Borg {
 }
 
 impl TaskPolicy for Borg {
-    /// The number of draws for each task, at most all hosts.
+    /// Estimated number of draws: for each task the maximum, but at most the number of hosts.
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         let drawn = u64::from(self.settings.sample).saturating_mul(u64::from(DRAWS));
         (request.tasks.len() as u64).saturating_mul(drawn.min(fabric.host_count() as u64))

@@ -1,8 +1,8 @@
-//! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012). At each interval, weights of shares
-//! adapt to the ratio of the SLO to the tail measured in that interval.
+//! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012). At the end of each interval, the weight of
+//! each workload adapts to the ratio of its SLO to its tail latency in that interval.
 //!
-//! The thesis gives no values for its bounds. Cake itself controls two levels of a real store. This module has only its
-//! shares of device time and its compliance bounds.
+//! The thesis gives no values for the compliance bounds. The original Cake controls two levels of a real store. This
+//! module has only the shares of device time and the compliance bounds.
 
 use leeward_fabric::Nanos;
 
@@ -19,8 +19,8 @@ pub struct Cake {
     pub upper: f64,
     /// Relative step of a weight; above 0 and below 1.
     pub step: f64,
-    /// Smallest weight, as a share of the mean weight; above 0, at most 1. It keeps the workload measurable, so that
-    /// its weight can grow again.
+    /// Smallest weight, as a share of the mean weight; above 0, at most 1. With this weight, a workload still completes
+    /// requests. Their latencies let its weight grow again.
     pub floor: f64,
 }
 
@@ -37,10 +37,11 @@ pub(crate) struct WeightController {
     pub(crate) settings: Cake,
     /// Latencies in the current interval, by workload.
     measured: Vec<LatencyHistogram>,
-    /// Percentile and nanoseconds, by workload; `None` for best effort.
+    /// Percentile and its latency objective in nanoseconds, by workload; `None` for best effort.
     objectives: Vec<Option<(f64, f64)>>,
     /// Slot of the controller in the clock.
     pub(crate) slot: u32,
+    /// Index of the server whose weights the controller adjusts.
     pub(crate) queue: u32,
 }
 
@@ -78,7 +79,7 @@ impl WeightController {
             }
             measured.clear();
         }
-        // Only the ratios matter; without normalization all weights could shrink to nothing.
+        // Only ratios of weights matter. Without normalization, all weights could shrink towards 0.
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         for weight in weights {
             *weight = (*weight / mean).max(floor);

@@ -1,6 +1,8 @@
-//! Packing for promises with bounds. The module groups SLOs into the priorities of a cluster, and shortens SLOs by the
-//! excess of their bounds. Packing chooses limits by SLO equation 5.1; bounds also count requests in service at a
-//! device with a tail.
+//! Rounds of packing, until the latency bound of each promise is within its SLO. The module groups SLOs into the
+//! priorities of a cluster. After each round it shortens the SLOs that bounds exceed, by the excess.
+//!
+//! Bounds can exceed SLOs because packing chooses limits by SLO equation 5.1. Bounds also count the requests in service
+//! at a device with a latency tail.
 
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use super::super::{Promise, Slo, System};
 
 /// Share of each SLO that is reserved for rounding limits to whole bytes and nanoseconds.
 const ROUNDING: f64 = 1e-4;
-/// Largest number of packings with shortened SLOs, as long as bounds exceed SLOs.
+/// Maximum number of rounds. Packing ends earlier if another round cannot help ([`Classes::learn`]).
 pub const ROUNDS: usize = 6;
 
 /// SLOs by priority, and the reserve that shortens the SLOs of each priority.
@@ -23,8 +25,8 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Assigns a priority to each SLO. If SLOs outnumber the cluster's classes, several SLOs share one; the
-    /// last class is for best effort.
+    /// Assigns a priority to each SLO. If there are more SLOs than priorities ([`levels`]), several SLOs share a
+    /// priority.
     ///
     /// # Errors
     /// [`InputError`] for a cluster without priorities.
@@ -38,7 +40,7 @@ impl Classes {
         Ok(Classes { reserves: vec![0.0; slos.len()], slos })
     }
 
-    /// Longest SLO of each priority, shortened: the `levels` of a packing.
+    /// Longest SLO of each priority, minus its reserve. A packing takes these SLOs as its setting `levels`.
     pub fn longest(&self) -> Vec<f64> {
         let longest = |class: &Vec<f64>| class.last().copied().unwrap_or(f64::INFINITY);
         self.slos
@@ -53,8 +55,8 @@ impl Classes {
         shortened(latency, self.class(latency).map_or(0.0, |class| self.reserves[class]))
     }
 
-    /// Adds the excess of bounds over SLOs, both in seconds, to the reserves. Returns true if another round
-    /// may help.
+    /// Adds the excess of bounds over SLOs, both in seconds, to the reserves, with a margin of 5 %. Returns true if
+    /// another round may help.
     pub fn learn(&mut self, bounds: impl IntoIterator<Item = (Slo, f64)>) -> bool {
         let before = self.reserves.clone();
         for (slo, seconds) in bounds {
@@ -89,10 +91,10 @@ fn shortened(latency: f64, reserve: f64) -> f64 {
 /// # Errors
 /// [`InputError`] for a queue without priorities, or a cluster with a single class.
 pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
-    let mut most = u8::MAX;
+    let mut fewest = u8::MAX;
     for resource in fabric.all_resources() {
         match fabric.discipline(resource) {
-            Discipline::StrictPriority { classes } => most = most.min(classes.saturating_sub(1)),
+            Discipline::StrictPriority { classes } => fewest = fewest.min(classes.saturating_sub(1)),
             Discipline::Fifo => {
                 let name = fabric.resource_name(resource);
                 let message = format!(
@@ -102,14 +104,14 @@ pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
             }
         }
     }
-    if most == 0 {
-        let message = "one class, which is best effort's: expected at least 2 `priorities`";
+    if fewest == 0 {
+        let message = "the only class is for best effort: expected at least 2 `priorities`";
         return Err(InputError::new(fabric.name(), message));
     }
-    Ok(most)
+    Ok(fewest)
 }
 
-/// Placed workloads as promises with their own SLOs. Unused queues, and stages that cross no queue, are left out.
+/// Promises of placed workloads, with the workloads' own SLOs. Omits unused queues, and stages that cross no queue.
 pub fn with_slos(system: System, slo: impl Fn(&str) -> Option<Slo>) -> System {
     let promises = system.promises.into_iter().map(|mut promise| {
         let workload = Arc::make_mut(&mut promise.workload);
@@ -118,14 +120,14 @@ pub fn with_slos(system: System, slo: impl Fn(&str) -> Option<Slo>) -> System {
     });
     let mut promises: Vec<Promise> = promises.collect();
     // Unused queues may have no capacity.
-    let mut numbers = vec![usize::MAX; system.queues.len()];
+    let mut new_numbers = vec![usize::MAX; system.queues.len()];
     let mut queues = Vec::new();
     for queue in promises.iter_mut().flat_map(|promise| promise.route.iter_mut().flatten()) {
-        if numbers[*queue] == usize::MAX {
-            numbers[*queue] = queues.len();
+        if new_numbers[*queue] == usize::MAX {
+            new_numbers[*queue] = queues.len();
             queues.push(system.queues[*queue].clone());
         }
-        *queue = numbers[*queue];
+        *queue = new_numbers[*queue];
     }
     System { queues, promises }
 }

@@ -1,8 +1,8 @@
-"""Racks with too little uplink for their disks, and their utilization when they serve requests (figure 14).
+"""Racks with too little uplink for their disks, and the utilization of links that serve requests (figure 14).
 
 Racks are High-, Medium- or Low-Uplink by uplink capacity over disk capacity (`provision`). Each storage
 request counts at the utilization of its rack's link in its interval: a read at the uplink, a write at the
-downlink, and others at the busier of the two. In buckets of 5 % of utilization::
+downlink, and others at the busier of the two. Buckets of utilization are 5 % wide::
 
     share of class c in bucket b = requests to racks of c at b / all requests at b
 """
@@ -31,35 +31,36 @@ def request_shares(windows: Windows, requests: ibis.Table, fleet: Provision) -> 
     sums = rows.group_by("rack", "operation", "start_ms").agg(
         requests=rows.requests.floor().cast("int64").sum().cast("int64")
     )
-    busy = _busy(windows).rename(of="rack", at="start_ms")
-    joined = sums.left_join(busy, [("rack", "of"), ("start_ms", "at")]).drop("of", "at")
-    classes = engine.table(fleet.racks.select(["rack", "class"])).rename(of="rack")
-    joined = joined.left_join(classes, [("rack", "of")]).drop("of")
-    most = ibis.coalesce(ibis.greatest(joined.up, joined.down), joined.up, joined.down)
+    utilization = _utilization(windows).rename(link_rack="rack", link_start_ms="start_ms")
+    joined = sums.left_join(utilization, [("rack", "link_rack"), ("start_ms", "link_start_ms")])
+    joined = joined.drop("link_rack", "link_start_ms")
+    classes = engine.table(fleet.racks.select(["rack", "class"])).rename(class_rack="rack")
+    joined = joined.left_join(classes, [("rack", "class_rack")]).drop("class_rack")
+    busiest = ibis.coalesce(ibis.greatest(joined.up, joined.down), joined.up, joined.down)
     ppm = ibis.ifelse(
-        joined.operation == "read", joined.up, ibis.ifelse(joined.operation == "write", joined.down, most)
+        joined.operation == "read", joined.up, ibis.ifelse(joined.operation == "write", joined.down, busiest)
     )
-    rows_of_bucket = joined.select(
+    requests_by_bucket = joined.select(
         *("operation", "requests"),
         percent=ibis.coalesce(ppm // BUCKET_PPM * 5, -5).cast("int64"),
         kind=ibis.coalesce(joined["class"], "unknown"),
     )
-    grouped = rows_of_bucket.group_by("operation", "percent", "kind").agg(
-        requests=rows_of_bucket.requests.sum().cast("int64")
+    grouped = requests_by_bucket.group_by("operation", "percent", "kind").agg(
+        requests=requests_by_bucket.requests.sum().cast("int64")
     )
     total = grouped.requests.sum().over(ibis.window(group_by=["operation", "percent"])).cast("float64")
     result = grouped.mutate(share=grouped.requests.cast("float64") / total.nullif(0.0))
     return engine.arrow(result.order_by("operation", "percent", "kind").rename({"class": "kind"}))
 
 
-def _busy(windows: Windows) -> ibis.Table:
-    """The utilization of racks' links by interval: `rack`, `start_ms`, `up`, `down` (null: unseen)."""
+def _utilization(windows: Windows) -> ibis.Table:
+    """Utilization of racks' links in ppm, by interval: `rack`, `start_ms`, `up`, `down` (null if unknown)."""
     engine = windows.samples.engine
-    places = engine.table(windows.samples.links).filter(ibis._.cross_section == TOR)
-    seen = windows.table.select("link", "start_ms", "ppm").join(
-        places.select("link", "rack", "direction"), "link"
+    links = engine.table(windows.samples.links).filter(ibis._.cross_section == TOR)
+    readings = windows.table.select("link", "start_ms", "ppm").join(
+        links.select("link", "rack", "direction"), "link"
     )
-    return seen.group_by("rack", "start_ms").agg(
-        up=(seen.direction == "up").ifelse(seen.ppm, None).max(),
-        down=(seen.direction == "down").ifelse(seen.ppm, None).max(),
+    return readings.group_by("rack", "start_ms").agg(
+        up=(readings.direction == "up").ifelse(readings.ppm, None).max(),
+        down=(readings.direction == "down").ifelse(readings.ppm, None).max(),
     )
