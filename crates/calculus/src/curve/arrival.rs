@@ -62,7 +62,8 @@ impl ArrivalCurve {
         self.buckets[0].burst()
     }
 
-    /// Points at which one bucket takes over from another, and the point at 0: (seconds, work).
+    /// Vertices of the curve as (seconds, work): the point at 0, and each point from which the next bucket is the
+    /// minimum.
     pub fn vertices(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         std::iter::once((0.0, self.burst())).chain(self.buckets.windows(2).map(|pair| {
             let seconds = meet(pair[0], pair[1]);
@@ -82,11 +83,12 @@ impl ArrivalCurve {
     pub(crate) fn seconds_until(&self, work: f64) -> Option<f64> {
         let seconds = self.buckets.iter().map(|bucket| (work - bucket.burst()) / bucket.rate());
         let until = seconds.fold(0.0, f64::max);
-        // A bucket with rate zero gives infinity, or NaN if its burst equals the work: then the work has arrived.
+        // A bucket with rate zero gives infinity. If its burst equals the work, it gives NaN; the work has then already
+        // arrived.
         until.is_finite().then_some(until)
     }
 
-    /// Arrivals of both sources together.
+    /// Arrival curve of both sources together: the sum of the two curves.
     pub fn plus(&self, other: &ArrivalCurve) -> ArrivalCurve {
         let (mut a, mut b) = (self.buckets.as_slice(), other.buckets.as_slice());
         let mut buckets = Vec::with_capacity(a.len() + b.len());
@@ -122,7 +124,7 @@ impl ArrivalCurve {
     }
 }
 
-/// Time at which a bucket of lower rate and larger burst takes over from the one before it.
+/// Time, in seconds, from which `after`, with a lower rate and a larger burst, is below `before`.
 pub(super) fn meet(before: TokenBucket, after: TokenBucket) -> f64 {
     (after.burst() - before.burst()) / (before.rate() - after.rate())
 }

@@ -48,14 +48,14 @@ impl ServiceCurve {
         Ok(self.output(arrivals)?.burst())
     }
 
-    /// Service left for other flows when `arrivals` are served first: the service minus the arrivals, at least 0. It
-    /// holds for strict service, such as a queue of constant rate. The order of `arrivals` and the rest may be any
-    /// (blind multiplexing), so it covers higher and equal priorities.
+    /// Service left for other flows when `arrivals` are served first: the service minus the arrivals, at least 0. The
+    /// result holds for strict service, such as a queue of constant rate. `arrivals` and the other flows may be served
+    /// in any order (blind multiplexing), so the result covers higher and equal priorities.
     ///
     /// # Errors
     /// No service is left.
     pub fn leftover(&self, arrivals: &ArrivalCurve) -> Result<ServiceCurve, Overload> {
-        // The maximum over pieces, minus the minimum over buckets, is the maximum over all pairs.
+        // The maximum over pieces, minus the minimum over buckets, is the maximum of the differences over all pairs.
         let pairs = self.pieces().iter().flat_map(|piece| {
             arrivals.buckets().iter().filter_map(|bucket| {
                 let rate = piece.rate() - bucket.rate();
@@ -68,9 +68,9 @@ impl ServiceCurve {
     }
 
     /// Service left for one flow of a queue that serves its flows in order of arrival. `arrivals` are the other flows
-    /// (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta it is the service minus the
-    /// `arrivals` up to theta before, and zero until theta. Here theta is the delay of `arrivals` alone. For one bucket
-    /// and one piece, theta is the latency plus the burst over the rate.
+    /// (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta, the result is zero until theta,
+    /// and then the service minus the `arrivals` until theta seconds earlier. Here theta is the delay of `arrivals`
+    /// alone. For one bucket and one piece, theta is the latency plus the burst over the rate.
     ///
     /// # Errors
     /// No service is left.
@@ -109,7 +109,8 @@ impl ServiceCurve {
                 segment += 1;
             }
         }
-        // From there the interval grows at the end that adds more work: later arrivals, or less service before.
+        // From this point, the interval grows at the end that adds more work: at its later end by more arrivals, or at
+        // its earlier end by less service.
         let (mut work, mut at) = (arrivals.arrivals(fullest) - self.work(fullest), 0.0);
         let (mut from, mut to) = (fullest, fullest);
         let mut buckets = Vec::new();

@@ -59,7 +59,8 @@ mod tests {
                     }
                 }
                 Err(queue) => {
-                    // Goes back to all predecessors six times. Without a cycle, none is left of six queues.
+                    // Goes back to all predecessors six times. Without a cycle, no path through six queues has six
+                    // steps, so no queue remains.
                     let mut queues: Vec<usize> = vec![queue];
                     for _ in 0..6 {
                         queues = (0..6).filter(|&from| queues.iter().any(|&to| is_edge(from, to))).collect();

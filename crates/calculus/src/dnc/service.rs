@@ -102,7 +102,7 @@ impl ServiceCurve {
         self.pieces[0].latency
     }
 
-    /// Latest time at which `work` is done, in seconds; for zero work, the time until its beginning.
+    /// Latest time at which `work` is done, in seconds; for zero work, the latency.
     pub fn seconds_for(&self, work: f64) -> f64 {
         self.pieces.iter().map(|piece| piece.latency + work / piece.rate).fold(f64::INFINITY, f64::min)
     }
@@ -115,7 +115,7 @@ impl ServiceCurve {
     }
 }
 
-/// Time at which a piece of higher rate and latency overtakes the one before it.
+/// Time, in seconds, at which `after`, with a higher rate and latency, overtakes `before`.
 fn meet(before: RateLatency, after: RateLatency) -> f64 {
     // The later start, plus the time to catch up from there. This avoids a difference of large products.
     after.latency + before.work(after.latency) / (after.rate - before.rate)

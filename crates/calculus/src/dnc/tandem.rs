@@ -31,7 +31,7 @@ pub struct Server {
     pub link: Option<TokenBucket>,
 }
 
-/// Flows that cross the same servers, as one.
+/// Flows that cross the same servers, combined into one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Crossing {
     /// Arrivals at the first server.
@@ -40,7 +40,7 @@ pub struct Crossing {
     pub first: usize,
     /// Last server, not before the first.
     pub last: usize,
-    /// Index of the link that limits it, together with others, at its first server.
+    /// Index of the link that limits this crossing and others together at its first server; `None` without such a link.
     pub link: Option<usize>,
 }
 
@@ -60,8 +60,8 @@ enum Source {
 }
 
 impl Tandem {
-    /// Total flow analysis: the longest delay at each server, in seconds. The output is the arrivals, delayed by all
-    /// delays so far, within the limit of the link.
+    /// Total flow analysis: the longest delay at each server, in seconds. The output of a crossing is its arrivals,
+    /// delayed by the delays of all servers so far, within the limit of the link.
     ///
     /// # Errors
     /// The first overloaded server.

@@ -23,8 +23,8 @@ pub struct Request {
     pub work: f64,
 }
 
-/// Errors of the model: the model's value over the trace's value, minus 1. Zero is a perfect fit, negative is too
-/// little. Means of a trace are over the time from its start to its last request.
+/// Errors of the model: the model's value over the trace's value, minus 1. Zero is a perfect fit; a negative error
+/// means that the model's value is too small. Means of a trace are over the time from its start to its last request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FitDeviation {
     /// Error of the mean number of requests; a batch counts as one request.
@@ -148,7 +148,8 @@ fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
     }
 }
 
-/// Counts transitions per step spent in a state; the remainder is the probability of staying.
+/// Transition probabilities: the transitions from a state, divided by the steps spent in it. The remainder is the
+/// probability of staying.
 fn transitions(
     state_of: &[usize],
     states: usize,

@@ -29,8 +29,8 @@ pub(super) enum Node {
     /// Independent arrivals: a range of `operands`.
     Sum { first: u32, count: u32 },
     /// Two operands and the positions of their parameters. `exponent` belongs to Hoelder's inequality (if the operands
-    /// may be dependent), `slack` to a convolution, and `stretch` to Lyapunov's inequality (if sigma has a term of its
-    /// own).
+    /// may be dependent), `slack` to a convolution, and `stretch` to Lyapunov's inequality (if the operator adds a term
+    /// to sigma).
     Pair {
         operator: Operator,
         left: u32,
@@ -242,8 +242,8 @@ impl Expressions {
         }
     }
 
-    /// Two services in sequence as one (theorem 5). Two servers are exactly one server with the lower rate, after the
-    /// time that both take for their initial work.
+    /// Two services in sequence as one (theorem 5). Two servers equal one server with the lower rate, after the time
+    /// that both take for their initial work.
     pub fn convolution(&mut self, one: ServiceId, two: ServiceId) -> ServiceId {
         let node = |id: ServiceId| self.nodes[id.0 as usize];
         if let (Node::Server { rate: first, whole: here }, Node::Server { rate: second, whole: there }) =

@@ -3,8 +3,8 @@
 //! Every theta > 0 and every value of the other free parameters give a valid bound (theorem 1), so the search only
 //! affects time and tightness. The search first varies theta: down a coarse grid from the limit of the generating
 //! functions, then by Brent's method in the logarithm. At each theta, convolutions give up the rate that gives the
-//! lowest bound. If operands may be dependent, a descent along the gradient follows. It varies theta, those gaps and
-//! the logarithms of Hoelder's x - 1 together, and Lyapunov's stretches if enabled.
+//! lowest bound. If operands may be dependent, a descent along the gradient follows. It varies theta, the gaps of
+//! convolutions, and the logarithms of Hoelder's x - 1 together, and also Lyapunov's stretches if enabled.
 
 use super::error::SncError;
 use super::evaluate::{Point, Query};
@@ -24,7 +24,7 @@ const NEAR: f64 = 1.3;
 const TOLERANCE: f64 = 1e-6;
 /// A search ends when its relative gain falls below this.
 const GAIN: f64 = 1e-11;
-/// The same for a search with approximate models, which have no higher accuracy.
+/// The same limit for a search with approximate models, whose accuracy allows no smaller gain.
 const NEAR_GAIN: f64 = 1e-9;
 /// Largest relative difference, at a theta found with approximate models, between the bound and its approximation.
 /// Theta is then accurate to some ten thousandths, and the minimum to the square of this.
@@ -161,9 +161,9 @@ impl Search<'_> {
 
     /// The bound at a theta with the best slack of convolutions there, or infinity.
     ///
-    /// A convolution under the latency gives up rate until block / (exp(tau block) - 1) = latency + odds, where tau is
-    /// its gap times theta. There the derivative by the gap is zero. The computation is iterated, because the latency
-    /// changes too.
+    /// The convolution whose latency is queried gives up rate until block / (exp(tau block) - 1) = latency + odds,
+    /// where tau is its gap times theta. There the derivative by the gap is zero. The computation is iterated, because
+    /// the latency depends on the gap.
     fn bound_at(&mut self, theta: f64) -> f64 {
         self.arena.block = self.arena.block(self.query.arrivals, self.query.service, theta);
         let block = self.arena.block;

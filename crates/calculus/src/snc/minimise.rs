@@ -73,8 +73,8 @@ pub(super) fn brent(
     x
 }
 
-/// Descends from `x`, where `f` is finite, until `f` decreases by at most `tolerance` of itself in each of two
-/// successive steps. `f` writes the gradient. Returns the minimum; `x` is its position.
+/// Descends from `x`, where `f` is finite, until `f` decreases by at most the share `tolerance` of its value in each of
+/// two successive steps. `f` writes the gradient. Returns the minimum; `x` is its position.
 pub(super) fn bfgs(x: &mut [f64], tolerance: f64, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> f64 {
     let n = x.len();
     let mut gradient = vec![0.0; n];

@@ -101,7 +101,7 @@ proptest! {
     fn the_leftover_in_order_is_the_service_minus_delayed_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
         match (beta.delay(&alpha), beta.leftover_in_order(&alpha)) {
             (Ok(theta), Ok(left)) => {
-                // As large as possible for a curve that neither falls nor jumps, and never larger.
+                // The leftover is as large as possible for a curve that neither falls nor jumps.
                 prop_assert!(near(left.work(theta), 0.0));
                 for t in turns(&beta).into_iter().chain(bends(&alpha).into_iter().map(|t| t + theta)).chain([t]) {
                     let most = if t > theta { beta.work(t) - alpha.arrivals(t - theta) } else { 0.0 };
@@ -262,8 +262,8 @@ fn a_tandem_with_cross_traffic_matches_the_hand_calculation() {
         flow(1.0, 2.0, 0, &[1, 3]),
     ];
     let network = Network::new(vec![10.0; 4], flows, Packets::Fluid).unwrap();
-    // Flow 1 leaves queue 1. There flow 3 leaves it 9 per second after 2/9 s, with a burst of 3 + 2 x 2/9 = 31/9.
-    // Beside flow 1, queue 2 serves 8 per second after 31/72 s, and flow 0 needs 5/8 s of this.
+    // At queue 1, flow 3 leaves a service of 9 per second after 2/9 s for flow 1. The output of flow 1 then has a burst
+    // of 3 + 2 x 2/9 = 31/9. Beside flow 1, queue 2 serves 8 per second after 31/72 s, and flow 0 takes another 5/8 s.
     let by_hand = [31.0 / 72.0 + 5.0 / 8.0, 10.0 / 9.0, 85.0 / 63.0, 5.0 / 8.0];
     for (bound, expected) in network.aggregate().into_iter().zip(by_hand) {
         assert!(near(bound.unwrap(), expected));
