@@ -29,7 +29,8 @@ const TOLERANCE: f64 = 1e-9;
 pub struct SiloSettings {
     /// Burst of a workload, in bytes. Default 1500, one packet.
     pub burst: f64,
-    /// Buffer of a queue, in bytes; the sum of all bursts must fit. Default 524288, a shallow port (ours).
+    /// Buffer of a queue, in bytes; the sum of all bursts must fit. Default 524288, the buffer of a shallow switch port
+    /// (ours).
     pub buffer: f64,
 }
 

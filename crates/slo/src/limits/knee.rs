@@ -5,8 +5,8 @@ use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::{Limiting, NoLimits, Problem, each};
 
-/// Limits at the knee of the r-b curve. Division of rates and bursts by a capacity does not move the knee, so
-/// the algorithm needs none.
+/// Limits at the knee of the r-b curve. Division of rates and bursts by a capacity does not move the knee, so the
+/// algorithm needs no capacity.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Knee;
 

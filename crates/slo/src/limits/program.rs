@@ -104,10 +104,10 @@ impl<'p, 'a> Compaction<'p, 'a> {
         }
     }
 
-    /// Adds a row for the latency of each workload. Workloads with the same waits share a row.
+    /// Adds a row for the latency of each workload. Workloads with the same priorities at the same queues share a row.
     fn latencies(&mut self, queues: Queues, share: f64) {
         let problem = self.problem;
-        // By set of waits: the smallest budget, and its workload.
+        // For each set of (priority, queue): the smallest budget, and its workload.
         let mut waits: BTreeMap<Vec<(u64, usize)>, (f64, &str)> = BTreeMap::new();
         let mut add = |at: Vec<(u64, usize)>, budget: f64, name: &'a str| {
             let least = waits.entry(at).or_insert((budget, name));

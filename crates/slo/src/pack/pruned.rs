@@ -1,4 +1,4 @@
-//! Quick checks that exclude places without a choice of limits.
+//! Quick checks that exclude places before any choice of limits.
 
 use leeward_traces::Stage;
 
@@ -35,7 +35,7 @@ pub(super) enum Exclusion {
 }
 
 impl Search<'_> {
-    /// Reason that excludes a place without a choice of limits, if there is one.
+    /// Reason that excludes a place before any choice of limits; `None` if the limits decide.
     pub fn exclusion(&self, place: &Place) -> Option<Exclusion> {
         let packing = self.packing;
         let mut full = None;

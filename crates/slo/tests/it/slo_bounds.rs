@@ -215,8 +215,8 @@ fn one_queue(promises: Vec<Promise>) -> System {
 
 #[test]
 fn bounds_for_requests_in_order_are_at_most_the_published_ones() {
-    // Two queues of 10; a first priority takes 0.1 s of them. Two flows cross both queues, and one flow crosses each.
-    // All have one priority, and half of each queue.
+    // Two queues of rate 10. At each queue, a flow of the first priority takes 0.1 s. Of the other flows, two cross
+    // both queues, and one crosses each queue alone. They have one priority, and take half of each queue.
     let of = |name: &str, rate: f64, priority: u32, route: &[usize]| {
         let of = demand(Stage::NetworkIn, curve(&[(rate, 1.0)]), 1.0);
         promise(name, None, vec![(of, route.to_vec(), priority)])
