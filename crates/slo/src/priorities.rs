@@ -83,9 +83,9 @@ fn network_stages(promise: &super::Promise) -> impl Iterator<Item = usize> + use
 /// under the enforced priorities.
 ///
 /// The search is optimal under two conditions. A workload's bound depends on the set of higher priorities but not on
-/// their order, and it never rises when this set shrinks. Then the search keeps all SLOs if a strict order that is the
-/// same at all stages keeps them. Reason: the lowest open workload of that order keeps its SLO with all other open
-/// workloads before it, so each level has a candidate.
+/// their order, and it never rises when this set shrinks. Under these conditions, the search keeps all SLOs if some
+/// strict order, the same at all stages, keeps them. Reason: the lowest open workload of that order keeps its SLO with
+/// all other open workloads before it, so each level has a candidate.
 ///
 /// Both conditions hold for [`super::bound::Method::PriorityMeister`] with fluid service. Both also hold for
 /// [`super::bound::Method::Dnc`] if each stage is one queue, for fluid and other service. Whole requests over several

@@ -4,7 +4,7 @@
 //! For flows W of one priority on one path over queues S1 to Sn:
 //!
 //! * X: flows of a higher priority, along the whole path;
-//! * at each Sk, Ck: the other flows there of W's priority or a higher one.
+//! * Ck, for each Sk: the other flows at Sk with W's priority or a higher one.
 //!
 //! ```text
 //! S = ((S1 minus C1) conv ... conv (Sn minus Cn)) minus X;     delay(W, S)

@@ -67,10 +67,10 @@ impl ServiceCurve {
         ServiceCurve::new(&pieces).ok_or(self.overload(arrivals))
     }
 
-    /// Service left for one flow of a queue that serves its flows in order of arrival. `arrivals` are the other flows
-    /// (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta, the result is zero until theta,
-    /// and then the service minus the `arrivals` until theta seconds earlier. Here theta is the delay of `arrivals`
-    /// alone. For one bucket and one piece, theta is the latency plus the burst over the rate.
+    /// Service left for one flow of a queue that serves its flows in order of arrival. `arrivals` are the arrivals of
+    /// the other flows (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta, the result is zero
+    /// until theta, and then the service minus the `arrivals` until theta seconds earlier. Here theta is the delay of
+    /// `arrivals` alone. For one bucket and one piece, theta is the latency plus the burst over the rate.
     ///
     /// # Errors
     /// No service is left.

@@ -158,8 +158,8 @@ impl Mmpp {
         self.mean
     }
 
-    /// Probability of a step with requests. For a chain of several classes, the smallest value of any state with
-    /// requests.
+    /// Probability of a step with requests. For a chain of several classes, the smallest probability among the states
+    /// with requests.
     pub fn busy(&self) -> f64 {
         let any = |state: &State| state.requests.any();
         if self.stationary.is_empty() {

@@ -142,9 +142,9 @@ impl Expressions {
         self.blocks = on;
     }
 
-    /// Takes percentiles over the steps with requests instead of over all steps. Over all steps, a request that is
-    /// rarer than the excess probability has no effect, not even by its own work. The setting affects arrivals directly
-    /// from a model. For an aggregate or an output, the percentile is still over all steps. Initially off, as
+    /// Takes percentiles over the steps with requests instead of over all steps. Over all steps, requests that are
+    /// rarer than the excess probability have no effect, not even by their own work. The setting affects arrivals
+    /// directly from a model. For an aggregate or an output, the percentile is still over all steps. Initially off, as
     /// published.
     pub fn set_by_request(&mut self, on: bool) {
         self.by_request = on;

@@ -45,7 +45,7 @@ const MOST_DESCENTS: usize = 6;
 const RESTART_GAIN: f64 = 1e-9;
 /// Blocks with fewer steps are compared with single steps.
 const FEW_STEPS: f64 = 8.0;
-/// Maximum number of Hoelder exponents in a search. The others stay 2, which also gives a bound.
+/// Maximum number of Hoelder exponents in a search. The other exponents stay 2, which also gives a bound.
 const MOST_EXPONENTS: usize = 256;
 /// Limit on logarithms of parameters: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;

@@ -22,7 +22,7 @@ pub(super) fn joined(system: &System, arrival: &Arrival) -> System {
 }
 
 /// The arrival as best effort at the last priority; the other promises stay unchanged. `by` is the method of the bounds
-/// that determine which promises it disturbs.
+/// that determine which promises the arrival disturbs.
 pub(super) fn best_effort(
     system: &System,
     arrival: &Arrival,

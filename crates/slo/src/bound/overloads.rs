@@ -53,7 +53,7 @@ impl Overloads {
     }
 
     /// Checks that a part can have a bound. A part has no bound if its priority and higher priorities overload a queue
-    /// of its path. It also has no bound if a flow on its path comes from an overloaded queue.
+    /// of its path. It also has no bound if a flow on its path has passed an overloaded queue before.
     ///
     /// # Errors
     /// [`Unbounded::Overload`] with the first overloaded queue.

@@ -17,8 +17,8 @@ const LARGEST: usize = 1 << 16;
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 128;
 
-/// Checks that a form names no other file, and that it leaves the fields that the decision sets empty. A server is
-/// allowed only if `placed`.
+/// Checks that a form names no other file, and that all fields that the decision sets are empty. A server is allowed
+/// only if `placed`.
 ///
 /// # Errors
 /// [`InputError`] with the field and the expected value.

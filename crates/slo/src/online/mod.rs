@@ -6,10 +6,10 @@
 //!                                                    \--entries, queues read--> ledger
 //! ```
 //!
-//! A workload is a form: the fields of a workload in a workload file. It names no other file. The promise is written
-//! back into the form (server, priority, limits). So the active workloads form a workload file too, and the same code
-//! reads, bounds, admits and packs them. An agreement covers all workloads: a new workload may give the others new
-//! priorities (admission) or new limits (packing).
+//! A workload is a form: the fields of a workload in a workload file. A form names no other file. The promise is
+//! written back into the form (server, priority, limits). The active workloads are therefore a workload file too, and
+//! the same code reads, bounds, admits and packs them. An agreement covers all workloads: a new workload may give the
+//! others new priorities (admission) or new limits (packing).
 
 mod admission;
 mod existing_grants;

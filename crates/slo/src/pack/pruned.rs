@@ -35,7 +35,7 @@ pub(super) enum Exclusion {
 }
 
 impl Search<'_> {
-    /// Reason that excludes a place before any choice of limits; `None` if the limits decide.
+    /// Reason that excludes a place before any choice of limits; `None` if the place passes the checks.
     pub fn exclusion(&self, place: &Place) -> Option<Exclusion> {
         let packing = self.packing;
         let mut full = None;

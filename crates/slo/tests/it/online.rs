@@ -345,7 +345,7 @@ fn promises_on_a_dead_link_do_not_block_others() {
     }
     let dead = fixture.cluster.fabric.resource("r1h1:ingress").expect("a link");
     fixture.cluster.capacities.set(dead, leeward_fabric::Load(0));
-    // One workload crosses the links of the lost workload. The other may only go to a rack without it.
+    // Workload 2 may stay in its own rack. Workload 3 must cross links of the lost workload, `w0`.
     for (id, client, closed) in [(2, 1, vec![]), (3, 0, vec![HostId(0), HostId(1), HostId(2)])] {
         let requested = Requested { client, server: 0, millis: 200, share: 2, burst: 1, bytes: 1 };
         let form = requested.form(&format!("w{id}"), false);

@@ -38,7 +38,7 @@ fn two_servers_match_the_bound_computed_by_hand() {
     // Seconds at server 0: 0.1 + 3 / 10. Seconds at server 1: 0.1 + (3 + 2 x 0.4 x 5 / 3) / 10.
     let by_queue = 0.4 + 0.4 + 2.0 * 0.4 * rate / 10.0;
     // Latency at server 0: 0.1 + 2 / 10. Latency at server 1: 0.1, plus the bursts of the other crossings, 1 and 1 +
-    // 0.3 x 5 / 3, at rate 10. The crossing's own burst of 1 then takes the rate 10 - 2 x 5 / 3.
+    // 0.3 x 5 / 3, at rate 10. The crossing's own burst of 1 then gets the rate 10 - 2 x 5 / 3.
     let by_flow = 0.3 + (0.1 + (2.0 + 0.3 * rate) / 10.0) + 1.0 / (10.0 - 2.0 * rate);
     for (found, expected) in analyses(&tandem).into_iter().zip([by_queue, by_flow, 0.68, 0.633_333_333_333]) {
         assert!((found - expected).abs() < 1e-8, "{found}, expected {expected}");
