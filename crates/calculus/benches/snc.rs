@@ -114,7 +114,7 @@ fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     );
 }
 
-/// The work of a request grows by the share `drift` from one workload to the next.
+/// From each workload to the next, the work of a request grows by the share `drift`.
 fn generate(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workload>) {
     let hosts = count.div_ceil(6).max(2);
     let servers = count.div_ceil(10).max(1);

@@ -1,6 +1,6 @@
 //! Measures the time of bounds for 180 workloads by each method, and of their admission one after another. Each line of
-//! the output also has the ratio of its time to the time of the stochastic bounds of all workloads in the same run.
-//! Times are processor seconds, so other load on the machine has little effect on them.
+//! the output also has a ratio: its time over the time of the stochastic bounds of all workloads in the same run. Times
+//! are processor seconds, so other load on the machine has little effect on them.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

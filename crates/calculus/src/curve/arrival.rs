@@ -2,9 +2,9 @@
 
 use crate::token_bucket::TokenBucket;
 
-/// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1): in any interval of t
+/// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1). In any interval of t
 /// seconds, ends included, at most alpha(t) of work arrives. Buckets are in order of decreasing rate and increasing
-/// burst. Each one is the minimum for some t.
+/// burst. Each bucket is the minimum for some t.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ArrivalCurve {
     buckets: Vec<TokenBucket>,
@@ -71,8 +71,8 @@ impl ArrivalCurve {
         }))
     }
 
-    /// The smallest burst of a bucket of `rate` that passes all these arrivals without delay: the r-b curve of the
-    /// arrival curve, sup over t of alpha(t) - r t. `None` if the rate is below the long-run rate or not finite.
+    /// The r-b curve of the arrival curve: the smallest burst of a bucket of `rate` that passes all these arrivals
+    /// without delay. It is sup over t of alpha(t) - r t. `None` if the rate is below the long-run rate or not finite.
     pub fn burst_at(&self, rate: f64) -> Option<f64> {
         let enough = rate >= self.rate() && rate.is_finite();
         enough.then(|| self.vertices().map(|(t, work)| work - rate * t).fold(self.burst(), f64::max))
@@ -107,14 +107,14 @@ impl ArrivalCurve {
         }
     }
 
-    /// Output bound of these arrivals if each is delayed by at most `seconds`: alpha(t + seconds). `None` if a burst
-    /// overflows.
+    /// Output bound of these arrivals if each unit of work is delayed by at most `seconds`: alpha(t + seconds). `None`
+    /// if a burst overflows.
     pub fn delayed(&self, seconds: f64) -> Option<ArrivalCurve> {
         let later = |bucket: &TokenBucket| TokenBucket::new(bucket.rate(), bucket.arrivals(seconds)).ok();
         ArrivalCurve::new(&self.buckets.iter().map(later).collect::<Option<Vec<_>>>()?)
     }
 
-    /// The limit on arrivals that stay within both curves.
+    /// The arrival curve of arrivals that stay within both curves.
     pub fn min(&self, other: &ArrivalCurve) -> ArrivalCurve {
         ArrivalCurve::new(&[self.buckets(), other.buckets()].concat()).expect("each has a bucket")
     }

@@ -6,7 +6,7 @@
 //! maximum of C(j) - C(i-1) - r (t_j - t_i) over i <= j. Only the upper hull of these differences is therefore needed.
 //! The arrivals are divided into two halves. Every i of the earlier half pairs with every j of the later half, so the
 //! hulls of the halves give the hull of these differences in linear time. Then each half is solved in the same way,
-//! unless the current envelope already covers the half. The total is O(n log n) steps.
+//! unless the current envelope already covers this half. The total is O(n log n) steps.
 //!
 //! Arrivals are processed in blocks. A long trace therefore needs little memory: one block, the lower hull of the
 //! points before the block, and the current envelope. The hulls of a trace of a million requests have tens to hundreds

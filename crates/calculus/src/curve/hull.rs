@@ -1,4 +1,4 @@
-//! Convex hulls of points over time, and the hull of all differences between two sets of them.
+//! Convex hulls of points over time, and the hull of all differences between two sets of points.
 //!
 //! The code compares slopes, not cross products: with finite times and finite work, slopes cannot become NaN.
 
@@ -53,7 +53,7 @@ pub(crate) struct Hull {
 }
 
 /// A hull under construction. New points wait until their number reaches the number of points of the hull; one merge
-/// then adds all of them. The cost of a point therefore does not grow with the hull.
+/// then adds all waiting points. The cost of a point therefore does not grow with the hull.
 #[derive(Default)]
 pub(crate) struct HullBuilder {
     hull: Hull,

@@ -57,9 +57,9 @@ impl ArrivalCurve {
         Ok(best)
     }
 
-    /// Indices of the fewest buckets with a relative excess of at most `tolerance`. Steps from each kept bucket to the
-    /// furthest one that may follow it. The excess grows with the number of dropped buckets, so the result is the
-    /// minimum.
+    /// Indices of the fewest buckets with a relative excess of at most `tolerance`. The search steps from each kept
+    /// bucket to the last bucket that may follow it. The excess grows with the number of dropped buckets, so the result
+    /// is the minimum.
     fn fewest_buckets(&self, tolerance: f64) -> Vec<usize> {
         let last = self.buckets().len() - 1;
         let mut kept = vec![0];

@@ -18,7 +18,7 @@ pub struct Interval {
 /// For each rate r, the smallest burst b(r) of a bucket that does not delay a workload. It is the largest content of a
 /// bucket that leaks at r and receives each request on its arrival (SLO algorithm 2.1).
 ///
-/// b(r) = max over k of (w_k - r t_k), over the [intervals](RbCurve::intervals) that matter for some rate. It is
+/// b(r) = max over k of (w_k - r t_k), over the [intervals](RbCurve::intervals) that matter for some rate. The curve is
 /// therefore convex and piecewise linear, and falls from the total work at r = 0 to the largest work at one moment. The
 /// curve is exact, not sampled at a list of rates. Rounding errors are a few units in the last place of the trace's
 /// total work.
@@ -117,7 +117,7 @@ impl RbCurve {
         self.points().iter().map(|point| Interval { seconds: point.x, work: point.y })
     }
 
-    /// The vertices of the curve as buckets (r, b(r)), in order of decreasing rate; between two of them the curve is a
+    /// The vertices of the curve as buckets (r, b(r)), in order of decreasing rate; between two vertices the curve is a
     /// straight line. The last vertex has rate 0 and holds all work; above the first rate, b is the largest work at one
     /// moment.
     pub fn vertices(&self) -> impl Iterator<Item = TokenBucket> + '_ {

@@ -10,17 +10,18 @@
 //! S = ((S1 minus C1) conv ... conv (Sn minus Cn)) minus X;     delay(W, S)
 //! ```
 //!
-//! W contains all flows of the priority along the path. They keep their order, so one delay holds for all.
+//! W contains all flows of the priority along the path. These flows keep their order, so one delay holds for all of
+//! them.
 //!
 //! Flows of Ck that enter the network at Sk arrive unchanged. Flows that entered the network at the same queue Q,
 //! directly before Sk, form one flow Z. The arrivals of Z at Sk are the output of Q for the sum of these flows, after
-//! all other flows at Q that have at least the lowest priority in Z. The assignment of this lowest priority to all of Z
-//! is safe (lemma 1). For flows with more hops before Sk, the arrivals come from the hop-by-hop analysis.
+//! the other flows at Q whose priority is at least the lowest priority in Z. The assignment of this lowest priority to
+//! all of Z is safe (lemma 1). For flows with more hops before Sk, the arrivals come from the hop-by-hop analysis.
 //!
 //! The thesis covers two hops, and its proof also holds for n hops. The proof follows a busy period back to its start,
 //! queue by queue. During the part at Sk, the whole rate of Sk serves W, X and Ck. The thesis puts other flows of W's
-//! path and priority into X. In this module they are in W, because they are served in order. This is tighter, and the
-//! thesis' released code does the same.
+//! path and priority into X. In this module they are in W, because they are served in order. The result is tighter, and
+//! the thesis' released code does the same.
 
 use std::collections::BTreeMap;
 

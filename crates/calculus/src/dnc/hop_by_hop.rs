@@ -54,7 +54,7 @@ impl Network {
         (delays, arrivals)
     }
 
-    /// For each flow at a queue: its hop, and the arrivals of all other flows of its priority or a higher one.
+    /// For each flow at a queue: its hop, and the arrivals of all other flows of the same or a higher priority.
     fn others(
         &self,
         queue: usize,

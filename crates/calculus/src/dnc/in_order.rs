@@ -21,7 +21,7 @@ use crate::curve::ArrivalCurve;
 /// A flow, and the index of a hop on its path.
 type Place = (usize, usize);
 
-/// A network in which every queue serves flows of one priority in order of arrival, with the arrivals at each hop of
+/// A network in which every queue serves flows of one priority in order of arrival. It has the arrivals at each hop of
 /// each flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InOrder {

@@ -75,7 +75,7 @@ pub enum NetworkError {
         /// A queue on the cycle, or a queue after the cycle.
         queue: usize,
     },
-    /// An invalid packet size, or one above the flow's burst.
+    /// A packet size that is invalid or above the flow's burst.
     #[error("flow {flow} has packets of {}: must be from 0 to its burst, {}", format_number(*.packet), format_number(*.burst))]
     Packet {
         /// Index of the flow.
@@ -140,8 +140,8 @@ impl Network {
         };
         let late = match self.packets {
             Packets::Fluid => 0.0,
-            // One packet of a lower priority is in service at the start, and one packet of these flows is incomplete
-            // at the end.
+            // One packet of a lower priority may be in service at the start, and one packet of these flows may be
+            // incomplete at the end.
             Packets::Whole if passes_on => largest(|flow, own| flow > own) + largest(|flow, own| flow <= own),
             Packets::Whole => largest(|flow, own| flow > own),
         };
@@ -149,8 +149,8 @@ impl Network {
         RateLatency::new(capacity, latency).expect("a capacity is finite and above 0").into()
     }
 
-    /// Limit of the link behind a queue on the arrivals of some flows together: the link's rate, and a burst of their
-    /// largest packet, which arrives whole.
+    /// Limit on the arrivals of some flows together by the link behind a queue: the link's rate, and a burst of the
+    /// largest packet of these flows, which arrives whole.
     pub(super) fn link(&self, queue: usize, flows: impl Iterator<Item = usize>) -> TokenBucket {
         let packet = match self.packets {
             Packets::Fluid => 0.0,

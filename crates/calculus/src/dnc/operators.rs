@@ -28,7 +28,7 @@ impl ServiceCurve {
         if arrivals.rate() == 0.0 && arrivals.buckets()[arrivals.buckets().len() - 1].burst() == 0.0 {
             return Ok(0.0);
         }
-        // The delay is concave in the time of arrival, so its maximum is at a vertex of one of the curves.
+        // The delay is concave in the time of arrival, so its maximum is at a vertex of one of the two curves.
         let of_arrivals = arrivals.vertices().map(|(at, work)| self.seconds_for(work) - at);
         let of_service = self.segments().into_iter().skip(1).filter_map(|(done, _)| {
             let at = arrivals.seconds_until(self.work(done))?;

@@ -4,7 +4,7 @@
 /// by index; each other queue comes after all its predecessors.
 ///
 /// # Errors
-/// Returns a queue on a cycle, or a queue after one, if no such order exists.
+/// If no such order exists, returns a queue on a cycle, or a queue after a cycle.
 ///
 /// # Panics
 /// If a path names a queue that does not exist.

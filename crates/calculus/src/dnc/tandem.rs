@@ -1,6 +1,6 @@
 //! A path of queues for the flows of one priority, served in order of arrival, and two analyses of it: by queue, and by
-//! flow. A linear program that combines both is tighter than either (Bouillard, "Trade-off between accuracy and
-//! tractability of Network Calculus in FIFO networks", Performance Evaluation 153, 2022).
+//! flow. A linear program that combines the two analyses is tighter than each of them (Bouillard, "Trade-off between
+//! accuracy and tractability of Network Calculus in FIFO networks", Performance Evaluation 153, 2022).
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ impl Tandem {
     }
 
     /// Separated flow analysis: the longest delay of each crossing over all its servers, in seconds; `None` if the
-    /// other flows leave it no service. Each server leaves the crossing the service of
+    /// other flows leave a crossing no service. Each server leaves the crossing the service of
     /// [`ServiceCurve::leftover_in_order`], and a burst counts once.
     pub fn separated_flow(&self) -> Vec<Option<f64>> {
         let mut arrivals: Vec<Option<ArrivalCurve>> =

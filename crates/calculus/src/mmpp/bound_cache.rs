@@ -1,8 +1,8 @@
 //! Cache of a model's bounds at the thetas that every search visits, shared by a model and its copies.
 //!
-//! There are two grids. *Coarse*: 1 and 1.5 times powers of two, where searches begin. *Fine*: eighths, from 8/8 to
-//! 15/8 times powers of two, with slopes. Between two fine points, a cubic is very close to the bound. A search may
-//! follow the cubic, and compute the bound itself only at the end.
+//! There are two grids. The *coarse* grid has 1 and 1.5 times powers of two, where searches begin. The *fine* grid has
+//! eighths, from 8/8 to 15/8 times powers of two, and slopes. Between two fine points, a cubic is very close to the
+//! bound. A search may follow the cubic, and compute the bound itself only at the end.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

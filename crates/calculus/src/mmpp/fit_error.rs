@@ -9,7 +9,7 @@ pub enum FitError {
     /// No request.
     #[error("a trace without a request: there is nothing to fit")]
     Empty,
-    /// An invalid request, or one earlier than the previous one.
+    /// A request that is invalid or earlier than the previous request.
     #[error(
         "request {index} at {} s with work {}: times must rise from 0, work must be finite and not negative", format_number(*.at), format_number(*.work)
     )]

@@ -26,11 +26,12 @@ pub enum Chain {
     /// chain is reversible, which gives a small sigma ([`Sigma::Stationary`]). No state's rate is below the mean of its
     /// intervals, so the model's mean work is never below the trace's. The rate of intervals without a request is 0.
     /// The number of requests per step is Poisson. The rest of a trace after its whole intervals belongs to the last
-    /// whole interval. A trace shorter than an interval is one shorter interval, with a rate relative to its duration.
+    /// whole interval. A trace shorter than an interval forms one shorter interval, with a rate relative to the
+    /// duration of the trace.
     ///
     /// The backward run does not lower rho if steps are short compared to the sojourn times. For any chain, E exp(theta
-    /// A) is then at most the value for the symmetric part of its matrix, in the inner product weighted by its
-    /// stationary distribution. The matrix of this chain is that symmetric part.
+    /// A) is then at most its value for the symmetric part of the chain's matrix. (The inner product is weighted by the
+    /// stationary distribution.) The matrix of the closed chain is that symmetric part.
     Closed,
 }
 
@@ -57,7 +58,7 @@ pub struct FitSettings {
 }
 
 impl FitSettings {
-    /// The constants of the released code, for comparison. Intervals have 1 s, steps have 10 us, and there are up to 10
+    /// The constants of the released code, for comparison. Intervals last 1 s, steps last 10 us, and there are up to 10
     /// states of two deviations (the thesis says 5). Sizes are exponential, and sigma is zero.
     pub fn published() -> FitSettings {
         FitSettings {

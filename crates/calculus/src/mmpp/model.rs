@@ -234,8 +234,8 @@ impl Mmpp {
         Some(self.bound_of(theta, &self.root(theta, near)?))
     }
 
-    /// Approximation of `bound` and its slope, usually to five digits where both are smooth. For searches only: the
-    /// approximation may be below the bound.
+    /// Approximation of `bound` and its slope, usually to five digits where bound and slope are smooth. For searches
+    /// only: the approximation may be below the bound.
     pub(crate) fn approximate_bound(&self, theta: f64) -> Option<(Bound, Bound)> {
         let (low, high) = fine_neighbours(theta);
         if !(theta > 0.0 && high < self.limit) {
@@ -334,7 +334,7 @@ impl Mmpp {
         logarithm.is_finite().then_some(Root { logarithm, perron, growth, class })
     }
 
-    /// E Q - 1 within a class. The diagonal uses the probability of leaving. So no precision is lost if both this
+    /// E Q - 1 within a class. The diagonal uses the probability of leaving. Therefore no precision is lost if this
     /// probability and the growth are tiny.
     fn block(&self, class: &[usize], growth: &[(f64, f64); MAX_STATES]) -> [f64; MAX_STATES * MAX_STATES] {
         let (all, n) = (self.states.len(), class.len());

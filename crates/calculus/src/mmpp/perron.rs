@@ -1,6 +1,6 @@
 //! The largest eigenvalue of a matrix with non-negative off-diagonal entries, and its positive vector, by Noda's
-//! inverse iteration. It converges quadratically, even for a matrix close to diagonal, such as the matrix of a slow
-//! chain in short steps. Every step bounds the eigenvalue from above and from below.
+//! inverse iteration. The iteration converges quadratically, even for a matrix close to diagonal, such as the matrix of
+//! a slow chain in short steps. Every step bounds the eigenvalue from above and from below.
 //!
 //! The iteration is hand-written instead of taken from a linear algebra library. General eigenvalue solvers round to
 //! either side, relative to the norm of the matrix. A latency bound needs a value that is never below the true one,

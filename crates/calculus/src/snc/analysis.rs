@@ -86,8 +86,8 @@ fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
 /// flow that shares the path up to a queue has sent no more work through this queue than it brought to the first queue.
 ///
 /// If requests are served whole, each queue may first serve a request of a lower priority. If the busy period at the
-/// next queue began before a packet arrived there, that packet may still be missing from the service to flows that
-/// continue. Each server therefore first serves one such request and one such packet. The last queue has no such
+/// next queue began before a packet arrived at that queue, the packet may still be missing from the service to flows
+/// that continue. Each server therefore first serves one such request and one such packet. The last queue has no such
 /// packet: the delay of a request ends when its last bit is served and it leaves.
 ///
 /// If busy periods begin within steps ([`super::Network::set_within_steps`]), all arrivals in the first step count, and
@@ -132,7 +132,8 @@ fn bipartite_latency(plan: &Plan, arena: &mut Expressions, flow: usize, excess: 
     Some(arena.latency_beyond(arrivals, service, excess))
 }
 
-/// Service of a queue left after the flows with their arrivals there, and after the packets that are served whole.
+/// Service that a queue has left after the arrivals of the given flows at this queue, and after the packets that are
+/// served whole.
 fn leftover_service(
     plan: &Plan,
     arena: &mut Expressions,
@@ -194,7 +195,7 @@ fn group_output(plan: &Plan, arena: &mut Expressions, queue: usize, members: &[u
 }
 
 /// Subtracts flows from the service of their queues one after another by priority, and analyses `flow` last. Each flow
-/// takes its share of the service of a queue, and arrives at the next queue as the output of this one.
+/// takes its share of the service of a queue, and arrives at the next queue as the output of this queue.
 fn sequential_latency(
     plan: &Plan,
     arena: &mut Expressions,

@@ -8,15 +8,15 @@ use super::operators::{Moments, Operator};
 use super::tail::Unstable;
 use super::tape::Evaluator;
 
-/// An arrival process of an arena, valid only there.
+/// An arrival process of an arena, valid only in this arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArrivalId(pub(super) u32);
 
-/// A service process of an arena, valid only there.
+/// A service process of an arena, valid only in this arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServiceId(pub(super) u32);
 
-/// An arrival model of an arena, valid only there.
+/// An arrival model of an arena, valid only in this arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ModelId(pub(super) u32);
 
@@ -132,11 +132,11 @@ impl Expressions {
         self.lyapunov = on;
     }
 
-    /// Takes union bounds over time in blocks of steps. In one block, a server does about 1 / theta of work.
-    /// Published bounds sum over all steps, for example over those at which a busy period may have begun or traffic may
-    /// have left. Such sums are large if steps are short: each is about log(1 / (theta times the work of a step)) /
-    /// theta of work. Over blocks it is about 1 / theta. The bound holds for every length of a block. Within a block,
-    /// arrivals are at most the arrivals of the whole block, and a service lacks at most one block of service.
+    /// Takes union bounds over time in blocks of steps. In one block, a server does about 1 / theta of work. Published
+    /// bounds sum over all steps: over all steps in which a busy period may have begun, for example, or in which
+    /// traffic may have left. Such sums are large if steps are short: each is about log(1 / (theta times the work of a
+    /// step)) / theta of work. Over blocks it is about 1 / theta. The bound holds for every length of a block. Within a
+    /// block, arrivals are at most the arrivals of the whole block, and a service lacks at most one block of service.
     /// Initially off, as published.
     pub fn set_blocks(&mut self, on: bool) {
         self.blocks = on;
@@ -171,7 +171,7 @@ impl Expressions {
     ///
     /// # Errors
     ///
-    /// Fails if the arena has no such group.
+    /// Fails if the arena has no group with this number.
     pub fn arrivals(&mut self, model: ModelId, group: usize) -> Result<ArrivalId, SncError> {
         if group >= self.groups {
             return Err(SncError::Group { group, groups: self.groups });

@@ -16,7 +16,8 @@ use super::tape::Evaluator;
 
 /// Number of half octaves that the search goes down before it gives up.
 const LONGEST_SCAN: i32 = 200;
-/// The scan ends when the bound exceeds the best one by this factor: below the best theta it grows as 1 / theta.
+/// The scan ends when the bound exceeds the best one by this factor: below the best theta, the bound grows as 1 /
+/// theta.
 const FAR: f64 = 4.0;
 /// Other minima of the scan within this factor of the best are also refined.
 const NEAR: f64 = 1.3;
@@ -31,7 +32,7 @@ const NEAR_GAIN: f64 = 1e-9;
 const AGREEMENT: f64 = 1e-5;
 /// Initial gap of a convolution, times theta.
 const FIRST_SLACK: f64 = 1e-3;
-/// Initial gap if the first one leaves no service. With few units of work per step and large requests, this happens at
+/// Initial gap if `FIRST_SLACK` leaves no service. With few units of work per step and large requests, this happens at
 /// every theta.
 const LEAST_SLACK: f64 = 1e-9;
 /// Maximum number of iterations for the gap of a convolution.
@@ -159,11 +160,11 @@ impl Search<'_> {
         self.evaluator.latency(self.arena, &self.query, theta, self.accuracy)
     }
 
-    /// The bound at a theta with the best slack of convolutions there, or infinity.
+    /// The bound at a theta with the best slack of convolutions at this theta; infinity without a bound.
     ///
-    /// The convolution whose latency is queried gives up rate until block / (exp(tau block) - 1) = latency + odds,
-    /// where tau is its gap times theta. There the derivative by the gap is zero. The computation is iterated, because
-    /// the latency depends on the gap.
+    /// The convolution whose latency is queried gives up rate until block / (exp(tau block) - 1) = latency + odds. Here
+    /// tau is the gap of the convolution times theta. At this gap, the derivative by the gap is zero. The computation
+    /// is iterated, because the latency depends on the gap.
     fn bound_at(&mut self, theta: f64) -> f64 {
         self.arena.block = self.arena.block(self.query.arrivals, self.query.service, theta);
         let block = self.arena.block;
@@ -178,7 +179,7 @@ impl Search<'_> {
         let Some(mut best) = first else { return f64::INFINITY };
         for _ in 0..MOST_GAP_ITERATIONS {
             let tau = (block / (best.latency + best.odds)).ln_1p() / block;
-            // Neither the previous slack nor this one has any effect.
+            // The previous slack has no effect, and this one has none either.
             if best.gap >= tau.max(kept) {
                 break;
             }
@@ -426,7 +427,7 @@ impl Search<'_> {
     }
 }
 
-/// 1 and 1.5 times powers of two, so that every search visits the same thetas.
+/// Thetas of the grid: 1 and 1.5 times powers of two, so that every search visits the same thetas.
 fn grid(at: i32) -> f64 {
     let power = 2f64.powi(at.div_euclid(2));
     if at.rem_euclid(2) == 0 { power } else { 1.5 * power }

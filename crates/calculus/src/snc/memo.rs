@@ -34,7 +34,7 @@ impl Memo {
     }
 }
 
-/// The last value if its theta is the same; otherwise computes the value and stores it.
+/// Returns the last value if its theta is the same; otherwise computes the value and stores it.
 pub(super) fn last<T: Copy>(
     entry: &mut Last<T>,
     theta: f64,

@@ -1,8 +1,8 @@
 //! Minimisers: of one variable by Brent's method, of several by BFGS along the gradient.
 //!
-//! Both are hand-written instead of taken from a library such as argmin. The functions are infinite outside their
-//! domain, which line searches of libraries do not accept. Bounds must be the same to the last digit on every run, so
-//! no library update may change the order of evaluations.
+//! Both minimisers are hand-written instead of taken from a library such as argmin. The functions are infinite outside
+//! their domain, which line searches of libraries do not accept. Bounds must be the same to the last digit on every
+//! run, so no library update may change the order of evaluations.
 
 /// The golden section of an interval.
 const GOLDEN: f64 = 0.381_966_011_250_105_1;

@@ -177,8 +177,8 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// Fails if the workload or stage does not exist, if the percentile is not above 0 and below 100, or if the
-    /// expression would be too large.
+    /// Fails if the workload or stage does not exist, if the percentile is outside of (0, 100), or if the expression
+    /// would be too large.
     pub fn stage_bound(
         &mut self,
         workload: usize,

@@ -90,7 +90,7 @@ pub(super) fn combine(
             (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma + first + past.logarithm / theta })
         }
         Operator::Convolution => {
-            // The slower service may be replaced by an even slower one: the gap is at least tau / theta.
+            // An even slower service may replace the slower service, so that the gap is at least tau / theta.
             let (slow, fast) = (left.rho.max(right.rho), left.rho.min(right.rho));
             let gap = (slow - fast).max(tau / theta);
             let rho = fast + gap;

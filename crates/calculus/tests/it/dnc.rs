@@ -147,7 +147,8 @@ proptest! {
     }
 }
 
-/// Flows over one of two first queues, one of two second queues, or both. Their rates never exceed the capacities.
+/// Flows over one of two first queues, over one of two second queues, or over a first and a second queue. Their rates
+/// never exceed the capacities.
 fn bipartite() -> impl Strategy<Value = Vec<Flow>> {
     let flow = (0.0..1.0f64, 0.0..5.0f64, 0u32..3, 0usize..2, 2usize..4, 0..6);
     prop::collection::vec(flow, 1..8).prop_map(|rows| {
@@ -285,7 +286,7 @@ fn an_overload_names_the_queue_and_spares_those_before_it() {
     assert!([0, 1].iter().all(|&priority| in_order.tandem(&[0, 1], priority).unwrap().total_flow().is_ok()));
     assert_eq!(in_order.tandem(&[0, 1], 2).unwrap().total_flow().unwrap_err().0, 1);
     assert_eq!(in_order.overloaded(1, 2), unbounded);
-    // Flows behind the queue have no bound either, and neither have the flows that share queues with them.
+    // Flows behind the queue have no bound either. The same holds for flows that share queues with those flows.
     assert_eq!(in_order.tandem(&[1], 3), Err(unbounded));
     for bounds in [network.aggregate(), network.hop_by_hop()] {
         assert!(bounds[0].unwrap() > 0.0 && bounds[1].unwrap() > 0.0 && bounds[3].unwrap() > 0.0);

@@ -1,5 +1,5 @@
 //! Bounds, compared with the bounds of the authors' released code (`golden/qos/snc`, `mmbp` and `bench`). With the same
-//! models, they are never above the released bounds. No bound exists if the released code has none.
+//! models, the bounds here are never above the released bounds. No bound exists if the released code has none.
 
 use crate::support::{STEP, model, network};
 use leeward_calculus::mmpp::Sigma;

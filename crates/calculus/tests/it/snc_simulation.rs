@@ -61,7 +61,7 @@ fn serve(flows: &[&[f64]], rate: f64) -> Vec<Vec<f64>> {
     departures
 }
 
-/// The percentile of the time that work takes from its arrival to its departure, over all steps or over those with
+/// The percentile of the time that work takes from its arrival to its departure, over all steps, or over the steps with
 /// requests.
 fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
     let (mut arrived, mut departed, mut at) = (0.0, 0.0, 0);
@@ -73,7 +73,7 @@ fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
             departed += departures[at];
             at += 1;
         }
-        // The last step of service counts as one step after its start.
+        // A delay is the number of steps from the step of arrival to the last step of service.
         if *work > 0.0 || !by_request {
             delays.push(at.saturating_sub(step + 1) as f64);
         }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A policy admits a workload if its bounds keep the SLO of the workload and of all workloads that it may disturb. A
-//! refused workload may run as best effort at the last priority; it then delays any other workload by at most one
+//! refused workload may run as best effort at the last priority; it then delays every other workload by at most one
 //! request. The policy refuses a workload that cannot be analysed (no model of arrivals, an unstable queue), with the
 //! reason.
 
@@ -77,7 +77,7 @@ pub enum AdmissionError {
         seconds: f64,
         /// SLO, in seconds.
         slo: f64,
-        /// Unloaded latency of its largest request at one stage, if that exceeds the SLO.
+        /// Unloaded latency of the workload's largest request at one stage, if this latency exceeds the SLO.
         alone: Option<Alone>,
     },
     /// No bound exists; the inner error has the stage, the queue and the reason.
@@ -141,8 +141,8 @@ pub trait Admission: Send + Sync {
         matches!(self.by(), Some((Method::Snc | Method::Best, _)))
     }
 
-    /// Decides on an arrival. The policy assumes that the system's promises hold, as they do if it admitted each of
-    /// them. It checks only promises that the arrival may disturb.
+    /// Decides on an arrival. The policy assumes that the system's promises hold, as they do if the policy admitted
+    /// each promise. The policy checks only promises that the arrival may disturb.
     ///
     /// # Errors
     /// [`SystemError`] for an invalid system or arrival.

@@ -2,8 +2,8 @@
 //! Grosvenor et al., QJump, NSDI 2015).
 //!
 //! A workload starts in the class of the highest rate, which is served last. The policy moves the workload to a lower
-//! rate and a higher priority, step by step, until its bound and all other bounds are within their SLOs. Each stage has
-//! the class's rate with a bucket of one packet. Rates do not depend on the number of workloads.
+//! rate and a higher priority, step by step, until all bounds are within their SLOs. Each stage has the class's rate
+//! with a bucket of one packet. Rates do not depend on the number of workloads.
 
 use leeward_calculus::TokenBucket;
 use leeward_registry::{Registration, schema, setting_error, settings};

@@ -90,7 +90,7 @@ pub struct Bound {
     pub method: Method,
 }
 
-/// Latency of one of the largest requests without other load.
+/// Latency of a workload's largest request at one stage, without other load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Alone {
     /// Stage of the request.
@@ -196,8 +196,8 @@ impl<'s> Bounds<'s> {
         (!met).then_some(Miss { promise, slo, outcome })
     }
 
-    /// Stage at which the largest request of a promise takes longest without other load, and the latency there. The
-    /// slowest queue serves the request as a whole, while the other queues forward it; the unloaded tail follows.
+    /// Stage at which the largest request of a promise takes longest without other load, and the latency at this stage.
+    /// The slowest queue serves the request as a whole, while the other queues forward it; the unloaded tail follows.
     /// Stages are not summed: a request that is the largest at one stage (a write to a server) may be small at the
     /// next.
     ///

@@ -1,12 +1,12 @@
 //! `priority-meister`: the longest delay over the queues of a stage, by linear programming (SLO section 3.2.3).
 //!
 //! The analysis follows one bit of the workload that leaves its last queue at `out`. The busy period of this queue
-//! began at `in`: the last moment without backlog of this priority or a higher one. Since then the queue has served its
-//! rate times the elapsed time. Everything that arrived before `in` had left the upstream queues by then. Each upstream
-//! queue is therefore analysed in the same way, with `in` as its `out`. The result is a tree of busy periods with the
-//! workload's last queue at its root. A queue that leads to several others appears once for each of them, so any paths
-//! without a cycle give a tree. The thesis has one time per queue, which does not suffice for paths that part and meet
-//! again.
+//! began at `in`: the last moment without backlog of the workload's priority or a higher priority. Since then the queue
+//! has served its rate times the elapsed time. Everything that arrived before `in` had left the upstream queues by
+//! then. Each upstream queue is therefore analysed in the same way, with `in` as its `out`. The result is a tree of
+//! busy periods with the workload's last queue at its root. A queue that leads to several other queues appears once for
+//! each of these, so any paths without a cycle give a tree. The thesis has one time per queue, which does not suffice
+//! for paths that part and meet again.
 //!
 //! ```text
 //! variables   in of each busy period, and out of the root; out of any other period is in of the period it leads to
@@ -20,8 +20,8 @@
 //! ```
 //!
 //! y is the index of the bit, and s the earliest time at which it arrives. The thesis solves one program for each y and
-//! takes the largest difference to the arrival time of y. Here one program has both, because one of the two functions
-//! is concave in y and the other is convex.
+//! takes the largest difference to the arrival time of y. This module solves one program for all y, because the latest
+//! departure of the bit is concave in y, and its earliest arrival is convex in y.
 //!
 //! Flows of one path are merged into one flow with the sum of their curves. Flows on the workload's own path and of its
 //! priority count as the workload if they keep their order of arrival ([`super::BoundSettings::fifo`]). For one queue
@@ -193,7 +193,7 @@ impl<'p, 's> Before<'p, 's> {
             })
             .collect();
         let arrival = program.add(1.0, 0.0..=f64::INFINITY);
-        // For each period: work of each flow served there.
+        // For each period: the served work of each flow at its queue.
         let served: Vec<BTreeMap<usize, Variable>> = (periods.iter())
             .map(|period| {
                 let here =

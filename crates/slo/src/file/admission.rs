@@ -31,8 +31,8 @@ pub struct WorkloadAdmission {
     pub changed: bool,
     /// Reason for the refusal of the SLO; `None` without a refusal.
     pub refused: Option<AdmissionError>,
-    /// Workloads that would lose their SLO even with this one as best effort. If there are any, this workload does not
-    /// run.
+    /// Workloads that would lose their SLO even with this workload as best effort. If there are any, this workload does
+    /// not run.
     pub disturbed: Vec<String>,
 }
 

@@ -9,9 +9,9 @@
 //!            (sum of r before p) / C <= R                                           at each of its queues
 //! ```
 //!
-//! The last two rows are stricter than equation 5.1: at each queue they count R, the largest share that higher
-//! priorities take of any of the workload's queues. Limits within these rows keep the SLO, but not all limits that keep
-//! the SLO are within them. As in the thesis, capacities are the units of rate and burst here. If a stage crosses
+//! The last two rows are stricter than equation 5.1. At each queue they count R: the largest share that higher
+//! priorities take, over all queues of the workload. Limits within these rows keep the SLO, but not all limits that
+//! keep the SLO are within them. As in the thesis, rates and bursts are in units of the capacity. If a stage crosses
 //! queues of different capacities, the objective uses the capacity of the first queue.
 //!
 //! | | thesis, released code | here |

@@ -33,7 +33,7 @@ impl Limiting for Knee {
     }
 }
 
-/// Bucket with the smallest r + b; if there are several, the one with the lowest rate.
+/// Bucket with the smallest r + b; if several buckets have it, the bucket with the lowest rate.
 fn knee(arrivals: &ArrivalCurve) -> ArrivalCurve {
     let size = |bucket: &TokenBucket| bucket.rate() + bucket.burst();
     let lowest_first = arrivals.buckets().iter().rev();

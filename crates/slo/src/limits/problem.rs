@@ -35,7 +35,7 @@ pub(crate) struct Free<'a> {
     pub late: Vec<Vec<f64>>,
 }
 
-/// A workload with fixed limits that shares queues with the free ones.
+/// A workload with fixed limits that shares queues with the free workloads.
 pub(crate) struct Other<'a> {
     pub name: &'a str,
     /// Budget for the queues of `at`, in seconds: the SLO minus all fixed delays.

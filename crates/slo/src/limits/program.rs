@@ -4,8 +4,8 @@
 //! Here the segments are the variables, each from 0 (unused) to 1 (fully used). From the curve's first vertex, r falls
 //! over a segment by its length, and b rises by its height. Segments get steeper one after another, and every row
 //! prefers a smaller b. So an optimal solution can use them in order. Then (r, b) is on the curve, and the objective
-//! equals the objective of the thesis. The program needs tens of rows instead of hundreds, its coefficients have one
-//! magnitude, and b is never below its curve.
+//! equals the objective of the thesis. The program needs tens of rows instead of hundreds, its coefficients have
+//! similar magnitudes, and b is never below the curve.
 
 use std::collections::BTreeMap;
 

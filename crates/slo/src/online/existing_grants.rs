@@ -2,9 +2,9 @@
 //!
 //! Packing uses worst-case bounds. Some active promises have no worst-case bound within their SLO, for one of three
 //! reasons: another bound admitted them, they were admitted without a bound, or a link lost capacity. These promises
-//! must not block all new ones. So each promise is checked by the bound that admitted it. A promise that is already
-//! missed may not get worse. A promise that shares no queue with the new workload, directly or through others, stays
-//! unchanged.
+//! must not block all new promises. Each promise is therefore checked by the bound that admitted it. A promise that is
+//! already missed may not get worse. A promise that shares no queue with the new workload, directly or through others,
+//! stays unchanged.
 
 use std::collections::BTreeSet;
 
@@ -170,7 +170,7 @@ fn method(agreed: &Grant) -> Option<Method> {
     Some(Method::ALL.into_iter().find(|method| method.name() == by).unwrap_or(Method::Dnc))
 }
 
-/// Sets a promise's priorities to the agreed ones.
+/// Sets a promise's priorities to the agreed priorities.
 fn set_priorities(promise: &mut Promise, agreed: &Grant) {
     for (demand, priority) in promise.workload.demands.iter().zip(&mut promise.priorities) {
         if let Some(stage) = agreed.stages.iter().find(|stage| stage.stage == demand.stage.name()) {

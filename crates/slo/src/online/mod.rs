@@ -32,7 +32,7 @@ use super::bound::{Bound, Unbounded};
 use super::file::{BucketRecord, Entry as WorkloadEntry};
 use super::{Promise, Slo, System, pack as packs};
 
-/// An active workload: one with a promised SLO.
+/// A running workload with a promised SLO.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ActiveWorkload {
     /// Owner id of its entries in the ledger.
@@ -98,7 +98,7 @@ pub struct GrantedStage {
 /// Promises of all workloads after a decision; the new workload is the last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Agreement {
-    /// Promise of each workload, in the order of the active ones.
+    /// Promise of each workload, in the order of the active workloads.
     pub agreed: Vec<Grant>,
     /// Ledger entries of each workload.
     pub entries: Vec<Vec<Entry>>,

@@ -49,7 +49,7 @@ impl Search<'_> {
         let mut alone: Option<(Unsettled, Place)> = None;
         let mut unsettled: Option<(Unsettled, Place)> = None;
         let mut clients = 0;
-        // Of the idle servers with equal capacities, only one needs a trial.
+        // Of several idle servers with equal capacities, only the first needs a trial.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
         let batch = match packing.settings.threads {
             1 => 1,

@@ -60,7 +60,7 @@ impl Search<'_> {
         if packing.way.is_joint() { self.infeasible_slo(place) } else { None }
     }
 
-    /// An SLO that cannot be kept at a queue that is the only one of its stage.
+    /// An SLO that cannot be kept at the only queue of a stage.
     fn infeasible_slo(&self, place: &Place) -> Option<Exclusion> {
         let packing = self.packing;
         for (at, path) in place.route.iter().enumerate() {
@@ -87,8 +87,8 @@ impl Search<'_> {
         None
     }
 
-    /// A workload at one of its queues, with the part of its SLO available there. Subtracts its tails and the least
-    /// time of its other stages at their first queues, where every workload has its smallest burst.
+    /// A workload at one of its queues, with the part of its SLO available at this queue. Subtracts its tails and the
+    /// least time of its other stages at their first queues, where every workload has its smallest burst.
     fn flow<'w>(
         &self,
         workload: &'w Workload,

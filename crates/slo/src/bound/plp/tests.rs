@@ -30,7 +30,8 @@ fn analyses(tandem: &Tandem) -> [f64; 4] {
 
 #[test]
 fn two_servers_match_the_bound_computed_by_hand() {
-    // Crossings: two from server 0 to 1, one at 0, one at 1. Each has half of a server; no link limits apply.
+    // Crossings: two from server 0 to server 1, one at server 0, and one at server 1. Each has half of a server; no
+    // link limits apply.
     let rate = 5.0 / 3.0;
     let crossings = [(0, 1), (0, 1), (0, 0), (1, 1)].map(|(first, last)| crossing(rate, 1.0, first, last));
     let servers = vec![server(10.0, 0.1, None); 2];
