@@ -11,7 +11,7 @@ use super::super::{Promise, Slo, System};
 
 /// Share of each SLO that is reserved for rounding limits to whole bytes and nanoseconds.
 const ROUNDING: f64 = 1e-4;
-/// Largest number of packings with shortened SLOs. Packing is repeated as long as bounds exceed SLOs.
+/// Largest number of packings with shortened SLOs, as long as bounds exceed SLOs.
 pub const ROUNDS: usize = 6;
 
 /// SLOs by priority, and the reserve that shortens the SLOs of each priority.
@@ -23,8 +23,8 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Assigns a priority to each SLO. If SLOs outnumber the cluster's classes, several SLOs share a class; the last
-    /// class is for best effort.
+    /// Assigns a priority to each SLO. If SLOs outnumber the cluster's classes, several SLOs share one; the
+    /// last class is for best effort.
     ///
     /// # Errors
     /// [`InputError`] for a cluster without priorities.
@@ -103,7 +103,7 @@ pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
         }
     }
     if most == 0 {
-        let message = "1 class, which is for best effort: expected at least 2 `priorities`";
+        let message = "one class, which is best effort's: expected at least 2 `priorities`";
         return Err(InputError::new(fabric.name(), message));
     }
     Ok(most)
