@@ -1,5 +1,6 @@
-//! Time for the exact r-b curve of a trace. For comparison, the literal sweep of SLO algorithm 2.1 over 985 rates, as
-//! in the thesis' released code. Here the compiler vectorizes the loop over rates.
+//! Measures the time to compute the exact r-b curve of a trace. For comparison, the benchmark also times the direct
+//! sweep of SLO algorithm 2.1 over 985 rates, as in the thesis' released code. In this benchmark the compiler
+//! vectorizes the sweep's loop over rates.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -43,7 +44,7 @@ fn main() {
     }
 }
 
-/// b at each of 985 rates, from the mean rate to a thousand times the mean.
+/// The bursts b(r) at 985 rates r, from the mean rate to a thousand times the mean.
 fn sweep(trace: &[(f64, f64)], mean: f64) -> Vec<f64> {
     let rates: Vec<f64> = (1..=RATES).map(|k| mean + mean * 999.0 * k as f64 / RATES as f64).collect();
     let (mut buckets, mut bursts, mut previous) = (vec![0.0f64; RATES], vec![0.0f64; RATES], 0.0);

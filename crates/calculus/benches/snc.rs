@@ -1,10 +1,10 @@
-//! Time for the bounds of many workloads on one core, against the authors' released code. Times are processor seconds,
-//! so other programs have little effect.
+//! Measures the time to compute the bounds of many workloads on one core, and compares it with the authors' released
+//! code. Times are processor seconds, so other programs have little effect on them.
 //!
-//! The network has the form of their published times. Client i uses model i mod 12, host c(i mod max(2, ceil(N/6))),
-//! server s(7i mod max(1, ceil(N/10))), an objective of [10, 20, 50, 100, 200] ms [i mod 5] at 99.9 %, and links of 125
-//! MB/s. The models here have the same numbers of states and about the same loads. If `LEEWARD_SHARED` contains the
-//! original inputs, the benchmark times those as well.
+//! The network has the same form as in the authors' published measurements. Client i uses model i mod 12, host c(i mod
+//! max(2, ceil(N/6))), server s(7i mod max(1, ceil(N/10))), an objective of [10, 20, 50, 100, 200] ms [i mod 5] at 99.9
+//! %, and links of 125 MB/s. The models here have the same numbers of states and about the same loads as the authors'
+//! models. If `LEEWARD_SHARED` contains the original inputs, the benchmark times those as well.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -21,11 +21,12 @@ use leeward_testing::golden;
 use support::STEP;
 
 const RUNS: usize = 7;
-/// Minimum duration in seconds; the system counts a thread's time in steps of milliseconds.
+/// Minimum duration of a measurement, in seconds; the system counts a thread's time in steps of milliseconds.
 const LONG_ENOUGH: f64 = 0.1;
 const LINK: f64 = 125e6;
-/// Seconds of SNC-Meister (7ecb5de), one thread, g++ 12 -O2, on a busy host: constants, not measured here. The run of
-/// 50 workloads with 5 pairs was stopped, unfinished, at the time given here.
+/// Times of SNC-Meister (commit 7ecb5de, g++ 12 -O2, one thread, busy host): number of workloads, number of dependent
+/// pairs, and seconds. These are constants, not measured by this benchmark. The run of 50 workloads with 5 pairs was
+/// stopped unfinished after the given time.
 const AUTHORS: [(usize, usize, f64); 5] =
     [(10, 0, 0.0194), (50, 0, 0.60), (180, 0, 1.19), (10, 1, 4.44), (50, 5, 460.0)];
 /// The twelve models: number of states, mean requests per second, and the mean work of a request in each direction.
@@ -56,7 +57,7 @@ fn main() {
             time(&format!("{count} workloads, {pairs} dependent pairs{kind}"), build, lyapunov, authors);
         }
     }
-    // No two models are the same, so that workloads share nothing.
+    // All models differ, so workloads share no cached bounds.
     time("180 workloads, every model its own", || build_network(180, 0, 1e-3), false, AUTHORS[2].2);
     let Some(folder) = golden::folder("qos/bench") else { return };
     for (file, authors) in [
@@ -79,14 +80,15 @@ fn seconds() -> f64 {
     nanos.map_or_else(|| BEGAN.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
-/// A network with its own models, nothing cached.
+/// A network with new models and empty caches.
 fn build_network(count: usize, pairs: usize, drift: f64) -> Network {
     let (queues, workloads) = generate(count, pairs, drift);
     Network::new(&queues, &workloads).expect("the generated network is sound")
 }
 
-/// Bounds of all workloads of new networks with new models, so that no cache survives from run to run. Repeats until
-/// the time is long enough to measure. The construction is not timed, as in the authors' times.
+/// Times the bounds of all workloads. Each run builds new networks with new models, so no cache survives from run to
+/// run. Runs repeat until the total time is long enough to measure. As in the authors' times, construction is not
+/// included.
 fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     let measure = |networks: usize| {
         let mut networks: Vec<Network> = (0..networks).map(|_| build()).collect();
@@ -112,7 +114,7 @@ fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     );
 }
 
-/// The work of a request grows by the share `drift` from one workload to the next.
+/// From each workload to the next, the work of a request grows by the share `drift`.
 fn generate(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workload>) {
     let hosts = count.div_ceil(6).max(2);
     let servers = count.div_ceil(10).max(1);
@@ -152,7 +154,7 @@ fn generate(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workload
     (queues, workloads)
 }
 
-/// A chain of `states` states with sojourns of seconds, and rates from a fifth to twice the mean.
+/// A chain of `states` states with sojourn times of seconds, and with rates from a fifth to twice the mean.
 fn model(states: usize, requests: f64, mean: f64) -> Mmpp {
     let leave = 5e-6;
     let rate = |state: usize| {

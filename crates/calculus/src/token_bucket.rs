@@ -24,7 +24,7 @@ impl TokenBucket {
     ///
     /// # Errors
     ///
-    /// Fails if the rate or the burst is not finite or negative.
+    /// Fails if the rate or the burst is negative or not finite.
     pub fn new(rate: f64, burst: f64) -> Result<TokenBucket, BucketError> {
         if rate.is_finite() && burst.is_finite() && rate >= 0.0 && burst >= 0.0 {
             Ok(TokenBucket { rate, burst })

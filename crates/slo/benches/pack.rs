@@ -1,5 +1,6 @@
-//! Packing of workloads onto servers with limits by linear programs: servers used and seconds. The reference values
-//! come from the thesis' released code on another day (one thread, a busy machine).
+//! Measures the packing of workloads onto servers, with limits by linear programs: the number of servers used, and the
+//! time in seconds. The reference values come from the thesis' released code on another day (one thread, a busy
+//! machine).
 //!
 //! With `LEEWARD_SHARED` the benchmark uses the released code's example curves and topologies; without it,
 //! synthetic curves.
@@ -100,7 +101,7 @@ fn programs(workloads: &[Workload]) {
     }
 }
 
-/// More servers than needed, and as many clients of 15 slots.
+/// A star with more servers than needed, and as many clients, with 15 slots each.
 fn star(count: usize) -> Site {
     let hosts = (count * 26).div_ceil(100).max(12);
     let clients = (0..hosts).map(|at| Client { name: format!("client{at:05}"), slots: Some(15) }).collect();

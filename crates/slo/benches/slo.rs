@@ -1,6 +1,6 @@
-//! Time of latency SLOs: bounds of 180 workloads by each method, and their admission one after another. Each line also
-//! has the ratio of its time to the time of the stochastic bounds of all workloads in the same run. Times are processor
-//! seconds, so other load on the machine has little effect.
+//! Measures the time of bounds for 180 workloads by each method, and of their admission one after another. Each line of
+//! the output also has a ratio: its time over the time of the stochastic bounds of all workloads in the same run. Times
+//! are processor seconds, so other load on the machine has little effect on them.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -25,7 +25,7 @@ const STEP: f64 = 1e-5;
 fn main() {
     println!("{:<52} {:>10} {:>10} {:>10} {:>8}", "", "median", "least", "most", "ratio");
     let whole = system(180);
-    // Models cache results, so the benchmark measures the first run apart.
+    // Models cache results, so the benchmark measures the first run separately.
     let mut systems: Vec<System> = (0..RUNS).map(|_| system(180)).collect();
     let unit = time("bounds of 180, snc, models new", 1.0, || {
         bounds(&systems.pop().expect("one system for each run"), Method::Snc)
@@ -57,7 +57,7 @@ fn main() {
         small.promises.len() - priority_meister(&small, LEVELS, &mut bound).missed.len()
     });
     fifty(unit);
-    // Some settings and sizes only: the stochastic bounds of many arrivals take minutes.
+    // The list has only some settings and sizes, because the stochastic bounds of many arrivals take minutes.
     for (count, name, given) in [
         (35, "snc", ""),
         (180, "snc", ""),
@@ -87,7 +87,8 @@ fn main() {
     }
 }
 
-/// Deterministic bounds of 50 workloads: their time, and how much the program for order of arrival lowers them.
+/// Deterministic bounds of 50 workloads: their time, and how much the linear program for service in order of arrival
+/// lowers them.
 fn fifty(unit: f64) {
     for (title, one_priority) in [("", false), (" of one priority", true)] {
         let mut system = system(50);

@@ -83,12 +83,12 @@ fn network_stages(promise: &super::Promise) -> impl Iterator<Item = usize> + use
 /// under the enforced priorities.
 ///
 /// The search is optimal under two conditions. A workload's bound depends on the set of higher priorities but not on
-/// their order, and it never rises when this set shrinks. Then the search keeps all SLOs if a strict order that is the
-/// same at all stages keeps them. Reason: the lowest open workload of that order keeps its SLO with all other open
-/// workloads before it, so each level has a candidate.
+/// their order, and it never rises when this set shrinks. Under these conditions, the search keeps all SLOs if some
+/// strict order, the same at all stages, keeps them. Reason: the lowest open workload of that order keeps its SLO with
+/// all other open workloads before it, so each level has a candidate.
 ///
 /// Both conditions hold for [`super::bound::Method::PriorityMeister`] with fluid service. Both also hold for
-/// [`super::bound::Method::Dnc`] if each stage is one queue, for fluid and other service. Whole requests over several
+/// [`super::bound::Method::Dnc`] with any unit of service if each stage is one queue. Whole requests over several
 /// queues violate them slightly: a lower priority blocks at each queue, a higher priority only once. Neither holds for
 /// curves over several queues, which depend on the order. The search may miss orders that differ by stage, and merging
 /// may cause missed SLOs.
@@ -160,8 +160,8 @@ pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -
     SearchResult { system, merged, missed }
 }
 
-/// For each queue: true if the open stages overload it in the long run. A workload at or below their priority
-/// then has no bound there.
+/// For each queue: true if the open stages overload it in the long run. A workload at or below their priority then has
+/// no bound at such a queue.
 fn overloaded_queues(system: &System, open: &[Vec<bool>]) -> Vec<bool> {
     let mut loads = vec![0.0; system.queues.len()];
     for (promise, open) in system.promises.iter().zip(open) {

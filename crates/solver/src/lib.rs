@@ -1,5 +1,5 @@
-//! Linear and mixed-integer programs, solved by HiGHS (Huangfu, Hall: "Parallelizing the dual revised simplex
-//! method", 2018). The only crate that links HiGHS.
+//! Linear and mixed-integer programs, solved by HiGHS (Huangfu, Hall: "Parallelizing the dual revised simplex method",
+//! 2018). No other crate links HiGHS.
 //!
 //! ```
 //! use leeward_solver::{Limits, Program};
@@ -20,7 +20,7 @@
 //! HiGHS tolerates an absolute violation of a row, regardless of the row's magnitude. The simplex method solves the
 //! program without presolve, which takes longer than it saves for a few hundred rows.
 //!
-//! A search runs on one thread with a fixed seed, and ends at a number of nodes, never at a time. The same program
+//! A search runs on one thread with a fixed seed, and its limit is a number of nodes, never a time. The same program
 //! therefore always has the same solution. A solution of a search that reached a limit states its distance from the
 //! optimum.
 
@@ -139,7 +139,7 @@ impl Program {
         Variable(self.columns.len() - 1)
     }
 
-    /// Bounds a sum of variables, each with its coefficient. A variable may occur once.
+    /// Bounds a sum of variables, each with its coefficient. A variable may occur at most once.
     pub fn constrain(&mut self, bounds: RangeInclusive<f64>, terms: &[(Variable, f64)]) {
         self.rows.push(Row { bounds, terms: terms.to_vec() });
     }
@@ -154,8 +154,8 @@ impl Program {
         self.columns.is_empty()
     }
 
-    /// Minimises the objective. `start` has a value for each variable that satisfies all constraints; the search
-    /// begins there.
+    /// Minimises the objective. `start` has a value for each variable, and the values satisfy all constraints; the
+    /// search begins with them.
     ///
     /// # Errors
     /// A [`SolverError`] if there is no solution to return.
@@ -192,7 +192,7 @@ impl Program {
         Ok(Solution { values, objective, gap })
     }
 
-    /// Solves the program with HiGHS; the simplex method is for linear programs.
+    /// Solves the program with HiGHS. `method` is the simplex method for a linear program.
     fn solve(
         &self,
         has_integers: bool,

@@ -2,9 +2,9 @@
 
 use crate::token_bucket::TokenBucket;
 
-/// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1): in any interval of t
+/// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1). In any interval of t
 /// seconds, ends included, at most alpha(t) of work arrives. Buckets are in order of decreasing rate and increasing
-/// burst. Each one is the minimum for some t.
+/// burst. Each bucket is the minimum for some t.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ArrivalCurve {
     buckets: Vec<TokenBucket>,
@@ -62,7 +62,8 @@ impl ArrivalCurve {
         self.buckets[0].burst()
     }
 
-    /// Points at which one bucket takes over from another, and the point at 0: (seconds, work).
+    /// Vertices of the curve as (seconds, work): the point at 0, and each point from which the next bucket is the
+    /// minimum.
     pub fn vertices(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         std::iter::once((0.0, self.burst())).chain(self.buckets.windows(2).map(|pair| {
             let seconds = meet(pair[0], pair[1]);
@@ -70,8 +71,8 @@ impl ArrivalCurve {
         }))
     }
 
-    /// The smallest burst of a bucket of `rate` that passes all these arrivals without delay: the r-b curve of the
-    /// arrival curve, sup over t of alpha(t) - r t. `None` if the rate is below the long-run rate or not finite.
+    /// The r-b curve of the arrival curve: the smallest burst of a bucket of `rate` that passes all these arrivals
+    /// without delay. It is sup over t of alpha(t) - r t. `None` if the rate is below the long-run rate or not finite.
     pub fn burst_at(&self, rate: f64) -> Option<f64> {
         let enough = rate >= self.rate() && rate.is_finite();
         enough.then(|| self.vertices().map(|(t, work)| work - rate * t).fold(self.burst(), f64::max))
@@ -82,11 +83,12 @@ impl ArrivalCurve {
     pub(crate) fn seconds_until(&self, work: f64) -> Option<f64> {
         let seconds = self.buckets.iter().map(|bucket| (work - bucket.burst()) / bucket.rate());
         let until = seconds.fold(0.0, f64::max);
-        // A bucket with rate zero gives infinity, or NaN if its burst equals the work: then the work has arrived.
+        // A bucket with rate zero gives infinity. If its burst equals the work, it gives NaN; the work has then already
+        // arrived.
         until.is_finite().then_some(until)
     }
 
-    /// Arrivals of both sources together.
+    /// Arrival curve of both sources together: the sum of the two curves.
     pub fn plus(&self, other: &ArrivalCurve) -> ArrivalCurve {
         let (mut a, mut b) = (self.buckets.as_slice(), other.buckets.as_slice());
         let mut buckets = Vec::with_capacity(a.len() + b.len());
@@ -105,14 +107,14 @@ impl ArrivalCurve {
         }
     }
 
-    /// Output bound of these arrivals if each is delayed by at most `seconds`: alpha(t + seconds). `None` if a burst
-    /// overflows.
+    /// Output bound of these arrivals if each unit of work is delayed by at most `seconds`: alpha(t + seconds). `None`
+    /// if a burst overflows.
     pub fn delayed(&self, seconds: f64) -> Option<ArrivalCurve> {
         let later = |bucket: &TokenBucket| TokenBucket::new(bucket.rate(), bucket.arrivals(seconds)).ok();
         ArrivalCurve::new(&self.buckets.iter().map(later).collect::<Option<Vec<_>>>()?)
     }
 
-    /// The limit on arrivals that stay within both curves.
+    /// The arrival curve of arrivals that stay within both curves.
     pub fn min(&self, other: &ArrivalCurve) -> ArrivalCurve {
         ArrivalCurve::new(&[self.buckets(), other.buckets()].concat()).expect("each has a bucket")
     }
@@ -122,7 +124,7 @@ impl ArrivalCurve {
     }
 }
 
-/// Time at which a bucket of lower rate and larger burst takes over from the one before it.
+/// Time, in seconds, from which `after`, with a lower rate and a larger burst, is below `before`.
 pub(super) fn meet(before: TokenBucket, after: TokenBucket) -> f64 {
     (after.burst() - before.burst()) / (before.rate() - after.rate())
 }

@@ -7,7 +7,7 @@ use crate::token_bucket::TokenBucket;
 
 impl RbCurve {
     /// Effective bandwidth: the lowest rate at which a shaper without burst delays no request by more than `deadline`
-    /// seconds, sup over t of alpha(t) / (t + deadline). The matching bucket has burst 0. For a single stage, the
+    /// seconds. It is sup over t of alpha(t) / (t + deadline). The matching bucket has burst 0. For a single stage, the
     /// deadline is the SLO.
     ///
     /// # Errors
@@ -22,13 +22,13 @@ impl RbCurve {
         if rate.is_finite() { Ok(rate) } else { Err(CurveError::Deadline(deadline)) }
     }
 
-    /// Knee of the curve: the bucket with the smallest r + b on the normalised curve. Dividing both by a capacity does
-    /// not move the knee, so it is the same for any unit of work. It is the vertex at which the relevant intervals
-    /// become longer than a second. The rate is never below the mean rate.
+    /// Knee of the curve: the bucket with the smallest r + b on the normalised curve. Division of rates and bursts by a
+    /// capacity does not move the knee, so the knee is the same for any unit of work. It is the vertex at which the
+    /// relevant intervals become longer than a second. The rate is never below the mean rate.
     pub fn knee(&self) -> TokenBucket {
         let candidates = self.vertices().map(|bucket| bucket.rate().max(self.floor()));
         let buckets = candidates.map(|rate| TokenBucket::raw(rate, self.burst_from(rate)));
-        // Rates fall, so the last minimum has the lowest rate.
+        // Among buckets with the same sum, the one with the lowest rate.
         let least = buckets.min_by(|a, b| {
             (a.rate() + a.burst()).total_cmp(&(b.rate() + b.burst())).then(a.rate().total_cmp(&b.rate()))
         });

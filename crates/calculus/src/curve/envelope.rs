@@ -1,11 +1,12 @@
-//! Largest work in an interval, for the lengths that determine the r-b curve at some rate. The input is a stream of
-//! arrivals.
+//! Envelope of a stream of arrivals: the largest work in an interval of each length. The envelope contains only the
+//! lengths that determine the r-b curve at some rate.
 //!
-//! Before arrival i the work is C(i-1), after arrival j it is C(j). The work from i to j within t_j - t_i is a
-//! difference of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over i
-//! <= j. Only the upper hull of these differences is therefore needed. Between an earlier and a later half, every i
-//! pairs with every j. The hulls of the two halves give the hull of these differences in linear time. Then each half is
-//! solved in the same way, unless the current envelope already covers the half. The total is O(n log n) steps.
+//! C(i) is the total work of the arrivals up to and including i. Arrivals i to j bring C(j) - C(i-1) of work in t_j -
+//! t_i seconds: the difference between a point after an arrival and a point before an arrival. The r-b curve is the
+//! maximum of C(j) - C(i-1) - r (t_j - t_i) over i <= j. Only the upper hull of these differences is therefore needed.
+//! The arrivals are divided into two halves. Every i of the earlier half pairs with every j of the later half, so the
+//! hulls of the halves give the hull of these differences in linear time. Then each half is solved in the same way,
+//! unless the current envelope already covers this half. The total is O(n log n) steps.
 //!
 //! Arrivals are processed in blocks. A long trace therefore needs little memory: one block, the lower hull of the
 //! points before the block, and the current envelope. The hulls of a trace of a million requests have tens to hundreds
@@ -13,8 +14,8 @@
 
 use super::hull::{Hull, HullBuilder, Point, differences, lower_hull, rising_hull};
 
-/// Minimum number of arrivals per block; the number is larger if the hull of the points before the block has more
-/// points. The result does not depend on it; 1024 arrivals fit the cache.
+/// Minimum number of arrivals per block. A block is larger if the hull of the points before it has more points. The
+/// result does not depend on the size of blocks; 1024 arrivals fit the cache.
 const BLOCK: usize = 1024;
 
 /// All work at one moment, with the total work before and after it.
@@ -64,7 +65,7 @@ impl Sum {
 }
 
 impl Envelope {
-    /// Adds `work` at `at`, which must not be before the last moment.
+    /// Adds `work` at the time `at`, in seconds, which must not be before the last added time.
     pub fn push(&mut self, at: f64, work: f64) {
         if work == 0.0 {
             return;
@@ -91,8 +92,8 @@ impl Envelope {
         self.total.value()
     }
 
-    /// The hull of (seconds, largest work within them). It starts at 0 seconds and rises, with strictly decreasing
-    /// slopes. Without arrivals it is a single point of zero work.
+    /// The hull of the points (length in seconds, largest work in an interval of this length). It starts at 0 seconds
+    /// and rises, with strictly decreasing slopes. Without arrivals it is a single point of zero work.
     pub fn finish(mut self) -> Hull {
         self.merge_block();
         self.envelope.finish()
@@ -146,9 +147,9 @@ fn cover_pairs(moments: &[Moment], scratch: &mut Scratch, envelope: &mut HullBui
     cover_pairs(late, scratch, envelope);
 }
 
-/// True if no pair of these moments (at least two) is above the envelope. Most halves end with this test. The answer
-/// is exact if the envelope is straight over the lengths that occur. Otherwise a pair may lie between the envelope and
-/// the straight line below it, and the answer is false.
+/// True if no pair of these moments (at least two) is above the envelope. For most halves the recursion ends with this
+/// test. The answer is exact if the envelope is straight over the lengths that occur. Otherwise the test uses a
+/// straight line below the envelope, so the answer may be false although no pair is above the envelope.
 fn is_covered(moments: &[Moment], envelope: &HullBuilder) -> bool {
     let (first, last) = (&moments[0], &moments[moments.len() - 1]);
     let shortest = moments.windows(2).map(|pair| pair[1].at - pair[0].at).fold(f64::INFINITY, f64::min);

@@ -56,7 +56,7 @@ pub enum CurveError {
         /// The largest work at one moment.
         largest: f64,
     },
-    /// An invalid factor, such as a margin, or a factor that exceeds the range of numbers.
+    /// A factor, such as a margin, that is invalid or makes the work overflow.
     #[error("factor {}: must be above 0, finite, and keep the curve finite", format_number(*.0))]
     Factor(f64),
     /// An invalid deadline.

@@ -1,4 +1,4 @@
-//! Convex hulls of points over time, and the hull of all differences between two sets of them.
+//! Convex hulls of points over time, and the hull of all differences between two sets of points.
 //!
 //! The code compares slopes, not cross products: with finite times and finite work, slopes cannot become NaN.
 
@@ -53,7 +53,7 @@ pub(crate) struct Hull {
 }
 
 /// A hull under construction. New points wait until their number reaches the number of points of the hull; one merge
-/// then adds all of them. The cost of a point therefore does not grow with the hull.
+/// then adds all waiting points. The cost of a point therefore does not grow with the hull.
 #[derive(Default)]
 pub(crate) struct HullBuilder {
     hull: Hull,
@@ -122,8 +122,9 @@ impl HullBuilder {
     }
 }
 
-/// The upper hull of all `to - from`. `from` is a lower hull of earlier points, and `to` a rising hull. It is the
-/// Minkowski sum of one hull and the reflection of the other: its edges are the edges of both, sorted by slope.
+/// The upper hull of all differences between a point of `to` and a point of `from`. `from` is a lower hull of earlier
+/// points, and `to` a rising hull. The result is the Minkowski sum of `to` and the reflection of `from`: its edges are
+/// the edges of both hulls, sorted by slope.
 pub(crate) fn differences(from: &[Point], to: &[Point], out: &mut Vec<Point>) {
     let (Some(&latest), Some(&first)) = (from.last(), to.first()) else { return };
     let (mut start, mut end, mut from, mut to) = (latest, first, from, to);

@@ -7,15 +7,15 @@ use crate::token_bucket::TokenBucket;
 /// An arrival curve with fewer buckets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PrunedCurve {
-    /// The curve: some of the buckets, so it is nowhere below the full curve.
+    /// The curve of some of the buckets; it is nowhere below the full curve.
     pub curve: ArrivalCurve,
     /// Largest relative excess over the full curve: the maximum of pruned(t) / alpha(t) - 1.
     pub error: f64,
 }
 
 impl ArrivalCurve {
-    /// The smallest set of buckets that nowhere exceeds the curve by more than `tolerance` times the curve. The first
-    /// and the last bucket stay: the burst at one moment, and the long-run rate.
+    /// The smallest set of buckets whose minimum exceeds the curve by at most the share `tolerance` at every t. The
+    /// first and the last bucket always stay, because they give the burst at one moment and the long-run rate.
     ///
     /// # Errors
     /// A tolerance that is negative or not finite.
@@ -26,7 +26,7 @@ impl ArrivalCurve {
         Ok(self.keep(&self.fewest_buckets(tolerance)))
     }
 
-    /// At most `count` buckets, with the smallest possible error (to a millionth). For a count of 1, the bucket of the
+    /// At most `count` buckets, with the smallest possible error (to a millionth). A count of 1 keeps the bucket of the
     /// long-run rate.
     ///
     /// # Errors
@@ -38,8 +38,8 @@ impl ArrivalCurve {
             _ if count >= self.buckets().len() => return Ok(PrunedCurve { curve: self.clone(), error: 0.0 }),
             _ => {}
         }
-        // The two end buckets alone suffice for their own error. The number of buckets for a tolerance never grows with
-        // the tolerance.
+        // A tolerance equal to the error of the two end buckets needs only these two. A larger tolerance never needs
+        // more buckets.
         let ends = self.keep(&[0, self.buckets().len() - 1]);
         let (mut low, mut high) = (0.0, ends.error);
         let mut best = ends;
@@ -57,9 +57,9 @@ impl ArrivalCurve {
         Ok(best)
     }
 
-    /// Indices of the fewest buckets with a relative excess of at most `tolerance`. Steps from each kept bucket to the
-    /// furthest one that may follow it. The excess grows with the number of dropped buckets, so the result is the
-    /// minimum.
+    /// Indices of the fewest buckets with a relative excess of at most `tolerance`. The search steps from each kept
+    /// bucket to the last bucket that may follow it. The excess grows with the number of dropped buckets, so the result
+    /// is the minimum.
     fn fewest_buckets(&self, tolerance: f64) -> Vec<usize> {
         let last = self.buckets().len() - 1;
         let mut kept = vec![0];
@@ -76,12 +76,12 @@ impl ArrivalCurve {
         kept
     }
 
-    /// The maximum of min(line i, line j) / alpha - 1. It is where the two lines meet.
+    /// The maximum of min(line i, line j) / alpha - 1, which is at the point where the two lines meet.
     fn excess(&self, i: usize, j: usize) -> f64 {
         let (a, b) = (self.buckets()[i], self.buckets()[j]);
         let seconds = meet(a, b);
         let between = b.arrivals(seconds);
-        // The bucket that is the minimum there lies between the two: it is the last bucket that takes over before this
+        // At this point, the minimum is a bucket between i and j: the last one that becomes the minimum before this
         // point.
         let (mut low, mut high) = (i, j);
         while low < high {

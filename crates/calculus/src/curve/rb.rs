@@ -9,16 +9,16 @@ use crate::token_bucket::TokenBucket;
 /// Largest work that arrived within an interval of some length.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
-    /// Length in seconds, from the first arrival counted to the last.
+    /// Length in seconds, from the first counted arrival to the last.
     pub seconds: f64,
     /// Work that arrived within the interval, both ends included.
     pub work: f64,
 }
 
-/// For each rate r, the smallest bucket b(r) that does not delay a workload. It is the largest content of a bucket that
-/// leaks at r and receives each request on its arrival (SLO algorithm 2.1).
+/// For each rate r, the smallest burst b(r) of a bucket that does not delay a workload. It is the largest content of a
+/// bucket that leaks at r and receives each request on its arrival (SLO algorithm 2.1).
 ///
-/// b(r) = max over k of (w_k - r t_k), over the [intervals](RbCurve::intervals) that matter for some rate. It is
+/// b(r) = max over k of (w_k - r t_k), over the [intervals](RbCurve::intervals) that matter for some rate. The curve is
 /// therefore convex and piecewise linear, and falls from the total work at r = 0 to the largest work at one moment. The
 /// curve is exact, not sampled at a list of rates. Rounding errors are a few units in the last place of the trace's
 /// total work.
@@ -32,11 +32,11 @@ pub struct RbCurve {
 }
 
 impl RbCurve {
-    /// The curve of arrivals (seconds, work) in order of time; several may come at one moment. The origin of time is
-    /// arbitrary: only gaps matter.
+    /// The curve of arrivals (seconds, work) in order of time; several arrivals may have the same time. The origin of
+    /// time is arbitrary: only gaps matter.
     ///
     /// # Errors
-    /// Fails at the first arrival that has an invalid time or work (not finite or negative), or comes before the
+    /// Fails at the first arrival that has an invalid time or work (negative or not finite), or comes before the
     /// previous one.
     pub fn from_arrivals(arrivals: impl IntoIterator<Item = (f64, f64)>) -> Result<RbCurve, TraceError> {
         let mut envelope = Envelope::default();
@@ -117,7 +117,7 @@ impl RbCurve {
         self.points().iter().map(|point| Interval { seconds: point.x, work: point.y })
     }
 
-    /// The vertices of the curve as buckets (r, b(r)), in order of decreasing rate; between two of them the curve is a
+    /// The vertices of the curve as buckets (r, b(r)), in order of decreasing rate; between two vertices the curve is a
     /// straight line. The last vertex has rate 0 and holds all work; above the first rate, b is the largest work at one
     /// moment.
     pub fn vertices(&self) -> impl Iterator<Item = TokenBucket> + '_ {
@@ -167,7 +167,8 @@ impl RbCurve {
             .ok_or(CurveError::Factor(factor))
     }
 
-    /// A bound on two workloads together whose bursts may coincide. Its alpha and its mean rate are the sums of both.
+    /// A bound on two workloads together, whose bursts may coincide. Its arrival curve is the sum of the two arrival
+    /// curves, and its mean rate is the sum of the two mean rates.
     pub fn plus(&self, other: &RbCurve) -> RbCurve {
         let mut lengths: Vec<f64> = self.points().iter().chain(other.points()).map(|point| point.x).collect();
         lengths.sort_by(f64::total_cmp);

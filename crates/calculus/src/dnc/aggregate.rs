@@ -4,23 +4,24 @@
 //! For flows W of one priority on one path over queues S1 to Sn:
 //!
 //! * X: flows of a higher priority, along the whole path;
-//! * at each Sk, Ck: the other flows there of W's priority or a higher one.
+//! * Ck, for each Sk: the other flows at Sk with W's priority or a higher one.
 //!
 //! ```text
 //! S = ((S1 minus C1) conv ... conv (Sn minus Cn)) minus X;     delay(W, S)
 //! ```
 //!
-//! W contains all flows of the priority along the path. They keep their order, so one delay holds for all.
+//! W contains all flows of the priority along the path. These flows keep their order, so one delay holds for all of
+//! them.
 //!
-//! Flows of Ck that enter at Sk arrive unchanged. Flows that entered at the same queue Q just before form one flow Z.
-//! Its arrivals are the output of Q for their sum, after all other flows there of the lowest priority in Z or a higher
-//! one. Assigning Z its lowest priority is safe (lemma 1). For flows that entered earlier, the arrivals come from the
-//! hop-by-hop analysis.
+//! Flows of Ck that enter the network at Sk arrive unchanged. Flows that entered the network at the same queue Q,
+//! directly before Sk, form one flow Z. The arrivals of Z at Sk are the output of Q for the sum of these flows, after
+//! the other flows at Q whose priority is at least the lowest priority in Z. The assignment of this lowest priority to
+//! all of Z is safe (lemma 1). For flows with more hops before Sk, the arrivals come from the hop-by-hop analysis.
 //!
-//! The thesis has two hops. Its proof also holds for n hops. Follow a busy period back to its start queue by queue;
-//! over each part, the queue's whole rate went to W, X and Ck. The thesis puts other flows of W's path and priority
-//! into X. Here they are in W, because they are served in order. This is tighter, and the thesis' released code does
-//! the same.
+//! The thesis covers two hops, and its proof also holds for n hops. The proof follows a busy period back to its start,
+//! queue by queue. During the part at Sk, the whole rate of Sk serves W, X and Ck. The thesis puts other flows of W's
+//! path and priority into X. In this module they are in W, because they are served in order. The result is tighter, and
+//! the thesis' released code does the same.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +86,7 @@ impl Network {
             .map_err(|_| self.overloaded(self.bottleneck(path, priority), priority))
     }
 
-    /// Arrivals of these flows together, each at a hop at the same queue.
+    /// Total arrivals of flows at one queue. `flows` has each flow with the index of its hop at this queue.
     fn total_arrivals(
         &self,
         flows: &[(usize, usize)],
@@ -106,7 +107,7 @@ impl Network {
         Ok(sum)
     }
 
-    /// Output of a queue for a group of flows that all enter there, in order of flow.
+    /// Output of a queue for a group of flows that all enter the network at this queue, in order of flow.
     fn group_output(
         &self,
         queue: usize,
@@ -125,7 +126,7 @@ impl Network {
         leftover.and_then(|leftover| leftover.output(&own)).map_err(|_| self.overloaded(queue, lowest))
     }
 
-    /// The queue of a path with the lowest rate left after the flows of `priority` and higher ones.
+    /// The queue of a path with the lowest rate left after the flows of `priority` and higher priorities.
     fn bottleneck(&self, path: &[usize], priority: u32) -> usize {
         let leftover = |&queue: &usize| self.capacities[queue] - self.load(queue, priority);
         *path.iter().min_by(|a, b| leftover(a).total_cmp(&leftover(b))).expect("a path has a queue")

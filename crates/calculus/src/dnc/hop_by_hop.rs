@@ -1,11 +1,11 @@
 //! Hop by hop: a bound for each queue, added up (SLO section A.3, approach 1).
 //!
-//! At a queue, a flow gets the service that remains after all other flows of its priority or a higher one, in any
-//! order. The output of a queue arrives at the next. Every flow is analysed alone, so its burst counts at every hop.
-//! The analysis is simple, works for any path, and is usually the loosest.
+//! At a queue, a flow gets the service that remains after all other flows of the same or a higher priority, whatever
+//! their order. The output of a queue arrives at the next queue of the path. Every flow is analysed alone, so its burst
+//! counts at every hop. The analysis is simple, works for any path, and is usually the loosest.
 //!
-//! A higher priority may even worsen a flow's bound: the other flows then leave later and in larger bursts, and meet
-//! the flow again.
+//! A higher priority may even worsen a flow's bound: the other flows then leave a queue later and in larger bursts, and
+//! may share a later queue with the flow.
 
 use super::network::{Network, Unbounded};
 use crate::curve::ArrivalCurve;
@@ -54,7 +54,7 @@ impl Network {
         (delays, arrivals)
     }
 
-    /// For each flow at a queue: its hop, and the arrivals of all other flows of its priority or a higher one.
+    /// For each flow at a queue: its hop, and the arrivals of all other flows of the same or a higher priority.
     fn others(
         &self,
         queue: usize,

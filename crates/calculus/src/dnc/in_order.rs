@@ -1,10 +1,11 @@
-//! Arrivals at each queue over links, for strict priorities, if flows of one priority are served in order of arrival.
-//! The method is total flow analysis with shaping (TFA++; Mifdaoui and Leydier, "Beyond the accuracy-complexity
-//! tradeoffs of compositional analyses using network calculus", RTSS 2017).
+//! Arrivals at each queue of a network with links and strict priorities, if flows of one priority are served in order
+//! of arrival. The method is total flow analysis with shaping (TFA++; Mifdaoui and Leydier, "Beyond the
+//! accuracy-complexity tradeoffs of compositional analyses using network calculus", RTSS 2017).
 //!
-//! At a queue, all flows of a priority share the service that higher priorities leave, and have one delay. The rate of
-//! a link, plus a packet, limits all flows that arrive over it together. The output of a flow is its arrivals, delayed
-//! by the queue's delay. It is also limited by the service that the queue's other flows leave it in order of arrival
+//! At a queue, all flows of a priority share the service that higher priorities leave, and have one delay. All flows
+//! that arrive over the same link are together limited by the rate of the link, plus a packet. The output of a flow has
+//! two limits. The first is the arrivals of the flow, delayed by the queue's delay. The second follows from the service
+//! that the queue's other flows leave for the flow in order of arrival
 //! ([`ServiceCurve::leftover_in_order`](super::ServiceCurve::leftover_in_order)). Both limits hold, so their minimum
 //! holds too.
 
@@ -20,7 +21,7 @@ use crate::curve::ArrivalCurve;
 /// A flow, and the index of a hop on its path.
 type Place = (usize, usize);
 
-/// A network in which every queue serves flows of one priority in order of arrival, with the arrivals at each hop of
+/// A network in which every queue serves flows of one priority in order of arrival. It has the arrivals at each hop of
 /// each flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InOrder {
@@ -58,8 +59,8 @@ impl InOrder {
         outputs.into_iter().for_each(|(flow, output)| self.arrivals[flow].push(output));
     }
 
-    /// Service at a queue for a class after higher priorities, counted on departures, and the delay of the class
-    /// there.
+    /// Service that higher priorities leave for the class of one priority at a queue, counted on departures, and the
+    /// delay of the class at this queue.
     fn leftover(
         &self,
         queue: usize,
@@ -94,7 +95,7 @@ impl InOrder {
         Ok(alone.map_or(later.clone(), |alone| later.min(&alone)))
     }
 
-    /// Arrivals of flows at one queue, over the links that they use.
+    /// Total arrivals of flows at one queue, within the limits of the links that they use.
     fn total_arrivals(&self, flows: &[Place]) -> Result<ArrivalCurve, Unbounded> {
         let mut by_link: BTreeMap<Option<usize>, Vec<Place>> = BTreeMap::new();
         for &(flow, hop) in flows {
@@ -174,7 +175,7 @@ impl InOrder {
         Ok(Tandem { servers, links, crossings })
     }
 
-    /// The error for a queue without enough service for the flows of `priority` and higher ones.
+    /// The error for a queue without enough service for the flows of `priority` and higher priorities.
     pub fn overloaded(&self, queue: usize, priority: u32) -> Unbounded {
         self.network.overloaded(queue, priority)
     }

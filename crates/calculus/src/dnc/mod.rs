@@ -1,9 +1,15 @@
 //! Deterministic network calculus: bounds for all arrivals within their token buckets (SLO section 5.2.1, appendix A).
 //!
-//! `service` has service curves, `operators` the operations on curves, `stage` the closed form for one queue. `network`
-//! has the queues and the flows that cross them, `order` a topological order of the queues, `hop_by_hop` and
-//! `aggregate` two analyses. `in_order` has the arrivals if flows of one priority keep their order, and `tandem` a path
-//! of queues for one priority. An overload is an explicit error, never a large number.
+//! * `service`: service curves;
+//! * `operators`: the operations on curves;
+//! * `stage`: the closed form for one queue;
+//! * `network`: queues and the flows that cross them;
+//! * `order`: a topological order of the queues;
+//! * `hop_by_hop` and `aggregate`: two analyses of a network;
+//! * `in_order`: the arrivals if flows of one priority keep their order;
+//! * `tandem`: a path of queues for one priority.
+//!
+//! An overload is an explicit error, never a large number.
 
 mod aggregate;
 mod hop_by_hop;

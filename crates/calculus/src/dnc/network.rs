@@ -72,10 +72,10 @@ pub enum NetworkError {
     /// Paths that form a cycle, for which these analyses have no bound.
     #[error("the paths form a cycle through queue {queue}: they must all follow one order of queues")]
     Cycle {
-        /// A queue of the cycle, or one behind it.
+        /// A queue on the cycle, or a queue after the cycle.
         queue: usize,
     },
-    /// An invalid packet size, or one above the flow's burst.
+    /// A packet size that is invalid or above the flow's burst.
     #[error("flow {flow} has packets of {}: must be from 0 to its burst, {}", format_number(*.packet), format_number(*.burst))]
     Packet {
         /// Index of the flow.
@@ -130,8 +130,8 @@ impl Network {
         Ok(Network { capacities, flows, packets, passing, order })
     }
 
-    /// Service of a queue for all flows of `priority` and higher ones together. `passes_on` is true for flows that
-    /// continue to another queue.
+    /// Service of a queue for all flows of `priority` and higher priorities together. `passes_on` is true for flows
+    /// that continue to another queue.
     pub(super) fn service(&self, queue: usize, priority: u32, passes_on: bool) -> ServiceCurve {
         let capacity = self.capacities[queue];
         let largest = |selects: fn(u32, u32) -> bool| {
@@ -140,8 +140,8 @@ impl Network {
         };
         let late = match self.packets {
             Packets::Fluid => 0.0,
-            // One packet of a lower priority is in service at the start, and one packet of these flows is incomplete
-            // at the end.
+            // One packet of a lower priority may be in service at the start, and one packet of these flows may be
+            // incomplete at the end.
             Packets::Whole if passes_on => largest(|flow, own| flow > own) + largest(|flow, own| flow <= own),
             Packets::Whole => largest(|flow, own| flow > own),
         };
@@ -149,8 +149,8 @@ impl Network {
         RateLatency::new(capacity, latency).expect("a capacity is finite and above 0").into()
     }
 
-    /// Limit of the link behind a queue on the arrivals of some flows together: the link's rate, and a burst of their
-    /// largest packet, which arrives whole.
+    /// Limit on the arrivals of some flows together by the link behind a queue: the link's rate, and a burst of the
+    /// largest packet of these flows, which arrives whole.
     pub(super) fn link(&self, queue: usize, flows: impl Iterator<Item = usize>) -> TokenBucket {
         let packet = match self.packets {
             Packets::Fluid => 0.0,
@@ -159,13 +159,13 @@ impl Network {
         TokenBucket::raw(self.capacities[queue], packet)
     }
 
-    /// Long-run work per second of the flows of `priority` and higher ones at a queue.
+    /// Long-run work per second of the flows of `priority` and higher priorities at a queue.
     pub(super) fn load(&self, queue: usize, priority: u32) -> f64 {
         let flows = self.passing[queue].iter().map(|&(flow, _)| &self.flows[flow]);
         flows.filter(|flow| flow.priority <= priority).map(|flow| flow.arrivals.rate()).sum()
     }
 
-    /// The error for a queue without enough service for the flows of `priority` and higher ones.
+    /// The error for a queue without enough service for the flows of `priority` and higher priorities.
     pub(super) fn overloaded(&self, queue: usize, priority: u32) -> Unbounded {
         let overload = Overload { load: self.load(queue, priority), service: self.capacities[queue] };
         Unbounded { queue, overload }

@@ -28,7 +28,7 @@ impl ServiceCurve {
         if arrivals.rate() == 0.0 && arrivals.buckets()[arrivals.buckets().len() - 1].burst() == 0.0 {
             return Ok(0.0);
         }
-        // The delay is concave in the time of arrival, so its maximum is at a vertex of one of the curves.
+        // The delay is concave in the time of arrival, so its maximum is at a vertex of one of the two curves.
         let of_arrivals = arrivals.vertices().map(|(at, work)| self.seconds_for(work) - at);
         let of_service = self.segments().into_iter().skip(1).filter_map(|(done, _)| {
             let at = arrivals.seconds_until(self.work(done))?;
@@ -48,14 +48,14 @@ impl ServiceCurve {
         Ok(self.output(arrivals)?.burst())
     }
 
-    /// Service left for other flows when `arrivals` are served first: the service minus the arrivals, at least 0. It
-    /// holds for strict service, such as a queue of constant rate. The order of `arrivals` and the rest may be any
-    /// (blind multiplexing), so it covers higher and equal priorities.
+    /// Service left for other flows when `arrivals` are served first: the service minus the arrivals, at least 0. The
+    /// result holds for strict service, such as a queue of constant rate. `arrivals` and the other flows may be served
+    /// in any order (blind multiplexing), so the result covers higher and equal priorities.
     ///
     /// # Errors
     /// No service is left.
     pub fn leftover(&self, arrivals: &ArrivalCurve) -> Result<ServiceCurve, Overload> {
-        // The maximum over pieces, minus the minimum over buckets, is the maximum over all pairs.
+        // The maximum over pieces, minus the minimum over buckets, is the maximum of the differences over all pairs.
         let pairs = self.pieces().iter().flat_map(|piece| {
             arrivals.buckets().iter().filter_map(|bucket| {
                 let rate = piece.rate() - bucket.rate();
@@ -67,10 +67,10 @@ impl ServiceCurve {
         ServiceCurve::new(&pieces).ok_or(self.overload(arrivals))
     }
 
-    /// Service left for one flow of a queue that serves its flows in order of arrival. `arrivals` are the other flows
-    /// (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta it is the service minus the
-    /// `arrivals` up to theta before, and zero until theta. Here theta is the delay of `arrivals` alone. For one bucket
-    /// and one piece, theta is the latency plus the burst over the rate.
+    /// Service left for one flow of a queue that serves its flows in order of arrival. `arrivals` are the arrivals of
+    /// the other flows (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta, the result is zero
+    /// until theta, and then the service minus the `arrivals` until theta seconds earlier. Here theta is the delay of
+    /// `arrivals` alone. For one bucket and one piece, theta is the latency plus the burst over the rate.
     ///
     /// # Errors
     /// No service is left.
@@ -109,7 +109,8 @@ impl ServiceCurve {
                 segment += 1;
             }
         }
-        // From there the interval grows at the end that adds more work: later arrivals, or less service before.
+        // From this point, the interval grows at the end that adds more work: at its later end by more arrivals, or at
+        // its earlier end by less service.
         let (mut work, mut at) = (arrivals.arrivals(fullest) - self.work(fullest), 0.0);
         let (mut from, mut to) = (fullest, fullest);
         let mut buckets = Vec::new();

@@ -4,7 +4,7 @@
 /// by index; each other queue comes after all its predecessors.
 ///
 /// # Errors
-/// Returns a queue on a cycle, or a queue after one, if no such order exists.
+/// If no such order exists, returns a queue on a cycle, or a queue after a cycle.
 ///
 /// # Panics
 /// If a path names a queue that does not exist.
@@ -59,7 +59,8 @@ mod tests {
                     }
                 }
                 Err(queue) => {
-                    // Goes back to all predecessors six times. Without a cycle, none is left of six queues.
+                    // Goes back to all predecessors six times. Without a cycle, no path through six queues has six
+                    // steps, so no queue remains.
                     let mut queues: Vec<usize> = vec![queue];
                     for _ in 0..6 {
                         queues = (0..6).filter(|&from| queues.iter().any(|&to| is_edge(from, to))).collect();

@@ -46,10 +46,10 @@ impl RateLatency {
     }
 }
 
-/// A convex service guarantee, beta(t) = max over i of R_i (t - T_i), at least 0: during any backlog of t seconds at
-/// least beta(t) of work is served.
+/// A convex service guarantee, beta(t) = max over i of R_i (t - T_i), and at least 0. During any backlog of t seconds,
+/// at least beta(t) of work is served.
 ///
-/// Pieces are in order of increasing rate and latency, and each one is the maximum for some t.
+/// Pieces are in order of increasing rate and latency, and each piece is the maximum for some t.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ServiceCurve {
     pieces: Vec<RateLatency>,
@@ -102,7 +102,7 @@ impl ServiceCurve {
         self.pieces[0].latency
     }
 
-    /// Latest time at which `work` is done, in seconds; for zero work, the time until its beginning.
+    /// Latest time at which `work` is done, in seconds; for zero work, the latency.
     pub fn seconds_for(&self, work: f64) -> f64 {
         self.pieces.iter().map(|piece| piece.latency + work / piece.rate).fold(f64::INFINITY, f64::min)
     }
@@ -115,9 +115,9 @@ impl ServiceCurve {
     }
 }
 
-/// Time at which a piece of higher rate and latency overtakes the one before it.
+/// Time, in seconds, at which `after`, with a higher rate and latency, overtakes `before`.
 fn meet(before: RateLatency, after: RateLatency) -> f64 {
-    // The later start, plus the time to catch up from there. This avoids a difference of large products.
+    // The later start, plus the time to catch up from that start. This avoids a difference of large products.
     after.latency + before.work(after.latency) / (after.rate - before.rate)
 }
 

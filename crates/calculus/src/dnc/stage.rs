@@ -15,8 +15,9 @@ pub enum StageError {
     Overload(#[from] Overload),
 }
 
-/// Largest delay at one queue of `capacity` for the workloads of `priority` (0 first). Each of `workloads` has a
-/// priority and stays within its bucket, and each priority is served in order of arrival (SLO equation 5.1):
+/// Largest delay, in seconds, at one queue of `capacity` for the workloads of `priority` (0 is served first). Each of
+/// `workloads` has a priority and stays within its bucket, and each priority is served in order of arrival (SLO
+/// equation 5.1):
 ///
 /// ```text
 /// (sum of b of its own and higher priorities) / (capacity - sum of r of higher priorities)
@@ -25,8 +26,8 @@ pub enum StageError {
 /// A request's work is part of its bucket. For several stages with their own buckets, the bounds add up.
 ///
 /// # Errors
-/// Fails for an invalid capacity, for rates of `priority` and higher priorities above the capacity, and if higher
-/// priorities leave no rate.
+/// Fails if the capacity is invalid, if the rates of `priority` and higher priorities together exceed the capacity, or
+/// if higher priorities leave no rate.
 pub fn stage_delay(
     capacity: f64,
     workloads: &[(u32, TokenBucket)],

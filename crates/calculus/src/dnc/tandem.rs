@@ -1,6 +1,6 @@
 //! A path of queues for the flows of one priority, served in order of arrival, and two analyses of it: by queue, and by
-//! flow. A linear program that combines both is tighter than either (Bouillard, "Trade-off between accuracy and
-//! tractability of Network Calculus in FIFO networks", Performance Evaluation 153, 2022).
+//! flow. A linear program that combines the two analyses is tighter than each of them (Bouillard, "Trade-off between
+//! accuracy and tractability of Network Calculus in FIFO networks", Performance Evaluation 153, 2022).
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct Server {
     pub link: Option<TokenBucket>,
 }
 
-/// Flows that cross the same servers, as one.
+/// Flows that cross the same servers, combined into one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Crossing {
     /// Arrivals at the first server.
@@ -40,7 +40,7 @@ pub struct Crossing {
     pub first: usize,
     /// Last server, not before the first.
     pub last: usize,
-    /// Index of the link that limits it, together with others, at its first server.
+    /// Index of the link that limits this crossing and others together at its first server; `None` without such a link.
     pub link: Option<usize>,
 }
 
@@ -60,8 +60,8 @@ enum Source {
 }
 
 impl Tandem {
-    /// Total flow analysis: the longest delay at each server, in seconds. The output is the arrivals, delayed by all
-    /// delays so far, within the limit of the link.
+    /// Total flow analysis: the longest delay at each server, in seconds. The output of a crossing is its arrivals,
+    /// delayed by the delays of all servers so far, within the limit of the link.
     ///
     /// # Errors
     /// The first overloaded server.
@@ -103,7 +103,7 @@ impl Tandem {
     }
 
     /// Separated flow analysis: the longest delay of each crossing over all its servers, in seconds; `None` if the
-    /// other flows leave it no service. Each server leaves the crossing the service of
+    /// other flows leave a crossing no service. Each server leaves the crossing the service of
     /// [`ServiceCurve::leftover_in_order`], and a burst counts once.
     pub fn separated_flow(&self) -> Vec<Option<f64>> {
         let mut arrivals: Vec<Option<ArrivalCurve>> =

@@ -1,19 +1,19 @@
 //! Cache of a model's bounds at the thetas that every search visits, shared by a model and its copies.
 //!
-//! There are two grids. *Coarse*: 1 and 1.5 times powers of two, where searches begin. *Fine*: eighths, from 8/8 to
-//! 15/8 times powers of two, with slopes. Between two fine points, a cubic is very close to the bound. A search may
-//! follow it, and compute the bound itself only at the end.
+//! There are two grids. The *coarse* grid has 1 and 1.5 times powers of two, where searches begin. The *fine* grid has
+//! eighths, from 8/8 to 15/8 times powers of two, and slopes. Between two fine points, a cubic is very close to the
+//! bound. A search may follow the cubic, and compute the bound itself only at the end.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::bound::Bound;
 
-/// Number of cached thetas per grid: 32 octaves of the coarse one, 8 of the fine one. Values at other thetas are
-/// computed each time.
+/// Number of cached thetas per grid: 32 octaves of the coarse grid, 8 octaves of the fine grid. Values at other thetas
+/// are computed each time.
 const SLOTS: usize = 64;
-/// Low bits of a mantissa: all after the first bit, and all after the third. They are zero on the coarse and on the
-/// fine grid.
+/// Numbers of low bits of a mantissa: all bits after the first, which are zero on the coarse grid, and all bits after
+/// the third, which are zero on the fine grid.
 const BELOW_HALVES: u32 = 51;
 const BELOW_EIGHTHS: u32 = 49;
 

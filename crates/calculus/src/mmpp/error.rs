@@ -15,7 +15,9 @@ pub enum ModelError {
     #[error("a chain of {0} states: must be 1 to {MAX_STATES}")]
     States(usize),
     /// A matrix whose size does not match the number of states.
-    #[error("{rows} rows of transitions for {states} states, a row of {columns}: must be square")]
+    #[error(
+        "{rows} rows of transitions for {states} states, with a row of {columns} entries: the matrix must be square"
+    )]
     Shape {
         /// Number of states.
         states: usize,

@@ -23,8 +23,8 @@ pub struct Request {
     pub work: f64,
 }
 
-/// Errors of the model: the model's value over the trace's value, minus 1. Zero is a perfect fit, negative is too
-/// little. Means of a trace are over the time from its start to its last request.
+/// Errors of the model: the model's value over the trace's value, minus 1. Zero is a perfect fit; a negative error
+/// means that the model's value is too small. Means of a trace are over the time from its start to its last request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FitDeviation {
     /// Error of the mean number of requests; a batch counts as one request.
@@ -107,7 +107,7 @@ fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
     }
 }
 
-/// Merges the requests of a batch into one, at the time of the first.
+/// Merges the requests of each batch into one request, at the time of the first.
 fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
     let mut merged: Vec<Request> = Vec::new();
     for &request in trace {
@@ -120,8 +120,8 @@ fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
 }
 
 /// Drops levels without intervals, and raises the others to the mean of their intervals. A level with only idle
-/// intervals gets the rate 0. (At the level's own rate it would bring requests without work, and a percentile over
-/// requests would count them.)
+/// intervals gets the rate 0. (At the level's own rate, the state would bring requests without work, and a percentile
+/// over requests would count them.)
 fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64], intervals: &Intervals) {
     let mut sums = vec![(0.0, 0.0); levels.rates.len()];
     for ((&state, count), length) in state_of.iter().zip(counts).zip(intervals.lengths()) {
@@ -148,7 +148,8 @@ fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
     }
 }
 
-/// Counts transitions per step spent in a state; the remainder is the probability of staying.
+/// Transition probabilities: the transitions from a state, divided by the steps spent in it. The remainder is the
+/// probability of staying.
 fn transitions(
     state_of: &[usize],
     states: usize,
@@ -172,7 +173,7 @@ fn transitions(
     }
     for (from, row) in matrix.iter_mut().enumerate() {
         let steps = time_in[from] * settings.interval / settings.step;
-        // The released code counts whole steps, and loses one if rounding makes the quotient too small.
+        // The released code counts whole steps, and loses one step if rounding makes the quotient too small.
         let steps = if settings.chain == Chain::Published { steps.floor().max(1.0) } else { steps.max(1.0) };
         row[from] = 0.0;
         row.iter_mut().for_each(|count| *count /= steps);

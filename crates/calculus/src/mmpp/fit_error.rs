@@ -3,13 +3,13 @@
 use super::error::ModelError;
 use crate::number_format::format_number;
 
-/// A trace or settings that no model fits.
+/// A trace or settings that give no model.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum FitError {
     /// No request.
     #[error("a trace without a request: there is nothing to fit")]
     Empty,
-    /// An invalid request, or one earlier than the previous one.
+    /// A request that is invalid or earlier than the previous request.
     #[error(
         "request {index} at {} s with work {}: times must rise from 0, work must be finite and not negative", format_number(*.at), format_number(*.work)
     )]
@@ -32,7 +32,7 @@ pub enum FitError {
         expected: &'static str,
     },
     /// More intervals than the limit.
-    #[error("{} intervals: at most 1e7; count from the first request, or use longer intervals", format_number(*.0))]
+    #[error("{} intervals: at most 1e7; count times from the first request, or use longer intervals", format_number(*.0))]
     Long(f64),
     /// The numbers give an invalid model: a Bernoulli step with more than one request, for example.
     #[error(transparent)]

@@ -10,26 +10,28 @@ pub enum SizeModel {
     Exponential,
     /// A hyperexponential distribution with the same mean and variance.
     Hyperexponential,
-    /// The observed sizes, reduced to at most this many atoms that bound their generating function.
+    /// The observed sizes, reduced to at most this many atoms. The generating function of the atoms is an upper bound
+    /// on the generating function of the sizes.
     Empirical(usize),
 }
 
 /// Method to derive states and transitions from the intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chain {
-    /// As released: every level is a state at the level's rate, even without intervals. The chain need not return to
-    /// its first state. At most one request per step.
+    /// As in the released code: every level is a state at the level's rate, even without intervals. The chain need not
+    /// return to its first state. At most one request per step.
     Published,
-    /// Only levels with intervals are states. The trace runs to its end and back again. Each state's stationary
-    /// probability is then its share of the trace, and its sojourn time is the same as in the trace. The chain is
-    /// reversible, which gives a small sigma ([`Sigma::Stationary`]). No state's rate is below the mean of its
+    /// Only levels with intervals are states. The chain follows the trace to its end and back again. Each state's
+    /// stationary probability is then its share of the trace, and its sojourn time is the same as in the trace. The
+    /// chain is reversible, which gives a small sigma ([`Sigma::Stationary`]). No state's rate is below the mean of its
     /// intervals, so the model's mean work is never below the trace's. The rate of intervals without a request is 0.
-    /// The number of requests per step is Poisson. The rest of a trace after its whole intervals belongs to the last of
-    /// them. A trace shorter than an interval is one shorter interval, with a rate relative to its duration.
+    /// The number of requests per step is Poisson. The rest of a trace after its whole intervals belongs to the last
+    /// whole interval. A trace shorter than an interval forms one shorter interval, with a rate relative to the
+    /// duration of the trace.
     ///
     /// The backward run does not lower rho if steps are short compared to the sojourn times. For any chain, E exp(theta
-    /// A) is then at most the value for the symmetric part of its matrix, in the inner product weighted by its
-    /// stationary distribution. The matrix of this chain is that symmetric part.
+    /// A) is then at most its value for the symmetric part of the chain's matrix. (The inner product is weighted by the
+    /// stationary distribution.) The matrix of the closed chain is that symmetric part.
     Closed,
 }
 
@@ -40,8 +42,8 @@ pub struct FitSettings {
     pub interval: f64,
     /// Length of a step of the model, in seconds.
     pub step: f64,
-    /// Requests within this number of seconds after the first one become one request with their total work, so that a
-    /// batch stays a batch. Zero merges none.
+    /// Duration of a batch, in seconds. The requests within this time after the first request of a batch become one
+    /// request with their total work. Zero merges no requests.
     pub batch: f64,
     /// Maximum number of states.
     pub states: usize,
@@ -56,7 +58,7 @@ pub struct FitSettings {
 }
 
 impl FitSettings {
-    /// The constants of the released code, for comparison. Intervals have 1 s, steps have 10 us, and there are up to 10
+    /// The constants of the released code, for comparison. Intervals last 1 s, steps last 10 us, and there are up to 10
     /// states of two deviations (the thesis says 5). Sizes are exponential, and sigma is zero.
     pub fn published() -> FitSettings {
         FitSettings {

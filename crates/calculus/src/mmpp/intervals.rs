@@ -11,10 +11,10 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// Intervals of `seconds` for a trace whose last request comes at `end`. In the released method, the rest after the
-    /// whole intervals is one more interval, and counts as whole. Otherwise the rest belongs to the last whole
-    /// interval, because the rate of a short interval would be random. Only a short trace has a shorter interval. A
-    /// trace with a single moment takes a whole interval.
+    /// Intervals of `seconds` for a trace whose last request comes at `end`. With [`Chain::Published`], the rest after
+    /// the whole intervals is one more interval, and counts as a whole one. With [`Chain::Closed`], the rest belongs to
+    /// the last whole interval, because the rate of a short interval would be random. Only a trace shorter than
+    /// `seconds` has a shorter interval. A trace with all requests at time 0 has one whole interval.
     pub fn new(end: f64, seconds: f64, chain: Chain) -> Intervals {
         let in_trace = if end > 0.0 { end / seconds } else { 1.0 };
         let whole = (end / seconds) as usize;
@@ -36,12 +36,13 @@ impl Intervals {
         (0..self.count).map(move |at| if at == last { self.last } else { 1.0 })
     }
 
-    /// Length of the trace.
+    /// Length of the trace, relative to a whole interval.
     pub fn in_trace(&self) -> f64 {
         self.in_trace
     }
 
-    /// Sum of the amounts in each interval divided by its length, from (time, amount).
+    /// Sum of the amounts in each interval, divided by the length of the interval. `amounts` has pairs of (time,
+    /// amount).
     pub fn sums(&self, amounts: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
         let mut sums = vec![0.0; self.count];
         for (at, amount) in amounts {

@@ -12,8 +12,8 @@ pub(super) struct Levels {
 
 impl Levels {
     /// Levels for counts between `low` and `high` (at least 1), with at most `states` states. If `states` levels with
-    /// `deviations` do not reach below `low`, the deviations grow until they just cover the range. Counts too close
-    /// together for a single state (a constant rate) become one state at the largest count.
+    /// `deviations` do not reach below `low`, the deviations grow until they just cover the range. If the counts are so
+    /// close together (a constant rate) that no level fits between them, there is one state at the largest count.
     pub(super) fn new(low: f64, high: f64, states: usize, deviations: f64) -> Levels {
         let mut rates = descend(low, high, states, deviations);
         let mut covered = deviations;
@@ -46,7 +46,8 @@ impl Levels {
     }
 }
 
-/// Rates from the top down until one is below `low`; the last of `states` is always included.
+/// Rates in decreasing order, until a rate is below `low`. If only the last of `states` rates is below `low`, it is
+/// included.
 fn descend(low: f64, high: f64, states: usize, deviations: f64) -> Vec<f64> {
     let root = (high + deviations * deviations / 4.0).sqrt() - deviations / 2.0;
     let mut rate = root * root;
@@ -59,14 +60,14 @@ fn descend(low: f64, high: f64, states: usize, deviations: f64) -> Vec<f64> {
         let root = rate.sqrt() - deviations;
         rate = root * root;
     }
-    // The last level covers all lower counts, unless earlier levels already do.
+    // The last level covers all lower counts. A single level below `low` is left out; the caller then uses `high`.
     if rates.len() + 1 == states && (states > 1 || rate >= low) {
         rates.push(rate);
     }
     rates
 }
 
-/// Lower end of the lowest state's range; minus infinity if fewer than `states` reach below `low`.
+/// Lower end of the lowest state's range; minus infinity if fewer than `states` levels reach below `low`.
 fn lower_end(low: f64, high: f64, states: usize, deviations: f64) -> f64 {
     let rates = descend(low, high, states, deviations);
     match rates.last() {

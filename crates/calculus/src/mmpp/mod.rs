@@ -5,8 +5,8 @@
 //! `exp(theta (rho n + sigma))`. The network calculus ([`crate::snc`]) needs nothing else of arrivals. [`fit`] derives
 //! a model from a trace.
 //!
-//! Two deviations from the thesis. Table 4.1 prints `rho = sp(E Q)`, which must be `log(sp(E Q)) / theta`. And
-//! `sigma = 0` holds only for chains that are stochastically monotone ([`Sigma`]).
+//! There are two deviations from the thesis. Table 4.1 prints `rho = sp(E Q)`, which must be `log(sp(E Q)) / theta`.
+//! Also, `sigma = 0` holds only for chains that are stochastically monotone ([`Sigma`]).
 
 mod bound;
 mod bound_cache;

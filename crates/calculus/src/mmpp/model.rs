@@ -1,4 +1,4 @@
-//! The model itself: the bound on its moment generating function.
+//! The model, and the bound on its moment generating function.
 
 use super::bound::Bound;
 use super::bound_cache::{BoundCache, coarse_neighbours, cubic, fine_neighbours, is_coarse};
@@ -15,10 +15,15 @@ const KNOWN_MARGIN: f64 = 1e-10;
 /// Definition of sigma.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sigma {
-    /// Zero where that is safe: the chain is stochastically monotone and its states are in order of their work. The
-    /// log-MGF from a stationary start is then superadditive. Otherwise, for a reversible chain, the excess of one step
-    /// over rho, `log(pi E 1 / sp(E Q)) / theta`, if positive. Otherwise sigma is `log(pi h / min h) / theta`, which is
-    /// safe for every chain. Here pi is the stationary distribution, and h is the right Perron vector of Q E(theta).
+    /// A safe value; there are three cases:
+    ///
+    /// 1. If the chain is stochastically monotone and its states are in order of their work, sigma is zero. The log-MGF
+    ///    from a stationary start is then superadditive.
+    /// 2. For any other reversible chain, sigma is the excess of one step over rho, `log(pi E 1 / sp(E Q)) / theta`, or
+    ///    zero if this is negative.
+    /// 3. For any other chain, sigma is `log(pi h / min h) / theta`, which is safe for every chain.
+    ///
+    /// Here pi is the stationary distribution, and h is the right Perron vector of Q E(theta).
     ///
     /// The second case uses E exp(theta A(n)) = v' M^(n-1) v with M = E^1/2 Q E^1/2 and v = E^1/2 1, in the inner
     /// product weighted by pi. There M is symmetric if Q is reversible. Its norm then equals its spectral radius, which
@@ -153,8 +158,8 @@ impl Mmpp {
         self.mean
     }
 
-    /// Probability of a step with requests. For a chain of several classes, the smallest value of any state with
-    /// requests.
+    /// Probability of a step with requests. For a chain of several classes, the smallest probability among the states
+    /// with requests.
     pub fn busy(&self) -> f64 {
         let any = |state: &State| state.requests.any();
         if self.stationary.is_empty() {
@@ -229,8 +234,8 @@ impl Mmpp {
         Some(self.bound_of(theta, &self.root(theta, near)?))
     }
 
-    /// Approximation of `bound` and its slope, usually to five digits where both are smooth. For searches only: the
-    /// approximation may be below the bound.
+    /// Approximation of `bound` and its slope, usually to five digits where bound and slope are smooth. For searches
+    /// only: the approximation may be below the bound.
     pub(crate) fn approximate_bound(&self, theta: f64) -> Option<(Bound, Bound)> {
         let (low, high) = fine_neighbours(theta);
         if !(theta > 0.0 && high < self.limit) {
@@ -287,7 +292,7 @@ impl Mmpp {
     }
 
     /// A guess slightly above sp(E Q) - 1, from cached values at the two neighbours on the coarse grid. The logarithm
-    /// is convex in theta.
+    /// of sp(E Q) is convex in theta, so interpolation gives a value above it.
     fn guess_above(&self, theta: f64) -> Option<f64> {
         let (low, high) = coarse_neighbours(theta);
         if !(low < theta && high < self.limit) {
@@ -302,7 +307,7 @@ impl Mmpp {
         Bound { rho: root.logarithm / theta, sigma: self.sigma(theta, root) }
     }
 
-    /// `guess` is probably a little above sp(E Q) - 1.
+    /// The Perron root at a theta. `guess` should be a little above sp(E Q) - 1.
     fn root(&self, theta: f64, guess: Option<f64>) -> Option<Root> {
         if !(theta > 0.0 && theta < self.limit) {
             return None;
@@ -329,7 +334,7 @@ impl Mmpp {
         logarithm.is_finite().then_some(Root { logarithm, perron, growth, class })
     }
 
-    /// E Q - 1 within a class. The diagonal uses the probability of leaving. So no precision is lost if both this
+    /// E Q - 1 within a class. The diagonal uses the probability of leaving. Therefore no precision is lost if this
     /// probability and the growth are tiny.
     fn block(&self, class: &[usize], growth: &[(f64, f64); MAX_STATES]) -> [f64; MAX_STATES * MAX_STATES] {
         let (all, n) = (self.states.len(), class.len());
@@ -375,7 +380,7 @@ mod tests {
     #[test]
     fn the_slope_is_the_derivative_of_the_bound() {
         let state = |requests, mean| State { requests, sizes: Sizes::Exponential { mean } };
-        // Not in order, so that sigma is not zero.
+        // States that are not in order of their work, so that sigma is not zero.
         let states = vec![
             state(Requests::Poisson(0.3), 2.0),
             state(Requests::Bernoulli(0.1), 1.0),

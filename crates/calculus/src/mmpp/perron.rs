@@ -1,6 +1,6 @@
 //! The largest eigenvalue of a matrix with non-negative off-diagonal entries, and its positive vector, by Noda's
-//! inverse iteration. It converges quadratically, even for a matrix close to diagonal, such as the matrix of a slow
-//! chain in short steps. Every step bounds the eigenvalue from above and from below.
+//! inverse iteration. The iteration converges quadratically, even for a matrix close to diagonal, such as the matrix of
+//! a slow chain in short steps. Every step bounds the eigenvalue from above and from below.
 //!
 //! The iteration is hand-written instead of taken from a linear algebra library. General eigenvalue solvers round to
 //! either side, relative to the norm of the matrix. A latency bound needs a value that is never below the true one,
@@ -21,8 +21,8 @@ pub(super) struct Perron {
 }
 
 /// The largest eigenvalue of the irreducible `n` x `n` matrix `b`, in row-major order, with non-negative off-diagonal
-/// entries. `guess` is probably a little above the eigenvalue. A guess above the eigenvalue saves half of the steps. A
-/// guess changes the result only by rounding.
+/// entries. `guess` should be a little above the eigenvalue; such a guess saves half of the steps. Any guess changes
+/// the result only by rounding.
 pub(super) fn perron(n: usize, b: &[f64], guess: Option<f64>) -> Perron {
     let mut vector = [1.0; MAX_STATES];
     let (mut lower, mut upper) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -59,7 +59,7 @@ pub(super) fn perron(n: usize, b: &[f64], guess: Option<f64>) -> Perron {
         for (entry, next) in vector[..n].iter_mut().zip(next) {
             *entry = next / scale;
         }
-        // Both hold for any positive vector and any shift (Collatz and Wielandt).
+        // Both bounds hold for any positive vector and any shift (Collatz and Wielandt).
         lower = lower.max(shift - largest);
         let better = shift - least;
         let stuck = better >= shift;

@@ -1,6 +1,6 @@
 //! Distribution of the work of one request, with its moment generating function M(theta) = E exp(theta X).
 
-/// `exp` counts as infinite above this exponent; a bound there would be useless.
+/// `exp` counts as infinite above this exponent; a bound with a larger exponent would be useless.
 const LARGEST_EXPONENT: f64 = 500.0;
 
 /// The distribution of the work of one request.
@@ -42,8 +42,8 @@ impl Sizes {
     }
 
     /// At most `atoms` (at least 2) sizes between the smallest and the largest of `sample`, which must not be empty. A
-    /// size between two atoms is split between them with the same mean. M is convex in the size, so M of the result is
-    /// never below M of the sample.
+    /// size between two atoms is split between these atoms, with the same mean. M is convex in the size, so M of the
+    /// result is never below M of the sample.
     pub(super) fn empirical(sample: &[f64], atoms: usize) -> Sizes {
         let mut sorted = sample.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -26,7 +26,7 @@ impl Requests {
 pub struct State {
     /// Requests in the step.
     pub requests: Requests,
-    /// The work of each, independent of the others.
+    /// Work of each request, independent of the other requests.
     pub sizes: Sizes,
 }
 

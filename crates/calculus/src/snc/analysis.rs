@@ -12,13 +12,13 @@ pub(super) const MOST_NODES: usize = 1 << 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Analysis {
     /// SNC-Meister's analysis. Traffic on the whole path is subtracted from the convolution of its queues; other
-    /// traffic is aggregated by its origin before it leaves. On paths of one or two queues, if no queue is first of one
-    /// path and second of another, operands are dependent only if their workloads are. Longer paths, which the thesis
-    /// does not cover, have more dependence: the output of a queue depends on the other flows there. Hoelder's
-    /// inequality bounds it.
+    /// traffic is aggregated by its origin before it leaves a queue. In a bipartite network (paths of at most two
+    /// queues, no queue first on one path and second on another), operands are dependent only if their workloads are.
+    /// Longer paths, which the thesis does not cover, have more dependence: the output of a queue depends on the other
+    /// flows at the queue. Hoelder's inequality covers this dependence.
     Bipartite,
     /// A latency at each queue; the queues share the excess probability. It serves for comparison. Flows of equal
-    /// priority are served in the given order, so the bound is a guarantee only if priorities differ.
+    /// priority are taken in the order of the network, so the bound is a guarantee only if priorities differ.
     HopByHop,
     /// One latency at the convolution of the service left at each queue. It serves for comparison, as `HopByHop` does.
     Convolution,
@@ -56,8 +56,8 @@ fn first_arrivals(plan: &Plan, arena: &mut Expressions, flow: usize) -> ArrivalI
     arena.arrivals(flow.model, flow.group).expect("a group of the network is one of its expressions")
 }
 
-/// A queue's rate after the packets that are served whole. If busy periods begin within steps, it starts after `steps`
-/// steps of service.
+/// A server with the queue's rate that first serves `whole` work, for packets that are served whole. If busy periods
+/// begin within steps, the server also starts later, by `steps` steps of service.
 fn server(plan: &Plan, arena: &mut Expressions, queue: usize, (whole, steps): (f64, f64)) -> ServiceId {
     let lost = if plan.within_steps { plan.rates[queue] * arena.step * steps } else { 0.0 };
     arena
@@ -70,7 +70,8 @@ fn packet(plan: &Plan, flows: impl IntoIterator<Item = usize>) -> f64 {
     flows.into_iter().map(|flow| plan.flows[flow].packet).fold(0.0, f64::max)
 }
 
-/// Work in service at a queue that delays a flow of `priority` without interruption: one packet of a lower priority.
+/// Work in service at a queue that a flow of `priority` cannot interrupt: the queue's own work in service, or one
+/// packet of a lower priority if that is larger.
 fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
     let after = plan.passing[queue].iter().copied().filter(|&flow| plan.flows[flow].priority > priority);
     plan.in_service[queue].max(packet(plan, after))
@@ -78,21 +79,21 @@ fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
 
 /// (((S1 - C1) conv (S2 - C2)) - P2) conv ... conv (Sn - Cn) - Pn, which for two queues is equation A.5.
 ///
-/// Pk shares the path from its first queue exactly up to the k-th. Pn shares the whole path, and is X in the thesis. Ck
-/// is all other traffic at the k-th queue, with its arrivals there; P1 is part of C1. Follow a busy period back from
-/// the last queue, as for [`crate::Network::aggregate`]. Over the part at each queue, the queue's whole rate went to
-/// the flow, to the flows that share the path there, and to Ck. A flow that shares the path up to a queue has sent no
-/// more through this queue than it brought to the first.
+/// Pk is the traffic that shares the path from its first queue up to exactly the k-th. Pn shares the whole path, and is
+/// X in the thesis. Ck is all other traffic at the k-th queue, with its arrivals at that queue; P1 is part of C1. The
+/// proof follows a busy period back from the last queue, as for [`crate::Network::aggregate`]. During the part at the
+/// k-th queue, the whole rate of this queue serves the flow, the flows that share the path up to this queue, and Ck. A
+/// flow that shares the path up to a queue has sent no more work through this queue than it brought to the first queue.
 ///
 /// If requests are served whole, each queue may first serve a request of a lower priority. If the busy period at the
-/// next queue began before a packet arrived there, that packet may still be missing from the service to flows that
-/// continue. The servers here therefore start after this amount of work. The last queue has no such packet: a request
-/// is late until its last bit is served, and then it leaves.
+/// next queue began before a packet arrived at that queue, the packet may still be missing from the service to flows
+/// that continue. Each server therefore first serves one such request and one such packet. The last queue has no such
+/// packet: the delay of a request ends when its last bit is served and it leaves.
 ///
 /// If busy periods begin within steps ([`super::Network::set_within_steps`]), all arrivals in the first step count, and
-/// up to one step of the service is lost. At a queue before another queue, the next busy period also begins within a
-/// step. Up to one more step is therefore lost at that end. That step then belongs to both queues; one more step of
-/// service cannot make the bound invalid.
+/// up to one step of the service is lost. At every queue but the last, the busy period at the next queue also begins
+/// within a step. Up to one more step of service is therefore lost at the end. That step counts at both queues, which
+/// only adds service, so the bound stays valid.
 fn bipartite_latency(plan: &Plan, arena: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
     let own = &plan.flows[flow];
     let first = own.queues[0];
@@ -131,7 +132,8 @@ fn bipartite_latency(plan: &Plan, arena: &mut Expressions, flow: usize, excess: 
     Some(arena.latency_beyond(arrivals, service, excess))
 }
 
-/// Service of a queue left after the flows with their arrivals there, and after the packets that are served whole.
+/// Service that a queue has left after the arrivals of the given flows at this queue, and after the packets that are
+/// served whole.
 fn leftover_service(
     plan: &Plan,
     arena: &mut Expressions,
@@ -146,8 +148,9 @@ fn leftover_service(
     })
 }
 
-/// Arrivals of flows together at a queue. Arrivals of flows that enter there are unchanged; the others are the outputs
-/// of the previous queues, one for each queue (DZi of appendix A.4). `Some(None)` without flows.
+/// Total arrivals of flows at a queue. Flows that enter the network at this queue arrive unchanged. The other flows
+/// arrive as outputs of their previous queues, one output for each previous queue (DZi of appendix A.4). `Some(None)`
+/// without flows.
 fn total_arrivals(
     plan: &Plan,
     arena: &mut Expressions,
@@ -178,8 +181,8 @@ fn total_arrivals(
     Some(arena.aggregate_all(&arrivals))
 }
 
-/// Output of a queue for flows together. All get their lowest priority, so that they can be aggregated before they
-/// leave. They leave as whole packets, and one packet at a time is in service.
+/// Output of a queue for several flows together. All flows get the lowest priority among them, so that they can be
+/// aggregated before they leave. They leave as whole packets, and one packet at a time is in service.
 fn group_output(plan: &Plan, arena: &mut Expressions, queue: usize, members: &[usize]) -> Option<ArrivalId> {
     let lowest = members.iter().map(|&flow| plan.flows[flow].priority).max().unwrap_or(0);
     let others: Vec<usize> = (plan.passing[queue].iter().copied())
@@ -191,8 +194,8 @@ fn group_output(plan: &Plan, arena: &mut Expressions, queue: usize, members: &[u
     Some(arena.output(arrivals, service))
 }
 
-/// Takes flows one after another by priority, the analysed flow last. Each takes its share of its queues, and continues
-/// as an output of the first queue to the second.
+/// Subtracts flows from the service of their queues one after another by priority, and analyses `flow` last. Each flow
+/// takes its share of the service of a queue, and arrives at the next queue as the output of this queue.
 fn sequential_latency(
     plan: &Plan,
     arena: &mut Expressions,

@@ -109,7 +109,7 @@ pub enum NetworkError {
     /// Paths that form a cycle.
     #[error("the paths form a cycle through queue {queue}: they must all follow one order of queues")]
     Cycle {
-        /// A queue of the cycle, or one behind it.
+        /// A queue on the cycle, or a queue after the cycle.
         queue: String,
     },
     /// An expression that is too large, because too many routes lead to the queues of a path.

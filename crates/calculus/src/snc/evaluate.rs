@@ -2,8 +2,8 @@
 //! gradient by theta and by every free parameter.
 //!
 //! One walk writes a tape, operands before results. A backward pass over the tape computes the derivatives of the
-//! result by rho and sigma of every entry. A forward pass adds the derivatives by theta, because each theta is a
-//! multiple of the theta above it.
+//! result by rho and sigma of every entry. A forward pass adds the derivatives by theta, because the theta of an
+//! operand is a multiple of the theta of the result.
 
 use crate::mmpp::Bound;
 
@@ -17,7 +17,7 @@ use super::tape::{Entry, Evaluator};
 pub(super) struct Point {
     /// Latency, in steps.
     pub(super) latency: f64,
-    /// Decay rate with theta of the logarithm of the union over the past (rho of arrivals + rho of service).
+    /// Derivative of the logarithm of the union over the past by theta (rho of arrivals + rho of service).
     pub(super) odds: f64,
     /// Minimum over convolutions of theta times the difference between the rates of the operands.
     pub(super) gap: f64,
@@ -398,7 +398,7 @@ mod tests {
             let point = evaluator.latency_on_tape(&mut arena, &query, theta, Accuracy::Exact).unwrap();
             let again = evaluator.latency(&mut arena, &query, theta, Accuracy::Exact).unwrap();
             assert!((again.latency - point.latency).abs() <= 1e-9 * point.latency);
-            // The gap is once above the slack of the convolution, and once below.
+            // The gap is above the smaller slack of the convolution, and below the larger one.
             assert!(1e-6 < point.gap && point.gap < 5e-3);
             let mut gradient = vec![0.0; arena.parameters.len()];
             let by = (point.latency, Accuracy::Exact);

@@ -8,15 +8,15 @@ use super::operators::{Moments, Operator};
 use super::tail::Unstable;
 use super::tape::Evaluator;
 
-/// An arrival process of an arena, valid only there.
+/// An arrival process of an arena, valid only in this arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArrivalId(pub(super) u32);
 
-/// A service process of an arena, valid only there.
+/// A service process of an arena, valid only in this arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServiceId(pub(super) u32);
 
-/// An arrival model of an arena, valid only there.
+/// An arrival model of an arena, valid only in this arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ModelId(pub(super) u32);
 
@@ -29,8 +29,8 @@ pub(super) enum Node {
     /// Independent arrivals: a range of `operands`.
     Sum { first: u32, count: u32 },
     /// Two operands and the positions of their parameters. `exponent` belongs to Hoelder's inequality (if the operands
-    /// may be dependent), `slack` to a convolution, and `stretch` to Lyapunov's inequality (if sigma has a term of its
-    /// own).
+    /// may be dependent), `slack` to a convolution, and `stretch` to Lyapunov's inequality (if the operator adds a term
+    /// to sigma).
     Pair {
         operator: Operator,
         left: u32,
@@ -132,19 +132,19 @@ impl Expressions {
         self.lyapunov = on;
     }
 
-    /// Takes union bounds over time in blocks of steps. In one block, a server does about 1 / theta of work.
-    /// Published bounds sum over all steps, for example over those at which a busy period may have begun or traffic may
-    /// have left. Such sums are large if steps are short: each is about log(1 / (theta times the work of a step)) /
-    /// theta of work. Over blocks it is about 1 / theta. The bound holds for every length of a block. Within a block,
-    /// arrivals are at most the arrivals of the whole block, and a service lacks at most one block of service.
+    /// Takes union bounds over time in blocks of steps. In one block, a server does about 1 / theta of work. Published
+    /// bounds sum over all steps: over all steps in which a busy period may have begun, for example, or in which
+    /// traffic may have left. Such sums are large if steps are short: each is about log(1 / (theta times the work of a
+    /// step)) / theta of work. Over blocks it is about 1 / theta. The bound holds for every length of a block. Within a
+    /// block, arrivals are at most the arrivals of the whole block, and a service lacks at most one block of service.
     /// Initially off, as published.
     pub fn set_blocks(&mut self, on: bool) {
         self.blocks = on;
     }
 
-    /// Takes percentiles over the steps with requests instead of over all steps. Over all steps, a request that is
-    /// rarer than the excess probability has no effect, not even by its own work. The setting affects arrivals directly
-    /// from a model. For an aggregate or an output, the percentile is still over all steps. Initially off, as
+    /// Takes percentiles over the steps with requests instead of over all steps. Over all steps, requests that are
+    /// rarer than the excess probability have no effect, not even by their own work. The setting affects arrivals
+    /// directly from a model. For an aggregate or an output, the percentile is still over all steps. Initially off, as
     /// published.
     pub fn set_by_request(&mut self, on: bool) {
         self.by_request = on;
@@ -171,7 +171,7 @@ impl Expressions {
     ///
     /// # Errors
     ///
-    /// Fails if the arena has no such group.
+    /// Fails if the arena has no group with this number.
     pub fn arrivals(&mut self, model: ModelId, group: usize) -> Result<ArrivalId, SncError> {
         if group >= self.groups {
             return Err(SncError::Group { group, groups: self.groups });
@@ -242,8 +242,8 @@ impl Expressions {
         }
     }
 
-    /// Two services in sequence as one (theorem 5). Two servers are exactly one server with the lower rate, after the
-    /// time that both take for their initial work.
+    /// Two services in sequence as one (theorem 5). Two servers equal one server with the lower rate, after the time
+    /// that both take for their initial work.
     pub fn convolution(&mut self, one: ServiceId, two: ServiceId) -> ServiceId {
         let node = |id: ServiceId| self.nodes[id.0 as usize];
         if let (Node::Server { rate: first, whole: here }, Node::Server { rate: second, whole: there }) =

@@ -3,8 +3,8 @@
 //! Every theta > 0 and every value of the other free parameters give a valid bound (theorem 1), so the search only
 //! affects time and tightness. The search first varies theta: down a coarse grid from the limit of the generating
 //! functions, then by Brent's method in the logarithm. At each theta, convolutions give up the rate that gives the
-//! lowest bound. If operands may be dependent, a descent along the gradient follows. It varies theta, those gaps and
-//! the logarithms of Hoelder's x - 1 together, and Lyapunov's stretches if enabled.
+//! lowest bound. If operands may be dependent, a descent along the gradient follows. It varies theta, the gaps of
+//! convolutions, and the logarithms of Hoelder's x - 1 together, and also Lyapunov's stretches if enabled.
 
 use super::error::SncError;
 use super::evaluate::{Point, Query};
@@ -16,7 +16,8 @@ use super::tape::Evaluator;
 
 /// Number of half octaves that the search goes down before it gives up.
 const LONGEST_SCAN: i32 = 200;
-/// The scan ends when the bound exceeds the best one by this factor: below the best theta it grows as 1 / theta.
+/// The scan ends when the bound exceeds the best one by this factor: below the best theta, the bound grows as 1 /
+/// theta.
 const FAR: f64 = 4.0;
 /// Other minima of the scan within this factor of the best are also refined.
 const NEAR: f64 = 1.3;
@@ -24,14 +25,14 @@ const NEAR: f64 = 1.3;
 const TOLERANCE: f64 = 1e-6;
 /// A search ends when its relative gain falls below this.
 const GAIN: f64 = 1e-11;
-/// The same for a search with approximate models, which have no higher accuracy.
+/// The same limit for a search with approximate models, whose accuracy allows no smaller gain.
 const NEAR_GAIN: f64 = 1e-9;
 /// Largest relative difference, at a theta found with approximate models, between the bound and its approximation.
 /// Theta is then accurate to some ten thousandths, and the minimum to the square of this.
 const AGREEMENT: f64 = 1e-5;
 /// Initial gap of a convolution, times theta.
 const FIRST_SLACK: f64 = 1e-3;
-/// Initial gap if the first one leaves no service. With few units of work per step and large requests, this happens at
+/// Initial gap if `FIRST_SLACK` leaves no service. With few units of work per step and large requests, this happens at
 /// every theta.
 const LEAST_SLACK: f64 = 1e-9;
 /// Maximum number of iterations for the gap of a convolution.
@@ -45,7 +46,7 @@ const MOST_DESCENTS: usize = 6;
 const RESTART_GAIN: f64 = 1e-9;
 /// Blocks with fewer steps are compared with single steps.
 const FEW_STEPS: f64 = 8.0;
-/// Maximum number of Hoelder exponents in a search. The others stay 2, which also gives a bound.
+/// Maximum number of Hoelder exponents in a search. The other exponents stay 2, which also gives a bound.
 const MOST_EXPONENTS: usize = 256;
 /// Limit on logarithms of parameters: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;
@@ -159,11 +160,11 @@ impl Search<'_> {
         self.evaluator.latency(self.arena, &self.query, theta, self.accuracy)
     }
 
-    /// The bound at a theta with the best slack of convolutions there, or infinity.
+    /// The bound at a theta with the best slack of convolutions at this theta; infinity without a bound.
     ///
-    /// A convolution under the latency gives up rate until block / (exp(tau block) - 1) = latency + odds, where tau is
-    /// its gap times theta. There the derivative by the gap is zero. The computation is iterated, because the latency
-    /// changes too.
+    /// The convolution whose latency is queried gives up rate until block / (exp(tau block) - 1) = latency + odds. Here
+    /// tau is the gap of the convolution times theta. At this gap, the derivative by the gap is zero. The computation
+    /// is iterated, because the latency depends on the gap.
     fn bound_at(&mut self, theta: f64) -> f64 {
         self.arena.block = self.arena.block(self.query.arrivals, self.query.service, theta);
         let block = self.arena.block;
@@ -178,7 +179,7 @@ impl Search<'_> {
         let Some(mut best) = first else { return f64::INFINITY };
         for _ in 0..MOST_GAP_ITERATIONS {
             let tau = (block / (best.latency + best.odds)).ln_1p() / block;
-            // Neither the previous slack nor this one has any effect.
+            // The previous slack has no effect, and this one has none either.
             if best.gap >= tau.max(kept) {
                 break;
             }
@@ -426,7 +427,7 @@ impl Search<'_> {
     }
 }
 
-/// 1 and 1.5 times powers of two, so that every search visits the same thetas.
+/// Thetas of the grid: 1 and 1.5 times powers of two, so that every search visits the same thetas.
 fn grid(at: i32) -> f64 {
     let power = 2f64.powi(at.div_euclid(2));
     if at.rem_euclid(2) == 0 { power } else { 1.5 * power }

@@ -7,12 +7,13 @@ use crate::mmpp::Bound;
 pub(super) enum Accuracy {
     /// Exact values.
     Exact,
-    /// Fast approximations ([`crate::mmpp::Mmpp::approximate_bound`]): to search for a theta, not for a bound there.
+    /// Fast approximations ([`crate::mmpp::Mmpp::approximate_bound`]): they serve to search for a theta, and not as a
+    /// bound.
     Approximate,
 }
 
-/// Value at a theta, by its bits. It serves models that occur more than once in an expression, and evaluations with
-/// other parameters at the same theta.
+/// Value at a theta, with the bits of the theta. The value is used again for models that occur more than once in an
+/// expression, and for evaluations with other parameters at the same theta.
 pub(super) type Last<T> = (u64, Option<T>);
 
 /// The last bounds of each model.
@@ -33,7 +34,7 @@ impl Memo {
     }
 }
 
-/// The last value if its theta is the same; otherwise computes the value and stores it.
+/// Returns the last value if its theta is the same; otherwise computes the value and stores it.
 pub(super) fn last<T: Copy>(
     entry: &mut Last<T>,
     theta: f64,

@@ -1,8 +1,8 @@
 //! Minimisers: of one variable by Brent's method, of several by BFGS along the gradient.
 //!
-//! Both are hand-written instead of taken from a library such as argmin. The functions are infinite outside their
-//! domain, which line searches of libraries do not accept. Bounds must be the same to the last digit on every run, so
-//! no library update may change the order of evaluations.
+//! Both minimisers are hand-written instead of taken from a library such as argmin. The functions are infinite outside
+//! their domain, which line searches of libraries do not accept. Bounds must be the same to the last digit on every
+//! run, so no library update may change the order of evaluations.
 
 /// The golden section of an interval.
 const GOLDEN: f64 = 0.381_966_011_250_105_1;
@@ -73,8 +73,8 @@ pub(super) fn brent(
     x
 }
 
-/// Descends from `x`, where `f` is finite, until `f` decreases by at most `tolerance` of itself in each of two
-/// successive steps. `f` writes the gradient. Returns the minimum; `x` is its position.
+/// Descends from `x`, where `f` is finite, until `f` decreases by at most the share `tolerance` of its value in each of
+/// two successive steps. `f` writes the gradient. Returns the minimum; `x` is its position.
 pub(super) fn bfgs(x: &mut [f64], tolerance: f64, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> f64 {
     let n = x.len();
     let mut gradient = vec![0.0; n];

@@ -15,12 +15,13 @@
 //!
 //! Deviations from the thesis:
 //!
-//! * A convolution of two services needs different rates (theorem 5). If the rates are nearly the same, it gives up as
-//!   much rate as improves the bound most. The thesis gives up a hundredth if the rates are exactly the same.
+//! * A convolution of two services needs different rates (theorem 5). If the rates are nearly the same, the convolution
+//!   here gives up the rate that gives the lowest bound. The thesis gives up a hundredth if the rates are exactly the
+//!   same.
 //! * Two servers in sequence are treated as one server, which is exact.
 //! * Hoelder exponents are found by descent along the gradient instead of at random.
-//! * Work may be served whole ([`Stage::packet`], [`Queue::in_service`]), while the thesis has a fluid.
-//! * Lyapunov's inequality may tighten nodes with a sigma of their own ([`Expressions::set_lyapunov`]).
+//! * Requests may be served whole ([`Stage::packet`], [`Queue::in_service`]), while the thesis has a fluid.
+//! * Lyapunov's inequality may tighten operators that add a term to sigma ([`Expressions::set_lyapunov`]).
 
 mod analysis;
 mod error;

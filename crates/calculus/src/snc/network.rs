@@ -16,7 +16,7 @@ pub struct Queue {
     pub name: String,
     /// Rate, in work per second.
     pub rate: f64,
-    /// Work already in service when a request of any priority arrives, from any origin; 0 if the [`Stage::packet`]s
+    /// Work of any origin that may be in service when a request of any priority arrives; 0 if the [`Stage::packet`]s
     /// account for all of it.
     pub in_service: f64,
 }
@@ -40,7 +40,7 @@ pub struct Workload {
     pub name: String,
     /// Percentile in percent, above 0 and below 100.
     pub percentile: f64,
-    /// Priority; 0 is served first. Bounds for equal priorities hold in any order.
+    /// Priority; 0 is served first. Bounds for equal priorities hold for any order of service.
     pub priority: u32,
     /// Names of workloads whose bursts may coincide with the bursts of this one. The relation is symmetric and
     /// transitive, so it suffices if one of two workloads names the other.
@@ -142,7 +142,7 @@ impl Network {
         self.expressions.set_coarse(on);
     }
 
-    /// Takes unions over moments in blocks of steps ([`Expressions::set_blocks`]); initially off, as published.
+    /// Takes union bounds over time in blocks of steps ([`Expressions::set_blocks`]); initially off, as published.
     pub fn set_blocks(&mut self, on: bool) {
         self.expressions.set_blocks(on);
     }
@@ -154,7 +154,7 @@ impl Network {
     }
 
     /// Allows requests to arrive, and busy periods to begin, at any moment of a step. Initially off, as published: a
-    /// step is then one moment, with all its service at its end.
+    /// step is then one point in time, with all its service at its end.
     pub fn set_within_steps(&mut self, on: bool) {
         self.plan.within_steps = on;
     }
@@ -172,13 +172,13 @@ impl Network {
         Ok(WorkloadBound { seconds, stages })
     }
 
-    /// The bound of one stage of a workload at its own percentile, for splits other than equal ones
+    /// The bound of one stage of a workload at a percentile for this stage alone, for unequal splits
     /// ([`super::split`]).
     ///
     /// # Errors
     ///
-    /// Fails if the workload or stage does not exist, if the percentile is not above 0 and below 100, or if the
-    /// expression would be too large.
+    /// Fails if the workload or stage does not exist, if the percentile is outside of (0, 100), or if the expression
+    /// would be too large.
     pub fn stage_bound(
         &mut self,
         workload: usize,

@@ -11,15 +11,16 @@ pub(super) enum Operator {
     Convolution,
 }
 
-/// A union over all moments of the past, taken in blocks of `block` steps: the logarithm of
+/// A union bound over all times in the past, taken in blocks of `block` steps: the logarithm of
 ///
 /// ```text
 /// 1 + sum over j >= 1 of exp(gross (block - 1) - rate block j)
 /// ```
 ///
 /// Each term covers the steps of one block. Arrivals within part of a block are at most the arrivals of the whole
-/// block. A service of at most `gross` (times theta) per step has, before the last step of the block, done less by at
-/// most that amount. For blocks of one step this is -log(1 - exp(-rate)), as published.
+/// block. The service does at most `gross` (times theta) per step. Before the last step of a block, its work is
+/// therefore at most gross (block - 1) below its work at the last step. For blocks of one step this is -log(1 -
+/// exp(-rate)), as published.
 pub(super) struct Union {
     pub(super) logarithm: f64,
     /// The derivative of the union by the rate.
@@ -41,7 +42,7 @@ impl Union {
     }
 }
 
-/// Parameters of a union over moments.
+/// Parameters of a union bound over time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments {
     /// Steps of a block, a whole number.
@@ -53,7 +54,8 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    /// Number of steps of service for `whole`, rounded up. The moments before an output end that many steps earlier.
+    /// Number of steps of service for `whole`, rounded up. The union over the times before an output ends that many
+    /// steps earlier.
     fn late(&self) -> f64 {
         if self.whole > 0.0 { (self.whole / self.gross).ceil() } else { 0.0 }
     }
@@ -61,12 +63,12 @@ impl Moments {
 
 /// The bound of an operator's result; `None` if none exists.
 ///
-/// A convolution at its best moment is the minimum of sums over all moments. All moments of a block are treated
-/// together: each service gets the block and the time before or after it, minus its possible work in the block.
+/// A convolution is the minimum over all times of the sum of two services. All times of a block are treated together:
+/// each service gets the block and the time before or after it, minus its possible work in the block.
 ///
-/// A service with initial work is a service that starts some steps later. Its output by a moment is at least its
-/// service that number of steps earlier, and never negative. The sigma of an output therefore does not contain all of
-/// `whole`. It contains only the arrivals in these steps: its own, and the arrivals that determined the service.
+/// A service with initial work is a service that starts some steps later. Its output up to a time is at least its
+/// service up to that number of steps earlier, and never negative. The sigma of an output therefore does not contain
+/// all of `whole`. It contains only the arrivals in these steps: its own, and the arrivals that determined the service.
 #[inline]
 pub(super) fn combine(
     operator: Operator,
@@ -88,7 +90,7 @@ pub(super) fn combine(
             (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma + first + past.logarithm / theta })
         }
         Operator::Convolution => {
-            // The slower service may be replaced by an even slower one: the gap is at least tau / theta.
+            // An even slower service may replace the slower service, so that the gap is at least tau / theta.
             let (slow, fast) = (left.rho.max(right.rho), left.rho.min(right.rho));
             let gap = (slow - fast).max(tau / theta);
             let rho = fast + gap;

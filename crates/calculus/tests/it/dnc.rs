@@ -101,7 +101,7 @@ proptest! {
     fn the_leftover_in_order_is_the_service_minus_delayed_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
         match (beta.delay(&alpha), beta.leftover_in_order(&alpha)) {
             (Ok(theta), Ok(left)) => {
-                // As large as possible for a curve that neither falls nor jumps, and never larger.
+                // The leftover is as large as possible for a curve that neither falls nor jumps.
                 prop_assert!(near(left.work(theta), 0.0));
                 for t in turns(&beta).into_iter().chain(bends(&alpha).into_iter().map(|t| t + theta)).chain([t]) {
                     let most = if t > theta { beta.work(t) - alpha.arrivals(t - theta) } else { 0.0 };
@@ -147,7 +147,8 @@ proptest! {
     }
 }
 
-/// Flows over one of two first queues, one of two second queues, or both. Their rates never exceed the capacities.
+/// Flows over one of two first queues, over one of two second queues, or over a first and a second queue. Their rates
+/// never exceed the capacities.
 fn bipartite() -> impl Strategy<Value = Vec<Flow>> {
     let flow = (0.0..1.0f64, 0.0..5.0f64, 0u32..3, 0usize..2, 2usize..4, 0..6);
     prop::collection::vec(flow, 1..8).prop_map(|rows| {
@@ -262,8 +263,8 @@ fn a_tandem_with_cross_traffic_matches_the_hand_calculation() {
         flow(1.0, 2.0, 0, &[1, 3]),
     ];
     let network = Network::new(vec![10.0; 4], flows, Packets::Fluid).unwrap();
-    // Flow 1 leaves queue 1. There flow 3 leaves it 9 per second after 2/9 s, with a burst of 3 + 2 x 2/9 = 31/9.
-    // Beside flow 1, queue 2 serves 8 per second after 31/72 s, and flow 0 needs 5/8 s of this.
+    // At queue 1, flow 3 leaves a service of 9 per second after 2/9 s for flow 1. The output of flow 1 then has a burst
+    // of 3 + 2 x 2/9 = 31/9. Beside flow 1, queue 2 serves 8 per second after 31/72 s, and flow 0 takes another 5/8 s.
     let by_hand = [31.0 / 72.0 + 5.0 / 8.0, 10.0 / 9.0, 85.0 / 63.0, 5.0 / 8.0];
     for (bound, expected) in network.aggregate().into_iter().zip(by_hand) {
         assert!(near(bound.unwrap(), expected));
@@ -285,7 +286,7 @@ fn an_overload_names_the_queue_and_spares_those_before_it() {
     assert!([0, 1].iter().all(|&priority| in_order.tandem(&[0, 1], priority).unwrap().total_flow().is_ok()));
     assert_eq!(in_order.tandem(&[0, 1], 2).unwrap().total_flow().unwrap_err().0, 1);
     assert_eq!(in_order.overloaded(1, 2), unbounded);
-    // Flows behind the queue have no bound either, and neither have the flows that share queues with them.
+    // Flows behind the queue have no bound either. The same holds for flows that share queues with those flows.
     assert_eq!(in_order.tandem(&[1], 3), Err(unbounded));
     for bounds in [network.aggregate(), network.hop_by_hop()] {
         assert!(bounds[0].unwrap() > 0.0 && bounds[1].unwrap() > 0.0 && bounds[3].unwrap() > 0.0);

@@ -9,7 +9,7 @@ fn state(requests: f64, mean: f64) -> State {
     State { requests: Requests::Poisson(requests), sizes: Sizes::Exponential { mean } }
 }
 
-/// A chain whose states reach one another, in no order.
+/// A chain whose states reach one another; their rates are random and in no order.
 fn chain() -> impl Strategy<Value = Mmpp> {
     (2usize..6).prop_flat_map(|n| {
         let rows = prop::collection::vec(prop::collection::vec(1e-3..1.0f64, n), n);
@@ -53,7 +53,7 @@ proptest! {
         let n = model.states().len();
         let law = model.stationary();
         let flow = |from: usize, to: usize| law[from] * model.transition(from, to);
-        // The chain and its reverse together, with rarer transitions if steps are short.
+        // The mean of the chain and its reverse, with rarer transitions if steps are short.
         let rows: Vec<Vec<f64>> = (0..n)
             .map(|from| {
                 let back = |to: usize| leave * (flow(from, to) + flow(to, from)) / (2.0 * law[from]);
@@ -68,7 +68,7 @@ proptest! {
             (state.requests.mean() * theta * mean / (1.0 - theta * mean)).exp()
         };
         let step: f64 = (0..n).map(|at| law[at] * moment(&both.states()[at])).sum();
-        prop_assert!(bound.sigma <= step.ln() / theta * (1.0 + 1e-9), "no more than a step brings");
+        prop_assert!(bound.sigma <= step.ln() / theta * (1.0 + 1e-9), "sigma exceeds the work of one step");
         let mut tail = vec![1.0; n];
         for steps in 1..200 {
             let weighted: Vec<f64> = (0..n).map(|at| moment(&both.states()[at]) * tail[at]).collect();

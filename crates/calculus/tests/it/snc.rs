@@ -87,7 +87,7 @@ proptest! {
         let all = arena.aggregate_all(&leaves).unwrap();
         let server = arena.server(rate * count as f64).unwrap();
         let together = arena.latency(all, server, p).unwrap().seconds().unwrap();
-        // Backlogs are rate times wait. The backlog of all flows is below n times the backlog of one.
+        // Backlogs are rate times wait. The backlog of all n flows is below n times the backlog of one flow.
         prop_assert!(together < alone, "{together} of {count} not below {alone}");
     }
 
@@ -207,8 +207,8 @@ proptest! {
             workload.priority = at as u32;
         }
         let mut network = Network::new(&queues, &workloads).unwrap();
-        // The highest priority shares its two queues with no other flow. One bound for both queues beats the union
-        // bound over them.
+        // The highest priority shares its two queues with no other flow. One bound for both queues is below the union
+        // bound over the two queues.
         let at_once = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
         let in_turn = network.bound(0, Analysis::HopByHop).unwrap().seconds.unwrap();
         prop_assert!(at_once <= in_turn * (1.0 + ROOM), "{at_once} above {in_turn}");

@@ -1,5 +1,5 @@
 //! Bounds, compared with the bounds of the authors' released code (`golden/qos/snc`, `mmbp` and `bench`). With the same
-//! models, they are never above the released bounds, and do not exist if the released code has none.
+//! models, the bounds here are never above the released bounds. No bound exists if the released code has none.
 
 use crate::support::{STEP, model, network};
 use leeward_calculus::mmpp::Sigma;
@@ -44,7 +44,7 @@ fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String 
         }
     }
     let mean = (logarithms / f64::from(compared)).exp();
-    format!("{compared} bounds, {mean:.4} of the published in the geometric mean, the least {least:.4}")
+    format!("{compared} bounds; ratio to the published bound: geometric mean {mean:.4}, least {least:.4}")
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn serve(flows: &[&[f64]], rate: f64) -> Vec<Vec<f64>> {
     departures
 }
 
-/// The percentile of the time that work takes from its arrival to its departure, over all steps or over those with
+/// The percentile of the time that work takes from its arrival to its departure, over all steps, or over the steps with
 /// requests.
 fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
     let (mut arrived, mut departed, mut at) = (0.0, 0.0, 0);
@@ -73,7 +73,7 @@ fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
             departed += departures[at];
             at += 1;
         }
-        // The last step of service counts as one step after its start.
+        // A delay is the number of steps from the step of arrival to the last step of service.
         if *work > 0.0 || !by_request {
             delays.push(at.saturating_sub(step + 1) as f64);
         }
@@ -139,7 +139,8 @@ fn a_queue_alone_stays_below_its_bound() {
 #[test]
 fn a_path_with_cross_traffic_of_every_kind_stays_below_its_bound() {
     let sent = model([0.05, 0.2, 0.5], 1.0, Sigma::Stationary);
-    // Flows: shared path, first queue only, from another first queue, and the analysed flow, which comes last.
+    // Flow x shares the path, y shares the first queue only, z comes from another first queue, and w is the analysed
+    // flow.
     let (x, y, z, w) = (&sent, &sent, &sent, &sent);
     let rate = sent.mean() * 3.0 / 0.75;
     let paths: [&[&str]; 4] = [&["s1", "v1"], &["s1", "v2"], &["s2", "v1"], &["s1", "v1"]];
@@ -179,8 +180,8 @@ fn three_queues_with_mixed_cross_traffic_stay_below_their_bound() {
     let sent = model([0.05, 0.2, 0.5], 1.0, Sigma::Stationary);
     let models = [&sent; 6];
     let rate = sent.mean() * 4.0 / 0.7;
-    // Flows: the whole path, its first two queues, its last two, the last queue from another one, the second alone, and
-    // the analysed flow.
+    // The flows cross, in order: the whole path; its first two queues; its last two queues; another queue, then the
+    // last queue; the second queue alone; the whole path (the analysed flow).
     let paths: [&[&str]; 6] =
         [&["a", "b", "c"], &["a", "b", "d"], &["b", "c"], &["e", "c"], &["b"], &["a", "b", "c"]];
     let queues =

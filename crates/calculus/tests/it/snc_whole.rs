@@ -1,5 +1,5 @@
-//! Bounds, compared with the bounds of a fluid: the increase for work served whole, for work in service, and for
-//! moments within steps.
+//! Increase of bounds over the bounds of a fluid: for work served whole, for work in service, and for arrivals within
+//! steps.
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Analysis, Network, NetworkError, Queue, Stage, Workload};

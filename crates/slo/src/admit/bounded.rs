@@ -18,10 +18,9 @@ use crate::{Promise, System};
 pub struct BoundedSettings {
     /// Settings of the bounds.
     pub bounds: BoundSettings,
-    /// Number of priorities that networks distinguish; neighbouring priorities beyond it are merged. Default
-    /// 7.
+    /// Number of priorities that networks distinguish; if there are more, neighbouring ones are merged. Default 7.
     pub levels: u32,
-    /// Bound of `dnc`: `dnc`, `priority-meister` or `plp`. Default `dnc`, by curves.
+    /// Method of the bound of policy `dnc`: `dnc` (curves), `priority-meister` or `plp`. Default `dnc`.
     pub method: Method,
     /// For `dnc`: PriorityMeister searches for priorities if the order by SLO does not suffice. The search computes up
     /// to n bounds for each of n workloads. Default true.
@@ -77,7 +76,7 @@ pub(super) const DNC: Registration<dyn Admission> = Registration {
 pub(super) const BEST: Registration<dyn Admission> = Registration {
     name: "best",
     aliases: &[],
-    summary: "admits a workload if for each SLO some bound, worst-case or stochastic, is within it",
+    summary: "admits a workload if at least one bound, worst-case or stochastic, is within each SLO",
     source: "this project; SLO sections 3.2 and 4.2",
     schema: schema::<BoundedSettings>,
     make: |text| Ok(Box::new(Bounded::new("best", Some(Method::Best), settings("best", text)?)?)),

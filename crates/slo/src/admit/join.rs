@@ -22,7 +22,7 @@ pub(super) fn joined(system: &System, arrival: &Arrival) -> System {
 }
 
 /// The arrival as best effort at the last priority; the other promises stay unchanged. `by` is the method of the bounds
-/// that determine which promises it disturbs.
+/// that determine which promises the arrival disturbs.
 pub(super) fn best_effort(
     system: &System,
     arrival: &Arrival,
@@ -54,7 +54,7 @@ pub(super) fn best_effort(
     Ok(Outcome { system: with, refused, disturbed, merged: None, searched: false })
 }
 
-/// For each queue, the number of its group: traffic connects the queues of a group.
+/// For each queue, the index of its group. Queues that share traffic, directly or through other queues, form a group.
 pub(super) fn queue_groups(system: &System) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..system.queues.len()).collect();
     let mut changed = true;

@@ -2,11 +2,11 @@
 //! and 2.1).
 //!
 //! ```text
-//! System of promises + Arrival --Admission--> the system with it: promised, or as best effort and why
+//! System of promises + Arrival --Admission--> the system with the arrival: promised, or best effort with a reason
 //! ```
 //!
 //! A policy admits a workload if its bounds keep the SLO of the workload and of all workloads that it may disturb. A
-//! refused workload may run as best effort at the last priority; it then delays any other workload by at most one
+//! refused workload may run as best effort at the last priority; it then delays every other workload by at most one
 //! request. The policy refuses a workload that cannot be analysed (no model of arrivals, an unstable queue), with the
 //! reason.
 
@@ -39,13 +39,13 @@ pub struct Arrival {
 /// Result of an arrival.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// The system with the arrival as the last promise: priorities and limits of all. A refused arrival has no SLO in
-    /// it and the last priority, `u32::MAX`; the other promises are unchanged.
+    /// The system with the arrival as the last promise, and with the priorities and limits of all promises. A refused
+    /// arrival has no SLO in this system, and the last priority, `u32::MAX`; the other promises are unchanged.
     pub system: System,
     /// Reason of a refusal; `None` if admitted.
     pub refused: Option<AdmissionError>,
     /// Promises, by index, that would lose their SLO even with the arrival as best effort, because they may wait for
-    /// one request of it. If there are any, the workload should not run there.
+    /// one of its requests. If there are any, the workload should not run at this place.
     pub disturbed: Vec<usize>,
     /// Number of priority ranks before merging; `None` if networks distinguish all of them.
     pub merged: Option<usize>,
@@ -77,7 +77,7 @@ pub enum AdmissionError {
         seconds: f64,
         /// SLO, in seconds.
         slo: f64,
-        /// Unloaded latency of its largest request at one stage, if that exceeds the SLO.
+        /// Unloaded latency of the workload's largest request at one stage, if this latency exceeds the SLO.
         alone: Option<Alone>,
     },
     /// No bound exists; the inner error has the stage, the queue and the reason.
@@ -87,7 +87,7 @@ pub enum AdmissionError {
     #[error(transparent)]
     Unloaded(#[from] SloBelowUnloaded),
     /// A stage that the policy does not support.
-    #[error("{workload}: {policy} is for networks, and it has a stage of {stage}")]
+    #[error("{workload}: {policy} supports only networks, and the workload has the stage {stage}")]
     Stage {
         /// Name of the workload.
         workload: String,
@@ -97,7 +97,7 @@ pub enum AdmissionError {
         stage: leeward_traces::Stage,
     },
     /// The sum of all bursts exceeds a buffer.
-    #[error("queue {queue}: bursts of {bursts} in a buffer of {buffer}")]
+    #[error("queue {queue}: the bursts of {bursts} bytes exceed the buffer of {buffer} bytes")]
     Buffer {
         /// Name of the queue.
         queue: String,
@@ -136,21 +136,21 @@ pub trait Admission: Send + Sync {
     /// Method and settings of the bounds behind the policy's promises; `None` if the policy promises nothing.
     fn by(&self) -> Option<(Method, BoundSettings)>;
 
-    /// True if its bound needs models of arrivals.
+    /// True if the bounds of the policy need models of arrivals.
     fn needs_models(&self) -> bool {
         matches!(self.by(), Some((Method::Snc | Method::Best, _)))
     }
 
-    /// Decides on an arrival. The policy assumes that the system's promises hold, as they do if it admitted each of
-    /// them. It checks only promises that the arrival may disturb.
+    /// Decides on an arrival. The policy assumes that the system's promises hold, as they do if the policy admitted
+    /// each promise. The policy checks only promises that the arrival may disturb.
     ///
     /// # Errors
     /// [`SystemError`] for an invalid system or arrival.
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError>;
 
-    /// Decides again on an existing promise whose workload changed. If the policy refuses it, its volume should move to
-    /// a place that admits it; until then it is best effort. The promise becomes the last one. The indices in
-    /// `disturbed` do not count it.
+    /// Decides again on an existing promise whose workload changed. If the policy refuses the workload, its volume
+    /// should move to a place that admits it; until then the workload is best effort. The promise becomes the last one.
+    /// The indices in `disturbed` do not count it.
     ///
     /// # Errors
     /// [`SystemError`] for an invalid system or workload.

@@ -1,9 +1,9 @@
-//! Policy `qjump++`: classes of fixed rates, the lowest rate first (SLO section 4.4.1, after Grosvenor et
-//! al., QJump, NSDI 2015).
+//! Policy `qjump++`: classes of fixed rates; the class of the lowest rate is served first (SLO section 4.4.1, after
+//! Grosvenor et al., QJump, NSDI 2015).
 //!
 //! A workload starts in the class of the highest rate, which is served last. The policy moves the workload to a lower
-//! rate and a higher priority, step by step, until its bound and all other bounds are within their SLOs. Each stage has
-//! the class's rate with a bucket of one packet. Rates do not depend on the number of workloads.
+//! rate and a higher priority, step by step, until all bounds are within their SLOs. Each stage has the class's rate
+//! with a bucket of one packet. Rates do not depend on the number of workloads.
 
 use leeward_calculus::TokenBucket;
 use leeward_registry::{Registration, schema, setting_error, settings};
@@ -46,7 +46,7 @@ const NAME: &str = "qjump++";
 pub(super) const REGISTRATION: Registration<dyn Admission> = Registration {
     name: NAME,
     aliases: &[],
-    summary: "networks: classes of fixed rates, those of less rate served first, bursts of a packet",
+    summary: "networks: classes of fixed rates, lower rates served first, with bursts of one packet",
     source: "Grosvenor et al., QJump (NSDI 2015), as extended in SLO section 4.4",
     schema: schema::<QJumpSettings>,
     make: |text| {

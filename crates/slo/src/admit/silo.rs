@@ -2,7 +2,7 @@
 //! after Jang et al., Silo, SIGCOMM 2015).
 //!
 //! All workloads have one priority. A workload's latency is the delay by its bucket at the host plus the packet
-//! latencies of its queues. Rates are the lowest ones that keep the SLOs. Packet latencies grow with rates, so the
+//! latencies of its queues. Rates are the lowest rates that keep the SLOs. Packet latencies grow with rates, so the
 //! algorithm starts at the long-run rates and raises all rates together until no SLO is missed. The part of an SLO that
 //! packet latencies leave is split equally over the stages, in and out. The thesis does not define the split.
 
@@ -29,7 +29,8 @@ const TOLERANCE: f64 = 1e-9;
 pub struct SiloSettings {
     /// Burst of a workload, in bytes. Default 1500, one packet.
     pub burst: f64,
-    /// Buffer of a queue, in bytes; the sum of all bursts must fit. Default 524288, a shallow port (ours).
+    /// Buffer of a queue, in bytes; the sum of all bursts must fit. Default 524288, the buffer of a shallow switch port
+    /// (ours).
     pub buffer: f64,
 }
 
@@ -78,7 +79,7 @@ pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
     Err(setting_error(policy, "burst", &message))
 }
 
-/// Refusal for the first storage stage of a workload, if it has one.
+/// Refusal for the first storage stage of a workload; `None` without a storage stage.
 pub(super) fn refuse_storage(policy: &'static str, arrival: &Arrival) -> Option<AdmissionError> {
     let workload = &arrival.workload;
     let demand = workload.demands.iter().find(|demand| demand.stage == Stage::Storage)?;

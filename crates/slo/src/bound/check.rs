@@ -19,7 +19,7 @@ pub enum SystemError {
         capacity: f64,
     },
     /// Two workloads have the same name.
-    #[error("workload {workload}: there are two of this name")]
+    #[error("workload {workload}: two workloads have this name")]
     Twice {
         /// The repeated name.
         workload: String,
@@ -133,7 +133,7 @@ fn routes(promise: &Promise, queues: usize) -> Result<(), SystemError> {
         let fault = if route.is_empty() {
             Some("has no queue".to_owned())
         } else if let Some(queue) = route.iter().find(|&&queue| queue >= queues) {
-            Some(format!("has queue {queue}, and there are {queues}, numbered from 0"))
+            Some(format!("has queue {queue}: there are {queues} queues, numbered from 0"))
         } else {
             let twice = (1..route.len()).find(|&at| route[..at].contains(&route[at]));
             twice.map(|at| format!("passes queue {} twice", route[at]))

@@ -110,15 +110,15 @@ impl<'s> Parts<'s> {
     /// Largest work in service at a device at the time when it could start a request of any priority.
     ///
     /// A device serves several requests in parallel. Work is in seconds at saturation, so m parallel requests, each of
-    /// work w, take m w seconds. The latency of a single request includes this time, as its work and its unloaded tail.
+    /// work w, take m w seconds. The latency of a single request is also m w seconds: its work plus its unloaded tail.
     /// A request waits only while all slots are taken, and a device with all slots taken does one second of work per
     /// second. At the start of the wait, each slot holds a request of any priority, which ends within its unloaded
-    /// latency. So the work in service counts as the longest of these latencies. The bursts follow, as at a single
-    /// server, and then the request's own tail. Without tails a device is a single server, and a request waits only for
-    /// lower priorities in service.
+    /// latency. The work in service therefore counts as the longest of these latencies. The bursts follow, as at a
+    /// single server, and then the request's own tail. Without tails a device is a single server, and a request waits
+    /// only for lower priorities in service.
     ///
-    /// A device may take several requests and serve them in sequence, regardless of later arrivals. All of them may
-    /// come before the request. Such requests count as [`BoundSettings::outstanding`] times the largest request.
+    /// A device may take several requests and serve them in sequence, regardless of later arrivals. A request may wait
+    /// for all of them. They count as [`BoundSettings::outstanding`] times the largest request.
     pub fn in_service(&self, component: usize, queue: usize) -> f64 {
         if self.settings.unit == Unit::Fluid {
             return 0.0;

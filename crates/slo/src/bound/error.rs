@@ -11,7 +11,7 @@ use crate::format::{self, time};
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unbounded {
     /// A queue on the path of the workload, or on the path of a flow that shares a queue with it, is overloaded. The
-    /// sum counts the workload's priority and the higher ones.
+    /// load counts the workload's priority and higher priorities.
     #[error("{workload}, {stage}: queue {queue}: {}", format::overload(*.stage, .overload.load, .overload.service))]
     Overload {
         /// Name of the workload.
@@ -23,7 +23,7 @@ pub enum Unbounded {
         /// Work per second: arriving, and served by the queue.
         overload: Overload,
     },
-    /// The limits let less pass than the workload sends.
+    /// In the long run, the limits pass less work than the workload sends.
     #[error("{workload}, {stage}: its limits: {}", format::overload(*.stage, .overload.load, .overload.service))]
     Limits {
         /// Name of the workload.
@@ -48,7 +48,7 @@ pub enum Unbounded {
     /// The linear program or the stochastic expression is too large: it has one term for each path to each
     /// queue.
     #[error(
-        "{workload}, {stage}: more than {most} paths lead to its queues and to those of the workloads that it meets"
+        "{workload}, {stage}: more than {most} paths lead to its queues and to the queues of workloads on its path"
     )]
     Size {
         /// Name of the workload.

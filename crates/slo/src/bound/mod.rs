@@ -10,8 +10,8 @@
 //!
 //! A stage's bound is the sum of the delay by its limiter, the delay in its queues and its unloaded tail. The bounds of
 //! stages add up, because each stage has its own limiters. Traffic enters a stage's first queue within its limits,
-//! independently of earlier stages. A limiter that passes the workload's original traffic delays only requests that
-//! were already late.
+//! independently of earlier stages. A limiter that passes the workload's original traffic without delay delays only
+//! requests that are already late.
 //!
 //! A promise without a bound has a typed reason ([`Unbounded`]), never a large number.
 
@@ -90,7 +90,7 @@ pub struct Bound {
     pub method: Method,
 }
 
-/// Latency of one of the largest requests without other load.
+/// Latency of a workload's largest request at one stage, without other load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Alone {
     /// Stage of the request.
@@ -173,8 +173,7 @@ impl<'s> Bounds<'s> {
         Ok(Bound { seconds, stages, method })
     }
 
-    /// Promises among `which` with a bound above their SLO, and promises without a bound. Best effort has no SLO and
-    /// never misses.
+    /// Promises among `which` whose bound exceeds their SLO or does not exist. Best effort has no SLO and never misses.
     ///
     /// # Panics
     /// If an index is out of range.
@@ -197,10 +196,10 @@ impl<'s> Bounds<'s> {
         (!met).then_some(Miss { promise, slo, outcome })
     }
 
-    /// Stage at which the largest request of a promise takes longest without other load, and the latency there. The
-    /// request passes its slowest queue as a whole, and the other queues while they forward it; then it takes its
-    /// unloaded tail. Stages are not summed: a request that is the largest at one stage (a write to a server) may be
-    /// small at the next.
+    /// Stage at which the largest request of a promise takes longest without other load, and the latency at this stage.
+    /// The slowest queue serves the request as a whole, while the other queues forward it; the unloaded tail follows.
+    /// Stages are not summed: a request that is the largest at one stage (a write to a server) may be small at the
+    /// next.
     ///
     /// # Panics
     /// If the index is out of range.
@@ -218,7 +217,7 @@ impl<'s> Bounds<'s> {
     }
 
     fn best(&mut self, promise: usize) -> Result<Bound, Unbounded> {
-        // No method has a bound for an overloaded queue, and some take long to find out.
+        // No method has a bound for an overloaded queue, and some methods take long to detect the overload.
         self.check_overloads(promise)?;
         let bounds = SINGLE.map(|method| self.bound(promise, method));
         least(bounds)
@@ -322,7 +321,7 @@ impl<'s> Bounds<'s> {
 /// Methods that [`Method::Best`] tries, fastest first.
 const SINGLE: [Method; 4] = [Method::Dnc, Method::Snc, Method::Plp, Method::PriorityMeister];
 
-/// The lowest bound; without any, the first error.
+/// The lowest bound; the first error if there is no bound.
 fn least(bounds: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {
     let less = |a: Result<Bound, Unbounded>, b: Result<Bound, Unbounded>| match (&a, &b) {
         (Ok(first), Ok(second)) if second.seconds < first.seconds => b,

@@ -1,7 +1,8 @@
 //! Long-run load of a component: the average rates of its curves against the capacities of its queues.
 //!
 //! A queue with more load than capacity has no bound, regardless of limits and models. A model describes tails, and the
-//! curve beside it may have a higher rate. If work piles up without end, the share of slow requests need not be small.
+//! curve of the same workload may have a higher rate. If a backlog grows without end, the share of slow requests need
+//! not be small.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use super::components::Parts;
 /// Overloaded queues of a component.
 #[derive(Debug)]
 pub(super) struct Overloads {
-    /// For each overloaded queue: load by parts up to and including a priority, for each priority, ascending.
+    /// For each overloaded queue and each of its priorities, ascending: the load of the parts up to and including this
+    /// priority.
     overloaded: BTreeMap<usize, Vec<(u32, f64)>>,
     /// Parts at each queue of the component; empty if no queue is overloaded.
     at: BTreeMap<usize, Vec<usize>>,
@@ -50,8 +52,8 @@ impl Overloads {
         Overloads { overloaded, at }
     }
 
-    /// Checks that a part can have a bound. A part has no bound if its priority and the higher ones overload a queue of
-    /// its path. The same holds for overloads at queues that the flows on its path passed before.
+    /// Checks that a part can have a bound. A part has no bound if its priority and higher priorities overload a queue
+    /// of its path. It also has no bound if a flow on its path has passed an overloaded queue before.
     ///
     /// # Errors
     /// [`Unbounded::Overload`] with the first overloaded queue.

@@ -1,15 +1,15 @@
 //! `priority-meister`: the longest delay over the queues of a stage, by linear programming (SLO section 3.2.3).
 //!
 //! The analysis follows one bit of the workload that leaves its last queue at `out`. The busy period of this queue
-//! began at `in`: the last moment without backlog of this priority or a higher one. Since then the queue has served its
-//! rate times the elapsed time. Everything that arrived before `in` had left the upstream queues by then. Each upstream
-//! queue is therefore analysed in the same way, with `in` as its `out`. The result is a tree of busy periods with the
-//! workload's last queue at its root. A queue that leads to several others appears once for each of them, so any paths
-//! without a cycle give a tree. The thesis has one time per queue. This does not suffice for paths that part and meet
-//! again.
+//! began at `in`: the last moment without backlog of the workload's priority or a higher priority. Since then the queue
+//! has served its rate times the elapsed time. Everything that arrived before `in` had left the upstream queues by
+//! then. Each upstream queue is therefore analysed in the same way, with `in` as its `out`. The result is a tree of
+//! busy periods with the workload's last queue at its root. A queue that leads to several other queues appears once for
+//! each of these, so any paths without a cycle give a tree. The thesis has one time per queue, which does not suffice
+//! for paths that part and meet again.
 //!
 //! ```text
-//! variables   in of each busy period, and out of the root; out of any other is in of the one it leads to
+//! variables   in of each busy period, and out of the root; out of any other period is in of the period it leads to
 //!             R' of each flow at each busy period: work served by out, counted from in of the flow's first queue
 //! flow        R <= R', where R is R' of the busy period before, and 0 at the flow's first queue
 //! limits      R' <= rate (out - in of the flow's first queue) + burst, for each bucket of each flow but the workload
@@ -20,17 +20,18 @@
 //! ```
 //!
 //! y is the index of the bit, and s the earliest time at which it arrives. The thesis solves one program for each y and
-//! takes the largest difference to the arrival time of y. Here one program has both, because one of the two functions
-//! is concave in y and the other is convex.
+//! takes the largest difference to the arrival time of y. This module solves one program for all y, because the latest
+//! departure of the bit is concave in y, and its earliest arrival is convex in y.
 //!
 //! Flows of one path are merged into one flow with the sum of their curves. Flows on the workload's own path and of its
 //! priority count as the workload if they keep their order of arrival ([`super::BoundSettings::fifo`]). For one queue
 //! the code uses the closed form.
 //!
-//! The program can exceed the curves of [`super::Method::Dnc`] for three reasons. Traffic before the workload may come
-//! in any order, although it has priorities of its own. The program counts the penalty for whole packets at each queue
-//! but the last; the hop-by-hop analysis does not. The program does not know that several busy periods belong to one
-//! queue. On lines and trees, with fluid service and one higher priority, the program is at most the curves.
+//! The program can exceed the curves of [`super::Method::Dnc`] for three reasons. First, traffic of higher priorities
+//! may come in any order in the program, which ignores the priorities within this traffic. Second, the program counts
+//! the penalty for whole packets at each queue but the last; the hop-by-hop analysis does not. Third, the program does
+//! not know that several busy periods belong to one queue. On lines and trees, with fluid service and one higher
+//! priority, the program is at most the curves.
 //!
 //! Values are solver results, accurate to about a millionth.
 
@@ -63,7 +64,7 @@ struct Flow<'s> {
     own: bool,
 }
 
-/// Flows of a part's priority and of higher ones, at the queues of a component.
+/// Flows of a part's priority and of higher priorities, at the queues of a component.
 struct Before<'p, 's> {
     parts: &'p Parts<'s>,
     part: usize,
@@ -192,7 +193,7 @@ impl<'p, 's> Before<'p, 's> {
             })
             .collect();
         let arrival = program.add(1.0, 0.0..=f64::INFINITY);
-        // For each period: work of each flow served there.
+        // For each period: the served work of each flow at its queue.
         let served: Vec<BTreeMap<usize, Variable>> = (periods.iter())
             .map(|period| {
                 let here =

@@ -53,8 +53,8 @@ pub struct BoundSettings {
     pub outstanding: u32,
     /// Tightens stochastic bounds by Lyapunov's inequality, which takes seven to ten times longer. Default false.
     pub lyapunov: bool,
-    /// Takes the unions of stochastic bounds over blocks of steps instead of over each step. The bounds stay valid and
-    /// are much lower for short steps. Default true.
+    /// Takes the union bounds of stochastic bounds over blocks of steps instead of over single steps. The bounds stay
+    /// valid and are much lower for short steps. Default true.
     pub blocks: bool,
 }
 
@@ -75,8 +75,8 @@ impl Default for BoundSettings {
 }
 
 impl BoundSettings {
-    /// Settings of the model in the thesis: fluid service, percentiles over time, unions over each step,
-    /// equal priorities in any order.
+    /// Settings of the model in the thesis: fluid service, percentiles over time, union bounds over single steps, equal
+    /// priorities in any order.
     pub fn published() -> BoundSettings {
         let (unit, fifo, by_request, blocks) = (Unit::Fluid, false, false, false);
         BoundSettings { unit, fifo, by_request, blocks, ..BoundSettings::default() }

@@ -111,8 +111,8 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
     let queues = parts.queues(component);
     let snc_queues: Vec<snc::Queue> = (queues.iter())
         .map(|&queue| {
-            // Parts with a fault have lower priority than all parts analysed here, but one of their packets may be in
-            // service.
+            // Parts with a fault have lower priority than all parts analysed here, but a packet of such a part may be
+            // in service.
             let outside =
                 parts.components[component].iter().filter(|part| within.binary_search(part).is_err());
             let outside = outside.filter(|&&part| parts.parts[part].route.contains(&queue));

@@ -29,10 +29,10 @@ pub struct WorkloadAdmission {
     /// True if the workload existed before with another demand. If it is refused, its volume should move to a place
     /// that admits it.
     pub changed: bool,
-    /// Reason for which an SLO was refused; `None` if it was not.
+    /// Reason for the refusal of the SLO; `None` without a refusal.
     pub refused: Option<AdmissionError>,
-    /// Workloads that would lose their SLO even with this one as best effort. If there are any, this workload does not
-    /// run.
+    /// Workloads that would lose their SLO even with this workload as best effort. If there are any, this workload does
+    /// not run.
     pub disturbed: Vec<String>,
 }
 
@@ -98,9 +98,9 @@ impl Workloads {
         Ok(AdmissionPolicy { admission, sets_rates: false, levels })
     }
 
-    /// Decides on arrivals one after another. A refused workload runs as best effort unless another would
-    /// lose its SLO. An arrival with the name of an existing workload replaces that workload; until then the
-    /// old demand stays in place.
+    /// Decides on arrivals one after another. A refused workload runs as best effort unless another would lose its SLO.
+    /// An arrival with the name of an existing workload replaces that workload; the old demand stays in place until the
+    /// decision.
     ///
     /// Existing workloads keep their promises, with limits as in the file. A policy with its own rates first admits
     /// them again in the order of the file, because its promises depend on these rates.

@@ -93,8 +93,8 @@ pub(super) fn check_names(
     Ok(())
 }
 
-/// Checks that either all workloads with an SLO have priorities or none: given priorities and priorities by SLO have
-/// different scales. The last priority is for best effort.
+/// Checks that all workloads with an SLO have priorities, or that none has one: given priorities and priorities by SLO
+/// have different scales. The last priority is for best effort.
 pub(super) fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), InputError> {
     let invalid = |entry: &Entry, message: &str| {
         let (number, place) = &entry.place;
@@ -103,7 +103,7 @@ pub(super) fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), Inpu
     let last = |entry: &&Entry| entry.priorities.iter().flatten().any(|&priority| priority == u32::MAX);
     if let Some(entry) = entries.iter().find(last) {
         let message =
-            "4294967295: expected a whole number from 0 to 4294967294; after that comes best effort";
+            "4294967295: expected a whole number from 0 to 4294967294; the last priority is for best effort";
         return invalid(entry, message);
     }
     if entries.iter().all(|entry| entry.priorities.is_none()) {

@@ -43,7 +43,7 @@ pub struct WorkloadsFile {
     /// Margin added to requests in curves; models stay unchanged. Default 10%.
     #[serde(default = "margin")]
     pub margin: Share,
-    /// Largest number of buckets of each curve; fewer never lower the curve. Default 32.
+    /// Largest number of buckets of each curve; fewer buckets never lower the curve. Default 32.
     #[serde(default = "buckets")]
     pub buckets: usize,
     /// Links of a path that count as queues. Default `everywhere`; for arrivals beside existing workloads, the existing
@@ -185,7 +185,7 @@ pub struct FitFile {
     pub deviations: Option<f64>,
     /// Distribution of request sizes. Default empirical.
     pub sizes: Option<SizesName>,
-    /// Fits models as the thesis' released code does; other settings still count.
+    /// Fits models as the thesis' released code does; other settings still apply.
     pub published: bool,
 }
 

@@ -142,7 +142,7 @@ impl Workloads {
         Workloads::from_text(path, &read_text(path)?, cluster, files, open, Some(others))
     }
 
-    /// Reads a workload file from text; `path` names it in errors.
+    /// Reads a workload file from text; errors name the file `path`.
     ///
     /// # Errors
     /// [`InputError`] with the file, the line and the field.
@@ -174,9 +174,9 @@ impl Workloads {
         read::read(name, read_json(name, value)?, cluster, &Files::default(), &open, others)
     }
 
-    /// System of the file on a cluster, with a queue for each link and device on a path. The file gives the priorities;
-    /// otherwise they follow SLOs, merged down to the number of priorities of networks. The file gives the limits;
-    /// otherwise they are the workloads' own curves.
+    /// System of the file on a cluster, with a queue for each link and device on a path. If the file gives no
+    /// priorities, they follow SLOs, merged down to the number of priorities of networks. If the file gives no limits,
+    /// the limits are the workloads' own curves.
     ///
     /// # Errors
     /// [`InputError`] for a workload without a server, without a path, or with an SLO below its unloaded
@@ -202,8 +202,8 @@ impl Workloads {
     /// Workloads as arrivals at a system. Adds missing queues to the system.
     ///
     /// # Errors
-    /// Returns an [`InputError`] for a workload without a server or a path, and for a workload with priorities or
-    /// limits (the admission policy sets them). Also for an existing name at another place.
+    /// [`InputError`] for a workload without a server or a path, for a workload with priorities or limits (the
+    /// admission policy sets them), and for an existing name at another place.
     pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
         let arrival = |entry: &Entry| {
@@ -243,8 +243,8 @@ impl Workloads {
         self.entries.iter().filter(is_local).map(note).collect()
     }
 
-    /// Promise of a workload at its place. The file gives priorities and limits; otherwise it has the last priority and
-    /// its own curves. The promise omits stages without queues.
+    /// Promise of a workload at its place. If the file gives no priorities or limits, the promise has the last priority
+    /// or the workload's own curves. The promise omits stages without queues.
     fn promise(&self, entry: &Entry, routes: &mut Routes<'_>) -> Result<Promise, InputError> {
         let demands = &entry.workload.demands;
         let limits = demands.iter().zip(&entry.limits);

@@ -76,7 +76,7 @@ pub enum RequestsName {
     Poisson,
 }
 
-/// Distribution of the work of a request: one of the three.
+/// Distribution of the work of a request: exactly one of the three fields.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SizesRecord {

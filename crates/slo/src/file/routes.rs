@@ -27,7 +27,7 @@ pub struct Routes<'c> {
 }
 
 impl<'c> Routes<'c> {
-    /// Starts with existing queues; those without a resource belong to no path.
+    /// Starts with existing queues; a queue without a resource belongs to no path.
     pub fn new(cluster: &'c Cluster, congestion: Congestion, queues: Vec<Queue>) -> Routes<'c> {
         let numbered = queues.iter().enumerate();
         let by_resource = numbered.filter_map(|(at, queue)| Some((queue.resource?, at))).collect();

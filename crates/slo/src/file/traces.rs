@@ -48,7 +48,7 @@ impl<'a> Trace<'a> {
         Ok(Trace { name, requests, settings, stages: BTreeMap::new() })
     }
 
-    /// Result for a stage; storage takes a device and its number.
+    /// Result for a stage. The storage stage needs a device, with its number.
     pub fn at(&mut self, stage: Stage, device: Option<(usize, &Device)>) -> Result<StageTrace, InputError> {
         let device = device.filter(|_| stage == Stage::Storage);
         let key = (stage, device.map(|(number, _)| number));

@@ -23,7 +23,8 @@ pub struct Excess {
 /// An SLO or a capacity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Constraint {
-    /// SLO of a workload, by name. If several workloads have the same waits, the one with the tightest SLO.
+    /// SLO of a workload, by name. If several workloads have the same priorities at the same queues, the workload with
+    /// the tightest SLO.
     Slo(String),
     /// Capacity of a queue, by name.
     Queue(String),

@@ -6,14 +6,14 @@
 //! (sum of b of priorities up to and including p) / (C - sum of r of the priorities before p)
 //! ```
 //!
-//! where b is the burst of a workload *at that queue*. Behind a queue that delays it by up to d, a workload of bucket
-//! (r, b) arrives like a workload of bucket (r, b + r d). The reason: work that leaves within t seconds arrived within
-//! t + d. The thesis' optimiser uses b at the limiter and checks only each flow's first queue, as the released code
-//! does. So limits that pass here may fail there, and the reverse. For limits of several buckets, the sums are sums of
-//! curves, and the same argument holds.
+//! where b is the burst of a workload *at that queue*. Behind a queue with a delay of up to d, a workload of bucket (r,
+//! b) arrives like a workload of bucket (r, b + r d). The reason: work that leaves within t seconds arrived within t +
+//! d. The thesis' optimiser uses b at the limiter and checks only each flow's first queue, as the released code does.
+//! So limits that pass this check may fail the check of the thesis, and the reverse. For limits of several buckets, the
+//! sums are sums of curves, and the same argument holds.
 //!
-//! A queue adds no delay if all its traffic comes from one queue that is not faster, because fluid that left at the
-//! slower rate forms no further backlog.
+//! A queue adds no delay if all its traffic comes from one queue with at most its own capacity. Fluid that left at the
+//! lower rate forms no further backlog.
 
 use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
@@ -122,7 +122,7 @@ pub(crate) struct QueueFlow<'a> {
     pub level: u64,
     /// Limits of the demand, at its limiter.
     pub limits: &'a ArrivalCurve,
-    /// Largest possible delay between the limiter and this queue: the sum of the delays of the queues before, in
+    /// Largest possible delay between the limiter and this queue: the sum of the delays of the previous queues, in
     /// seconds.
     pub late: f64,
     /// Work of the largest request.
@@ -150,7 +150,7 @@ impl QueueFlow<'_> {
     }
 }
 
-/// True if a queue cannot have a backlog of fluid: all its traffic comes from one queue that is not faster.
+/// True if a queue cannot have a backlog of fluid: all its traffic comes from one queue with at most its capacity.
 pub(crate) fn passes_through(capacity: f64, mut from: impl Iterator<Item = Option<(usize, f64)>>) -> bool {
     let Some(Some((queue, upstream))) = from.next() else { return false };
     upstream <= capacity && from.all(|other| other.is_some_and(|(other, _)| other == queue))
@@ -256,7 +256,7 @@ pub(crate) fn for_each_hop<T: Clone>(system: &System, value: &T) -> Hops<T> {
     system.promises.iter().map(promise).collect()
 }
 
-/// Bounds of all promises of a system, or the reason for none. Best effort counts at its priority.
+/// For each promise of a system: its bound, or the reason why it has none. Best effort counts at its priority.
 ///
 /// Traffic from an overloaded queue may arrive at any time, so no promise has a bound at the following queues either.
 ///

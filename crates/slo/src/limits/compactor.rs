@@ -9,10 +9,10 @@
 //!            (sum of r before p) / C <= R                                           at each of its queues
 //! ```
 //!
-//! The last two rows are stricter than equation 5.1: at each queue they count R, the largest share that higher
-//! priorities take of any of the workload's queues. Limits within these rows keep the SLO, but not all limits that keep
-//! the SLO are within them. As in the thesis, capacities are the units of rate and burst here. If a stage crosses
-//! queues of different capacities, the objective uses its first.
+//! The last two rows are stricter than equation 5.1. At each queue they count R: the largest share that higher
+//! priorities take, over all queues of the workload. Limits within these rows keep the SLO, but not all limits that
+//! keep the SLO are within them. As in the thesis, rates and bursts are in units of the capacity. If a stage crosses
+//! queues of different capacities, the objective uses the capacity of the first queue.
 //!
 //! | | thesis, released code | here |
 //! | --- | --- | --- |
@@ -81,7 +81,7 @@ impl Compactor {
     /// of violations, each as a share of its SLO or capacity. `None` if all are kept.
     ///
     /// # Errors
-    /// [`NoLimits`] for a workload that no limits can help, or a failure of the solver.
+    /// [`NoLimits`] for a workload whose SLO no limits can keep, or a failure of the solver.
     pub fn binding(&self, problem: &Problem<'_>) -> Result<Option<Binding>, NoLimits> {
         possible(problem)?;
         let program = Compaction::new(problem, self.settings.queues, self.settings.slack, true);

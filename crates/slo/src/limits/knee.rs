@@ -5,8 +5,8 @@ use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::{Limiting, NoLimits, Problem, each};
 
-/// Limits at the knee of the r-b curve. Division of rates and bursts by a capacity does not move the knee, so
-/// the algorithm needs none.
+/// Limits at the knee of the r-b curve. Division of rates and bursts by a capacity does not move the knee, so the
+/// algorithm needs no capacity.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Knee;
 
@@ -33,7 +33,7 @@ impl Limiting for Knee {
     }
 }
 
-/// Bucket with the smallest r + b; if there are several, the one with the lowest rate.
+/// Bucket with the smallest r + b; if several buckets have it, the bucket with the lowest rate.
 fn knee(arrivals: &ArrivalCurve) -> ArrivalCurve {
     let size = |bucket: &TokenBucket| bucket.rate() + bucket.burst();
     let lowest_first = arrivals.buckets().iter().rev();

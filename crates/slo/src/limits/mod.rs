@@ -6,8 +6,8 @@
 //! \--------------------------------------- settle ---------------------------------------/
 //! ```
 //!
-//! `compactor` chooses for all workloads together. The other algorithms choose for each workload alone, and serve as
-//! comparators. Limits count as sufficient only if [`bounds`] confirms them, for every algorithm. An algorithm holds
+//! `compactor` chooses for all workloads together. The other algorithms choose for each workload alone, and serve for
+//! comparison. Limits count as sufficient only if [`bounds`] confirms them, for every algorithm. An algorithm holds
 //! settings and no state. A new algorithm needs one file and one line in [`REGISTRY`].
 
 mod average;
@@ -82,8 +82,8 @@ pub trait Limiting: Send + Sync {
     /// [`NoLimits`] if the algorithm finds no limits. The limits it returns may still miss some SLO.
     fn choose(&self, problem: &Problem<'_>) -> Result<Vec<Vec<ArrivalCurve>>, NoLimits>;
 
-    /// True if a workload's limits depend on the other workloads. Each arrival then changes the limits of the
-    /// existing ones.
+    /// True if a workload's limits depend on the other workloads. Each arrival then changes the limits of existing
+    /// workloads.
     fn is_joint(&self) -> bool;
 
     /// SLOs and capacities that cannot be kept together; `None` if the algorithm cannot tell.

@@ -1,4 +1,4 @@
-//! Input of a choice of limits: workloads with free limits, among others with fixed limits.
+//! Input of a choice of limits: workloads with free limits, and other workloads with fixed limits.
 
 use leeward_calculus::{ArrivalCurve, Packets, TokenBucket};
 
@@ -35,7 +35,7 @@ pub(crate) struct Free<'a> {
     pub late: Vec<Vec<f64>>,
 }
 
-/// A workload with fixed limits that shares queues with the free ones.
+/// A workload with fixed limits that shares queues with the free workloads.
 pub(crate) struct Other<'a> {
     pub name: &'a str,
     /// Budget for the queues of `at`, in seconds: the SLO minus all fixed delays.
@@ -54,7 +54,7 @@ impl Free<'_> {
 
 impl<'a> Problem<'a> {
     /// Problem with free limits for the `free` promises, by index, in a valid system; the limits of the others stay
-    /// fixed. Bursts are those at the limiters; [`settle`](super::settle) accounts for their growth at queues on the
+    /// fixed. Bursts count as at the limiters; [`settle`](super::settle) accounts for their growth at queues on the
     /// path.
     pub fn of(system: &'a System, free: &[usize], packets: Packets) -> Problem<'a> {
         Problem::with_delays(system, free, packets, &for_each_hop(system, &KnownDelay::default()))

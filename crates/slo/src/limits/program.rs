@@ -4,8 +4,8 @@
 //! Here the segments are the variables, each from 0 (unused) to 1 (fully used). From the curve's first vertex, r falls
 //! over a segment by its length, and b rises by its height. Segments get steeper one after another, and every row
 //! prefers a smaller b. So an optimal solution can use them in order. Then (r, b) is on the curve, and the objective
-//! equals the objective of the thesis. The program needs tens of rows instead of hundreds, its coefficients have one
-//! magnitude, and b is never below its curve.
+//! equals the objective of the thesis. The program needs tens of rows instead of hundreds, its coefficients have
+//! similar magnitudes, and b is never below the curve.
 
 use std::collections::BTreeMap;
 
@@ -104,10 +104,10 @@ impl<'p, 'a> Compaction<'p, 'a> {
         }
     }
 
-    /// Adds a row for the latency of each workload. Workloads with the same waits share a row.
+    /// Adds a row for the latency of each workload. Workloads with the same priorities at the same queues share a row.
     fn latencies(&mut self, queues: Queues, share: f64) {
         let problem = self.problem;
-        // By set of waits: the smallest budget, and its workload.
+        // For each set of (priority, queue): the smallest budget, and its workload.
         let mut waits: BTreeMap<Vec<(u64, usize)>, (f64, &str)> = BTreeMap::new();
         let mut add = |at: Vec<(u64, usize)>, budget: f64, name: &'a str| {
             let least = waits.entry(at).or_insert((budget, name));

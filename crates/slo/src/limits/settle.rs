@@ -44,7 +44,7 @@ pub enum Unsettled {
     },
     /// A workload may miss its SLO under the chosen limits.
     #[error(
-        "workload `{workload}` may take {}, {} of it at {queue}, and its SLO is less",
+        "workload `{workload}` may take {}, which exceeds its SLO; {} of it is the wait at {queue}",
         time(*.bound),
         time(*.waits)
     )]
@@ -66,7 +66,7 @@ pub enum Unsettled {
 /// effort has none). The function ignores the current limits of the free promises.
 ///
 /// # Errors
-/// [`Unsettled`] for an invalid system, if no limits are found, or if some SLO may be missed under them.
+/// [`Unsettled`] for an invalid system, if no limits are found, or if some SLO may be missed under the limits.
 pub fn settle(
     system: &System,
     free: &[usize],

@@ -11,8 +11,8 @@ use crate::file::{AdmissionPolicy, PlacedSystem, Workloads};
 use crate::priorities::{by_slo, merge};
 use crate::{Promise, System};
 
-/// Admits a workload beside the active ones, as `leeward slo admit` does. `id` is the ledger owner id of the workload;
-/// its form names its server.
+/// Admits a workload beside the active ones, as `leeward slo admit` does. `id` is the ledger owner id of the workload.
+/// The form names the workload's server.
 ///
 /// # Errors
 /// [`Rejected`] for an invalid form or policy, or for an SLO that would be missed, with its stage.

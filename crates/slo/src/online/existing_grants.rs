@@ -1,9 +1,10 @@
 //! Active workloads beside a new volume, and the guarantees to preserve.
 //!
-//! Packing uses worst-case bounds. Some active promises fail that test. Another bound, or none, admitted them; or a
-//! link lost capacity, and they are lost. These promises must not block all new ones. So each promise is checked by the
-//! bound that admitted it. A promise that is already missed may not get worse. A promise that shares no queue with the
-//! new workload, directly or through others, stays unchanged.
+//! Packing uses worst-case bounds. Some active promises have no worst-case bound within their SLO, for one of three
+//! reasons: another bound admitted them, they were admitted without a bound, or a link lost capacity. These promises
+//! must not block all new promises. Each promise is therefore checked by the bound that admitted it. A promise that is
+//! already missed may not get worse. A promise that shares no queue with the new workload, directly or through others,
+//! stays unchanged.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +83,7 @@ impl<'s> ExistingGrants<'s> {
         other && self.worst[at].as_ref().is_ok_and(|bound| bound.seconds >= latency * (1.0 - ROUNDING))
     }
 
-    /// Latency target in packing, in seconds, of a workload with slack; `None` for its SLO.
+    /// Latency target in packing, in seconds, of a workload with slack; `None` if the target is the SLO.
     pub fn slack(&self, at: usize) -> Option<f64> {
         let bound = self.worst.get(at)?.as_ref().ok()?;
         self.slack.contains(&at).then_some(SLACK * bound.seconds)
@@ -169,7 +170,7 @@ fn method(agreed: &Grant) -> Option<Method> {
     Some(Method::ALL.into_iter().find(|method| method.name() == by).unwrap_or(Method::Dnc))
 }
 
-/// Sets a promise's priorities to the agreed ones.
+/// Sets a promise's priorities to the agreed priorities.
 fn set_priorities(promise: &mut Promise, agreed: &Grant) {
     for (demand, priority) in promise.workload.demands.iter().zip(&mut promise.priorities) {
         if let Some(stage) = agreed.stages.iter().find(|stage| stage.stage == demand.stage.name()) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{ActiveWorkload, GrantedStage, Rejected, by_stage, is_storage, levels};
 use crate::file::Workloads;
 
-/// Fields of a workload, as in a workload file, as JSON.
+/// Fields of a workload as JSON, with the names of a workload file.
 pub type Form = Map<String, Value>;
 
 /// Largest form, in bytes; curves and models of three stages take a few thousand.
@@ -17,8 +17,8 @@ const LARGEST: usize = 1 << 16;
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 128;
 
-/// Checks that a form names no other file, and leaves fields empty that the decision fills. A server is allowed only if
-/// `placed`.
+/// Checks that a form names no other file, and that all fields that the decision sets are empty. A server is allowed
+/// only if `placed`.
 ///
 /// # Errors
 /// [`InputError`] with the field and the expected value.

@@ -6,10 +6,10 @@
 //!                                                    \--entries, queues read--> ledger
 //! ```
 //!
-//! A workload is a form: the fields of a workload in a workload file. It names no other file. The promise is written
-//! back into the form (server, priority, limits). So the active workloads form a workload file too, and the same code
-//! reads, bounds, admits and packs them. An agreement covers all workloads: a new workload may give the others new
-//! priorities (admission) or new limits (packing).
+//! A workload is a form: the fields of a workload in a workload file. A form names no other file. The promise is
+//! written back into the form (server, priority, limits). The active workloads are therefore a workload file too, and
+//! the same code reads, bounds, admits and packs them. An agreement covers all workloads: a new workload may give the
+//! others new priorities (admission) or new limits (packing).
 
 mod admission;
 mod existing_grants;
@@ -32,7 +32,7 @@ use super::bound::{Bound, Unbounded};
 use super::file::{BucketRecord, Entry as WorkloadEntry};
 use super::{Promise, Slo, System, pack as packs};
 
-/// An active workload: one with a promised SLO.
+/// A running workload with a promised SLO.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ActiveWorkload {
     /// Owner id of its entries in the ledger.
@@ -98,7 +98,7 @@ pub struct GrantedStage {
 /// Promises of all workloads after a decision; the new workload is the last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Agreement {
-    /// Promise of each workload, in the order of the active ones.
+    /// Promise of each workload, in the order of the active workloads.
     pub agreed: Vec<Grant>,
     /// Ledger entries of each workload.
     pub entries: Vec<Vec<Entry>>,

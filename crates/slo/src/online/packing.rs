@@ -22,7 +22,7 @@ use crate::{Slo, System, Workload};
 /// workloads of a server together, the other workloads on it get new limits. Hosts in `closed` take no volume.
 ///
 /// # Errors
-/// [`Rejected`] for an invalid form or algorithm, or with the obstacle.
+/// [`Rejected`] for an invalid form or algorithm, or with the reason why no server has room.
 pub fn pack(
     cluster: &Cluster,
     active: &[ActiveWorkload],

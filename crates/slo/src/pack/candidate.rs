@@ -14,7 +14,8 @@ use super::pruned::Exclusion;
 use super::report::{NoRoom, RejectReason};
 use super::search::{Place, Search};
 
-/// Number of places per thread between two joins. Starting a thread costs as much as a few programs.
+/// Number of places that each thread tries before all threads join. The start of a thread takes as long as a few linear
+/// programs.
 const PLACES: usize = 8;
 
 /// A place that keeps every SLO, with the changes it causes.
@@ -48,7 +49,7 @@ impl Search<'_> {
         let mut alone: Option<(Unsettled, Place)> = None;
         let mut unsettled: Option<(Unsettled, Place)> = None;
         let mut clients = 0;
-        // Of the idle servers with equal capacities, only one needs a trial.
+        // Of several idle servers with equal capacities, only the first needs a trial.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
         let batch = match packing.settings.threads {
             1 => 1,
@@ -113,7 +114,8 @@ impl Search<'_> {
         }
     }
 
-    /// Reason why no limits exist at a place. If nothing keeps all SLOs, it includes the violated SLOs and capacities.
+    /// Reason why no limits exist at a place. If no limits keep all SLOs together, the reason includes the violated
+    /// SLOs and capacities.
     fn reason(&self, why: &Unsettled, place: &Place) -> String {
         let Unsettled::NoLimits(NoLimits::Together) = why else { return why.to_string() };
         let Trial { system, known, chosen, .. } = self.trial(place);
@@ -165,7 +167,7 @@ impl Search<'_> {
         slots.saturating_sub(self.packing.running[client])
     }
 
-    /// Client with the most free slots; the first of several.
+    /// Client with the most free slots; the first one if several have the most.
     fn most_free(&self) -> Option<usize> {
         let clients = 0..self.packing.site.clients().len();
         clients
@@ -190,8 +192,8 @@ impl Search<'_> {
         Place { server, device, client, route }
     }
 
-    /// True if the place differs from all tried before. Two places of empty queues with equal capacities are
-    /// the same.
+    /// True if the place differs from all places tried before. Two places of empty queues with equal capacities are the
+    /// same.
     fn is_new(&self, place: &Place, known: &mut BTreeSet<Vec<u64>>) -> bool {
         let mut queues = place.route.iter().flatten();
         if queues.clone().any(|&queue| !self.packing.at_queue[queue].is_empty()) {

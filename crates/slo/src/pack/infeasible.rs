@@ -1,10 +1,11 @@
 //! Quick test that a workload cannot keep its SLO at a device, without a linear program.
 //!
-//! For one priority p at one device, equation 5.1 is: the sum of b up to and including p, plus D times the sum of r
-//! before p, is at most C D. D is the part of the SLO that is available to the device. A greedy choice finds the
-//! smallest such sum over all (r, b) on the curves with rates that fit the device. It gives rate first to the curve
-//! where rate reduces the sum most. If even the smallest sum exceeds C D, so does any other choice; the linear program
-//! has this row and others. Other stages of the SLO count with their smallest bursts.
+//! For one priority p at one device, equation 5.1 says: the sum of b up to and including p, plus D times the sum of r
+//! before p, is at most C D, where C is the capacity. D is the part of the SLO that is available to the device. A
+//! greedy choice finds the smallest such sum over all (r, b) on the curves with rates that fit the device. It gives
+//! rate first to the curve where rate reduces the sum most. If even the smallest sum exceeds C D, the sum of any other
+//! choice exceeds it too. The linear program also has this row, so it would have no solution. Other stages of the SLO
+//! count with their smallest bursts.
 
 use leeward_calculus::ArrivalCurve;
 

@@ -7,8 +7,8 @@
 //!
 //! Each stage of a workload is an entry on the queues it crosses. Rates and bursts include the margin. The ledger
 //! counts payload: bits on links, and work per byte at each hop. Work on links is already in bytes, so a hop's work is
-//! 8 bits per byte. A device's seconds count as "bytes" of one ns each. Entries are held until release, because
-//! reservations do not fade.
+//! 8 bits per byte. A device's seconds count as "bytes" of one ns each. Entries stay until their release: mean rates
+//! fade into telemetry, but reservations do not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -126,7 +126,7 @@ impl Packing {
     ///
     /// # Errors
     /// [`Rejection`] for the first workload without an SLO, with a name in use, or at a place that the site does not
-    /// have. Then the packing adds none of them.
+    /// have. In that case the packing adds no workload.
     pub fn add_residents(&mut self, residents: Vec<Resident>) -> Result<(), Rejection> {
         let mut added: Vec<(PlacedWorkload, f64)> = Vec::with_capacity(residents.len());
         for Resident { workload: given, client, server, device, limits, target } in residents {

@@ -57,7 +57,7 @@ impl Packing {
         }
         if let Some(client) = request.client.filter(|&client| client >= self.site.clients().len()) {
             let clients = self.site.clients().len();
-            let why = format!("client {client} is not one of {clients}, numbered from 0");
+            let why = format!("client {client}: there are {clients} clients, numbered from 0");
             return Err(refused(RejectReason::Invalid(why)));
         }
         let (workload, pruned_by) = self.prepare(&request.workload).map_err(refused)?;

@@ -1,4 +1,4 @@
-//! Quick checks that exclude places without a choice of limits.
+//! Quick checks that exclude places before any choice of limits.
 
 use leeward_traces::Stage;
 
@@ -35,7 +35,7 @@ pub(super) enum Exclusion {
 }
 
 impl Search<'_> {
-    /// Reason that excludes a place without a choice of limits, if there is one.
+    /// Reason that excludes a place before any choice of limits; `None` if the place passes the checks.
     pub fn exclusion(&self, place: &Place) -> Option<Exclusion> {
         let packing = self.packing;
         let mut full = None;
@@ -60,7 +60,7 @@ impl Search<'_> {
         if packing.way.is_joint() { self.infeasible_slo(place) } else { None }
     }
 
-    /// An SLO that cannot be kept at a queue that is the only one of its stage.
+    /// An SLO that cannot be kept at the only queue of a stage.
     fn infeasible_slo(&self, place: &Place) -> Option<Exclusion> {
         let packing = self.packing;
         for (at, path) in place.route.iter().enumerate() {
@@ -87,8 +87,8 @@ impl Search<'_> {
         None
     }
 
-    /// A workload at one of its queues, with the part of its SLO available there. Subtracts its tails and the least
-    /// time of its other stages at their first queues, where every workload has its smallest burst.
+    /// A workload at one of its queues, with the part of its SLO available at this queue. Subtracts its tails and the
+    /// least time of its other stages at their first queues, where every workload has its smallest burst.
     fn flow<'w>(
         &self,
         workload: &'w Workload,

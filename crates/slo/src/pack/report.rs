@@ -70,7 +70,7 @@ pub struct NoRoom {
 pub struct Obstacle {
     /// Number of servers.
     pub servers: usize,
-    /// Obstacle on the first of them, if known: a queue, a workload, a stage.
+    /// Obstacle on the first of these servers, if known: a queue, a workload, a stage.
     pub first: Option<String>,
 }
 

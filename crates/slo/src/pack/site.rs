@@ -66,7 +66,7 @@ pub enum SiteError {
 
 impl Site {
     /// Star topology of the released code: each client and server has a link of `bytes` per second in each direction,
-    /// and the core never blocks. `servers` gives the number of devices of each.
+    /// and the core never blocks. `servers` has the name and the number of devices of each server.
     ///
     /// # Errors
     /// [`SiteError`] for an invalid link rate, or no server with a device.
@@ -95,9 +95,9 @@ impl Site {
         Ok(Site { queues, clients, servers, paths })
     }
 
-    /// Site of a fabric: every host with a device is a server, and workloads run on the hosts in `clients`.
-    /// Links and devices are queues with the numbers of their resources. A device's capacity is in work per
-    /// second, 1 s at full speed.
+    /// Site of a fabric: every host with a device is a server, and workloads run on the hosts in `clients`. Links and
+    /// devices are queues with the numbers of their resources. A device's capacity is in seconds of service per second:
+    /// 1 at full speed.
     ///
     /// # Errors
     /// [`SiteError`] for a client outside the fabric, or a fabric without devices.

@@ -173,7 +173,8 @@ fn a_burst_behind_a_queue_grows_by_the_arrivals_during_the_delay() {
     for bound in bounds(&system, Packets::Fluid).unwrap() {
         assert!((bound.unwrap().seconds() - (0.1 + 2.4 / 10.0)).abs() < 1e-12);
     }
-    // Without other traffic, work from a queue of the same rate does not wait again; at a slower queue it does.
+    // Without other traffic, work from a queue of the same rate does not wait again. At a slower queue the work waits
+    // again.
     system.promises.pop();
     assert!((bounds(&system, Packets::Fluid).unwrap()[0].clone().unwrap().seconds() - 0.1).abs() < 1e-12);
     queues[2].capacity = 5.0;

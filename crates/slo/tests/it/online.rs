@@ -93,7 +93,8 @@ impl Fixture {
         Fixture { cluster, ledger, active: Vec::new(), entries: BTreeMap::new() }
     }
 
-    /// Activates an agreement: commits all of its entries again, expecting the versions that it depends on.
+    /// Activates an agreement: replaces all entries in the ledger, and expects the versions that the agreement depends
+    /// on.
     fn settle(&mut self, id: u64, form: Form, agreement: &Agreement) {
         let mut scratch = Scratch::default();
         let view = self.ledger.view(Nanos(0), &mut scratch);
@@ -253,7 +254,7 @@ fn stochastic_form(name: &str, server: Option<&str>, large: bool) -> Form {
 
 #[test]
 fn promises_of_other_bounds_stay_unchanged_and_do_not_block_packing() {
-    // On a path that all racks share: promises by another kind of bound, and without a bound.
+    // The promise is on a path that all racks share. A stochastic bound admitted it, or no bound did.
     for by in ["snc", "none"] {
         let mut fixture = Fixture::new();
         let form = stochastic_form("chance", Some("r1h1"), true);
@@ -284,7 +285,8 @@ fn promises_of_other_bounds_stay_unchanged_and_do_not_block_packing() {
 
 #[test]
 fn packing_preserves_a_promise_of_a_stochastic_bound() {
-    // The test packs workloads with shorter SLOs on its links until one is refused; its SLO holds throughout.
+    // The test packs workloads with shorter SLOs on the links of the stochastic promise until one is refused. The
+    // promised SLO holds throughout.
     let mut fixture = Fixture::new();
     let form = stochastic_form("chance", Some("r1h1"), true);
     let agreement = admit(&fixture.cluster, &[], &form, 0, &policy("snc")).expect("the workload is admitted");
@@ -343,7 +345,7 @@ fn promises_on_a_dead_link_do_not_block_others() {
     }
     let dead = fixture.cluster.fabric.resource("r1h1:ingress").expect("a link");
     fixture.cluster.capacities.set(dead, leeward_fabric::Load(0));
-    // Across the links of the lost workload, and in a rack without it.
+    // Workload 2 may stay in its own rack. Workload 3 must cross links of the lost workload, `w0`.
     for (id, client, closed) in [(2, 1, vec![]), (3, 0, vec![HostId(0), HostId(1), HostId(2)])] {
         let requested = Requested { client, server: 0, millis: 200, share: 2, burst: 1, bytes: 1 };
         let form = requested.form(&format!("w{id}"), false);
@@ -368,7 +370,7 @@ fn promises_on_a_dead_link_do_not_block_others() {
 #[test]
 fn a_new_volume_leaves_priorities_outside_its_queues_unchanged() {
     let mut fixture = Fixture::new();
-    // The workload is alone in its rack and has the longest SLO. Without others it has the first priority.
+    // The workload is alone in its rack and has the longest SLO. Without other workloads it has the first priority.
     let requested = Requested { client: 0, server: 1, millis: 400, share: 5, burst: 1, bytes: 1 };
     let form = requested.form("apart", true);
     let agreement = admit(&fixture.cluster, &[], &form, 0, &policy("dnc")).expect("enough room");

@@ -215,8 +215,8 @@ fn one_queue(promises: Vec<Promise>) -> System {
 
 #[test]
 fn bounds_for_requests_in_order_are_at_most_the_published_ones() {
-    // Two queues of 10; a first priority takes 0.1 s of them. Two flows cross both queues, and one flow crosses each.
-    // All have one priority, and half of each queue.
+    // Two queues of rate 10. At each queue, a flow of the first priority takes 0.1 s. Of the other flows, two cross
+    // both queues, and one crosses each queue alone. They have one priority, and take half of each queue.
     let of = |name: &str, rate: f64, priority: u32, route: &[usize]| {
         let of = demand(Stage::NetworkIn, curve(&[(rate, 1.0)]), 1.0);
         promise(name, None, vec![(of, route.to_vec(), priority)])
@@ -232,8 +232,8 @@ fn bounds_for_requests_in_order_are_at_most_the_published_ones() {
     ];
     let system = System { queues: vec![queue("up", 10.0), queue("down", 10.0)], promises };
     let found = seconds(&system, Method::Plp, FLUID);
-    // Separated flow analysis merges both flows into one, so the bound is a little below 0.6333, the bound for one of
-    // two flows.
+    // The bound of each of two separate flows is 0.6333. Separated flow analysis merges both flows into one, so the
+    // bound here is a little lower.
     assert!(found[0] == found[1] && found[0].unwrap() <= 0.633_333_4, "{found:?}");
     assert!((found[2].unwrap() - 0.4).abs() < 1e-9 && (found[4].unwrap() - 0.1).abs() < 1e-9, "{found:?}");
     assert!(found[0].unwrap() < seconds(&system, Method::Dnc, FLUID)[0].unwrap());

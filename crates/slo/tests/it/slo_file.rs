@@ -387,7 +387,7 @@ fn each_mistake_is_one_line_with_its_place() {
         (one(&format!("{GOOD}, priority: -1")), "workloads[0].priority: -1: expected a whole number"),
         (
             one(&format!("{GOOD}, priority: 4294967295")),
-            "workloads[0].priority: 4294967295: expected a whole number from 0 to 4294967294; after that comes best effort",
+            "workloads[0].priority: 4294967295: expected a whole number from 0 to 4294967294; the last priority is for best effort",
         ),
         (
             one(&format!("{GOOD}, stages: [storage], priority: {{storage: 4294967295}}")),

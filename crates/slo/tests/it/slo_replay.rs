@@ -14,9 +14,8 @@ struct Request {
     workload: usize,
 }
 
-/// Longest latency of each workload's requests at a device with `places` parallel slots, each with one
-/// `places`th of the speed. Service is not interrupted, and the next request is the first one of the highest
-/// priority.
+/// Longest latency of each workload's requests at a device with `places` parallel slots, each with one `places`th of
+/// the speed. Service is not interrupted, and the next request is the first waiting request of the highest priority.
 fn serve(mut requests: Vec<Request>, priorities: &[u32], places: usize) -> Vec<f64> {
     requests.sort_by(|a, b| a.at.total_cmp(&b.at));
     let (mut free, mut longest) = (vec![0.0f64; places], vec![0.0f64; priorities.len()]);

@@ -26,7 +26,8 @@ pub fn model(info: &Value, sigma: Sigma) -> Mmpp {
     Mmpp::new(STEP, states.collect(), &transitions, sigma).unwrap()
 }
 
-/// A trace of `ns,size,Get|Put`. The released estimator of the given direction assigns the work of each request.
+/// Reads a trace with lines of `ns,size,Get|Put`. The work of each request is from the released estimator of the given
+/// direction.
 pub fn trace(path: &Path, incoming: bool) -> Vec<Request> {
     golden::text(path)
         .lines()

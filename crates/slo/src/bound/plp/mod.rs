@@ -2,10 +2,10 @@
 //! linear programming (PLP++; Bouillard, "Trade-off between accuracy and tractability of Network Calculus in
 //! FIFO networks", Performance Evaluation 153, 2022).
 //!
-//! The other bounds let cross traffic that shares a part of the path pass before the workload there, at any time. So
-//! they count some bursts twice or in the worst order. This method analyses one priority alone. Each queue offers it
-//! the service that higher priorities leave, minus the loss by whole packets. [`program`] uses the fact that requests
-//! leave a queue in their order of arrival.
+//! With the other methods, cross traffic that shares a part of the path may pass before the workload at any time. These
+//! methods therefore count some bursts twice, or in the worst order. `plp` analyses one priority alone. Each queue
+//! offers it the service that higher priorities leave, minus the loss by whole packets. [`program`] uses the fact that
+//! requests leave a queue in their order of arrival.
 //!
 //! The paper has one class of flows and trees of servers. This module has strict priorities: at each queue, the
 //! arrivals of higher priorities, computed by [`InOrder`], reduce the service first. The program contains only the
@@ -66,7 +66,8 @@ impl<'s> Component<'s> {
         Component { queues, ranks: curves::ranks(parts, component), network, known: BTreeMap::new() }
     }
 
-    /// True for one queue in order of arrival; the curves of [`super::Method::Dnc`] are then the bound.
+    /// True if the component is one queue that serves in order of arrival; the curves of [`super::Method::Dnc`] are
+    /// then the bound.
     pub fn is_one_queue(&self) -> bool {
         self.queues.len() == 1 && self.network.is_ok()
     }

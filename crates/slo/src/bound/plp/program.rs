@@ -2,16 +2,16 @@
 //! Network Calculus in FIFO networks", Performance Evaluation 153, 2022, section 4).
 //!
 //! The analysis follows one bit of the first crossing that leaves the last server. The bit arrived at each server at
-//! some moment, and the server's backlog began at some earlier moment. The last bit that had arrived by then arrived at
-//! the server before at its own moment, and so on. So n servers have one moment at the end, two at the last server, and
-//! up to n + 1 at the first. Moment k of a server is the arrival time of the bit that leaves it at moment k of the next
-//! server. The last moment of each server is the start of its service.
+//! some moment, and the server's backlog began at some earlier moment. For each of these moments, the last bit that had
+//! arrived by then arrived at the previous server at another moment, and so on. The program for n servers therefore has
+//! one moment at the end, two at the last server, and n + 1 at the first. Moment k of a server is the arrival time of
+//! the bit that leaves it at moment k of the next server. The last moment of each server is the start of its service.
 //!
 //! ```text
 //! variables   t(j, k)   moment k of server j, k = 0 .. n - j, as seconds before the end; t(n, 0) = 0
 //!             A(i, k)   work of crossing i that reached its first server from moment k until moment 0. In order of
-//!                       arrival, the work that left a server between two moments of the next had arrived between the
-//!                       same two of its own, so A(i, k) is the same at all servers
+//!                       arrival, the work that left a server between two moments of the next server had arrived
+//!                       between the same two moments of its own server, so A(i, k) is the same at all servers
 //! time        t(j, k) <= t(j, k + 1),  t(j + 1, k) <= t(j, k),  A(i, k) <= A(i, k + 1)
 //! arrivals    A(i, v) - A(i, u) <= r (t(j, v) - t(j, u)) + b       for u < v, its first server j and each of its buckets
 //! service     sum of A(i, n - j) - A(i, n - j - 1) >= R (t(j, n - j) - t(j + 1, n - j - 1) - T)   over the crossings of
@@ -41,8 +41,8 @@ pub(super) struct Delays {
     pub crossings: Vec<Option<f64>>,
 }
 
-/// Longest delay of the first crossing, in seconds. `unit`, above 0, is the number of seconds that are 1 in the
-/// program.
+/// Longest delay of the first crossing, in seconds. Times in the program are in units of `unit` seconds, which is above
+/// 0.
 pub(super) fn longest(
     tandem: &Tandem,
     delays: Option<&Delays>,
@@ -57,7 +57,8 @@ pub(super) fn longest(
 struct Moments<'t> {
     tandem: &'t Tandem,
     program: Program,
-    /// For each server, and for the end after them: seconds before the end of each moment. `None` is 0.
+    /// For each server, and for the end after the last server: the time of each moment, as time before the end. `None`
+    /// is 0.
     times: Vec<Vec<Option<Variable>>>,
     /// For each crossing: work that arrived since each moment. `None` is 0.
     arrived: Vec<Vec<Option<Variable>>>,

@@ -30,15 +30,16 @@ fn analyses(tandem: &Tandem) -> [f64; 4] {
 
 #[test]
 fn two_servers_match_the_bound_computed_by_hand() {
-    // Crossings: two from server 0 to 1, one at 0, one at 1. Each has half of a server; no link limits apply.
+    // Crossings: two from server 0 to server 1, one at server 0, and one at server 1. Each has half of a server; no
+    // link limits apply.
     let rate = 5.0 / 3.0;
     let crossings = [(0, 1), (0, 1), (0, 0), (1, 1)].map(|(first, last)| crossing(rate, 1.0, first, last));
     let servers = vec![server(10.0, 0.1, None); 2];
     let tandem = Tandem { servers, links: Vec::new(), crossings: crossings.to_vec() };
-    // 0.1 + 3 / 10, and 0.1 + (3 + 2 x 0.4 x 5 / 3) / 10.
+    // Seconds at server 0: 0.1 + 3 / 10. Seconds at server 1: 0.1 + (3 + 2 x 0.4 x 5 / 3) / 10.
     let by_queue = 0.4 + 0.4 + 2.0 * 0.4 * rate / 10.0;
-    // 0.1 + 2 / 10 at the first server. Arrivals by then: 1 of the last crossing, 1 + 0.3 x 5 / 3 of the other, and the
-    // crossing's own burst at 10 minus 2.
+    // Latency at server 0: 0.1 + 2 / 10. Latency at server 1: 0.1, plus the bursts of the other crossings, 1 and 1 +
+    // 0.3 x 5 / 3, at rate 10. The crossing's own burst of 1 then gets the rate 10 - 2 x 5 / 3.
     let by_flow = 0.3 + (0.1 + (2.0 + 0.3 * rate) / 10.0) + 1.0 / (10.0 - 2.0 * rate);
     for (found, expected) in analyses(&tandem).into_iter().zip([by_queue, by_flow, 0.68, 0.633_333_333_333]) {
         assert!((found - expected).abs() < 1e-8, "{found}, expected {expected}");
