@@ -45,7 +45,7 @@ pub(super) struct ChainSearch<'s, 'c, 'a, 'l> {
     pub sample: usize,
     /// Highest possible rate of the block, in bit/s: limited by the fastest device and by the first host's widest link.
     pub top_rate: f64,
-    /// Factor of a disk's free rate up to which link rate counts.
+    /// Multiple of a disk's free rate above which more link rate has no value.
     pub headroom: f64,
     /// Explanation of the decision.
     pub why: Vec<Considered>,

@@ -20,7 +20,7 @@ use super::capacity_check::CapacityCheck;
 use super::{AppRequest, Assignment, Transfer, completion, transaction};
 use crate::{Basis, Context, Decision, Policy, Pool, Refusal};
 
-/// Larger apps skip the search for tasks that can stay, which examines every task alone.
+/// Most tasks of an app for which the search for tasks that can stay runs. The search examines every task alone.
 const MOST_TASKS: usize = 256;
 const MOST_TRANSFERS: usize = 20_000;
 
@@ -101,8 +101,8 @@ pub fn reevaluate(
     })
 }
 
-/// `next`, but tasks with nothing left to send or receive stay on `hosts` if the active tasks leave them room. `None`
-/// if one of them has no room on either host.
+/// Returns `next`, except that tasks with nothing left to send or receive stay on `hosts` if the active tasks leave
+/// them room. `None` if one of them has no room on either host.
 fn keep_idle_tasks(
     remaining: &AppRequest,
     hosts: &[HostId],

@@ -1,4 +1,4 @@
-//! Local search for a placement of an app whose slowest link finishes earliest.
+//! Local search for the placement of an app with the shortest completion time.
 //!
 //! A placement is better if its slowest link takes less time. Among equals, the smaller sum of squares of all links'
 //! times is better. The second criterion lets the search cross plateaus. Only changes that affect the slowest link can
@@ -45,7 +45,7 @@ impl Cost {
     }
 }
 
-/// A transfer from the view of one endpoint.
+/// A transfer, seen from one of its endpoints.
 struct Edge {
     other: u32,
     outgoing: bool,
