@@ -76,7 +76,7 @@ pub struct CellKind {
     pub demand: Task,
     /// True peak over mean of each task's send and receive rates; at least 1.
     pub peak: f64,
-    /// Swing of the mean rate over a day, as a share of it, up and down.
+    /// Swing of the mean rate over a day, as a share of the mean rate, up and down.
     pub day: f64,
     /// Share of a tolerant task's work that waits for the network.
     pub network_share: f64,
