@@ -33,8 +33,8 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Correction of the measured load for starts and ends that it does not show yet. Work that will leave counts as
-    /// ended. Readers add the correction, clamp the sum at zero, and then add `held`.
+    /// Correction of the measured load for starts and ends that telemetry does not show yet. Work that will leave
+    /// counts as ended. Readers add the correction, clamp the sum at zero, and then add `held`.
     pub fn settling(&self) -> f64 {
         self.fading + (self.fresh + self.leaving) as f64
     }

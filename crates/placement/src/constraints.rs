@@ -118,7 +118,7 @@ pub enum Constraint {
     Tags,
     /// The host has a copy already.
     Used,
-    /// The host shares a fault domain with a copy that it must survive.
+    /// The host shares a fault domain with another copy, and the request does not allow this.
     FaultDomain,
     /// Too few hosts of the domain can take a copy.
     TooFew,

@@ -67,9 +67,9 @@ pub struct Considered {
     pub limit: Option<Limit>,
     /// Rate that ranks the candidate, in bit/s.
     pub value: Option<Load>,
-    /// Source of the load of its link, if it was examined.
+    /// Source of the load of the candidate's link, if it was examined.
     pub sight: Option<Sight>,
-    /// Objectives that rank it for a task, if it was ranked for one.
+    /// Objectives that rank the host for a task; `None` if the candidate was not ranked for a task.
     pub objectives: Option<Objectives>,
     /// Result for the candidate.
     pub verdict: Verdict,

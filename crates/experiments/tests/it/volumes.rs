@@ -256,7 +256,7 @@ fn drawn_cache_traces_match_the_thesis() {
     let ratios: Vec<f64> = each.iter().map(|peak| peak.requests / peak.mean_requests).collect();
     assert!(ratios.iter().all(|ratio| (1.5..7.0).contains(ratio)), "{ratios:?}");
     assert!(ratios.iter().any(|&ratio| ratio < 3.0) && ratios.iter().any(|&ratio| ratio > 4.0), "{ratios:?}");
-    // Together they are smoother than each alone, with at most the sum of all peaks.
+    // All traces together are smoother than each alone. Their peak is at most the sum of all peaks.
     let sum: f64 = each.iter().map(|peak| peak.requests).sum();
     assert!(all.requests < 0.7 * sum && all.requests >= all.mean_requests, "{} of {sum}", all.requests);
 }

@@ -2,7 +2,7 @@
 //!
 //! The policy places the rest of the app as if the app were absent: the view excludes its load, and the pool excludes
 //! its tasks. One model then predicts for both placements when the remaining transfers end ([`super::completion()`]).
-//! The paper re-evaluates apps every T minutes and does not price a migration; here:
+//! The paper re-evaluates apps every T minutes and does not count the cost of a migration; here:
 //!
 //! ```text
 //! cost  = pause + time to carry the memory of every task that moves, all at once, from its host to its next

@@ -207,7 +207,7 @@ impl<'a, 'l> Search<'a, 'l> {
         tasks
     }
 
-    /// True if a host has room for a task, after `leaving` has left it.
+    /// True if a host has room for a task after the task `leaving` has left the host.
     fn fits(&self, task: u32, host: HostId, leaving: Option<u32>) -> bool {
         let (mut cpus, mut memory) = self.room[host.index()];
         if let Some(leaving) = leaving.map(|leaving| &self.request.tasks[leaving as usize]) {

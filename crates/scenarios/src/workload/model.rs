@@ -9,8 +9,8 @@ use leeward_placement::tasks::{AppRequest, Task};
 
 use super::read_stream::ReadStream;
 
-/// Largest number of flows, files, fetches or rates of one source. It protects memory from wrong settings and damaged
-/// files.
+/// Largest number of flows, files, fetches or rates of one source. The limit protects memory from wrong settings and
+/// damaged files.
 pub(crate) const MOST_RECORDS: usize = 30_000_000;
 
 /// Largest number of blocks of one file; a block's id combines its file's number and its own.

@@ -18,7 +18,7 @@
 //! the requested load, the task runs at 1 / (1 - phi + phi / s) of its speed. The run time of services is fixed.
 //!
 //! A task without a host waits and is requested again in each interval. A moved task is down for its restart time and
-//! then continues. A task whose host fails does the same after it gets another host.
+//! then continues. A task whose host fails also restarts, after it gets another host.
 
 mod events;
 mod loads;
