@@ -99,8 +99,7 @@ proptest! {
     #[test]
     fn the_offered_load_matches_its_setting(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
         let results = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
-        // Each request takes 1 ms. The number of requests in a minute is within five standard deviations of a renewal
-        // process.
+        // 1 ms each; the number of requests in a minute is within five standard deviations of a renewal process.
         let expected = load * 60_000.0;
         let off = (results[0].requests as f64 - expected).abs();
         prop_assert!(off <= 5.0 * (gap_c2 * expected).sqrt() + 3.0, "{off} of {expected}");
@@ -167,7 +166,7 @@ fn device_limits_demote_a_flood_but_not_the_traced_load() {
 #[test]
 fn a_lone_closed_loop_is_served_without_idle_time() {
     let results = run(&[copy(4)], 1, Scheduler::PriorityMeister);
-    // Each request takes 4 ms at the device, and less on the network.
+    // 4 ms each at the device, and less on the network.
     assert!((results[0].requests as i64 - 15_000).abs() <= 5, "{}", results[0].requests);
     assert_eq!((results[0].late, results[0].bound), (0, None));
 }
@@ -179,7 +178,7 @@ fn a_volume_in_memory_uses_only_the_network() {
     let results = run(&[WorkloadDraw { device: None, traffic, ..base }], 1, Scheduler::PriorityMeister);
     let stages: Vec<Stage> = results[0].priorities.iter().map(|priority| priority.0).collect();
     assert_eq!(stages, [Stage::NetworkIn, Stage::NetworkOut]);
-    // Each request sends 200 B and 1.1 x 4 KiB, at 125 MB/s.
+    // 200 B and 1.1 x 4 KiB each, at 125 MB/s.
     let expected = 0.3 * 125e6 * 60.0 / (200.0 + 1.1 * 4096.0);
     assert!((results[0].requests as f64 / expected - 1.0).abs() < 0.01, "{}", results[0].requests);
 }

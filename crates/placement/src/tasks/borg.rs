@@ -3,14 +3,14 @@
 //!
 //! For each task the policy draws a sample of hosts that can take the task, and ranks them by objectives in
 //! lexicographic order. The order is: fewest tasks of the job in the rack (spread), then balance, then fewest
-//! processors left (packing), then a seeded hash. Spread and balance are compared in steps, so that the next objective
-//! decides between nearly equal hosts. By default, a step of spread is a twentieth of the job's tasks.
+//! processors left (packing), then a seeded hash. Spread and balance count in steps, so that lower objectives can
+//! decide. Two racks are equal if the same twentieth of a job's tasks is in each.
 //!
-//! `borg` balances processors and memory. `utp-proactive` replaces only this balance: it uses the load of the rack's
-//! link in its busier direction. The load includes telemetry, placements that are not visible yet, and the task's peak
-//! demand. `utp` also moves tasks from hot racks ([`crate::moves`]); `utp-reactive` only moves.
+//! `borg` balances processors and memory. `utp-proactive` replaces only this balance: it uses the load of the busier
+//! direction of the rack's link with the task. The load includes telemetry, placements that are not visible yet, and
+//! the task's peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]); `utp-reactive` only moves.
 //!
-//! Borg's own objectives are not published; the Hotspots paper names the ones above. Capacity is never overcommitted.
+//! Borg's own objectives are not published; the paper names these. Nothing is overcommitted.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
@@ -155,8 +155,8 @@ impl Borg {
         oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
     }
 
-    /// Places the tasks of a request on hosts of some racks. `taken` is capacity that tasks outside of the pool take.
-    /// The function adds the capacity of the placed tasks to `taken`.
+    /// Places the tasks of a request on hosts of some racks. `taken` is capacity that tasks outside of the pool
+    /// take. The function adds the capacity of these tasks.
     ///
     /// # Errors
     /// [`Refusal`] if a task finds no host, or loads are unknown.
