@@ -101,8 +101,8 @@ impl Engine {
         self.explain
     }
 
-    /// Takes in a telemetry report. Returns the rejected samples, counted by reason. Appends advice to move tasks,
-    /// and the outputs of batches that are due.
+    /// Accepts a telemetry report. Returns the rejected samples, counted by reason. Appends advice to move tasks, and
+    /// the outputs of batches that are due.
     pub fn report(&mut self, now: Nanos, samples: &[Sample], out: &mut Vec<Output>) -> DiscardedSamples {
         let now = self.advance(now);
         let discarded = self.ledger.report(samples, now);

@@ -61,7 +61,7 @@ impl History {
         History { settings, jobs: BTreeMap::new(), swept: 0 }
     }
 
-    /// Returns true if a task counts again; it last counted at `before`.
+    /// Returns true if an observation of a task counts; `before` is the time of its last counted observation.
     pub fn counts(before: Option<Nanos>, now: Nanos) -> bool {
         before.is_none_or(|before| now >= before.plus(COUNT_INTERVAL))
     }

@@ -83,7 +83,7 @@ pub struct Advice {
     pub from: HostId,
     /// New host.
     pub to: HostId,
-    /// The hot link that it leaves.
+    /// The hot link that the task leaves.
     pub link: ResourceId,
 }
 

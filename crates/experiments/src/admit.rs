@@ -21,8 +21,8 @@ pub struct AdmissionResult {
 }
 
 /// Requests admission of draws in their order, each on the client and server of `links` (with its first device).
-/// Demands are curves and models of a part of their traces at some stages. `percentile`, if given, replaces the
-/// percentile of the traces, in percent. Rejected draws do not change the system.
+/// Demands are the curves and models of one part of the traces, at the given stages. `percentile`, in percent, replaces
+/// the percentile of the traces if given. Rejected draws do not change the system.
 ///
 /// # Errors
 /// Returns an error for invalid settings, or an invalid policy, shape, draw or link.

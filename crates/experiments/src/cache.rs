@@ -98,8 +98,8 @@ impl CacheShape {
             let problem = error.to_string();
             ExperimentError::draw("sizes", problem)
         })?;
-        // A steady Poisson process is mapped to the varying rate: a request at a share of the time moves to the time at
-        // which the integral of the rate reaches the same share.
+        // A steady Poisson process is mapped to the varying rate. A request at a share of the trace's length moves to
+        // the time at which the integral of the rate reaches the same share.
         let (mut period, end) = (0, Nanos::from_secs_f64(self.seconds));
         let requests = steady.take_while(|request| request.at < end).map(|request| {
             let target = request.at.as_secs_f64() / self.seconds * area;

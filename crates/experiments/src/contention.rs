@@ -93,7 +93,7 @@ pub struct ContentionExperiment {
 pub struct ContentionResult {
     /// Number of requests that arrived at [`ContentionExperiment::from`] or later.
     pub requests: u64,
-    /// Number of these with a latency above the SLO.
+    /// Number of these requests with a latency above the SLO.
     pub late: u64,
     /// Exact latencies of these requests at [`ContentionExperiment::percentiles`], in seconds; empty without requests.
     pub tails: Vec<f64>,
@@ -124,8 +124,9 @@ impl DrawnContention {
     pub fn new(experiment: ContentionExperiment, seed: u64) -> Result<DrawnContention, ExperimentError> {
         let ContentionExperiment { seconds, from, .. } = experiment;
         if !(seconds > 0.0 && seconds <= 1e6 && from >= 0.0 && from < seconds) {
-            let problem =
-                format!("{seconds} s, measured from {from} s on: expected up to 1e6 s, and an earlier time");
+            let problem = format!(
+                "{seconds} s, measured from {from} s on: expected at most 1e6 s, and an earlier start"
+            );
             return Err(ExperimentError::draw("length", problem));
         }
         if let Some(invalid) =

@@ -14,8 +14,8 @@ use super::traces::{Part, Traces};
 use super::{Draw, ExperimentError, Shape};
 
 /// Places each draw, in order, on the first server where the policy admits it beside the workloads placed there. Limits
-/// enforce all buckets of its curve. Each server has its own client and uses its first device; `shape` limits the
-/// number of servers. The returned system is empty, because each server is a system of its own.
+/// enforce all buckets of the draw's curve. Each server has its own client and uses its first device; `shape` limits
+/// the number of servers. The returned system is empty, because each server is a system of its own.
 ///
 /// # Errors
 /// Returns an error for an invalid policy, setting, shape, margin or draw.

@@ -17,9 +17,9 @@
 //!
 //! A draw is data and depends only on its seed, so every limit method and every policy gets the same draws. Curves
 //! describe the trace as it is; the start of a workload within its trace affects only the replay. No curve contains the
-//! requests around the wrap from a trace's end to its beginning, and limits near the mean rate delay them for long. A
-//! replay that checks promises therefore begins at 0. Experiments run on one thread, except for the computation of
-//! curves, whose result does not depend on the number of threads.
+//! requests around the wrap from a trace's end to its beginning, and limits near the mean rate delay these requests for
+//! a long time. A replay that checks promises therefore begins at the start of the traces. Experiments run on one
+//! thread, except for the computation of curves, whose result does not depend on the number of threads.
 
 mod admit;
 mod cache;

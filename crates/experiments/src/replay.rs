@@ -60,8 +60,8 @@ pub struct PromiseOutcome {
     pub met: usize,
 }
 
-/// Replays a part of the traces of a system's promises. `draw_of` has the index of each promise's draw. A device
-/// accepts as many reads at once as its profile says, or one.
+/// Replays a part of the traces of a system's promises. `draw_of` has the index of each promise's draw. The profile of
+/// a device sets the number of reads that the device accepts at once; the default is one.
 ///
 /// # Errors
 /// Returns an error if draws do not match the promises, or if the system cannot be enforced.

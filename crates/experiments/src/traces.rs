@@ -150,8 +150,8 @@ impl Traces {
         Ok(requests.iter().map(|request| request.size as f64).sum())
     }
 
-    /// Returns the workload of a draw, from the curves of a part of its trace at some stages. With storage, its
-    /// profiled tail counts.
+    /// Returns the workload of a draw, from the curves of a part of its trace at some stages. Its demand at storage
+    /// includes the profiled tail of the device.
     ///
     /// # Errors
     /// Returns an error if there is no such trace, or if the part has no model and one is needed.

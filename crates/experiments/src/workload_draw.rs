@@ -263,9 +263,9 @@ impl WorkloadDraw {
         ArrivalCurve::new(&buckets).ok_or_else(|| self.invalid("no rate: expected at least one"))
     }
 
-    /// Demand of a closed loop in the bounds of other workloads. There, the loop has the lowest priority, so others wait
-    /// only for its request in service. It has no curve and no bound. Its bucket has almost no rate, and a burst of its
-    /// largest request.
+    /// Demand of a closed loop in the bounds of other workloads. There, the loop has the lowest priority, so others
+    /// wait only for its request in service. The loop has no curve and no bound. Its bucket has almost no rate, and a
+    /// burst of its largest request.
     fn closed_loop_demands(
         &self,
         shape: SyntheticShape,

@@ -146,7 +146,7 @@ fn selected(cluster: &Cluster, number: u64) -> Entry {
     Entry { hops, ..block }
 }
 
-/// A task that sends out of and into its rack.
+/// A task with traffic out of its rack and into it.
 fn task(cluster: &Cluster, number: u64) -> Entry {
     let host = HostId((number * 7919 % u64::from(HOSTS)) as u32);
     let mut hops = Vec::new();

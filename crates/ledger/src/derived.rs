@@ -3,7 +3,7 @@
 //! The sum includes traffic that stays inside the rack, so a link with a counter never uses it. A host that is known to
 //! be down adds nothing. A silent host adds the rate of its interface from the cluster file, because it may be busy. A
 //! lower capacity set later does not change this rate. A new window of the sum is complete when every visible host has
-//! a window that reaches the end of it.
+//! a window that ends at the same time or later.
 //!
 //! A pod's sum adds the sums of its racks. The capacity of a rack's own link does not limit the rack's part.
 

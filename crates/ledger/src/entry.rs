@@ -13,7 +13,7 @@ use leeward_fabric::{Bytes, Hop, Nanos, ResourceId};
 pub struct Entry {
     /// Owner of the work.
     pub owner: Owner,
-    /// The resources that count it, and its work at each.
+    /// The resources that count the entry, and its work at each.
     pub hops: Vec<Hop>,
     /// Demand of the work.
     pub demand: Demand,

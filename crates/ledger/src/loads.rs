@@ -1,8 +1,8 @@
 //! Telemetry files: observed loads of links, as CSV, for a decision without a live feed.
 //!
 //! The columns are `link` (a name such as `r3:downlink` or `r3h7:ingress`) and `load_bps` (bits per second), in any
-//! order and among others. Several lines of one link are windows of one interval each, the oldest first. An optional
-//! column `t_s` contains the time of each measurement, in seconds since 1970.
+//! order; other columns are ignored. Several lines of one link are windows of one interval each, the oldest first. An
+//! optional column `t_s` contains the time of each measurement, in seconds since 1970.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 
 use leeward_fabric::Load;
 
-/// All known sums of one resource at one moment, including a view's what-if.
+/// All known sums of one resource at one time, including a view's what-if.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     /// C: assumed capacity.
@@ -60,8 +60,8 @@ impl Unmeasured {
 impl Sums {
     /// L: current or expected load. `None` where M is unknown.
     ///
-    /// M already shows reserved workloads; until then, P contains them. G covers reserved workloads that are quiet at
-    /// the moment, and only where counters separate the classes.
+    /// P contains a reserved workload until telemetry shows it in M. G covers reserved workloads that are currently
+    /// quiet, and only where counters separate the classes.
     #[inline]
     pub fn load(&self) -> Option<f64> {
         let measured = self.measured?;
@@ -99,8 +99,8 @@ impl Sums {
         Some(if self.capacity > 0.0 { load / self.capacity } else { f64::INFINITY })
     }
 
-    /// limit C - R: the rate that may still be promised. Telemetry plays no part; best effort yields. Negative if the
-    /// promised rates exceed the assumed capacity.
+    /// limit C - R: the rate that may still be promised. Telemetry has no effect, because best effort yields to
+    /// promises. Negative if the promised rates exceed the assumed capacity.
     pub fn unreserved(&self, reservable: f64) -> f64 {
         reservable * self.capacity - self.reserved_rate as f64
     }

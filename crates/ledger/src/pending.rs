@@ -5,8 +5,8 @@
 //! (1 - a) M + a (v + phi x). It also moves the pending rate p to (1 - a) p + a (1 - phi) x. So M + p = v + x at every
 //! step. The end of work of rate x is a start of work of rate -x.
 //!
-//! No report says which work causes a load, and none needs to: the rates of all work fade as one sum. Only work that a
-//! window may still cover in part (`young`) is also stored with its start.
+//! A report does not need to say which work causes a load, because the rates of all work fade as one sum. Only work
+//! that a window may still cover in part (`young`) is also stored with its start.
 //!
 //! Between two windows all changes are sums of integers, so the order of commits and releases does not matter.
 
@@ -33,8 +33,8 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Correction of the measured load for starts and ends that it does not show yet. Work that will leave counts as
-    /// ended. Readers add the correction, clamp the sum at zero, and then add `held`.
+    /// Correction of the measured load for starts and ends that telemetry does not show yet. Work that will leave
+    /// counts as ended. Readers add the correction, clamp the sum at zero, and then add `held`.
     pub fn settling(&self) -> f64 {
         self.fading + (self.fresh + self.leaving) as f64
     }

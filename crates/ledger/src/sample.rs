@@ -18,13 +18,14 @@ pub struct Sample {
 /// Rejected samples, counted by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DiscardedSamples {
-    /// Their window ends no later than one already accepted.
+    /// Samples with a window that ends no later than an accepted window.
     pub stale: u64,
-    /// Their window is empty, ends before it starts or ends more than an interval from now, or a load is negative.
+    /// Samples with a negative load, or with a window that is empty, ends before its start, or ends more than an
+    /// interval after now.
     pub invalid: u64,
-    /// The fabric has no such resource.
+    /// Samples of a resource that the fabric does not have.
     pub unknown: u64,
-    /// Their host is known to be down.
+    /// Samples of a host that is known to be down.
     pub down: u64,
 }
 

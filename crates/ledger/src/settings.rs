@@ -38,8 +38,8 @@ pub enum Missing {
     /// The resource becomes unknown and takes no best-effort work.
     #[default]
     Strict,
-    /// The paper's rule: as if the resource had reported itself full, once for each missing report (Sinbad section
-    /// 6.2). One miss moves the estimate by alpha of the gap to capacity.
+    /// The paper's rule: each missing report counts as a report of a full resource (Sinbad section 6.2). One missing
+    /// report moves the estimate by alpha of the gap to capacity.
     Sinbad,
 }
 

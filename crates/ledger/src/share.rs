@@ -20,8 +20,8 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// The requested rate of an entry. For elastic work it is the rate on its whole path; `share` gives the rate at one
-    /// resource (resource, flows; native units per second).
+    /// The requested rate of an entry. For elastic work it is the rate on its whole path; `share` returns the rate of a
+    /// number of flows at one resource, in native units per second.
     pub fn of(entry: &Entry, hold_peak: bool, share: impl Fn(ResourceId, u32) -> f64) -> Rates {
         let bytes = |bps: u64| bps as f64 / BITS_PER_BYTE;
         let (face, lasting) = match entry.demand {

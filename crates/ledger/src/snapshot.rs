@@ -13,8 +13,8 @@ use crate::stored::Stored;
 use crate::view::{Scratch, View};
 use crate::{EntryId, Ledger};
 
-/// The ledger at one moment. Decisions based on it commit with the versions they read. The snapshot contains the sums
-/// at each resource. Of the entries, which may be a million, it contains only those of one owner.
+/// The state of the ledger at one time. Decisions based on it commit with the versions they read. The snapshot contains
+/// the sums at each resource. Of the entries, which may be a million, it contains only those of one owner.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     ledger: Ledger,
@@ -77,7 +77,7 @@ impl Ledger {
 }
 
 impl Snapshot {
-    /// Epoch of the ledger at that moment.
+    /// Epoch of the ledger at the time of the copy.
     pub fn epoch(&self) -> Epoch {
         self.ledger.epoch
     }

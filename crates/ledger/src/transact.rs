@@ -18,8 +18,8 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// Fails if a read version is out of date, and if an entry or resource does not exist. Also fails if work is not
-    /// finite or negative, if a rate cannot be reserved, and if the client's request was already counted.
+    /// Fails if a read version is out of date, if an entry or resource does not exist, if work is negative or not
+    /// finite, if a rate cannot be reserved, or if the client's request was already counted.
     pub fn commit(&mut self, transaction: Transaction, now: Nanos) -> Result<Vec<EntryId>, CommitError> {
         self.advance(now);
         self.check(&transaction)?;

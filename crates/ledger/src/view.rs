@@ -66,7 +66,7 @@ impl Delta {
 #[error("resource {} is first in, first out: no rate can be promised on it", .0.0)]
 pub struct FifoError(pub ResourceId);
 
-/// The ledger at one moment, with a private what-if. Resource and domain ids must belong to the ledger's fabric. Other
+/// The ledger at one time, with a private what-if. Resource and domain ids must belong to the ledger's fabric. Other
 /// ids are a bug of the caller and cause a panic.
 #[derive(Debug)]
 pub struct View<'a> {
@@ -92,7 +92,7 @@ impl<'a> View<'a> {
         View { ledger, now, scratch }
     }
 
-    /// The moment that the view shows.
+    /// The time that the view shows.
     pub fn now(&self) -> Nanos {
         self.now
     }
@@ -214,7 +214,7 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(whole)
     }
 
-    /// End of the last accepted window. Zero without one, or without one since the resource's host came up. If
+    /// End of the last accepted window. Zero if no window was accepted, or none since the resource's host came up. If
     /// [`View::measured`] is `None`, the load has been unknown since then.
     pub fn measured_until(&self, resource: ResourceId) -> Nanos {
         let gauge = &self.ledger.gauges[resource.index()];

@@ -1,5 +1,5 @@
-//! Time of one decision of each replica policy beside `uniform`, on two cluster sizes, with every link reported and
-//! busy. `uniform` ignores load, so it is the baseline.
+//! Time of one decision of each replica policy on two cluster sizes, compared with `uniform`. Every link is reported
+//! and busy. `uniform` ignores load, so it is the baseline.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

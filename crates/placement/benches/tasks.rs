@@ -1,6 +1,6 @@
-//! Time to place apps: `choreo` and `leeward` on meshes, beside a greedy baseline that examines every path of every
-//! transfer. One score of `utp` for a thousand candidates. Apps of several sizes on 10,000 hosts, beside the policy's
-//! own cost estimate and beside a copy of the state.
+//! Time to place apps by `choreo` and `leeward` on meshes, compared with a greedy baseline that examines every path of
+//! every transfer. Time of one score of `utp` for a thousand candidates. Time to place apps of several sizes on 10,000
+//! hosts, compared with the policy's own cost estimate and with the time to copy the state.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -73,7 +73,7 @@ fn apps() {
         let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
         let (ledger, pool) = (ledger.expect("defaults are right"), Pool::new(cluster.fabric.clone()));
         let app = app(count, degree);
-        // The baseline and the policies that read transfers; the exact program does not end for apps of this size.
+        // The baseline and the policies that read transfers. `choreo-exact` would not finish for apps of this size.
         for name in ["random", "choreo", "leeward"] {
             let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
             let mut scratch = Scratch::default();
@@ -111,7 +111,7 @@ fn scores() {
     println!("\n{:>8} {:>7} {:>14} {:>10} {:>10}", "hosts", "sample", "policy", "p50", "p99");
     for (racks, sample) in [(50, 1000), (250, 1000), (5000, 100)] {
         let (ledger, pool) = informed(racks, 64);
-        // The policies with the setting `sample`, without the parts of `utp`.
+        // The policies with the setting `sample`. The two policies that are parts of `utp` are left out.
         for name in ["borg", "utp"] {
             let policy =
                 tasks::REGISTRY.make(name, &format!("sample: {sample}")).expect("a policy of the registry");
@@ -135,7 +135,7 @@ fn scores() {
     }
 }
 
-/// Number of other entries in the ledger, as many as in a few busy minutes.
+/// Number of other entries in the ledger: about the entries of a few busy minutes.
 const ENTRIES: u32 = 300_000;
 
 /// One app on 10,000 hosts: a copy of the state, the decision, and its commit.
@@ -166,7 +166,7 @@ fn long_requests() {
         "\n{:>8} {:>6} {:>10} {:>14} {:>12} {:>12} {:>12}",
         "policy", "tasks", "transfers", "est. lookups", "decided", "committed", "completion"
     );
-    // Policies whose estimate of look-ups is checked, with the transfers that each of them reads.
+    // Policies whose cost estimate is checked, and the approximate number of transfers of each task.
     for (name, degree) in [("leeward", 0), ("utp", 0), ("leeward", 4), ("choreo", 4)] {
         let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
         for count in [1, 5, 20, 100, 300, 1000] {

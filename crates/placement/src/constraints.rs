@@ -17,7 +17,7 @@ pub struct Constraints {
     pub excluded_hosts: Vec<HostId>,
     /// Excluded racks and pods; sorted by id if more than 64.
     pub excluded_domains: Vec<DomainId>,
-    /// Tags that a host must have, all of them, as a [`Fabric::tag_mask`].
+    /// All tags that a host must have, as a [`Fabric::tag_mask`].
     pub tags: u64,
     /// Hosts of related files; if not empty, no other host is eligible. Sorted by id if more than 64.
     pub collocated: Vec<HostId>,
@@ -118,7 +118,7 @@ pub enum Constraint {
     Tags,
     /// The host has a copy already.
     Used,
-    /// The host shares a fault domain with a copy that it must survive.
+    /// The host shares a fault domain with another copy, and the request does not allow this.
     FaultDomain,
     /// Too few hosts of the domain can take a copy.
     TooFew,
@@ -199,8 +199,8 @@ impl Filter<'_> {
         }
     }
 
-    /// Reason for which `domain` cannot take `copies` on different hosts of one rack; `None` if it can. Of
-    /// several reasons, the last one found.
+    /// Reason for which `domain` cannot take `copies` on different hosts of one rack; `None` if it can. If its racks
+    /// have different reasons, returns the reason of the last rack.
     pub fn refuses_domain(&self, domain: DomainId, copies: usize) -> Option<Constraint> {
         let children = self.fabric().children(Some(domain));
         if children.len() > 0 {

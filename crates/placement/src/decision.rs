@@ -32,8 +32,8 @@ pub struct Basis {
     pub policy: &'static str,
     /// Reason for which the policy left the choice to the default policy; `None` if it did not.
     pub note: Option<Note>,
-    /// Largest possible improvement of the objective, as a share of it, if the policy knows it; 0 is proven
-    /// optimal.
+    /// Largest possible improvement of the objective, as a share of the objective; 0 means that the decision is proven
+    /// optimal. `None` if the policy does not know it.
     pub gap: Option<f64>,
     /// Model of transfer rates for an app; `None` if none was used.
     pub estimate: Option<Estimate>,
@@ -67,9 +67,9 @@ pub struct Considered {
     pub limit: Option<Limit>,
     /// Rate that ranks the candidate, in bit/s.
     pub value: Option<Load>,
-    /// Source of the load of its link, if it was examined.
+    /// Source of the load of the candidate's link, if it was examined.
     pub sight: Option<Sight>,
-    /// Objectives that rank it for a task, if it was ranked for one.
+    /// Objectives that rank the host for a task; `None` if the candidate was not ranked for a task.
     pub objectives: Option<Objectives>,
     /// Result for the candidate.
     pub verdict: Verdict,
@@ -82,14 +82,14 @@ pub struct Objectives {
     pub task: u32,
     /// Number of the job's tasks in the host's rack.
     pub in_rack: u32,
-    /// Load with the task, as a share: of the host's processors and memory, or of its rack's links.
+    /// Load of the host's processors and memory, or of its rack's links, as a share. The load includes the task.
     pub balance: f64,
     /// Processors left on the host with the task, in thousandths.
     pub left: u64,
 }
 
 impl Considered {
-    /// A host chosen without a number.
+    /// Entry of a host that was chosen without a rate or rank.
     pub(crate) fn chosen(host: HostId) -> Considered {
         let candidate = Candidate::Host(host);
         Considered {
@@ -133,7 +133,7 @@ pub enum Sight {
     Unseen,
 }
 
-/// End of the oldest window among the links with known load; `None` without any.
+/// End of the oldest window among the links with known load; `None` if no load is known.
 pub(crate) fn oldest_of(view: &View<'_>, links: impl IntoIterator<Item = ResourceId>) -> Option<Nanos> {
     let seen = links.into_iter().filter(|&link| view.measured(link).is_some());
     seen.map(|link| view.measured_until(link)).min()
@@ -211,7 +211,7 @@ pub enum Refusal {
     NoHost {
         /// Position of the task in the request.
         task: u32,
-        /// True if no host could take the task even alone; if false, a placement may exist.
+        /// True if no host could take the task even without the other tasks; if false, a placement may exist.
         alone: bool,
         /// Number of hosts excluded by each constraint.
         by_constraint: Vec<(Constraint, u32)>,

@@ -7,7 +7,7 @@ use crate::{Decision, Pool, Refusal};
 
 /// A kind of request that policies decide.
 pub trait Request {
-    /// Choice in an answer.
+    /// Type of the choice that answers a request.
     type Choice;
     /// Name of the kind, as in `leeward place KIND`.
     const KIND: &'static str;

@@ -87,7 +87,7 @@ impl Pool {
         pool
     }
 
-    /// A copy with the task counts of one job only; there may be a hundred thousand jobs.
+    /// A copy with the task counts of one job only. A full copy may hold the counts of a hundred thousand jobs.
     pub fn of_job(&self, job: JobId) -> Pool {
         let mut tasks = HashMap::new();
         tasks.extend(self.tasks.get(&job).map(|racks| (job, racks.clone())));
@@ -124,7 +124,7 @@ impl Pool {
         self.change(host, |status| status.up = up);
     }
 
-    /// Marks a host as draining, so that it takes no new work, or as open again.
+    /// Marks a host as draining or as open. A draining host takes no new work.
     pub fn set_draining(&mut self, host: HostId, draining: bool) {
         self.change(host, |status| status.draining = draining);
     }

@@ -28,7 +28,7 @@ pub struct Telemetry {
     pub jitter: Nanos,
     /// Share of lost reports. Default 0.
     pub loss: f64,
-    /// Standard deviation of a reading, as a share of it. Default 0.
+    /// Standard deviation of a reading, as a share of the reading. Default 0.
     pub noise: f64,
     /// Kinds of available counters. Default hosts, racks, pods.
     pub counters: Vec<Counter>,

@@ -8,7 +8,7 @@ use super::{BEST_EFFORT, Engine};
 
 impl Engine {
     /// Cancels the move of a task, which stays on `host`. Its entries there are committed again as work that starts
-    /// now. Without a report in between, this cancels their release.
+    /// now. If no report came since the move, the new entries cancel the release of the former ones.
     pub(super) fn cancel_move(&mut self, task: TaskId, host: HostId) {
         let fabric = self.pool.fabric().clone();
         let Some(placed) = self.cell.get(task).filter(|placed| placed.host != host) else { return };

@@ -54,8 +54,8 @@ impl Engine {
     }
 
     /// Commits a placement of an app that was decided on a snapshot ([`crate::EngineSnapshot::place`]), as work that
-    /// starts now. `None`, without a change, if a host can no longer take its task. That decision used the stated
-    /// demands, without the history of the job. Appends the outputs of batches that are due.
+    /// starts now. `None`, without a change, if a host can no longer take its task. The decision on the snapshot used
+    /// the stated demands, without the history of the job. Appends the outputs of batches that are due.
     pub fn commit_decision(
         &mut self,
         now: Nanos,

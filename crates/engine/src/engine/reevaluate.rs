@@ -23,7 +23,7 @@ impl Engine {
         let Some(hosts) = hosts else {
             return Ok(Reevaluation { placed: None, stays: 0.0, moves: 0.0, cost: 0.0 });
         };
-        // The app's own tasks do not occupy hosts in this decision, like its own load.
+        // The decision ignores the capacity that the app's own tasks take, as it ignores the app's own load.
         for (task, &host) in remaining.tasks.iter().zip(&hosts) {
             self.pool.vacate(host, remaining.job, task.cpus, task.memory);
         }

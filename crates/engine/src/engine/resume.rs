@@ -45,8 +45,8 @@ impl Engine {
     /// Restores the promise to a workload made at time `at`, which must not be before the last restored one.
     ///
     /// # Errors
-    /// Returns an error if the ledger rejects an entry: a resource that is not in its fabric, or one without
-    /// promises.
+    /// Returns an error if the ledger rejects an entry: a resource that is not in its fabric, or on which no rate can
+    /// be promised.
     pub fn resume_promise(&mut self, at: Nanos, entries: Vec<Entry>) -> Result<Vec<EntryId>, CommitError> {
         self.recommit(at, entries)
     }

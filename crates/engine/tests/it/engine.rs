@@ -43,7 +43,7 @@ fn report(engine: &mut Engine, at: Nanos, out: &mut Vec<Output>) {
     engine.report(at, &samples, out);
 }
 
-/// Places a block; an answer at once is the next output.
+/// Places a block. If the engine answers at once, the answer becomes the next output.
 fn place(engine: &mut Engine, at: Nanos, request: ReplicaRequest, out: &mut Vec<Output>) {
     let (number, mut later) = (request.id, Vec::new());
     let answer = engine.place_replicas(at, number, request, &mut later);

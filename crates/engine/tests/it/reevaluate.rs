@@ -1,4 +1,4 @@
-//! Re-placement of apps by the engine: ledger and pool are as if the app had been placed on its new hosts at first.
+//! Re-placement of apps by the engine: ledger and pool are as if the app had been on its new hosts from the start.
 
 use leeward_engine::{Engine, Input, Policies, Reevaluation};
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos, ResourceId};

@@ -162,7 +162,7 @@ fn first_fit_without_fifo_needs_no_fewer_servers() {
 
 #[test]
 fn only_enforced_limits_delay_a_workload_that_outgrows_them() {
-    // Half of the device first, and then all of it, but not more than its capacity.
+    // The second half has more than twice the requests of the first half, but fewer than the device can serve.
     let traces = growing(&[[40, 90]], 1);
     let drawn = [Draw { trace: 0, start: 0.0, slo: 1.0 }];
     let settings = PackSettings::default();
@@ -245,7 +245,7 @@ fn drawn_cache_traces_match_the_thesis() {
         assert_eq!(trace, shape.draw(3, index).unwrap(), "the same on every run");
         assert!(trace.is_sorted_by_key(|request| request.at));
         assert!(trace.iter().all(|request| request.size <= 256 << 10 && request.size > 0));
-        // A third of the thesis' half hours with 100 to 600 thousand requests.
+        // These limits are a third of the thesis' 100 to 600 thousand requests in half an hour.
         assert!((30e3..200e3).contains(&(trace.len() as f64)), "{}", trace.len());
         requests += trace.len() as f64;
         bytes += trace.iter().map(|request| request.size as f64).sum::<f64>();
@@ -256,7 +256,7 @@ fn drawn_cache_traces_match_the_thesis() {
     let ratios: Vec<f64> = each.iter().map(|peak| peak.requests / peak.mean_requests).collect();
     assert!(ratios.iter().all(|ratio| (1.5..7.0).contains(ratio)), "{ratios:?}");
     assert!(ratios.iter().any(|&ratio| ratio < 3.0) && ratios.iter().any(|&ratio| ratio > 4.0), "{ratios:?}");
-    // Together they are smoother than each alone, with at most the sum of all peaks.
+    // All traces together are smoother than each alone. Their peak is at most the sum of all peaks.
     let sum: f64 = each.iter().map(|peak| peak.requests).sum();
     assert!(all.requests < 0.7 * sum && all.requests >= all.mean_requests, "{} of {sum}", all.requests);
 }
@@ -293,7 +293,7 @@ fn the_bipartite_bound_is_the_lowest_stochastic_bound_of_a_path() {
     assert!(bounds.dnc.unwrap() > 0.0 && bounds.priority_meister.unwrap() > 0.0);
     let dependent = compute(&from(0..6), &TailSettings { dependent: 6, ..settings });
     assert!(dependent.bipartite.unwrap() > bipartite && dependent.dnc == bounds.dnc);
-    // More nines cost more. The worst case does not depend on them.
+    // A lower excess raises stochastic bounds. The deterministic bound does not depend on it.
     let rarer = compute(&from(0..6), &TailSettings { excess: 1e-40, ..settings });
     assert!(rarer.bipartite.unwrap() > bipartite && rarer.dnc == bounds.dnc);
     for excess in [0.0, 1.0, f64::NAN] {

@@ -190,7 +190,7 @@ fn a_silent_link_is_unknown_under_strict_and_fills_up_under_sinbad() {
     let sinbad = numbers("missing_sinbad");
     let measured = |step: usize| sinbad[step].measured_bps.expect("never unknown") / MBPS;
     assert_eq!([3, 4, 5].map(measured), [500, 800, 1040]);
-    // The late report replaces the first; the second stays.
+    // The late report replaces the first missing report; the second one still counts.
     assert_eq!(measured(6), (2000 * 20 + (500 * 80 + 550 * 20) * 80 / 100) / 100);
     // Pressure ends with the report it waits for.
     assert_eq!(sinbad[4].expected_capacity_bps, Some(1200 * MBPS));

@@ -13,7 +13,7 @@ pub(super) struct CoolRacks {
     max_load: f64,
     /// Racks that stay cool, in order.
     racks: Vec<Rack>,
-    /// Largest free processors and largest free memory of any host, for each rack, at the start.
+    /// For each rack, the most free processors and the most free memory of any of its hosts at the start.
     left: Vec<(Cpus, Bytes)>,
     /// Free capacity of each host now.
     hosts: Vec<(Cpus, Bytes)>,
@@ -66,8 +66,8 @@ impl CoolRacks {
         }
     }
 
-    /// Racks other than `from` that would stay cool with a task, in order. Racks without room for it at the start are
-    /// left out. The list is empty if no host of these racks has room now.
+    /// Racks other than `from` that would stay cool with the task, in order. Racks that had no room for the task at the
+    /// start are left out. The list is empty if no host of these racks has room now.
     pub fn racks_for(&self, fabric: &Fabric, task: &Task, from: DomainId) -> Vec<DomainId> {
         let adds = [task.total_egress().peak_bps, task.total_ingress().peak_bps].map(|bps| bps as f64);
         let stays_cool = |cool: &&Rack| {

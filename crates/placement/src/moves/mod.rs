@@ -22,7 +22,7 @@ use crate::{JobId, Policy, Request};
 pub struct MoveRequest {
     /// Number of the request. It seeds the tie-breaking hash.
     pub id: u64,
-    /// Running tasks, in any order. Contains at least the tasks of racks with a hot link that may be moved now.
+    /// Running tasks, in any order. Contains at least the movable tasks of every rack with a hot link.
     pub running: Vec<Running>,
     /// Remaining budget of each job, by position.
     pub budgets: Vec<Budget>,
@@ -55,8 +55,8 @@ impl Running {
         [Traffic::steady(self.egress_bps), Traffic::steady(self.ingress_bps)]
     }
 
-    /// Demand assumed at its destination: in each direction the larger of stated and measured. A decision has one entry
-    /// for the task per direction with traffic in this demand.
+    /// Demand assumed at the task's destination: in each direction, the larger of the stated and the measured traffic.
+    /// A decision has one ledger entry for each direction in which this demand has traffic.
     pub fn assumed_demand(&self) -> Task {
         self.demand.with_measured(self.measured())
     }
@@ -111,9 +111,9 @@ pub enum Stays {
     Cooling,
     /// The budget of its job is spent.
     Budget,
-    /// No host elsewhere has room for the task without making its rack hot.
+    /// No host outside the rack has room for the task, or each rack with room would become hot.
     NoHost,
-    /// Hosts elsewhere have room for the task, but the load of none of their racks is known.
+    /// Hosts outside the rack have room for the task, but the loads of their racks are unknown.
     Unseen,
 }
 
@@ -125,7 +125,7 @@ impl Stays {
             Stays::Cooling => "it was moved a short time ago",
             Stays::Budget => "its job's budget is spent",
             Stays::NoHost => "no rack that stays cool has room for it",
-            Stays::Unseen => "the load of no other rack with room for it is known",
+            Stays::Unseen => "the loads of all other racks with room for it are unknown",
         }
     }
 }

@@ -217,8 +217,8 @@ struct Round<'t, 'a, 'l> {
     moved: Vec<bool>,
     /// Capacity that moved tasks take on their new hosts.
     taken: Taken,
-    /// Demands that found no host outside the current rack: peak egress and ingress, processors, memory; then
-    /// tags, and the reason.
+    /// Tasks that found no host outside the current rack: demand (peak egress and ingress, processors, memory), tags,
+    /// and the reason.
     stuck: Vec<([u64; 4], u64, Stays)>,
     answer: Moves,
 }
@@ -313,7 +313,7 @@ impl Round<'_, '_, '_> {
 
     /// Records and returns the reason for which a task of this demand stays.
     fn record_stay(&mut self, task: &Running, demand: [u64; 4], why: Stays) -> Stays {
-        // An entry for this demand already covers larger ones.
+        // An entry for a demand also covers larger demands.
         let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
             *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
         };

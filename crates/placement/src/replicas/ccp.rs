@@ -28,8 +28,8 @@ pub struct CcpSettings {
     pub uplink_per_tb: Option<Bandwidth>,
     /// Number of hosts drawn as candidates for each copy; the policy takes the best of their racks. Default 16.
     pub sample: u16,
-    /// Tolerance of a rack's fill above the average, as a share of its storage, before the rack ranks behind
-    /// all others. Default 0.1.
+    /// Largest excess of a rack's fill over the average, as a share of its storage. A rack with a larger excess ranks
+    /// behind all others. Default 0.1.
     pub balance: f64,
     /// Choice among several racks of the best class.
     pub within: Within,

@@ -41,11 +41,12 @@ pub(super) struct ChainSearch<'s, 'c, 'a, 'l> {
     pub partner: Option<DomainId>,
     /// Average fill of the hosts.
     pub mean_fill: f64,
-    /// Number of racks to rank first, or of hosts on a mesh. The others are ranked only if none of these fits.
+    /// Number of racks to rank in the first attempt; on a mesh, number of hosts. The rest is ranked only if none of
+    /// them fits.
     pub sample: usize,
     /// Highest possible rate of the block, in bit/s: limited by the fastest device and by the first host's widest link.
     pub top_rate: f64,
-    /// Factor of a disk's free rate up to which link rate counts.
+    /// Multiple of a disk's free rate above which more link rate has no value.
     pub headroom: f64,
     /// Explanation of the decision.
     pub why: Vec<Considered>,

@@ -13,8 +13,8 @@ use leeward_fabric::{DomainId, Fabric, Nanos, Shape};
 pub struct Turns(pub Nanos);
 
 impl Turns {
-    /// Partner of a rack at a time: rack i + k of N in a ring. Here k grows by one after each step, from 1 to N - 1,
-    /// and then starts again at 1. `None` without links between racks, or with a single rack.
+    /// Partner of rack i at a time: rack i + k in a ring of N racks. k starts at 1, grows by 1 at each step,
+    /// and starts again after N - 1. `None` without links between racks, or with a single rack.
     pub fn partner(self, fabric: &Fabric, rack: DomainId, now: Nanos) -> Option<DomainId> {
         let racks = fabric.rack_count() as u64;
         if fabric.shape() != Shape::Tree || racks < 2 {

@@ -60,8 +60,9 @@ impl Spread {
 
 /// Layouts to try, the preferred one first.
 ///
-/// Chains: `remote_racks` groups, each in its own fault domain. If no rack takes a group, single copies. Then several
-/// copies in one fault domain, and last the first copy's own. Stripes: as even as possible.
+/// For chains, the first layout has `remote_racks` groups, each in its own fault domain. If no rack takes a group, the
+/// next layout places single copies. The layouts after it allow several copies in one fault domain; only the last one
+/// allows the first copy's fault domain. For stripes, the layouts start with the most even spread of chunks.
 ///
 /// # Errors
 /// [`Refusal::TooFewCopies`] if the copies cannot cover the fault domains.

@@ -91,7 +91,7 @@ pub(super) fn place_groups(
     Err(no_candidate(filter))
 }
 
-/// Explanation for copies chosen without a number.
+/// Explanation for copies that were chosen without a rate or rank.
 pub(super) fn explain_chosen(copies: &[HostId], context: &Context<'_, '_>) -> Vec<Considered> {
     copies.iter().take(context.explain.limit()).map(|&host| Considered::chosen(host)).collect()
 }

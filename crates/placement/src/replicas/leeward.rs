@@ -38,11 +38,11 @@ use crate::{Basis, Context, Decision, Note, Policy, Refusal};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LeewardSettings {
-    /// Factor of a disk's free rate up to which link rate counts. The reserve is for a network that becomes busier
-    /// during the write. Default 2.
+    /// Multiple of a disk's free rate above which more link rate has no value. The reserve is for a network that
+    /// becomes busier during the write. Default 2.
     pub headroom: f64,
-    /// Number of racks examined for each group of copies, or of hosts on a mesh, in larger clusters. Default
-    /// 500.
+    /// Number of racks to examine for each group of copies; on a mesh, number of hosts. A smaller cluster is examined
+    /// completely. Default 500.
     pub sample: u32,
     /// Number of racks for the copies besides the first. Default 1.
     #[serde(deserialize_with = "super::remote_racks")]

@@ -5,9 +5,10 @@
 //! by min(Cap - Rx, DiskWriteCap). Chosen links carry the block until the next report, so that blocks between
 //! two reports do not all go to one place. With a decision interval q, blocks wait and are decided together.
 //!
-//! The paper leaves two points open or contradicts itself. A seeded hash ranks equal links. All links that are limited
-//! by the disk are equal. Pseudocode 2 puts every remote copy into a rack of its own, while the text keeps two of three
-//! in one rack. `remote_racks` chooses: 1 as in the text (default), 2 as in the pseudocode.
+//! The paper does not define ties, and contradicts itself about racks. Here all links that are limited by the disk are
+//! equal, and a seeded hash ranks equal links. Pseudocode 2 puts every remote copy into a rack of its own, while the
+//! text keeps two of three copies in one rack. `remote_racks` chooses: 1 as in the text (default), 2 as in the
+//! pseudocode.
 
 use leeward_fabric::Nanos;
 use leeward_ledger::{Fade, Transaction};
@@ -47,8 +48,7 @@ impl Sinbad {
         Sinbad { name, settings, default }
     }
 
-    /// Places a block by the default policy. Under `hysteresis: selected` no link was selected, so the policy charges
-    /// none.
+    /// Places a block by the default policy. The search selected no link, so `hysteresis: selected` charges none.
     fn place_by_default(
         &self,
         request: &ReplicaRequest,
@@ -135,7 +135,7 @@ impl Policy<ReplicaRequest> for Sinbad {
         let mut answers = Vec::with_capacity(batch.len());
         for (i, request) in batch.iter().enumerate() {
             let answer = self.place_one(request, context);
-            // The search charges links within a request; this charges them for the rest of the batch.
+            // The search charges links within a request. The loop below charges them for the rest of the batch.
             if self.settings.hysteresis == Hysteresis::All && i + 1 < batch.len() {
                 for entry in answer.iter().flat_map(|decision| &decision.change.add) {
                     context.view.add(entry);

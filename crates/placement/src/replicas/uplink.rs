@@ -72,7 +72,7 @@ fn of_rack(rack: DomainId, pool: &Pool, view: &View<'_>) -> Option<(f64, f64)> {
     (storage > 0.0).then_some((uplink, storage))
 }
 
-/// A permutation of `count` items, as the item at each step; neighbours seldom follow one another.
+/// A permutation of `count` items: returns the item at each step. Neighbours seldom follow one another.
 pub(super) fn tour(first: usize, count: usize) -> impl Fn(usize) -> usize {
     let golden = (count as f64 * 0.618) as usize;
     let stride = (golden.max(1)..).find(|&stride| gcd(stride, count) == 1).unwrap_or(1);

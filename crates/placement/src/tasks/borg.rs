@@ -300,8 +300,8 @@ impl Borg {
 /// Hosts to sample from, by position.
 struct Population<'a> {
     fabric: &'a Fabric,
-    /// Racks to sample from, and the number of hosts in the largest one: every rack has this many positions. `None` for
-    /// all hosts.
+    /// Racks to sample from, and the number of hosts in the largest of them. Every rack has this number of positions.
+    /// `None` for all hosts.
     racks: Option<(&'a [DomainId], u32)>,
 }
 

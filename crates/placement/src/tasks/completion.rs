@@ -2,8 +2,9 @@
 //! share it. Each link carries the app at the rate that one more transfer would get on it. The slowest link determines
 //! the end.
 //!
-//! In the appendix's terms: E over R at each link. S, the paths that share a bottleneck, are the paths that cross a
-//! link of the fabric. On a pipe mesh no two paths share a link; on a hose mesh the paths out of one host share one.
+//! In the appendix's terms, the time of a link is E over R. S is a set of paths that share a bottleneck; here it is the
+//! set of paths that cross a link of the fabric. On a pipe mesh no two paths share a link; on a hose mesh the paths out
+//! of one host share one.
 
 use leeward_fabric::{BITS_PER_BYTE, HostId, ResourceId};
 use leeward_ledger::View;
@@ -17,7 +18,7 @@ use crate::estimate::Estimate;
 pub struct Completion {
     /// End of the last transfer, in seconds from the start; infinite if a link has no capacity.
     pub seconds: f64,
-    /// Each transfer, in the order of the request.
+    /// Bottleneck of each transfer, in the order of the request.
     pub transfers: Vec<Bottleneck>,
 }
 

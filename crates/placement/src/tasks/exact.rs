@@ -1,4 +1,4 @@
-//! Policy `choreo-exact`: the placement whose slowest link finishes earliest (Choreo appendix).
+//! Policy `choreo-exact`: the placement with the shortest completion time (Choreo appendix).
 //!
 //! The module solves the appendix's program in linear form. X_im is 1 if task i is on host m, and y_imjn is the product
 //! X_im X_jn. The objective minimises z, the time of the slowest link. The appendix constrains y by y <= X_im,
@@ -41,7 +41,8 @@ pub struct ExactSettings {
     pub nodes: u32,
     /// On a hose mesh, counts the links into hosts too. Default false, as in the paper.
     pub into_hosts: bool,
-    /// Counts flows alone, C / (N + 1), and ignores telemetry. Default false.
+    /// Computes rates from the number of flows only, as C / (N + 1) with N flows on a link of capacity C, and ignores
+    /// telemetry. Default false.
     pub flows_only: bool,
 }
 
@@ -62,7 +63,7 @@ pub struct Exact {
 pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "choreo-exact",
     aliases: &[],
-    summary: "apps: the placement whose slowest link finishes earliest, by mixed-integer programming",
+    summary: "apps: the placement with the shortest completion time, by mixed-integer programming",
     source: "LaCurts et al., Choreo (IMC 2013), appendix",
     schema: schema::<ExactSettings>,
     make: |text| {
@@ -92,8 +93,8 @@ impl Exact {
         let seconds =
             |hosts: &[HostId]| completion(context.view, &request.transfers, hosts, estimate).seconds;
         let unit = seconds(&first);
-        // No placement is faster than zero. If a link has no capacity, the first placement never completes. The search
-        // is skipped then, although another placement may avoid such links.
+        // No placement improves on a time of zero. If a link has no capacity, the first placement never completes. The
+        // search is skipped then, although another placement may avoid such links.
         if unit == 0.0 || !unit.is_finite() {
             notes.gap = Some(unit);
             return Ok(first);

@@ -32,7 +32,8 @@ pub struct LeewardSettings {
     /// On a hose mesh, counts the links into hosts too. Default false, as in the paper, whose hose is limited
     /// at the source only.
     pub into_hosts: bool,
-    /// Counts flows alone, C / (N + 1), and ignores telemetry. Default false.
+    /// Computes rates from the number of flows only, as C / (N + 1) with N flows on a link of capacity C, and ignores
+    /// telemetry. Default false.
     pub flows_only: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! One kind of request serves two kinds of clients. A scheduler sends one task at a time, with its peak
 //! demand (Hotspots section 5.1). A tenant sends an app: tasks that arrive together with a traffic matrix
-//! (Choreo section 5). A policy answers with a host for each task, or refuses all of them.
+//! (Choreo section 5). A policy answers with a host for each task, or refuses the request.
 
 mod app;
 mod borg;

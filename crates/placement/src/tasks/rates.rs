@@ -1,7 +1,7 @@
-//! Rate of a transfer between two hosts: the least rate that one more transfer gets on each link of the path. The rate
+//! Rate of a transfer between two hosts: the least rate that one more transfer gets on any link of the path. The rate
 //! within a host is infinite.
 //!
-//! Choreo (section 5) uses R (c + 1) / (c + 1 + placed): the measured rate, shared with c other flows and the placed
+//! Choreo (section 5) uses R (c + 1) / (c + 1 + placed): the measured rate R, shared with c other flows and the placed
 //! transfers. In the ledger's terms this is C / (N + 1). If telemetry shows more capacity left, that rate counts; see
 //! [`View::share`]. A link that stopped reporting has rate 0.
 

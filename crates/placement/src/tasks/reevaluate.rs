@@ -2,7 +2,7 @@
 //!
 //! The policy places the rest of the app as if the app were absent: the view excludes its load, and the pool excludes
 //! its tasks. One model then predicts for both placements when the remaining transfers end ([`super::completion()`]).
-//! The paper re-evaluates apps every T minutes and does not price a migration; here:
+//! The paper re-evaluates apps every T minutes and does not count the cost of a migration; here:
 //!
 //! ```text
 //! cost  = pause + time to carry the memory of every task that moves, all at once, from its host to its next
@@ -20,7 +20,7 @@ use super::capacity_check::CapacityCheck;
 use super::{AppRequest, Assignment, Transfer, completion, transaction};
 use crate::{Basis, Context, Decision, Policy, Pool, Refusal};
 
-/// Larger apps skip the search for tasks that can stay, which examines every task alone.
+/// Most tasks of an app for which the search for tasks that can stay runs. The search examines every task alone.
 const MOST_TASKS: usize = 256;
 const MOST_TRANSFERS: usize = 20_000;
 
@@ -101,8 +101,8 @@ pub fn reevaluate(
     })
 }
 
-/// `next`, but tasks with nothing left to send or receive stay on `hosts` if the active tasks leave them room. `None`
-/// if one of them has no room on either host.
+/// Returns `next`, except that tasks with nothing left to send or receive stay on `hosts` if the active tasks leave
+/// them room. `None` if one of them has no room on either host.
 fn keep_idle_tasks(
     remaining: &AppRequest,
     hosts: &[HostId],

@@ -1,6 +1,6 @@
-//! Policy `round-robin`: the next host of the cluster file with enough processors and memory (Choreo section
-//! 6, the second baseline). Policies hold no state, so the seed and the request choose the first host of an
-//! app; each task continues after the last one's host.
+//! Policy `round-robin`: the next host of the cluster file with enough processors and memory (Choreo section 6, the
+//! second baseline). Policies hold no state, so the seed and the request choose the first host of an app; each further
+//! task continues after the host of the previous task.
 
 use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};

@@ -152,8 +152,7 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
     }
 }
 
-/// The busier direction of a rack's link with the task. `Beaten` if one direction is worse than `worse`, the load of
-/// another rack.
+/// The busier direction of a rack's link with the task. `Beaten` if `worse` is true for the load of one direction.
 fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn(f64) -> bool) -> Busier {
     let fabric = context.view.fabric();
     let load = |bps: u64| Load(i64::try_from(bps).unwrap_or(i64::MAX));

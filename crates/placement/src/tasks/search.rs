@@ -1,4 +1,4 @@
-//! Local search for a placement of an app whose slowest link finishes earliest.
+//! Local search for the placement of an app with the shortest completion time.
 //!
 //! A placement is better if its slowest link takes less time. Among equals, the smaller sum of squares of all links'
 //! times is better. The second criterion lets the search cross plateaus. Only changes that affect the slowest link can
@@ -45,7 +45,7 @@ impl Cost {
     }
 }
 
-/// A transfer from the view of one endpoint.
+/// A transfer, seen from one of its endpoints.
 struct Edge {
     other: u32,
     outgoing: bool,
@@ -207,7 +207,7 @@ impl<'a, 'l> Search<'a, 'l> {
         tasks
     }
 
-    /// True if a host has room for a task, after `leaving` has left it.
+    /// True if a host has room for a task after the task `leaving` has left the host.
     fn fits(&self, task: u32, host: HostId, leaving: Option<u32>) -> bool {
         let (mut cpus, mut memory) = self.room[host.index()];
         if let Some(leaving) = leaving.map(|leaving| &self.request.tasks[leaving as usize]) {

@@ -59,7 +59,7 @@ fn oldest_of_paths(
     pairs.iter().filter_map(|&(from, to)| oldest_of(view, rates.path(from, to).iter().copied())).min()
 }
 
-/// Ledger entries of a task's traffic out of its rack and into it, which starts or stops now.
+/// Ledger entries of a task's traffic out of its rack and into it. The traffic starts or stops now.
 pub(crate) fn streams(
     fabric: &Fabric,
     owner: Owner,

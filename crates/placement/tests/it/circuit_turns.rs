@@ -1,5 +1,5 @@
-//! Behaviour of `leeward` and `rehdfs` on a network of circuits: each rack has one partner rack at a time, and all
-//! racks in the course of time.
+//! Behaviour of `leeward` and `rehdfs` on a network of circuits: each rack has one partner rack at a time, and has
+//! every other rack as its partner once in a round.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Properties of every replica policy on random clusters, loads and requests: it answers if an answer exists, and its
-//! answer satisfies the request.
+//! Properties of every replica policy on random clusters, loads and requests: the policy answers if an answer exists,
+//! and the answer satisfies the request.
 
 use std::collections::BTreeMap;
 

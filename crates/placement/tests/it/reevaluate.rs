@@ -59,7 +59,7 @@ fn an_app_moves_if_the_gain_exceeds_memory_pause_and_margin() {
     assert_eq!(moves.decision.choice[0], HostId(3));
     assert!(moves.is_worth(0.1) && moves.is_worth(0.24) && !moves.is_worth(0.25) && !moves.is_worth(1.0));
     let long = decide(&world, "choreo", &left, &hosts, Nanos(6_000_000_000)).expect("enough room");
-    assert!(!long.is_worth(0.0), "with a pause of six seconds it takes as long");
+    assert!(!long.is_worth(0.0), "a pause of six seconds uses up the gain");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_load_of_an_app_does_not_count_against_itself() {
         .expect("the transaction commits");
     let left = app(&[(1000, 0), (1000, 0)], &[(0, 1, 1000)]);
     let stays = decide(&world, "choreo", &left, &[from, to], Nanos(0)).expect("enough room");
-    assert_eq!(stays.stays, 10.0, "nine flows of its own are not nine of others");
+    assert_eq!(stays.stays, 10.0, "the app's own nine flows do not count as other flows");
     assert!(!stays.is_worth(0.0));
 }
 

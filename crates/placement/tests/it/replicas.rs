@@ -39,7 +39,7 @@ fn unknown_policies_and_settings_are_named() {
         make("best", ""),
         "unknown policy `best` for replicas; there are: uniform, sinbad, sinbad-file, ccp, rehdfs, leeward"
     );
-    assert!(!make("a\nb", "").contains('\n'), "an error is one line whatever was asked for");
+    assert!(!make("a\nb", "").contains('\n'), "an error is one line for any policy name");
     let field = make("sinbad", "remote_rack: 2");
     assert!(field.starts_with("settings of sinbad:1:1: remote_rack: unknown field"), "{field}");
     let unit = make("sinbad", "interval: 10");

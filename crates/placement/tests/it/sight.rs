@@ -94,7 +94,7 @@ fn candidates_behind_a_silent_link_are_not_chosen() {
     let mut world = World::new(pods);
     world.report(|_| 0.1);
     let fabric = world.fabric.clone();
-    // Into pods 1 and 2: pod 1 is idle but stopped reporting, pod 2 is busy and reports.
+    // Links into pods 1 and 2: pod 1 is idle but stopped reporting; pod 2 is busy and reports.
     let pods: Vec<DomainId> = fabric.children(None).collect();
     let into = |pod: usize| fabric.into_domain(pods[pod]).expect("a tree");
     report_later(&mut world, |r| match r {

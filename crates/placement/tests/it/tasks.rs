@@ -226,7 +226,7 @@ fn figure_9_traps_greedy_and_not_leeward() {
     // Bytes are in MB and rates in Mb/s. The figure's unit of time is therefore 8 s here, and a rate of 1 in the figure
     // is 1000.
     let units = |hosts: &[HostId]| world.seconds(&app, hosts) * 1000.0 / 8.0;
-    assert!((units(&greedy) - 50.0).abs() < 1e-9, "greedy must use the link of 1 then");
+    assert!((units(&greedy) - 50.0).abs() < 1e-9, "the greedy policy must use the link of rate 1");
     assert!((units(&ours) - 100.0 / 9.0).abs() < 1e-9);
 }
 
@@ -260,11 +260,12 @@ fn the_program_decides_feasibility_where_greedy_fails() {
         assert_eq!(decision.basis.gap, Some(0.0));
     }
     let greedy = world.assign("leeward", "", &app(&[6000, 5000, 3000, 2000, 2000, 2000], &[]));
-    let greedy = greedy.expect_err("the largest first leaves holes");
+    let greedy = greedy.expect_err("placing the largest first leaves gaps");
     assert!(greedy.to_string().starts_with("found no placement: task 5 has no host left"), "{greedy}");
     let none = world.assign("choreo-exact", "", &app(&[6000, 6000, 6000], &[]));
     assert_eq!(none, Err(Refusal::NotTogether));
-    let none = world.assign("choreo-exact", "", &app(&[6000, 11_000], &[])).expect_err("hosts have 10");
+    let none =
+        world.assign("choreo-exact", "", &app(&[6000, 11_000], &[])).expect_err("hosts have 10 processors");
     assert_eq!(none.to_string(), "task 1 fits nowhere: 2 hosts (too few processors are left)");
 }
 

@@ -29,12 +29,12 @@ pub struct AppArrival {
 pub struct AppRun {
     /// Hosts of its tasks, or the reason for the refusal.
     pub placed: Result<Assignment, Refusal>,
-    /// Predicted run time in seconds, by the model of [`completion`] with the apps running at its arrival.
-    /// Zero if nothing crosses a link.
+    /// Predicted run time in seconds, by the model of [`completion`] with the apps that run when this app arrives. Zero
+    /// if nothing crosses a link.
     pub forecast: f64,
     /// Possible further reduction of the forecast, if the policy knows it.
     pub gap: Option<f64>,
-    /// Run time in seconds; `None` if it was not placed, or a link on its path has no capacity.
+    /// Run time in seconds; `None` if the app was not placed, or a link on its path has no capacity.
     pub seconds: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Background as rates on links instead of flows. Telemetry counts the work that it brings to each link.
+//! Background as rates on links instead of flows. Telemetry counts the work that the background brings to each link.
 
 use leeward_fabric::{Capacities, ResourceId};
 

@@ -19,12 +19,12 @@ pub struct App {
     pub hosts: Vec<HostId>,
     /// Bytes that its tasks send each other.
     pub bytes: u64,
-    /// Bytes of these that crossed the network. The value may exceed `bytes` if the app restarted.
+    /// Bytes between its tasks that crossed the network. The value may exceed `bytes` if the app restarted.
     pub network_bytes: f64,
     /// Bytes of memory of moved tasks that crossed the network.
     pub memory_bytes: f64,
     /// Predicted time from its placement to the end of its transfers in seconds, by the model and the data available at
-    /// placement. `None` if the app was never placed, or only on links with an assumed capacity of zero.
+    /// placement. `None` if the app was never placed, or if the ledger assumed a link without capacity on its paths.
     pub forecast: Option<f64>,
     /// Number of migrations.
     pub migrations: u32,
@@ -51,7 +51,7 @@ pub struct Migration {
     pub moves: f64,
     /// Predicted time of the migration.
     pub cost: f64,
-    /// Time at which it continued to send.
+    /// Time at which the app continued to send.
     pub resumed: Option<f64>,
 }
 

@@ -75,9 +75,9 @@ pub struct CellInterval {
 pub struct CellTasks {
     /// Tasks placed on a host, moves included.
     pub scheduled: u32,
-    /// Number of these that are network-intensive.
+    /// Number of placed tasks that are network-intensive.
     pub intensive: u32,
-    /// Number of the network-intensive ones placed on a rack with a hot link in the previous telemetry interval.
+    /// Number of network-intensive tasks placed on a rack that had a hot link in the previous telemetry interval.
     pub intensive_on_hot: u32,
     /// Tasks moved.
     pub moved: u32,

@@ -144,7 +144,7 @@ pub struct Hotspot {
     pub resource: ResourceId,
     /// Start of the first interval.
     pub start: f64,
-    /// End of the last.
+    /// End of the last interval.
     pub end: f64,
     /// Mean utilization of these intervals.
     pub utilization: f64,
@@ -161,7 +161,7 @@ pub struct Host {
 
 impl Record {
     /// Returns the blocks of files that began at `warmup` or later. The start of the file counts, not the start of the
-    /// block, because it is the same under every policy.
+    /// block, because a file has the same start under every policy.
     pub fn blocks_after(&self, warmup: f64) -> impl Iterator<Item = &Block> {
         self.blocks.iter().filter(move |block| self.files[block.file as usize].start >= warmup)
     }
@@ -197,7 +197,7 @@ impl Job {
         self.finished.map(|_| self.communication)
     }
 
-    /// Share of its duration between the first block of its files and the last.
+    /// Share of the job's duration from the first block of its files to the last.
     pub fn write_share(&self) -> Option<f64> {
         let (start, finished) = self.write_start.zip(self.finished)?;
         let all = finished - self.start;

@@ -53,7 +53,7 @@ impl Read {
         !self.is_degraded() && self.holder == Some(self.reader)
     }
 
-    /// Bytes to fetch for the read: the requested bytes, from each chunk if it is degraded.
+    /// Bytes to fetch for the read: the requested bytes, or for a degraded read this number from each chunk.
     pub fn fetched(&self) -> Bytes {
         Bytes(self.bytes.0 * self.chunks.len().max(1) as u64)
     }

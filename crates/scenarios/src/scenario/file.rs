@@ -45,8 +45,8 @@ pub struct ScenarioFile {
     /// copy.
     #[schemars(with = "Option<u8>")]
     pub fault_domains: Option<Spanned<u8>>,
-    /// Fill limit of a host: the share of its storage by which it may exceed the cluster's mean fill (a limit on
-    /// imbalance: Sinbad section 7.4). Default no limit.
+    /// Largest excess of a host's fill over the cluster's mean fill, as a share of its storage (the limit on imbalance
+    /// of Sinbad section 7.4). Default no limit.
     pub max_imbalance: Option<Share>,
     /// Duration of the run. Default 1h.
     #[serde(default = "hour")]

@@ -17,7 +17,7 @@ pub use leeward_registry::PolicySpec;
 use super::telemetry::Telemetry;
 use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
-/// Longest run. Beyond it, nanoseconds have a finer resolution than the simulator's clock.
+/// Longest run. In longer runs, the simulator's clock is too coarse for nanoseconds.
 const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);
 
 /// Largest number of reports of one counter in a run.
@@ -43,7 +43,7 @@ pub struct Scenario {
     pub migration: Option<MigrationFile>,
     /// Fault domains besides the first copy's that must hold a copy.
     pub fault_domains: Option<u8>,
-    /// Fill limit of a host: the share of its storage by which it may exceed the mean fill.
+    /// Largest excess of a host's fill over the mean fill, as a share of its storage.
     pub max_imbalance: Option<f64>,
     /// Duration of the run.
     pub horizon: Nanos,

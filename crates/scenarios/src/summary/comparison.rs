@@ -11,9 +11,9 @@
 //! sum over jobs of bytes * time under the baseline  /  sum over jobs of bytes * time under this policy
 //! ```
 //!
-//! Jobs are also compared in groups by the share of their time in writing (table 3, figure 6) and by bytes written
-//! (figure 7). The text gives no limits for the latter; here they are decades from 100 MB. The share is taken from the
-//! baseline, so that a job has the same group in every comparison.
+//! Jobs are also compared in groups by the share of their time spent writing (table 3, figure 6) and by bytes written
+//! (figure 7). The paper gives no limits of the groups by bytes; here the limits are decades from 100 MB. The share of
+//! time is taken from the baseline, so that a job has the same group in every comparison.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ pub struct Comparison {
     pub communication: Paired,
     /// Factor of communication time, with jobs weighted by the bytes they write.
     pub communication_by_bytes: f64,
-    /// Jobs by the share of their time in writing.
+    /// Jobs by the share of their time spent writing.
     pub by_write_share: Vec<Group>,
     /// Jobs by the bytes they write.
     pub by_bytes: Vec<Group>,
@@ -59,7 +59,7 @@ pub struct Comparison {
 pub struct Paired {
     /// Number of pairs.
     pub count: u64,
-    /// Mean time of the baseline over mean time of this run; one without pairs.
+    /// Mean time of the baseline over mean time of this run; 1 without pairs.
     pub factor: f64,
     /// Share of faster writes.
     pub faster: f64,

@@ -35,7 +35,7 @@ pub struct Summary {
     pub partial_block_write_s: Times,
     /// Write time of files, from the request of the first block to the end of the last block.
     pub file_write_s: Times,
-    /// Time of tasks: of their fetches and their file.
+    /// Time of tasks, from the start of their fetches to the end of their file.
     pub task_s: Times,
     /// Time of jobs, from submission to the last file written.
     pub job_s: Times,

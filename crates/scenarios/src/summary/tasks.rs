@@ -31,7 +31,7 @@ pub struct TaskSummary {
     pub scheduled: u64,
     /// Number of placements of network-intensive tasks.
     pub scheduled_intensive: u64,
-    /// Number of these on a rack with a hot link in the previous interval (Hotspots table 3).
+    /// Number of these placements on a rack with a hot link in the previous interval (Hotspots table 3).
     pub intensive_on_hot: u64,
     /// Number of racks with a hot link, in either direction, summed over intervals (Hotspots table 2).
     pub hot_tor_intervals: u64,

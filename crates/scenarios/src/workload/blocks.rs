@@ -118,7 +118,8 @@ impl Blocks {
             return Ok(self.replicas);
         }
         if self.coding.is_some() {
-            let message = format!("`{}`: with `coding` blocks have no copies; leave it empty", excerpt(cell));
+            let message =
+                format!("`{}`: with `coding` blocks have no copies; leave the cell empty", excerpt(cell));
             return Err(line.error("replicas", message));
         }
         let count = line.count("replicas", "copies of each block", cell)?;

@@ -2,8 +2,8 @@
 //!
 //! The first line has the number of racks and of coflows. Each further line is a coflow: id, arrival in milliseconds,
 //! the number of mappers and their racks, the number of reducers and `rack:megabytes` for each. Racks count from 0.
-//! Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this form. It is the cluster of
-//! Sinbad's traces.
+//! Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this form. Sinbad's traces are from the
+//! same cluster.
 //!
 //! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers. So each pair of a mapper and a reducer
 //! is one flow, which starts when the coflow arrives. A pair within one rack crosses no link between racks and is

@@ -2,11 +2,11 @@
 //!
 //! A file is a square matrix of numbers as CSV without a header; a row is a source. With `pairs`, it is a CSV list with
 //! three columns of these names: source, destination, amount; the first two count from 0. Numbers are bytes, or shares
-//! of `total` or `rate`. A matrix contains no time. Its flows all start at once, and again at an interval of `every`;
-//! alternatively, it is a rate on each link that its pairs cross.
+//! of `total` or `rate`. A matrix contains no times. Its flows all start at once, and start again at intervals of
+//! `every`. With `rate`, the matrix becomes rates on the links that its pairs cross.
 //!
-//! The host or rack of each rank is drawn at random, because a matrix contains no placement. Ranks in the order of the
-//! hosts would put neighbors into one rack. A scheduler may or may not do so; `order: file` does. Traffic within one
+//! The host or rack of each rank is drawn at random, because a matrix contains no placement. In the order of the hosts,
+//! neighbors would share a rack, which only some schedulers do; `order: file` selects this order. Traffic within one
 //! host or rack crosses no link and is dropped. Rows and columns of zeros, which some files have at the end, need no
 //! host.
 

@@ -9,8 +9,8 @@ use leeward_placement::tasks::{AppRequest, Task};
 
 use super::read_stream::ReadStream;
 
-/// Largest number of flows, files, fetches or rates of one source. It protects memory from wrong settings and damaged
-/// files.
+/// Largest number of flows, files, fetches or rates of one source. The limit protects memory from wrong settings and
+/// damaged files.
 pub(crate) const MOST_RECORDS: usize = 30_000_000;
 
 /// Largest number of blocks of one file; a block's id combines its file's number and its own.
@@ -76,7 +76,7 @@ pub struct CellKind {
     pub demand: Task,
     /// True peak over mean of each task's send and receive rates; at least 1.
     pub peak: f64,
-    /// Swing of the mean rate over a day, as a share of it, up and down.
+    /// Swing of the mean rate over a day, as a share of the mean rate, up and down.
     pub day: f64,
     /// Share of a tolerant task's work that waits for the network.
     pub network_share: f64,

@@ -39,7 +39,7 @@ impl Default for Phases {
 }
 
 impl Phases {
-    /// Draws the hosts of the map tasks of a job with `maps` of them.
+    /// Draws the hosts of the map tasks of a job with `maps` map tasks.
     pub(super) fn mappers(&self, maps: u64, hosts: &[HostId], random: &mut impl rand::Rng) -> Vec<HostId> {
         let most = usize::from(self.mappers.get()).min(hosts.len());
         let count = usize::try_from(maps.max(1)).map_or(most, |maps| maps.min(most));

@@ -50,7 +50,7 @@ impl ReadStream {
         self.draws.draw(number, BLOCK)
     }
 
-    /// Returns the copy or chunk to read, of `count`.
+    /// Returns the copy or chunk to read, out of `count`.
     pub fn holder(&self, number: u64, count: usize) -> usize {
         one_of(count, self.draws.draw(number, HOLDER))
     }

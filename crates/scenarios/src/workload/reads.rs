@@ -32,7 +32,7 @@ pub struct Reads {
     pub rate: Option<Bandwidth>,
     /// Mean number of reads per second: 0 to 1000000.
     pub per_second: Option<Factor>,
-    /// Bytes read of a block, or of one of its chunks; a smaller one is read completely.
+    /// Bytes read of a block, or of one of its chunks; a smaller block or chunk is read completely.
     #[serde(deserialize_with = "positive")]
     pub size: Bytes,
     /// Hosts that read, each equally often.

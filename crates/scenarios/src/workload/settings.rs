@@ -67,21 +67,21 @@ impl Factor {
     /// Neutral factor.
     pub const ONE: Factor = Factor(1.0);
 
-    /// Default of settings.
+    /// Default of factors: 1.
     pub(super) fn one() -> Factor {
         Factor::ONE
     }
 }
 
 impl Share {
-    /// The whole.
+    /// Default of shares: 1, the whole.
     pub(super) fn all() -> Share {
         Share(1.0)
     }
 }
 
-/// An erasure code, written `data+parity`: a block is split into `data` chunks, and `parity` more replace
-/// lost ones.
+/// An erasure code, written `data+parity`: a block is split into `data` chunks, and `parity` additional chunks can
+/// replace lost ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Coding {

@@ -4,14 +4,14 @@
 //! and bytes of map input, of shuffle and of output. A seventh field may name the input. The output is split evenly
 //! over writer tasks, as a reducer's hash does. Each task is on a random host and writes one file.
 //!
-//! The trace has no tasks and no durations. Without `phases`, the default, all writers of a job start when it is
-//! submitted, and nothing is shuffled. Usually a coflow trace provides the shuffles, which would otherwise count twice.
-//! With `phases`, a job has a map task for each block of its input, with the time that a disk needs to read this block.
-//! Then the writers fetch the shuffle, and then they write. A job that shuffles and writes nothing sends the same flows
-//! to random hosts, as background. Facebook's traces are of clusters of 600 machines (2009) and 3000 (2010). A cluster
-//! of N hosts has the same load with `keep` at N/600 or N/3000. This setting drops jobs and leaves the others
-//! unchanged. `scale` shrinks every job instead. It serves clusters too small for a single large job (the largest jobs
-//! of 2010 write tens of terabytes).
+//! The trace has no tasks and no durations. Without `phases`, the default, all writers of a job start when the job is
+//! submitted, and nothing is shuffled. Usually a coflow trace provides the shuffles; with `phases` too, they would
+//! count twice. With `phases`, a job has a map task for each block of its input, which lasts for the time that a disk
+//! needs to read this block. Then the writers fetch the shuffle, and then they write. A job that shuffles and writes
+//! nothing sends the same flows to random hosts, as background. Facebook's traces are of clusters of 600 machines
+//! (2009) and 3000 (2010). A cluster of N hosts has the same load with `keep` at N/600 or N/3000. This setting drops
+//! jobs and leaves the others unchanged. `scale` shrinks every job instead. It serves clusters too small for a single
+//! large job (the largest jobs of 2010 write tens of terabytes).
 
 use leeward_fabric::input::{Clock, InputError, Line, Text};
 use leeward_fabric::{Bytes, Cluster, Endpoint, HostId, Nanos};
@@ -28,7 +28,7 @@ use super::settings::{
 };
 
 const JOB: Kind = Kind::named("swim.job");
-/// Separate from the draws above, so that files are the same with and without phases.
+/// Draws of phases. They are separate from the draws above, so that files are the same with and without phases.
 const PHASES: Kind = Kind::named("swim.phases");
 
 /// File writes from a SWIM trace.

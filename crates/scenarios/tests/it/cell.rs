@@ -156,7 +156,7 @@ fn a_moved_task_is_silent_for_its_restart_time_and_ends_later() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 250Mbps}]\n";
     let scenario = eight_tasks("restart", halved);
     let record = run(&scenario, "utp-reactive");
-    assert_eq!(record.moves.len(), 1, "200 of 250 Mb/s is hot, 100 is not");
+    assert_eq!(record.moves.len(), 1, "a load of 200 of 250 Mb/s is hot, a load of 100 Mb/s is not");
     let moved = record.moves[0];
     assert_eq!((moved.at, scenario.cluster.fabric.rack_of(moved.from)), (600.0, DomainId(0)));
     // 60 s are two steps.

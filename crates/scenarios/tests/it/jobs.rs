@@ -162,7 +162,7 @@ fn a_job_is_weighted_by_its_writes_and_grouped_by_its_baseline() {
     assert_eq!(compared.communication.factor, 22.0 / 14.0);
     assert_eq!(compared.communication_by_bytes, (9.0 * 20.0 + 0.01 * 2.0) / (9.0 * 10.0 + 0.01 * 4.0));
     assert_eq!((compared.files, compared.writes), (compared.communication, compared.communication));
-    // Writing takes 20 of 30 s, and 2 of 12 s. Under 10 MB is the first group of sizes, 9 GB the third.
+    // The jobs write for 20 of 30 s and for 2 of 12 s. By size, 10 MB is in the first group and 9 GB in the third.
     let counts = |groups: &[leeward_scenarios::summary::Group]| -> Vec<u64> {
         groups.iter().map(|group| group.jobs.count).collect()
     };

@@ -1,8 +1,8 @@
 //! The generated hour compared with Sinbad's description of Facebook's hours (sections 4 and 7.1).
 //!
-//! Means over eight hours (eight seeds) on the paper's cluster. If the load of links includes writes, each block goes
-//! to one random other rack, at the rate of one disk. This is the load under the default placement without congestion.
-//! Run with `--nocapture` for the table.
+//! The values are means over eight hours (eight seeds) on the paper's cluster. If the load of links includes writes,
+//! each block goes to one random other rack, at the rate of one disk. This is the load under the default placement
+//! without congestion. Run with `--nocapture` for the table.
 
 use std::fmt::Write;
 
@@ -21,8 +21,8 @@ const DISK: f64 = 50e6;
 /// Capacity of a rack's link, in bits per second.
 const LINK: f64 = 2e9;
 
-/// A statistic: its name, the paper's value, and the required mean of one hour over the seeds (`None` if the
-/// model does not fit it).
+/// A statistic: its name, the paper's value, and the required range of its mean over the seeds (`None` if the model
+/// does not fit it).
 struct Row {
     what: &'static str,
     paper: &'static str,
@@ -95,7 +95,7 @@ fn flows_carry_the_same_traffic_as_rates() {
     let hour = Hour::new(&sinbad(), 1);
     let as_rates = sum(&hour.background_down) * 10.0 * LINK / 8.0;
     let as_flows = hour.reads() + hour.shuffle();
-    // Bytes above the ceiling that the rates cut off, and bytes of flows that end after the hour.
+    // The difference is the bytes above the ceiling, which the rates cut off, and the bytes of flows that end later.
     assert!((as_flows / as_rates - 1.0).abs() < 0.06, "{as_flows:.3e} and {as_rates:.3e} bytes");
 }
 

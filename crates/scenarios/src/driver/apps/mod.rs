@@ -82,7 +82,7 @@ struct Driver<'a> {
     freed: bool,
     /// True if reports arrived after the last requests of waiting apps.
     reported: bool,
-    /// Failed hosts that were not announced, detected by a placement on them.
+    /// Hosts whose failure was not announced, but detected by a placement on them.
     detected_failures: BTreeSet<HostId>,
     pending: BTreeMap<(Nanos, u64), Pending>,
     sequence: u64,

@@ -65,7 +65,7 @@ impl Loads {
                 self.sides[pod].requested += self.sides[index].load.round() as i64;
             }
         }
-        // The link of a rack does not carry traffic that its pod's link does not carry.
+        // The link of a rack carries only traffic that its pod's link carries too.
         for index in 0..racks {
             if let Some(pod) = self.pod(index) {
                 let through = self.sides[pod].own;
@@ -100,7 +100,7 @@ impl Loads {
         [0, 1].map(|direction| self.sides[2 * rack.index() + direction].share)
     }
 
-    /// Returns the same direction of the pod's link.
+    /// Returns the same direction of the link of the rack's pod.
     fn pod(&self, index: usize) -> Option<usize> {
         let pod = self.fabric.parent(DomainId(index as u32 / 2))?;
         Some(2 * pod.index() + index % 2)

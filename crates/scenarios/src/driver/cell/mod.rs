@@ -7,9 +7,9 @@
 //!
 //! **Traffic of tasks.** All traffic of a task, in both directions, leaves its rack. So the traffic crosses the link of
 //! the rack and the link of the pod. (A cell's tasks talk to storage and to other tasks anywhere; locality is not
-//! modeled.) Every five minutes, each task's rate is drawn by a hash of seed, task and time. The rate is the mean times
-//! a level: `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u, which has a mean of 1 and ends at the peak. The rate
-//! does not depend on the location of a task, nor on any other task.
+//! modeled.) Every five minutes, each task's rate is drawn by a hash of seed, task and time. The rate is the task's
+//! mean rate times a level. The level is `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u; it has a mean of 1 and
+//! is at most `peak`. The rate does not depend on the location of a task, nor on any other task.
 //!
 //! **Loads of links.** Tasks share a link in proportion to their requested rates. The link carries the sum of these
 //! rates, or its capacity if that is less. Hosts' own interfaces are not modeled.
@@ -18,7 +18,7 @@
 //! the requested load, the task runs at 1 / (1 - phi + phi / s) of its speed. The run time of services is fixed.
 //!
 //! A task without a host waits and is requested again in each interval. A moved task is down for its restart time and
-//! then continues. A task whose host fails does the same after it gets another host.
+//! then continues. A task whose host fails also restarts, after it gets another host.
 
 mod events;
 mod loads;

@@ -68,8 +68,8 @@ struct PlacedTask {
     at_rack: u32,
     /// Carried traffic of the last report to the engine, in bit/s; `None` before the first.
     reported: Option<[u64; 2]>,
-    /// Mean send and receive rates in bit/s, and properties of its kind. They are copied here so that the data for a
-    /// rate are adjacent.
+    /// Mean send and receive rates in bit/s, and properties of the task's kind. They are copied here so that the data
+    /// to draw a rate are adjacent in memory.
     means: [u64; 2],
     peak: f64,
     day: f64,
@@ -131,8 +131,8 @@ impl Running {
         self.get(task).is_some_and(|placed| placed.down)
     }
 
-    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last report, with this traffic in
-    /// bit/s.
+    /// Appends the tolerant tasks of a rack whose traffic has changed since the last report. Each entry has the task
+    /// and its carried traffic in bit/s.
     pub fn changed_traffic(&mut self, rack: DomainId, loads: &Loads, traffic: &mut Vec<(u32, [u64; 2])>) {
         let shares = loads.shares(rack);
         for &task in &self.racks[rack.index()][1] {

@@ -64,8 +64,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Reports the traffic of tasks whose rates change now, if demands are estimated from it. Hosts know the traffic of
-    /// their own tasks, independently of the telemetry of links.
+    /// Reports the traffic of tasks whose rates change now, if demands are estimated from traffic. Hosts know the
+    /// traffic of their own tasks, independently of the telemetry of links.
     pub(super) fn report_rates(&mut self, now: Nanos) {
         if self.workload.history.is_some() {
             let mut ending = Vec::new();

@@ -22,7 +22,7 @@ pub(super) struct WaitingTasks {
     refused: Vec<u64>,
     /// Jobs that the engine knows.
     known: Vec<bool>,
-    /// Failed hosts that were not announced, detected when a task failed to start there.
+    /// Hosts whose failure was not announced, but detected when a task failed to start there.
     pub detected_failures: BTreeSet<HostId>,
 }
 

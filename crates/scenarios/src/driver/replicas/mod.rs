@@ -2,9 +2,9 @@
 //!
 //! The driver owns the true state (capacities, demands, hosts that are up); the engine owns the state that it assumes.
 //! A block is one flow along its whole chain, over links and devices, so it moves at the rate of its slowest hop. A
-//! writer requests the next block of a file when the last one is on disk. It requests the first when its task has
-//! fetched its input. A fetch is a flow from host to host, and a read is a flow from a device to a host. Background is
-//! never moved: it competes as flows, or reduces capacities as profiles.
+//! writer requests the first block of a file when its task has fetched its input, and each further block when the
+//! previous one is on disk. A fetch is a flow from host to host, and a read is a flow from a device to a host.
+//! Background is never moved: it competes as flows, or reduces capacities as profiles.
 //!
 //! Events at the same time are handled in this order: completions, changes of the true state, reports, background,
 //! files, reads, requests. After the horizon nothing new starts. Files and reads in progress continue, but not beyond

@@ -55,7 +55,7 @@ pub(super) struct Model<'a> {
     bandwidth: f64,
     /// Largest mean rate of a task: its peak then fills the slowest interface.
     most_bps: f64,
-    /// Tags that constrained jobs demand, and the normal deviate of bandwidth above which jobs do so.
+    /// Tags that constrained jobs demand, and the normal deviate of bandwidth above which a job is constrained.
     constrained: (u64, f64),
 }
 
@@ -147,7 +147,7 @@ impl<'a> Model<'a> {
             let mut index = 0;
             while drawn.processors < target {
                 let mut random = stream(seed, FIRST, 2 * index + number);
-                // A job that runs at a given time tends to be a long one, and the time is uniform within its duration.
+                // A job that runs at a given time tends to be long, and that time is uniform within the job's duration.
                 let whole =
                     self.mean_run_time(job_class) * log_normal(&mut random, TIMES) * (TIMES * TIMES).exp();
                 let rest = whole * random.random::<f64>();
@@ -251,7 +251,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Returns a factor with a mean of one, whose logarithm deviates by `sigma`.
+/// Returns a factor with a mean of one, whose logarithm has the standard deviation `sigma`.
 fn log_normal(random: &mut ChaCha8Rng, sigma: f64) -> f64 {
     let deviate: f64 = StandardNormal.sample(random);
     (sigma * deviate - sigma * sigma / 2.0).exp()

@@ -2,16 +2,16 @@
 //!
 //! Jobs of two classes arrive as Poisson processes, at rates that keep the requested share of the cluster's processors
 //! in use. Services are sensitive to latency, run for days and may not be moved; batch jobs are tolerant and run for
-//! hours. A run begins in a steady state: tasks that would already run at its start arrive then, with the rest of their
-//! run time.
+//! hours. A run begins in a steady state: the tasks in progress at its start arrive at time zero, with the rest of
+//! their run time.
 //!
 //! Traffic of a task grows with its processors. Bandwidth per processor is log-normal over jobs, and its tail reaches
-//! more than ten times the median (Hotspots figure 7). Its scale is such that all racks' uplinks together carry the
-//! requested share. Over time, each task's rate is drawn again every few minutes (by the driver of cells). It never
-//! exceeds its peak, and its mean swings over the day.
+//! more than ten times the median (Hotspots figure 7). The scale is set so that all racks' uplinks together carry the
+//! requested share. Over time, each task's rate is drawn again every few minutes (by the driver of cells). The rate
+//! never exceeds its peak, and its mean swings over the day.
 //!
-//! The scheduler knows a mean and a peak for each job, as from a history of the job. They are exact, or differ by a
-//! factor drawn for each job. The scheduler knows neither for a new job.
+//! The scheduler knows a mean and a peak for each job, as if from a history of the job. These numbers are exact, or
+//! differ by a factor drawn for each job. The scheduler knows neither for a new job.
 //!
 //! No public trace of a cell has both the needs and the traffic of tasks, so the model is fitted only to the values
 //! above.

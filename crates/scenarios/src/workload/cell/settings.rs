@@ -66,7 +66,7 @@ pub enum UnknownPeak {
 }
 
 /// Estimated demands (Hotspots section 5.1): a percentile of the observed traffic of a job's tasks over a window, if it
-/// exceeds the scheduler's data. Both default values are ours.
+/// exceeds the scheduler's data. The paper gives neither of the two defaults.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {

@@ -9,15 +9,16 @@
 //! * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a minute
 //!   or two; each rack has its own time.
 //!
-//! Hot shuffles cause the hotspots. Without one, links are about even; during one, some 6 % of the links are full, and
-//! so is the 95th percentile. So links are at 9 % on average, but Cv is above 1 for half of the time. The 95th
-//! percentile is above 75 % for a quarter of it. Racks are drawn uniformly, so over hours every link is equally likely
-//! to be hot (section 4.3). Wide shuffles determine how often the background of the least predictable link leaves a
-//! band of 5 %. As in the paper, the period is about 90 s. In total there are 55 large shuffles an hour. In the public
-//! coflow trace of this cluster, the largest 55 of 526 carry 99 % of the bytes. Small ones are left out here.
+//! Hot shuffles cause the hotspots. Without a hot shuffle, links are about evenly loaded. During one, some 6 % of the
+//! links are full, so the 95th percentile is a full link. Links are at 9 % on average, but Cv is above 1 for half of
+//! the time, and the 95th percentile is above 75 % for a quarter of the time. Racks are drawn uniformly, so over hours
+//! every link is equally likely to be hot (section 4.3). Wide shuffles determine how often the background of the least
+//! predictable link leaves a band of 5 %: about every 90 s, as in the paper. In total there are 55 large shuffles an
+//! hour. In the public coflow trace of this cluster, the largest 55 of 526 coflows carry 99 % of the bytes. Small ones
+//! are left out here.
 //!
-//! Every twenty consecutive draws of gaps, widths and lengths hit each twentieth of their distribution once. An hour
-//! has only some 15 hot shuffles, and should resemble other hours.
+//! Every twenty consecutive draws of gaps, widths and lengths hit each twentieth of their distribution once. Without
+//! this rule, the hours would differ much, because an hour has only some 15 hot shuffles.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, Endpoint, Load, ResourceId, Shape};
@@ -34,8 +35,8 @@ use crate::workload::settings::amount;
 struct Pattern {
     /// Random streams of gaps, widths and lengths, and then of each shuffle by number.
     draws: [Kind; 4],
-    /// Range of the number of racks that it goes into, and of the number of racks that it comes from, as shares of all
-    /// racks.
+    /// Range of the number of racks that it goes into, as a share of all racks. The number of racks that it comes from
+    /// has the same range.
     racks: (f64, f64),
     /// Mean time at a rack. A shuffle takes half to one and a half times this time, and so does each of its racks.
     seconds: f64,
@@ -307,8 +308,8 @@ impl Run<'_> {
         (Workload { flows, ..Workload::default() }, provenance)
     }
 
-    /// Sends traffic at the pace of tasks instead of links. Once in each wave, `to` fetches from one of `from` the
-    /// bytes of a wave at rate `level`.
+    /// Sends traffic at the pace of tasks instead of links. In each wave, `to` fetches the bytes of one wave at rate
+    /// `level` from one site of `from`.
     fn send_waves(
         &self,
         random: &mut ChaCha8Rng,
@@ -329,8 +330,8 @@ impl Run<'_> {
         }
     }
 
-    /// Sends a hot shuffle, with enough flows into each rack that one more flow gets the rest above the
-    /// ceiling. Bytes moved before the run are left out.
+    /// Sends a hot shuffle. The number of flows into each rack is chosen so that one more flow gets the capacity above
+    /// the ceiling. Bytes moved before the run are left out.
     fn send_hot_shuffle(&self, shuffle: &Shuffle, send: &mut impl FnMut(f64, usize, usize, f64)) {
         let fetches = (self.ceiling / (1.0 - self.ceiling)).round().max(1.0);
         let start = shuffle.start.max(0.0);

@@ -4,8 +4,8 @@
 //! arrivals scale with the number of hosts relative to the paper's 3000, and with `load`.
 //!
 //! The model has two parts, each with its assumptions: `writes` (jobs, their writers, their files) and `background`
-//! (reads and shuffles, as rates on links or as flows). The paper's shares of cross-rack bytes give the size of the
-//! background from the size of the writes, with each block crossing racks `crossings` times.
+//! (reads and shuffles, as rates on links or as flows). The size of the background follows from the size of the writes
+//! and the paper's shares of cross-rack bytes. Each block counts `crossings` times.
 //!
 //! Fitted values, on the paper's cluster (150 racks of 20 hosts, 10:1):
 //!
@@ -18,8 +18,7 @@
 //! The test `workload_facebook` prints each value beside the paper's.
 //!
 //! By default the background is independent of jobs, as in the paper's simulation. The model fits the imbalance of
-//! section 4.3 with this default. With `phases`, the shuffles belong to the jobs that write, and nothing is fitted to
-//! them.
+//! section 4.3 with this default. With `phases`, the shuffles belong to the jobs that write, and no value is fitted.
 //!
 //! Not modeled:
 //!
@@ -27,9 +26,9 @@
 //!   29);
 //! * bytes by kind of job, where tables 2 and 3 disagree (the model follows table 2);
 //! * failed racks, and a pattern over the day;
-//! * uplinks that are as uneven as downlinks *with* the writes on them: at a disk's rate, 4 blocks per second are some
-//!   25 writers at a time, few for 150 uplinks;
-//! * the stability of links with the writes on them: 4 blocks per second alone make it less than the paper's;
+//! * equal imbalance of uplinks and downlinks, *with* the writes on them: at a disk's rate, 4 blocks per second are
+//!   some 25 simultaneous writers, few for 150 uplinks;
+//! * the stability of links with the writes on them: 4 blocks per second alone make it lower than in the paper;
 //! * stability with `background: flows`.
 
 mod background;

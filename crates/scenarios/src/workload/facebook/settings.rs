@@ -15,7 +15,7 @@ pub(super) const HOSTS: f64 = 3000.0;
 /// Seconds generated before the run begins, so that it begins in a steady state.
 pub(super) const WARM_UP: f64 = 3600.0;
 
-/// A generated hour that resembles the hours of Facebook's cluster. It may have any length; the name is the paper's.
+/// A generated workload that resembles the hours of Facebook's cluster. It may have any length.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Facebook {

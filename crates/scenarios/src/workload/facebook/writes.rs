@@ -4,17 +4,18 @@
 //! of blocks are full, the other so that full blocks hold 81 % of the bytes (Sinbad section 4.3). Most files are then a
 //! few megabytes, and 8 % are larger than a block.
 //!
-//! Jobs have Gamma gaps. They are of the five kinds of Sinbad table 3, by the share of a job's duration in writing.
-//! Kinds 1 to 4 have a shuffle and write `output`, kind 5 (ingestion, preprocessing) writes `other`. The bytes of the
-//! two groups follow the shares of table 2: 25 and 75 % of written bytes. (Table 3 has 33 and 67 %.) Within the first
-//! group they follow table 3. Writers per job are log-normal. They start over a span of time, in waves of tasks. The
-//! mean span makes the mean write time of a job 291 s at 50 MB/s (section 7.1). The time between a job's submission and
-//! its first file is the time that its kind spends on other phases.
+//! The gaps between jobs have a Gamma distribution. Jobs are of the five kinds of Sinbad table 3, by the share of a
+//! job's duration in writing. Kinds 1 to 4 have a shuffle and write `output`, kind 5 (ingestion, preprocessing) writes
+//! `other`. The bytes of the two groups follow the shares of table 2: 25 and 75 % of written bytes. (Table 3 has 33 and
+//! 67 %.) Within the first group, the bytes follow table 3. The number of writers per job is log-normal. Writers start
+//! over a span of time, in waves of tasks. With the mean span, the mean write time of a job is 291 s at 50 MB/s
+//! (section 7.1). The time between a job's submission and its first file is the time that its kind spends on other
+//! phases.
 //!
 //! With `phases`, the writers of kinds 1 to 4 shuffle in that time. For each byte that it writes, each writer fetches
-//! table 2's ratio of shuffle to output from the hosts of its job's maps. Its fetches begin before its write by the
-//! time that they take at a task's own rate, but not before its job is submitted. It writes when all bytes have
-//! arrived. On a busy network, this is later than without phases. Bytes fetched before the run are left out.
+//! table 2's ratio of shuffle to output from the hosts of its job's maps. The fetches begin before the write, by the
+//! time that they take at a task's own rate, but not before the job is submitted. The writer starts to write when all
+//! bytes have arrived; on a busy network, this is later than without phases. Bytes fetched before the run are left out.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, HostId};
@@ -31,7 +32,7 @@ use crate::workload::settings::{copies, draw_host, task_hosts};
 
 const ARRIVALS: Kind = Kind::named("facebook.arrivals");
 const JOB: Kind = Kind::named("facebook.job");
-/// Separate from the draws above, so that files are the same with and without phases.
+/// Draws of phases. They are separate from the draws above, so that files are the same with and without phases.
 const PHASES: Kind = Kind::named("facebook.phases");
 
 const WEEK: f64 = 7.0 * 86_400.0;
@@ -122,7 +123,7 @@ impl<'a> Writes<'a> {
             if shares.output.get() == 0.0 {
                 return Err(invalid(
                     "shares",
-                    "`output` is 0, but with `phases` only the jobs that write it shuffle",
+                    "`output` is 0, but with `phases` only the jobs that write `output` shuffle",
                 ));
             }
             shuffled = f64::from(settings.crossings.get()) * shares.shuffle.get() / shares.output.get();
@@ -184,7 +185,7 @@ impl<'a> Writes<'a> {
         self.settings.phases.as_ref().map_or(0.0, |phases| phases.seconds(bytes))
     }
 
-    /// Draws a job and its tasks within the run, if any. Adds to the number of fetches.
+    /// Draws a job, and returns it with its tasks within the run, if any. Adds the number of its fetches to `fetched`.
     fn job(
         &self,
         context: &JobContext<'_>,
