@@ -112,7 +112,7 @@ pub struct DayRecord {
     pub bytes: u64,
 }
 
-/// A pair of racks at one moment.
+/// Sample of a pair of racks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
     /// Time of the sample.
