@@ -134,7 +134,7 @@ enum Kind {
 }
 
 impl Places {
-    /// Creates places of which each is one address.
+    /// Creates places that are single addresses.
     pub fn addresses() -> Places {
         Places::new(Kind::Addresses)
     }

@@ -112,8 +112,8 @@ impl Pipeline {
             Ok(Hop { data: workload.add_flow(flow)?, answers: workload.add_flow(back)? })
         });
         let hops: Vec<Hop> = hops.collect::<Result<_, WorkloadError>>()?;
-        // Answers to the last packets at the writer, for at most one window of packets. A new packet waits for one of
-        // these answers.
+        // Answers to the last packets at the writer, for at most one window of packets. A packet waits for the answer
+        // to the packet one window before it.
         let mut answered: Vec<u32> = Vec::with_capacity(self.window as usize);
         let packets = bytes.div_ceil(self.packet);
         for packet in 0..packets {

@@ -10,7 +10,7 @@ use rand::RngExt;
 const REQUESTS: usize = 400_000;
 /// Batches of requests; the first is left out while the queue fills.
 const BATCHES: usize = 21;
-/// Student's t of 19 degrees of freedom at 99.9 %, both sides.
+/// Student's t of 19 degrees of freedom at 99.9 %, two-sided.
 const T: f64 = 3.883;
 /// Mean service, in seconds.
 const SERVICE: f64 = 100e-6;
