@@ -52,7 +52,7 @@ fn main() {
 }
 
 /// Demand of four large permutations of about 3.5 MB and twelve small ones of a tenth of this size, as in the
-/// evaluation of Solstice (CoNEXT 2015). Few racks have fewer permutations of either size. The sum is about 90 % of the
+/// evaluation of Solstice (CoNEXT 2015). With few racks, there are fewer of each size. The sum is about 90 % of the
 /// bytes that circuits carry in a week of 2 ms.
 fn skewed(racks: usize) -> DemandMatrix {
     let mut state = 1u64;

@@ -107,8 +107,8 @@ impl MaxMin {
         })
     }
 
-    /// Sets the number of visits after which the solver aborts a cascade and fills resources from zero
-    /// instead. The default is 64 visits per resource, and 16,384 more.
+    /// Sets the number of visits after which the solver aborts a cascade and fills resources from zero instead. The
+    /// default is 64 visits per resource plus 16,384 visits.
     #[must_use]
     pub fn with_visit_limit(mut self, visits: u64) -> MaxMin {
         self.visit_limit = visits;

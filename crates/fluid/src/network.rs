@@ -32,12 +32,17 @@ pub struct Finished {
 /// use leeward_fabric::{Hop, ResourceId};
 /// use leeward_fluid::Network;
 ///
-/// // Two flows share a link of 1 Gb/s; the second flow starts half a second after the first. let path = [Hop {
-/// resource: ResourceId(0), work: 8.0 }]; let mut network = Network::new(&[1e9])?; let first = network.start(0.0,
-/// &path, 125e6, 1.0, f64::INFINITY, None)?; let second = network.start(0.5, &path, 125e6, 1.0, f64::INFINITY, None)?;
-/// let mut finished = Vec::new(); while let Some(time) = network.next_completion() { network.advance(time, &mut
-/// finished)?; } assert_eq!((finished[0].flow, finished[0].at), (first, 1.5)); assert_eq!((finished[1].flow,
-/// finished[1].at), (second, 2.0));
+/// // Two flows share a link of 1 Gb/s; the second flow starts half a second after the first.
+/// let path = [Hop { resource: ResourceId(0), work: 8.0 }];
+/// let mut network = Network::new(&[1e9])?;
+/// let first = network.start(0.0, &path, 125e6, 1.0, f64::INFINITY, None)?;
+/// let second = network.start(0.5, &path, 125e6, 1.0, f64::INFINITY, None)?;
+/// let mut finished = Vec::new();
+/// while let Some(time) = network.next_completion() {
+///     network.advance(time, &mut finished)?;
+/// }
+/// assert_eq!((finished[0].flow, finished[0].at), (first, 1.5));
+/// assert_eq!((finished[1].flow, finished[1].at), (second, 2.0));
 /// # Ok::<(), leeward_fluid::FluidError>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -26,8 +26,8 @@ struct Location {
 /// A tournament tree.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// Index just before the root. Relative to this index, the root is at 1, and the children of i are at 2 i and 2 i +
-    /// 1. The leaves are the last half of the nodes; each inner node is the winner of its children.
+    /// Index just before the root. Relative to this index, the root is at 1, and the children of i are at 2 i and
+    /// 2 i + 1. The leaves are the last half of the nodes; each inner node is the winner of its children.
     base: u32,
 }
 

@@ -65,7 +65,7 @@ pub(super) struct Scoreboard {
     held_to: u64,
     /// Number of retransmitted segments in flight.
     again: u32,
-    /// Blocks of the last acknowledgement, which contain nothing new.
+    /// Blocks of the last acknowledgement; a repeated block contains nothing new.
     seen: [Block; BLOCKS],
 }
 

@@ -49,7 +49,7 @@ pub struct Sender {
     /// Number of timer expiries since the last acknowledgement of new data.
     backoff: u32,
     last_sent: Nanos,
-    /// Send time of the last segment on the scoreboard. The times are distinct, so they define the order.
+    /// Send time of the last segment on the scoreboard. Send times are distinct, so they define the order of segments.
     last_noted: Nanos,
     /// True if the window has held data back since the application last ran out of data.
     window_limited: bool,

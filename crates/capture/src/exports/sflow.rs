@@ -152,7 +152,7 @@ impl Datagram {
             }
             match self.packet(kind, Xdr(body))? {
                 Ok(flow) => seen = Some(flow),
-                // A record of the frame has less information than a record of the IP packet in the same sample.
+                // The sample may hold another record with the same packet, so the first reason is kept until the end.
                 Err(reason) => refused = Some(refused.unwrap_or(reason)),
             }
         }

@@ -100,9 +100,9 @@ impl Routing for Hoho {
     }
 }
 
-/// Arrival times of packets that are at each rack at the beginning of the week and may still take all their circuits.
-/// From the last day of the week to the first, calls `admit` for each day, rack and number of remaining circuits with
-/// which a packet takes the rack's circuit.
+/// Returns, for each rack, the arrival time of a packet that is there at the beginning of the week and has taken no
+/// circuit yet. From the last day of the week to the first, calls `admit` for each day, rack and number of remaining
+/// circuits with which a packet takes the rack's circuit.
 ///
 /// A packet that takes `hops` circuits waits less than a week for each circuit. The search therefore unrolls `hops` + 1
 /// weeks; the first of these weeks is then exact.

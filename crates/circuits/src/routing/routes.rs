@@ -109,8 +109,8 @@ impl Routes {
     }
 }
 
-/// Intermediate rack for the `number`th packet of a source. Each round visits every other rack once, in the order `a +
-/// b * i` modulo the number of other racks. `a` and `b` are drawn for each round.
+/// Intermediate rack for the `number`th packet of a source. Each round visits every other rack once, in the order
+/// `a + b * i` modulo the number of other racks. `a` and `b` are drawn for each round.
 fn draw_rack(racks: usize, seed: u64, source: usize, number: u64) -> usize {
     let others = racks as u64 - 1;
     let (round, place) = (number / others, number % others);

@@ -128,9 +128,9 @@ fn sources(sends: &Sends) -> Vec<Source<'_>> {
 #[derive(Default)]
 struct Log {
     passed: BTreeMap<(usize, usize), Vec<(u64, f64)>>,
-    /// Work that waits within its limits, by server and rank, if nothing is limited.
+    /// Work that waits, by server and rank. Valid only for runs without limits.
     waits: BTreeMap<(usize, u32), f64>,
-    /// Times at which a server last became free, and at which its queue last filled.
+    /// For each server: the last time at which it became free, or at which work arrived while it was idle.
     since: BTreeMap<usize, u64>,
     serves: BTreeMap<usize, bool>,
     faults: Vec<String>,
