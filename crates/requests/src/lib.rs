@@ -11,14 +11,13 @@
 //! work. A device accepts requests up to its caps, keeps them in order and does not preempt. **Limiters** delay
 //! requests over a limit, or demote them behind all others.
 //!
-//! *Reason for a device that serves one request after another.* A device with m slots, each with the speed 1/m, would
-//! do the same work per second. But work left in other slots delays a request even if the slots are never all full. A
-//! bound would need the largest requests of all other workloads. Here, a request waits only for the device time of the
-//! requests before it. The calculus of a queue of capacity 1 therefore holds, and the latency is added once. Two
-//! effects remain. Requests inside a device go first, regardless of their priority; there are at most
-//! [`Device::outstanding`] of them. The caps may also keep a device idle while requests wait; the report has the time
-//! for which they do ([`ServerReport::starved`]). Time is whole nanoseconds. A run is a function of its setup and
-//! sources alone; it uses no random numbers and no wall clock.
+//! *Reason for a device that serves one request after another.* A device with m slots, each with the speed 1/m, would do the same work per second. But work
+//! left in other slots delays a request even if the slots are never all full. A bound would need the largest requests
+//! of all other workloads. Here, a request waits only for the device time of the requests before it. The calculus
+//! of a queue of capacity 1 therefore holds, and the latency is added once. Two effects remain. Requests inside a
+//! device go first, regardless of their priority; there are at most [`Device::outstanding`]. The caps must also allow
+//! the device to be busy. The report has the time for which they do not ([`ServerReport::starved`]). Time is whole
+//! nanoseconds. A run is a function of its setup and sources alone; it uses no random numbers and no wall clock.
 
 mod arrival;
 mod clock;

@@ -45,7 +45,7 @@ fn case() -> impl Strategy<Value = Case> {
             let time = prop_oneof![(0..12u32).prop_map(f64::from), 0.0..12.0];
             let bytes = prop_oneof![6 => amount(), 1 => Just(0.0)];
             let arrival = (time, bytes, 0..100usize);
-            // Off the grid, because rounding would decide whether a flow finishes just before its resource goes down.
+            // Off the grid, because rounding decides if a flow finishes at the moment when its resource goes down.
             let change = (0.0..12.0f64, 0..resources, prop_oneof![Just(0.0), amount()]);
             let kinds = prop::collection::vec(kind, 1..5);
             let arrivals = prop::collection::vec(arrival, 1..40);

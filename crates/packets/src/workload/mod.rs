@@ -77,7 +77,7 @@ pub struct Block {
     pub writer: Place,
     /// Size in bytes.
     pub bytes: u64,
-    /// Number of blocks of the file that are not yet written when this block begins, including this block.
+    /// Blocks of the file that are not written when it begins, including itself.
     pub left: u64,
 }
 

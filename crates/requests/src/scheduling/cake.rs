@@ -1,8 +1,8 @@
 //! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012). At each interval, weights of shares
 //! adapt to the ratio of the SLO to the tail measured in that interval.
 //!
-//! The thesis gives no values for its bounds. Cake itself controls two levels of a real store. This module has only
-//! Cake's shares of device time and its compliance bounds.
+//! The thesis gives no values for its bounds. Cake itself controls two levels of a real store. This module has only its
+//! shares of device time and its compliance bounds.
 
 use leeward_fabric::Nanos;
 
