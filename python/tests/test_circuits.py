@@ -152,7 +152,7 @@ def test_invalid_arguments_are_named() -> None:
         ([(float("nan"), [(0, 1)])], "days: day 0: expected a length such as 180us"),
         ([(float("inf"), [(0, 1)])], "days: day 0: expected a length such as 180us"),
         ([("1ms", [(0, -1)])], "days: day 0: expected a length from 0 and racks numbered from 0"),
-        ([("1ms", [(0, 9)])], "days: day 0: destination 9 of 3 racks, numbered from 0"),
+        ([("1ms", [(0, 9)])], "days: day 0: circuit to rack 9: there are 3 racks, numbered from 0"),
     ],
 )
 def test_invalid_days_from_a_python_scheduler_are_rejected(days: Any, message: str) -> None:

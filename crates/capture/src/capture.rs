@@ -61,7 +61,7 @@ pub struct Settings {
     pub ports: Vec<u16>,
     /// Sampling rate of exporters that do not state theirs.
     pub sampling: Option<u32>,
-    /// True to keep counters of interfaces.
+    /// If true, counters of interfaces are stored.
     pub counters: bool,
 }
 

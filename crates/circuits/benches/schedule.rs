@@ -51,9 +51,9 @@ fn main() {
     }
 }
 
-/// Four large permutations of about 3.5 MB, and twelve small ones of a tenth of this size, with fewer of both for few
-/// racks. This follows the evaluation of Solstice (CoNEXT 2015). The sum is about 90 % of the bytes that circuits carry
-/// in a week of 2 ms.
+/// Demand of four large permutations of about 3.5 MB and twelve small ones of a tenth of this size, as in the
+/// evaluation of Solstice (CoNEXT 2015). With few racks, there are fewer of each size. The sum is about 90 % of the
+/// bytes that circuits carry in a week of 2 ms.
 fn skewed(racks: usize) -> DemandMatrix {
     let mut state = 1u64;
     let mut draw = move || {

@@ -1,5 +1,5 @@
-//! Benchmark of the switch alone on one core: packets per second, each from arrival to delivery. If Linux reports it,
-//! the time is CPU time of this thread, so that other load on the machine has less effect.
+//! Benchmark of the switch alone on one core: packets per second, each from arrival to delivery. On Linux, the
+//! benchmark measures the CPU time of this thread, so that other load on the machine has less effect.
 //!
 //! Run it with `cargo bench -p leeward-circuits --bench switch`.
 

@@ -157,7 +157,8 @@ impl DemandMatrix {
         self.bytes.iter().sum()
     }
 
-    /// Largest number of bytes that one rack sends or receives. It bounds the time of every schedule from below.
+    /// Largest number of bytes that one rack sends or receives. A schedule that serves the whole demand lasts at least
+    /// as long as these bytes take.
     pub fn busiest_port(&self) -> u64 {
         let (rows, columns) = sums(self.racks, &self.bytes);
         rows.into_iter().chain(columns).max().unwrap_or(0)

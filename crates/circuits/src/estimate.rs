@@ -81,7 +81,7 @@ pub enum EstimateError {
 ///
 /// The estimate tracks for each flow the bytes written and the highest byte that entered the switch, so a retransmitted
 /// byte counts once. Closing a flow removes its remaining bytes. The switch may see bytes before it learns that they
-/// were written. Until then the flow has zero bytes left, never fewer.
+/// were written. Until then the flow has zero remaining bytes, never fewer.
 #[derive(Clone, Debug)]
 pub struct Adus {
     racks: usize,

@@ -23,7 +23,7 @@ pub struct Evaluation {
 /// Demand served on one day.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DayServed {
-    /// Start of its circuits, from the beginning of the week.
+    /// Time at which its circuits come up, from the beginning of the week.
     pub start: Nanos,
     /// Time for which its circuits are up.
     pub length: Nanos,
@@ -44,7 +44,7 @@ pub struct CircuitServed {
     pub bytes: u64,
 }
 
-/// Serves a demand by the days of a schedule, in order.
+/// Computes the demand that each day of a schedule serves, in the order of the days.
 ///
 /// # Errors
 /// Returns an error if the schedule and the demand have different numbers of racks.
@@ -91,7 +91,7 @@ pub enum Violation {
         expected: usize,
     },
     /// A night that differs from the network's.
-    #[error("nights of {found}: must be {expected}, as the network's")]
+    #[error("nights of {found}: must be {expected}, the night of the network")]
     Night {
         /// Night of the schedule.
         found: Nanos,
@@ -173,7 +173,7 @@ impl Schedule {
     }
 }
 
-/// For each pair, row by row of sources: true if it has a circuit on some day.
+/// Returns, for each pair in row order of sources, true if the pair has a circuit on some day.
 fn linked(schedule: &Schedule) -> Vec<bool> {
     let racks = schedule.racks();
     let mut linked = vec![false; racks * racks];

@@ -7,12 +7,12 @@
 //! Network      --/                       \-> evaluate: how much demand does each day serve, how much is left for packets?
 //! ```
 //!
-//! Under a repeating schedule, a [`routing`] may send packets over circuits that lead to other racks; those racks
-//! forward them.
+//! Under a repeating schedule, a [`routing`] may send packets over circuits that do not lead to their destination; the
+//! racks at the end of these circuits forward the packets.
 //!
-//! A *day* is a time during which one matching of racks is up. A *night* is the gap in which circuits change and none
-//! works. A *week* is one computed schedule of nights and days (Etalon, section 2). This crate does no input or output,
-//! and time is an argument.
+//! A *day* is a time during which one matching of racks is up. A *night* is the gap in which circuits change and no
+//! circuit is up. A *week* is one computed schedule of nights and days (Etalon, section 2). This crate does no input or
+//! output, and its functions take the time as an argument.
 //!
 //! The schedulers are in [`schedulers`], each with its source and its deviations from it. Implement
 //! [`schedulers::Scheduler`] to add a scheduler.

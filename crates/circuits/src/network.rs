@@ -125,7 +125,7 @@ impl Network {
     }
 }
 
-/// Bit/s times nanoseconds per byte.
+/// Product of a rate in bit/s and a time in nanoseconds that amounts to one byte.
 const BITS_NS: u128 = 8_000_000_000;
 
 fn to_u64_saturating(value: u128) -> u64 {

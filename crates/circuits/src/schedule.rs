@@ -12,7 +12,9 @@ pub struct Matching {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MatchingError {
     /// A source rack that does not exist.
-    #[error("destination {destination}: source {source_rack} of {racks} racks, numbered from 0")]
+    #[error(
+        "circuit from rack {source_rack} to rack {destination}: there are {racks} racks, numbered from 0"
+    )]
     NoRack {
         /// Destination rack of the circuit.
         destination: usize,
@@ -32,7 +34,7 @@ pub enum MatchingError {
         second: usize,
     },
     /// A destination rack that does not exist.
-    #[error("destination {destination} of {racks} racks, numbered from 0")]
+    #[error("circuit to rack {destination}: there are {racks} racks, numbered from 0")]
     NoDestination {
         /// Invalid destination rack.
         destination: usize,

@@ -1,5 +1,6 @@
-//! Alarms with a fast minimum: a tournament tree over a fixed set of alarms. The time to set an alarm is proportional
-//! to the height of the tree, and nothing is allocated. Among alarms at the same time the lowest number is first.
+//! Tournament tree over a fixed set of alarms, which finds the earliest alarm quickly. The time to set an alarm is
+//! proportional to the height of the tree, and setting it allocates nothing. Among alarms at the same time, the lowest
+//! number is first.
 //!
 //! Hand-written: alarms change all the time, and the binary heap of the standard library cannot change a key in place.
 
@@ -21,13 +22,13 @@ impl Timers {
         Timers { earliest: vec![NEVER; 2 * leaves], leaves }
     }
 
-    /// Time of the first alarm; [`NEVER`] if none is set.
+    /// Time of the earliest alarm; [`NEVER`] if none is set.
     #[inline]
     pub fn earliest(&self) -> u64 {
         self.earliest[1]
     }
 
-    /// Number of the first alarm; the lowest number among those at [`Timers::earliest`].
+    /// Number of the earliest alarm; the lowest number among the alarms at [`Timers::earliest`].
     #[inline]
     pub fn first(&self) -> usize {
         let at = self.earliest[1];

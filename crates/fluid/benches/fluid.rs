@@ -93,8 +93,7 @@ fn report(case: &Case) {
     );
 }
 
-/// Seconds of computation of this thread, if Linux reports them, otherwise elapsed seconds. Other load on the machine
-/// then has no effect.
+/// CPU seconds of this thread on Linux, so that other load on the machine has no effect; elapsed seconds elsewhere.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn seconds() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();

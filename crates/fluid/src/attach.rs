@@ -1,7 +1,7 @@
 //! Connects entries to the resources of their paths, and disconnects them.
 //!
-//! The two live steps of a path refer to each other. Nearly all entries need nothing else, and the cascade follows such
-//! a tie without reading the entry or its path.
+//! Nearly all paths have at most two live steps. Two live steps refer to each other, and the cascade follows such a tie
+//! without reading the entry or its path.
 
 use super::level::least;
 use super::maxmin::MaxMin;

@@ -1,9 +1,9 @@
 //! The solver: levels settle one resource at a time, the lowest first, and only where something changed.
 //!
-//! A saturated resource is settled if `left = gain * level`: its members take exactly the capacity that members limited
-//! elsewhere leave. A change of a level, or of a member's limit, updates these sums and queues the affected resources.
-//! The cascade takes them out one by one and sets `level = left / gain`. The change affects the rates of the members
-//! limited here, and so the `left` of their other resources.
+//! A saturated resource is settled if `left = gain * level`: the members limited by it take exactly the capacity that
+//! the other members leave. A change of a level, or of a member's limit, updates these sums and queues the affected
+//! resources. The cascade takes them out one by one and sets `level = left / gain`. The change affects the rates of the
+//! members limited here, and so the `left` of their other resources.
 //!
 //! The fixed point is the max-min allocation, by two invariants. Between any two visits, for every entry and every
 //! saturated resource `r` on its path:
@@ -14,10 +14,11 @@
 //! If a new level breaks neither invariant, the bounds `wake` and `below` show it at once. Otherwise the solver
 //! examines the resource member by member (see [`handover`](super::handover)).
 //!
-//! A change of level can only change higher levels. An entry's rate is the level of its lowest resource, so the level
-//! matters only to its other, higher resources. So in order of levels, each resource is visited about once. The queue
-//! keeps that order only roughly, and levels move while they wait. So no useful bound on the number of visits is
-//! proven. The solver aborts a cascade that takes too long (see [`filling`](super::filling)); no such case is known.
+//! A change of level can only change higher levels. An entry's rate is the level of its lowest resource, so this level
+//! matters only to the entry's other, higher resources. In order of levels, each resource is therefore visited about
+//! once. The queue keeps that order only roughly, and levels change while resources wait. So no useful bound on the
+//! number of visits is proven. The solver aborts a cascade that takes too long (see [`filling`](super::filling)); no
+//! such case is known.
 
 use super::level::{SAME, least};
 use super::maxmin::MaxMin;
@@ -156,7 +157,7 @@ impl MaxMin {
         resource.updates = 0;
     }
 
-    /// For members limited by `r` on paths with more than one other saturated resource: updates those other resources.
+    /// Updates the other saturated resources of members limited by `r`, for paths with more than one such resource.
     fn update_far_peers(&mut self, r: u32, more: f64, level: f64) {
         for position in 0..self.resources[r as usize].tied {
             let tie = *self.members.tie(&self.resources[r as usize], position);

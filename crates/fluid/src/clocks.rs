@@ -20,7 +20,7 @@ use super::flows::{FlowId, Flows};
 use super::maxmin::MaxMin;
 
 const NONE: u32 = u32::MAX;
-/// Owners of predictions: resources by number, and entries by number plus this offset.
+/// Offset of an entry's number as the owner of a prediction. A resource owns predictions under its own number.
 const ENTRY: u32 = 1 << 31;
 
 /// Tolerance within which completions are one event: a few units in the last place of the time.

@@ -1,9 +1,9 @@
 //! Earliest completion: a tournament over the predicted finish times.
 //!
-//! The times are in one flat array. Above it are the minima of its blocks of 8 (a cache line), then the minima of their
-//! blocks, up to a single one. Most new predictions cost two comparisons, because they are not the smallest of their
-//! block and do not replace it. The others examine one cache line per level. Slots are reused last in, first out, so
-//! the length of the array is the largest number of predictions at any time.
+//! The times are in one flat array. Above it are the minima of its blocks of 8 (a cache line), then the minima of
+//! blocks of 8 minima, and so on up to a single minimum. Most new predictions cost two comparisons, because they
+//! neither become nor replace the smallest of their block. The others examine one cache line per layer. Slots are
+//! reused last in, first out, so the length of the array is the largest number of predictions at any time.
 
 const BLOCK: usize = 8;
 
@@ -135,7 +135,7 @@ impl Completions {
     }
 }
 
-/// Returns the least time of one block, in two independent chains.
+/// Returns the least time of one block, by two independent chains of comparisons.
 fn least_of(times: &[f64], block: usize) -> f64 {
     let (mut one, mut two) = (f64::INFINITY, f64::INFINITY);
     for pair in times[block * BLOCK..(block + 1) * BLOCK].chunks_exact(2) {

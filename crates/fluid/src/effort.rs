@@ -5,16 +5,16 @@
 pub struct Effort {
     /// Number of solutions.
     pub solutions: u64,
-    /// Visits to a resource.
+    /// Number of visits to resources.
     pub settled: u64,
     /// Number of resources that got a level; each counts once per solution.
     pub changed: u64,
-    /// Entries whose limit changed.
+    /// Number of changes of an entry's limit.
     pub transfers: u64,
-    /// Allowances raised.
+    /// Number of raised allowances.
     pub raises: u64,
-    /// Recounts of watched resources.
+    /// Number of recounts of watched resources.
     pub reviews: u64,
-    /// Cascades that took too long; the affected resources were then filled from zero.
+    /// Number of cascades that took too long, so that the affected resources were filled from zero.
     pub fillings: u64,
 }

@@ -1,4 +1,4 @@
-//! Flows of a class other than its first: heaps of finish tags.
+//! Heaps of finish tags, one for all flows of a class except the flow that finishes first.
 
 /// A waiting flow: its finish tag, its slot, its bytes.
 type Waiting = (f64, u32, f64);

@@ -1,16 +1,16 @@
 //! Limits of members: members change their limiting resource, and resources become saturated or unsaturated.
 //!
-//! The *offer* to a member of a resource is its level if only the rest of its path limited it. The offer is the smaller
-//! of its ceiling and the levels of its other saturated resources. The fair level of a resource is the level at which
-//! it is full if each member runs at the smaller of its offer and that level. A member with a lower offer is limited
-//! elsewhere; all others are limited here.
+//! The *offer* to a member of a resource is the level at which the member would run if only the rest of its path
+//! limited it. This is the smallest of the member's ceiling and the levels of its other saturated resources. The fair
+//! level of a resource is the level at which it is full if each member runs at the smaller of its offer and that level.
+//! A member with a lower offer is limited elsewhere; all others are limited here.
 
 use super::level::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::{Hold, Tie};
 
 impl MaxMin {
-    /// Returns the level of a member of `r` if only the rest of its path limited it.
+    /// Returns the offer to a member of `r`: its level if only the rest of its path limited it.
     #[inline(always)]
     fn offer(&self, r: u32, tie: &Tie, hold: &Hold) -> f64 {
         if tie.peer == self.several() {

@@ -18,8 +18,8 @@
 //! bytes. Rates `x` are weighted max-min fair if two conditions hold. No resource has more work than capacity, and no
 //! `x / w` can rise without lowering another `x / w` that is not higher. These rates exist and are unique.
 //!
-//! The levels of the resources determine them. Each resource `r` has a level `s_r`, which is infinite if `r` is not
-//! saturated. Each entry runs at the lowest level on its path, or at its *ceiling* if this is lower. The levels are
+//! The levels of the resources determine the rates. Each resource `r` has a level `s_r`, which is infinite if `r` is
+//! not saturated. Each entry runs at the lowest level on its path, or at its *ceiling* if this is lower. The levels are
 //! *settled* if each saturated resource is full, and no other resource is overloaded:
 //!
 //! ```text
@@ -38,9 +38,9 @@
 //! on, until all are settled again (`cascade`). A resource keeps the sums over its members. So a visit costs one
 //! division, plus one addition for each entry that is limited there and crosses another saturated resource. Resources
 //! that are not saturated are not visited. They grant their members allowances, and are involved only if a member
-//! exceeds its allowance (`watch`). Only lower levels affect higher ones, so nearly every visit to a resource is the
-//! last one for this event. The cost of an event is about the number of levels that it changes, times the number of
-//! entries that each level limits. A full solution costs the number of all entries, times the number of levels.
+//! exceeds its allowance (`watch`). A change of level affects only higher levels, so nearly every visit to a resource
+//! is the last one for this event. The cost of an event is about the number of levels that it changes, times the number
+//! of entries that each level limits. A full solution costs the number of all entries, times the number of levels.
 //!
 //! Each saturated resource has a virtual clock (`clocks`). A change of its level therefore costs one new prediction,
 //! not one for each flow. Flows of one class have the same path, and form one entry (`flow_class`). An event costs its

@@ -22,7 +22,7 @@ pub struct EntryId(pub u32);
 pub enum Limit {
     /// The ceiling: its own rate cap, or the full capacity of the narrowest resource on its path.
     Ceiling,
-    /// A saturated resource, on which no entry has more per weight.
+    /// A saturated resource, on which no entry has a higher rate per weight.
     Resource(ResourceId),
 }
 
@@ -59,8 +59,8 @@ pub struct MaxMin {
     /// has room for one more element than there are resources, so that the cascade may write without a check.
     pub(super) changes: Vec<u32>,
     pub(super) changed: usize,
-    /// Entries that are new, or that got another limit or ceiling: up to the last solution, and after it. Some may have
-    /// been removed, or reused for another entry.
+    /// Entries that are new, or that got another limit or ceiling: `moves` up to the last solution, and `moving` since
+    /// then. Some may have been removed, or reused for another entry.
     pub(super) moves: Vec<u32>,
     pub(super) moving: Vec<u32>,
     /// Levels of the members of the resource under review, by position.
@@ -107,8 +107,8 @@ impl MaxMin {
         })
     }
 
-    /// Sets the number of visits after which the solver aborts a cascade and fills resources from zero
-    /// instead. The default is 64 visits per resource, and 16,384 more.
+    /// Sets the number of visits after which the solver aborts a cascade and fills resources from zero instead. The
+    /// default is 64 visits per resource plus 16,384 visits.
     #[must_use]
     pub fn with_visit_limit(mut self, visits: u64) -> MaxMin {
         self.visit_limit = visits;
@@ -125,8 +125,8 @@ impl MaxMin {
         self.resources.len() as u32 - 1
     }
 
-    /// Adds an entry of `flows` flows. `cap` is in bytes per second for each flow, infinite for none. A
-    /// resource that occurs more than once in `hops` counts with the sum of the work.
+    /// Adds an entry of `flows` flows. `cap` is in bytes per second for each flow; infinity means no cap. A resource
+    /// that occurs more than once in `hops` counts with the sum of the work.
     ///
     /// # Errors
     /// Returns an error for an unknown resource, an invalid work, weight or cap, or zero flows.

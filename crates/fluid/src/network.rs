@@ -32,7 +32,7 @@ pub struct Finished {
 /// use leeward_fabric::{Hop, ResourceId};
 /// use leeward_fluid::Network;
 ///
-/// // Two flows share a link of 1 Gb/s; the second one comes half a second late.
+/// // Two flows share a link of 1 Gb/s; the second flow starts half a second after the first.
 /// let path = [Hop { resource: ResourceId(0), work: 8.0 }];
 /// let mut network = Network::new(&[1e9])?;
 /// let first = network.start(0.0, &path, 125e6, 1.0, f64::INFINITY, None)?;
@@ -112,8 +112,8 @@ impl Network {
 
     /// Starts a flow of `bytes` along `hops` at time `at`, which becomes the current time.
     ///
-    /// Its rate is max-min fair with `weight`, and at most `cap` bytes per second (infinite for none). A flow
-    /// without bytes, or without limits, finishes at once.
+    /// Its rate is max-min fair with `weight`, and at most `cap` bytes per second (infinity for no cap). A flow without
+    /// bytes, or without limits, finishes at once.
     ///
     /// Flows of one `class` share an entry of the allocation, which is faster if many flows take few paths. The caller
     /// guarantees that their hops, weights and caps are equal; the values of the first active flow count.
@@ -202,7 +202,8 @@ impl Network {
         self.maxmin.set_capacity(resource, rest)
     }
 
-    /// Returns the time of the next completion without further events. `None` if there is none.
+    /// Returns the time of the next completion if no call changes the network before it. `None` if no flow will
+    /// complete.
     pub fn next_completion(&mut self) -> Option<f64> {
         if let Some(first) = self.done.first() {
             return Some(first.at);

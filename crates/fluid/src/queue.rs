@@ -1,8 +1,8 @@
 //! Queue of resources to visit, approximately by level.
 //!
-//! Resources wait in buckets of levels that are at most a 64th of an octave apart, under two layers of bitmaps of
-//! non-empty buckets. So inserting a resource or removing the lowest one costs a few instructions, for any number of
-//! waiting resources. Few visits come too early.
+//! Resources wait in buckets. The levels in a bucket are at most a 64th of an octave apart, and two layers of bitmaps
+//! mark the non-empty buckets. So inserting a resource or removing the lowest one costs a few instructions, for any
+//! number of waiting resources. Few visits come too early.
 
 use super::members::Resource;
 

@@ -1,8 +1,8 @@
 //! Speed of the packet simulator on one core, in the setting of the Etalon paper's figure 6: 16 flows from one rack to
 //! another under strobe, by queue size. A packet here is a data packet that reached its host. Each packet also passes
 //! the host's NIC and the switch (uplink, inner queue, downlink; or a circuit). For every second packet, an
-//! acknowledgement takes the same path back. If Linux reports CPU time, the results are in CPU seconds, because other
-//! load on the machine affects them less.
+//! acknowledgement takes the same path back. On Linux, the results are in CPU seconds, because other load on the
+//! machine affects them less.
 //!
 //! Run by `cargo bench -p leeward-packets --bench packets [-- SECONDS]`. SECONDS is simulated time; the default is 2,
 //! as in the paper.

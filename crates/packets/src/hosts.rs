@@ -63,8 +63,8 @@ impl Nic {
         self.queue.is_empty()
     }
 
-    /// Queues a packet. On an idle link it starts at `begin`, and the method returns the time at which it has
-    /// left.
+    /// Queues a packet. On an idle link, the packet starts at `begin`, and the method returns the time at which the
+    /// packet has left.
     #[inline]
     pub(super) fn push(&mut self, packet: Packet<Payload>, begin: u64) -> Option<u64> {
         self.queue.push_back(packet);

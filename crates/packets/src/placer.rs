@@ -1,9 +1,9 @@
 //! Placement of block copies by a replica policy on its own engine. The simulator calls it when blocks begin and end.
 //!
 //! The engine sees racks with one link in each direction. A link has the capacity of the packet switch plus a circuit
-//! that is always up. Its reports have the traffic that the switch carried on each link. Reports leave out the links of
-//! hosts. Before the first block, one report states that the network was idle. The engine's time is therefore one
-//! report interval ahead of the simulation.
+//! that is always up. Load reports have the traffic that the switch carried on each of these links, and leave out the
+//! links of hosts. Before the first block, one report states that the network was idle. The engine's time is therefore
+//! one report interval ahead of the simulation.
 
 use std::collections::BTreeMap;
 

@@ -112,7 +112,7 @@ pub struct DayRecord {
     pub bytes: u64,
 }
 
-/// A pair of racks at one moment.
+/// Sample of a pair of racks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
     /// Time of the sample.
@@ -180,8 +180,9 @@ pub struct Records {
 }
 
 impl Records {
-    /// Returns the share of time in which a circuit sent, given its bits per second (Etalon, section 4). Only
-    /// days from `source` to `destination` that began at `from` or later count; `None` without any.
+    /// Returns the utilization of a circuit: the bytes sent in its days as a share of the bytes that `rate` (in bits
+    /// per second) allows in these days (Etalon, section 4). Only days from `source` to `destination` that began at
+    /// `from` or later count; `None` without such a day.
     pub fn circuit_utilization(
         &self,
         source: usize,

@@ -41,8 +41,8 @@ pub struct Settings {
     pub give_up: Option<Nanos>,
     /// TCP settings of both ends of every connection.
     pub tcp: tcp::Settings,
-    /// Largest random delay before a host starts to send a packet, uniform, from the seed. With 0, hosts are
-    /// as exact as the switch, and flows of the same length proceed in lockstep.
+    /// Largest random delay before a host starts to send a packet. Delays are uniform draws. With 0, hosts are as exact
+    /// as the switch, and flows of the same length proceed in lockstep.
     pub jitter: Nanos,
     /// Seed of the jitter.
     pub seed: u64,
@@ -88,10 +88,10 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// The testbed of the Etalon paper (section 3.4): 16 hosts of 10 Gb/s per rack, and Reno without ECN of Linux 4.4,
-    /// as in its install scripts. A connection has two bursts of 64 KiB in its NIC. The testbed's kernels ran at 20
-    /// times their own time. Their smallest retransmission timeout of 200 ms, and all other times, are therefore
-    /// divided by twenty.
+    /// The testbed of the Etalon paper (section 3.4): 16 hosts of 10 Gb/s per rack, and Linux 4.4's Reno without ECN,
+    /// as in its install scripts. A connection has two bursts of 64 KiB in its NIC. The testbed dilated the time of its
+    /// kernels by a factor of 20. Their smallest retransmission timeout of 200 ms, and all other times, are therefore
+    /// divided by 20.
     pub fn etalon(racks: usize) -> Settings {
         const DILATION: u64 = 20;
         let kernel = tcp::Settings::default();
@@ -190,8 +190,8 @@ pub enum Plan<'a> {
     Fixed(Schedule),
     /// A week that repeats, with the routes of packets over its circuits.
     Routed(Schedule, Arc<Routes>),
-    /// A new week from the demand some time before it begins. The first week begins at time 0, from the demand written
-    /// at that time.
+    /// A new week each time, computed from the demand some time before the week begins. The first week begins at time
+    /// 0, from the demand written at that time.
     Weekly {
         /// Source of the demand estimate.
         demand: Demand,

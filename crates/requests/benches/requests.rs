@@ -24,8 +24,8 @@ const REQUESTS: u64 = 2_000_000;
 /// Mean gap between requests of all workloads, in nanoseconds: the link is busy for 70 % of the time.
 const GAP: u64 = 47_000;
 
-/// Requests of a workload: exponential gaps, half of them reads, of 4 KiB. Its own random generator costs next to
-/// nothing.
+/// Requests of 4 KiB with exponential gaps; half of the requests are reads. The random generator of this benchmark
+/// costs next to nothing.
 struct Poisson {
     state: u64,
     clock: f64,

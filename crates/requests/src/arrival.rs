@@ -15,8 +15,8 @@ pub struct Arrival {
     /// Start of the payload on the volume, in bytes, if the trace records it. Consecutive writes may be
     /// served as one batch.
     pub offset: Option<u64>,
-    /// Work at each of [`leeward_traces::Stage::ALL`], in that order: bytes, seconds of service at
-    /// saturation, bytes. Range: 0 to 1e15.
+    /// Work at each of [`leeward_traces::Stage::ALL`], in that order: bytes, seconds of service at saturation, and
+    /// bytes. Each amount is from 0 to 1e15.
     pub work: [f64; 3],
 }
 

@@ -3,8 +3,8 @@
 //! Every source of events (a server, a limiter, a workload) owns a slot, so the clock never searches or allocates. To
 //! change its time, a source overwrites its slot. At equal times, the lower slot is first.
 //!
-//! Consecutive slots form groups, and each group has its own tree. The few servers change their times several times per
-//! request, and limiters rarely do. A small tree for the servers costs less than one tree over all slots.
+//! Consecutive slots form groups, and each group has its own tree. The few servers change their slots several times per
+//! request, and limiters rarely change theirs. A small tree for the servers costs less than one tree over all slots.
 
 /// Time of a slot without an event.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -26,8 +26,8 @@ struct Location {
 /// A tournament tree.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// Index just before the root. Relative to it, the root is at 1, and the children of i are at 2 i and 2 i + 1. The
-    /// leaves are the last half of the nodes; each inner node is the winner of its children.
+    /// Index just before the root. Relative to this index, the root is at 1, and the children of i are at 2 i and
+    /// 2 i + 1. The leaves are the last half of the nodes; each inner node is the winner of its children.
     base: u32,
 }
 

@@ -1,8 +1,8 @@
 //! Compact histogram of latencies.
 //!
 //! The buckets are the buckets of an HDR histogram with two significant digits. This file replaces the crate
-//! `hdrhistogram`: percentiles here have an exact decimal rank, and mean and sum are exact. The crate rounds both in
-//! floating point. Only the ten lines that map a latency to its bucket could come from the crate.
+//! `hdrhistogram`: percentiles here have an exact decimal rank, and mean and sum are exact. The crate rounds ranks and
+//! means in floating point. Only the ten lines that map a latency to its bucket could come from the crate.
 
 use leeward_fabric::Nanos;
 
@@ -76,7 +76,7 @@ impl LatencyHistogram {
 
 /// Returns the rank, from 1, of the smallest of `count` sorted values that `percent` of them do not exceed.
 pub fn rank(percent: f64, count: u64) -> Option<u64> {
-    // 99.9 % of 1000 is 999, independently of the value of 99.9 / 100 * 1000 in floating point.
+    // 99.9 % of 1000 must be 999, although 99.9 / 100 * 1000 may be larger in floating point.
     let rank = (percent / 100.0 * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64;
     (count > 0).then(|| rank.clamp(1, count))
 }

@@ -34,7 +34,7 @@ impl Bucket {
 #[derive(Clone, Debug)]
 pub(super) struct Limiter {
     buckets: Vec<Bucket>,
-    /// Time of the contents.
+    /// Time at which the contents were last updated.
     at: u64,
     /// Requests that wait for tokens, in order.
     pub(super) waiting: List,
@@ -123,7 +123,7 @@ mod tests {
         assert!(limiter.passes(0, 30.0));
         assert!(!limiter.passes(0, 30.0));
         assert!(limiter.passes(3, 30.0));
-        // The first bucket has 57, so the request does not fit and takes nothing from the second.
+        // The first bucket contains 57, so the request does not fit and takes nothing from the second bucket.
         assert!(!limiter.passes(6, 47.0));
         assert!(limiter.passes(6, 30.0) && !limiter.passes(9, 30.0) && limiter.passes(26, 30.0));
     }

@@ -12,7 +12,7 @@ pub trait Observer {
     fn arrived(&mut self, _at: Nanos, _server: usize, _event: RequestEvent) {}
     /// A server takes a request, or a link starts to send one of its packets.
     fn started(&mut self, _at: Nanos, _server: usize, _event: RequestEvent) {}
-    /// A server has served a request or packet. A device's latency comes after.
+    /// A server has served a request or packet. A device's latency comes afterwards.
     fn served(&mut self, _at: Nanos, _server: usize, _event: RequestEvent) {}
 }
 

@@ -120,7 +120,10 @@ fn check_settings(setup: &Setup) -> Result<(), RequestsError> {
     let reject = |setting, problem: String| Err(RequestsError::Setting { setting, problem });
     let (tails, workloads) = (setup.tails.len(), setup.workloads.len());
     if tails > 0 && tails != workloads {
-        return reject("tails", format!("of {tails} workloads: expected all {workloads}, or none"));
+        return reject(
+            "tails",
+            format!("given for {tails} workloads: expected for all {workloads}, or none"),
+        );
     }
     if let Some(tail) = setup.tails.iter().flat_map(|tails| tails.iter()).find(|tail| tail.0 > LONGEST) {
         return reject("tails", format!("{tail}: expected at most 11 days"));

@@ -79,9 +79,9 @@ pub struct MeasuredLatency {
     pub worst: Nanos,
     /// Number of three-minute windows in which requests ended.
     pub windows: u64,
-    /// Number of windows that met the SLO. Their percentiles are at most 0.8 % too large.
+    /// Number of windows that met the SLO. The percentile of a window is at most 0.8 % too large.
     pub windows_met: u64,
-    /// Number of requests that were served over their limits at any stage.
+    /// Number of requests that were served while over their limits at any stage.
     pub demoted: u64,
     /// Number of requests with a latency above the SLO.
     pub late: u64,

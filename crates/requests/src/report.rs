@@ -30,7 +30,7 @@ pub struct WorkloadReport {
     /// For each of [`leeward_traces::Stage::ALL`], the time that requests spent there, including the wait behind a
     /// limiter: the sum in nanoseconds, and the largest.
     pub stages: [(u128, Nanos); 3],
-    /// Number of requests that were served over their limits at any stage.
+    /// Number of requests that were served while over their limits at any stage.
     pub demoted: u64,
     /// Number of requests with a latency above the SLO.
     pub late: u64,

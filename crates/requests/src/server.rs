@@ -284,7 +284,7 @@ impl Serving {
     }
 
     /// Returns the end of the service that starts now, rounded up to a whole nanosecond. If the next service follows
-    /// without a pause, it subtracts the rounding, so that rounding does not accumulate.
+    /// without a pause, that service is shortened by the rounding, so that rounding does not accumulate.
     #[inline]
     pub(super) fn service_end(&mut self, now: u64) -> u64 {
         let exact = self.service_work * self.nanos - self.rounding_carry;

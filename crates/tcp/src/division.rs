@@ -1,5 +1,5 @@
-//! State of a sender for each kind of path: a window, round-trip times, and a recovery (TDTCP, section 3). A sender
-//! without divisions has one such state.
+//! Divisions of a sender: one state per kind of path, with a window, round-trip times and a recovery (TDTCP, section
+//! 3). A TCP without divisions has a single such state.
 
 use leeward_fabric::Nanos;
 
@@ -92,7 +92,7 @@ impl Division {
         self.flying + self.lost + self.held
     }
 
-    /// Starts an acknowledgement; its bytes are counted next.
+    /// Prepares for an acknowledgement, before its bytes are counted.
     pub(super) fn begin_ack(&mut self) {
         self.delivered = 0;
         self.before = (self.flying, self.outstanding());
@@ -109,7 +109,8 @@ impl Division {
     }
 
     /// Updates the window, after delivered bytes are counted and before the search for losses. `window_limited` is as
-    /// for [`Division::is_full`]. With `marks`, an ECN echo reduces the window. Returns true if it did.
+    /// for [`Division::is_full`]. If `marks` is true, an ECN echo reduces the window. Returns true if an echo reduced
+    /// it.
     pub(super) fn acknowledge(&mut self, acked: &Acked, window_limited: bool, marks: bool) -> bool {
         self.control.get().observe(acked);
         if self.state != State::Open && acked.cumulative >= self.recovered_at {

@@ -1,5 +1,5 @@
-//! Tail loss probe (RFC 8985, section 7): a segment sent after a silence. It detects a loss at the end of a flow
-//! without the retransmission timer.
+//! Tail loss probe (RFC 8985, section 7): a segment sent after a time without acknowledgements. It reveals a loss at
+//! the end of a flow before the retransmission timer expires.
 
 use leeward_fabric::Nanos;
 
@@ -18,7 +18,7 @@ struct Underway {
     /// Sequence number after the last byte sent before the probe.
     end: u64,
     sent: Nanos,
-    /// True if its bytes were sent before.
+    /// True if the probe repeats bytes that were sent before.
     again: bool,
 }
 

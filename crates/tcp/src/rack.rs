@@ -34,8 +34,7 @@ impl Rack {
         }
     }
 
-    /// Returns the reordering window of overtaken segments (step 4); `sure` is true if a loss is near
-    /// certain.
+    /// Returns the reordering window of overtaken segments (step 4); `sure` is true if a loss is almost certain.
     pub(super) fn window(&self, trips: &RoundTrip, sure: bool) -> Nanos {
         if !self.reordered && sure {
             return Nanos(0);

@@ -7,12 +7,12 @@ use super::segment::{Ack, BLOCKS, Block, Ecn, Segment};
 use super::settings::Settings;
 
 /// A receiver. It acknowledges segments at once or at its [`Receiver::deadline`]. The caller must call
-/// [`Receiver::on_timer`] at this deadline. A deadline may be now.
+/// [`Receiver::on_timer`] at this deadline. A deadline may equal the current time.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     every: u32,
     delay: Nanos,
-    /// If true, marks are echoed segment by segment; otherwise until the sender has reacted.
+    /// If true, marks are echoed segment by segment; otherwise an echo continues until the sender reports a reduction.
     exact: bool,
     division: u8,
     /// Next expected byte: all bytes before it have arrived.
@@ -21,7 +21,7 @@ pub struct Receiver {
     beyond: Vec<Block>,
     /// Blocks of the last acknowledgement, the latest first.
     reported: [Block; BLOCKS],
-    /// Unacknowledged segments, and the deadline of their acknowledgement.
+    /// Number of unacknowledged segments, and the deadline of their acknowledgement.
     waiting: u32,
     timer: Option<Nanos>,
     /// Timestamp to echo (RFC 7323, section 4.3) and the division of its segment.
@@ -94,8 +94,8 @@ impl Receiver {
         Some(self.acknowledge())
     }
 
-    /// Takes a segment's mark. With exact echoes, a mark that differs from the mark of the waiting segments
-    /// acknowledges these segments first (RFC 8257, section 3.2).
+    /// Takes a segment's mark. With exact echoes, the waiting segments are acknowledged first if their mark differs
+    /// (RFC 8257, section 3.2).
     fn note_mark(&mut self, segment: &Segment) -> Option<Ack> {
         let marked = segment.ecn == Ecn::Marked;
         if !self.exact {
@@ -132,7 +132,7 @@ impl Receiver {
         }
     }
 
-    /// Takes bytes that are not the next ones in order.
+    /// Takes a segment that is out of order or repeated, or that fills a gap.
     fn take(&mut self, new: Block) {
         if new.end > self.next && !new.is_empty() {
             self.insert(new);
@@ -171,7 +171,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the block that contains the first byte of another.
+    /// Returns the block that contains the first byte of `block`.
     fn holding(&self, block: Block) -> Option<&Block> {
         let at = self.beyond.partition_point(|have| have.end <= block.start);
         self.beyond.get(at).filter(|have| !block.is_empty() && have.start <= block.start)

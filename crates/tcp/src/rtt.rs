@@ -1,4 +1,5 @@
-//! Round-trip times and their timeout (RFC 6298), sampled by timestamps at each acknowledgement (RFC 7323).
+//! Round-trip times and the retransmission timeout (RFC 6298). The timestamp of each acknowledgement gives a sample
+//! (RFC 7323).
 
 use leeward_fabric::Nanos;
 
@@ -14,7 +15,7 @@ pub(super) struct RoundTrip {
 
 impl RoundTrip {
     /// Takes a sample; there are `expected` samples per round trip. The gains are divided by `expected`. Otherwise,
-    /// many samples per window would make the estimate drop the past too fast (RFC 7323, appendix G).
+    /// many samples per window would make the estimate forget the past too fast (RFC 7323, appendix G).
     pub(super) fn sample(&mut self, trip: Nanos, expected: f64) {
         let trip_ns = trip.0 as f64;
         if self.samples == 0 {
@@ -38,7 +39,7 @@ impl RoundTrip {
         (self.samples > 0).then_some(Nanos(self.least))
     }
 
-    /// Four deviations, the margin of a timeout.
+    /// Margin of the timeout above the round trip: four mean deviations.
     pub(super) fn margin(&self) -> Nanos {
         Nanos((4.0 * self.variation) as u64)
     }
@@ -55,7 +56,7 @@ mod tests {
         trips.sample(Nanos(100_000), 1.0);
         assert_eq!((trips.smoothed(), trips.margin()), (Some(Nanos(100_000)), Nanos(200_000)));
         trips.sample(Nanos(180_000), 1.0);
-        // 7/8 of 100 and 1/8 of 180; 3/4 of 50 and 1/4 of 80 (RFC 6298, 2.3).
+        // In us: 7/8 of 100 plus 1/8 of 180, and four times the sum of 3/4 of 50 and 1/4 of 80 (RFC 6298, 2.3).
         assert_eq!((trips.smoothed(), trips.margin()), (Some(Nanos(110_000)), Nanos(230_000)));
         for _ in 0..200 {
             trips.sample(Nanos(180_000), 1.0);

@@ -1,7 +1,7 @@
 //! Scoreboard of a sender's outstanding segments, which decides on losses (RFC 6675, section 4).
 //!
-//! The scoreboard is a ring in the order of sequence numbers. Segments have numbers from the first segment ever sent,
-//! so that a number stays valid while the front of the ring moves. Sums by division are updated as segments change, so
+//! The scoreboard is a ring in the order of sequence numbers. Segments are numbered from the first segment ever sent,
+//! so a number stays valid while the front of the ring moves. Sums by division are updated as segments change, so
 //! nothing is recomputed.
 
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use leeward_fabric::Nanos;
 use super::division::{Division, State};
 use super::segment::{BLOCKS, Block};
 
-/// Number of later arrivals after which a segment counts as lost (`DupThresh`, RFC 6675, section 2). Whole segments
-/// replace the bytes that the RFC counts.
+/// Number of later arrivals after which a segment counts as lost (`DupThresh`, RFC 6675, section 2). The RFC counts
+/// bytes; the scoreboard counts whole segments.
 const LATER: u32 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +65,7 @@ pub(super) struct Scoreboard {
     held_to: u64,
     /// Number of retransmitted segments in flight.
     again: u32,
-    /// Blocks of the last acknowledgement, which contain nothing new.
+    /// Blocks of the last acknowledgement; a repeated block contains nothing new.
     seen: [Block; BLOCKS],
 }
 
@@ -304,7 +304,7 @@ impl Scoreboard {
         Some(self.reference(at))
     }
 
-    /// Returns the first segment in flight that another has overtaken (rule 3 of `NextSeg`).
+    /// Returns the first segment in flight that a later segment has overtaken (rule 3 of `NextSeg`).
     pub(super) fn next_overtaken(&self) -> Option<SegmentRef> {
         let to = self.held_to.saturating_sub(self.first) as usize;
         let at = self.ring.range(..to).position(|sent| sent.fate == Fate::Flying)?;

@@ -1,4 +1,4 @@
-//! Segments and acknowledgements: small values, copied.
+//! Segments and acknowledgements: small values that are copied.
 
 use leeward_fabric::Nanos;
 
@@ -23,7 +23,7 @@ pub enum Ecn {
     Marked,
 }
 
-/// Bytes on their way to a receiver.
+/// A segment: payload bytes on their way to a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Sequence number of the first byte.
@@ -56,7 +56,7 @@ impl Segment {
     }
 }
 
-/// Bytes from `start` up to `end`, exclusive. Empty if these are equal.
+/// Bytes from `start` up to `end`, exclusive. A block is empty if `start` equals `end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Block {
     /// First sequence number.
@@ -77,7 +77,7 @@ impl Block {
 pub struct Ack {
     /// All bytes before this one have arrived.
     pub cumulative: u64,
-    /// Blocks beyond it that have arrived, the latest first; blocks after the first empty one are meaningless
+    /// Blocks beyond `cumulative` that have arrived, the latest first; blocks after the first empty one are meaningless
     /// (RFC 2018).
     pub blocks: [Block; BLOCKS],
     /// Echoed timestamp (RFC 7323, section 4.3).

@@ -27,8 +27,8 @@ pub struct Counts {
 }
 
 /// A sender. The caller calls [`Sender::on_ack`] for an acknowledgement and [`Sender::on_timer`] at the
-/// [`Sender::deadline`]. After each of these, and after [`Sender::write`], it calls [`Sender::next_segment`]
-/// until that returns none.
+/// [`Sender::deadline`]. After each of these calls, and after [`Sender::write`], the caller calls
+/// [`Sender::next_segment`] until it returns `None`.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
@@ -46,10 +46,10 @@ pub struct Sender {
     /// Time at which overtaken segments count as lost.
     reordering: Option<Nanos>,
     probe: Probe,
-    /// Number of timer expiries without a new acknowledgement.
+    /// Number of timer expiries since the last acknowledgement of new data.
     backoff: u32,
     last_sent: Nanos,
-    /// Send time of the last segment on the scoreboard. The times are distinct, so they define the order.
+    /// Send time of the last segment on the scoreboard. Send times are distinct, so they define the order of segments.
     last_noted: Nanos,
     /// True if the window has held data back since the application last ran out of data.
     window_limited: bool,
@@ -101,13 +101,14 @@ impl Sender {
         self.closed = true;
     }
 
-    /// Records that the host accepts no more segments for now. If the window has room, it is not the limit.
+    /// Records that the host accepts no more segments for now. If the window has room, the host limits the sender, and
+    /// the window does not.
     pub fn hold_back(&mut self) {
         let division = &self.divisions[usize::from(self.division)];
         self.window_limited &= !division.admits(self.settings.mss);
     }
 
-    /// Sets the division of the network; a number too large selects the last.
+    /// Sets the division of the network; a number that is too large selects the last division.
     pub fn set_division(&mut self, division: u8) {
         self.division = division.min(self.settings.divisions - 1);
     }
@@ -182,8 +183,8 @@ impl Sender {
         self.probe.wait_until(self.timer.map_or(at, |timer| at.min(timer)));
     }
 
-    /// Takes a round-trip sample. If its two directions were in different divisions, it belongs to neither (TDTCP,
-    /// section 3).
+    /// Takes a round-trip sample. If the segment and its acknowledgement were sent in different divisions, the sample
+    /// counts for neither (TDTCP, section 3).
     fn sample(&mut self, now: Nanos, ack: &Ack) {
         let index = usize::from(ack.sent_in).min(self.divisions.len() - 1);
         if self.divisions.len() > 1 && ack.sent_in != ack.division {

@@ -17,7 +17,7 @@ pub struct Settings {
     pub divisions: u8,
     /// Largest payload of a segment, in bytes.
     pub mss: u32,
-    /// Segments of the first window (RFC 6928).
+    /// Size of the first window, in segments (RFC 6928).
     pub initial_window: u32,
     /// Largest number of unacknowledged bytes, regardless of the window: the receiver's buffer.
     pub receive_window: u64,
@@ -26,26 +26,28 @@ pub struct Settings {
     pub ecn: bool,
     /// Loss detection by send times (RFC 8985, section 6), instead of by three later arrivals.
     pub rack: RackUse,
-    /// For [`RackUse::Repairs`]: a segment is lost if a segment sent later by more than this time has arrived. Linux
-    /// 4.4: 1 ms.
+    /// For [`RackUse::Repairs`]: a segment is lost if a segment sent more than this time later has arrived. Linux 4.4
+    /// uses 1 ms.
     pub rack_window: Nanos,
-    /// If true, a probe after two silent round trips shows if the last segments are lost (RFC 8985, section 7).
+    /// If true, a probe is sent after two round trips without an acknowledgement. It reveals a loss of the last
+    /// segments (RFC 8985, section 7).
     pub tail_probe: bool,
-    /// Shortest wait before such a probe. RFC 8985 has none, Linux 4.4 has 10 ms.
+    /// Shortest wait before such a probe. RFC 8985 has no such minimum; Linux 4.4 uses 10 ms.
     pub min_probe: Nanos,
-    /// Additional wait if a single segment is outstanding: the receivers' longest delay, because its acknowledgement
-    /// may come late. Linux assumes 200 ms.
+    /// Additional wait if a single segment is outstanding, because the receiver may delay its acknowledgement by up to
+    /// this time. Linux assumes 200 ms.
     pub lone_probe: Nanos,
-    /// If true, a window that was unused for a retransmission timeout restarts (RFC 5681, section 4.1).
+    /// If true, a window that was unused for a retransmission timeout shrinks to the first window (RFC 5681, section
+    /// 4.1).
     pub restart_after_idle: bool,
     /// Retransmission timeout before the first round-trip sample (RFC 6298, section 2.1).
     pub initial_timeout: Nanos,
-    /// Smallest margin of the retransmission timeout above the round trip. RFC 6298 requires 1 s in total; Linux has
-    /// 200 ms above the smoothed round trip. A network under time dilation divides this by its factor.
+    /// Smallest margin of the retransmission timeout above the round trip. RFC 6298 requires 1 s in total; Linux uses
+    /// 200 ms above the smoothed round trip. A network under time dilation divides the margin by its factor.
     pub min_timeout: Nanos,
     /// Largest retransmission timeout, regardless of the backoff.
     pub max_timeout: Nanos,
-    /// Segments per acknowledgement (RFC 5681, section 4.2: 2 at most).
+    /// Segments per acknowledgement (RFC 5681, section 4.2: at most 2).
     pub ack_every: u32,
     /// Longest delay of an acknowledgement.
     pub ack_delay: Nanos,
@@ -57,8 +59,9 @@ pub struct Settings {
 pub enum RackUse {
     /// Never: a segment is lost after three later arrivals (RFC 6675).
     Never,
-    /// During recovery, also for lost retransmissions. The first loss is detected by three later arrivals; gaps between
-    /// them count as arrivals (FACK). Linux did so from 4.4 until 4.18, which uses time alone.
+    /// During recovery, also for lost retransmissions. The first loss is detected by three later arrivals; segments
+    /// missing before an arrival count as arrivals (FACK). Linux used this rule from 4.4 on; since 4.18 it uses time
+    /// alone.
     Repairs,
     /// Always.
     Always,

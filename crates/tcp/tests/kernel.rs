@@ -1,9 +1,9 @@
-//! The sender compared with Linux's sender: the same bottleneck, in network namespaces with a token bucket filter and
-//! in the toy link.
+//! Comparison of the sender with Linux's sender over the same bottleneck: a token bucket filter in network namespaces
+//! for Linux, the toy link for this crate.
 //!
-//! Without permission for namespaces, or without `ip`, `tc` or `ss`, the test is skipped, and fails under CI.
+//! Without permission for namespaces, or without `ip`, `tc` or `ss`, the test is skipped; under CI it fails.
 
-// A separate program: it starts itself again by the names of its tests, and compares times.
+// This file is a separate test program, because it starts itself again with the names of its tests and measures times.
 #[path = "it/support/mod.rs"]
 #[allow(dead_code, reason = "the other test program uses the rest")]
 mod support;
@@ -61,7 +61,7 @@ fn row(control: &str) -> Result<Row, String> {
     let [s, r, d] = [&row.0[0], &row.0[1], &row.0[2]];
     run(&format!("ip link add s0 netns {s} type veth peer name rs netns {r}"))?;
     run(&format!("ip link add d0 netns {d} type veth peer name rd netns {r}"))?;
-    // Packets as on a wire: no segmentation offload.
+    // Segmentation offload is off, so packets have the size that they have on a wire.
     for (name, device, address) in
         [(s, "s0", "10.9.1.1"), (r, "rs", "10.9.1.2"), (r, "rd", "10.9.2.2"), (d, "d0", "10.9.2.1")]
     {
@@ -97,7 +97,7 @@ fn receives() {
 }
 
 #[test]
-#[ignore = "the other end of that connection"]
+#[ignore = "other end of a connection, started by another test"]
 fn sends() {
     for _ in 0..100 {
         if let Ok(mut connection) = TcpStream::connect("10.9.2.1:5001") {
@@ -152,7 +152,7 @@ fn kernel(control: &str) -> Result<Steady, String> {
 fn simulated(control: Control) -> Steady {
     let settings = Settings { control, mss: MSS as u32, ..Settings::default() };
     let link = Link {
-        // 20 Mbit/s for a whole frame; this link counts only the packet in it.
+        // The filter sends whole frames at 20 Mbit/s; this link counts only the packet in a frame.
         ns_per_byte: 400 * FRAME / (FRAME - 14),
         delay: Nanos(20_000),
         // The filter counts the frame that it is about to send; this link does not.
@@ -176,7 +176,7 @@ fn simulated(control: Control) -> Steady {
 fn mean_and_largest_windows_are_within_a_tenth_of_those_of_linux() {
     for (name, control) in [("reno", Control::Reno), ("cubic", Control::Cubic)] {
         let ours = simulated(control);
-        // Other load on the machine may delay one run of a kernel, but not each run.
+        // Other load on the machine may disturb one run with the kernel, but hardly every run.
         let (mut far, mut failures) = (Vec::new(), 0);
         while far.len() < ATTEMPTS {
             let theirs = match kernel(name) {

@@ -20,7 +20,7 @@ pub fn window<E>(
 }
 
 /// The two halves of a trace by time. Models are fitted to the first half and tested on the second (SLO section 4.3). A
-/// request in the middle belongs to the second half.
+/// request exactly in the middle belongs to the second half.
 pub fn halves(requests: &[Request]) -> (&[Request], &[Request]) {
     let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return (requests, requests) };
     let middle = first.at.plus(Nanos(last.at.since(first.at).0.div_ceil(2)));

@@ -168,7 +168,7 @@ struct Peak {
 }
 
 impl Peak {
-    /// Adds to the current window; with `next`, begins a new one first.
+    /// Adds to the current window; if `next` is true, begins a new window first.
     fn add(&mut self, amount: f64, next: bool) {
         if next {
             self.before = self.peak();

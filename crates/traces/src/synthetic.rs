@@ -6,8 +6,8 @@
 //! independent, so they lack the clustered bursts of real traces.
 //!
 //! To draw a trace of a given load: draw at any rate, and take the mean work of a request from
-//! [`Statistics`](crate::statistics::Statistics). Then draw again at the load times the capacity divided by this mean.
-//! A load is a rate times the mean work of a request.
+//! [`Statistics`](crate::statistics::Statistics). Then draw again at a rate of the load times the capacity, divided by
+//! this mean. The work per second is then the load times the capacity.
 //!
 //! | C^2 | gaps |
 //! | --- | --- |

@@ -75,7 +75,8 @@ impl<'a> Fields<'a> {
 
     pub fn number(&self, number: u16) -> Option<u64> {
         match self.get(number)? {
-            // A length for which the library has no type. Exporters may choose such lengths (RFC 7011 section 6.2).
+            // The value has a length for which the library has no type. Exporters may choose such lengths (RFC 7011
+            // section 6.2).
             FieldValue::DataNumber(DataNumber::Vec(bytes)) | FieldValue::Vec(bytes) if bytes.len() <= 8 => {
                 Some(bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
             }

@@ -1,7 +1,7 @@
 //! sFlow version 5 (<https://sflow.org/sflow_version_5.txt>): sampled packets with their rate, and interface counters.
 //!
-//! A datagram is a header and samples, a sample a header and records, each with its length. Unknown parts are
-//! therefore skipped, and an invalid record does not affect others.
+//! A datagram has a header and samples, and a sample has a header and records. Each sample and each record states its
+//! length. Unknown parts are therefore skipped, and an invalid record does not affect other records.
 //!
 //! The parser is written here, because the layout is fixed and the available library (sflow-parser 0.7) has two
 //! defects. It recurses as deep as a datagram states, until the stack overflows. It also drops a whole datagram because
@@ -90,7 +90,7 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, sink: &mut Sink
     let header = || -> Option<(Option<IpAddr>, u32)> {
         xdr.word()?;
         let agent = xdr.address()?;
-        // The sub-agent, a sequence number, and the uptime.
+        // Skips the sub-agent, a sequence number, and the uptime.
         xdr.bytes(12)?;
         Some((agent, xdr.word()?))
     };
@@ -135,10 +135,10 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, sink: &mut Sink
 impl Datagram {
     /// Reads a sampled packet; `None` if the sample contradicts itself.
     fn flow(&self, mut xdr: Xdr<'_>, expanded: bool, sink: &mut Sink<'_>) -> Option<()> {
-        // The sequence number, and the source in one word or two.
+        // Skips the sequence number, and the source in one word or two.
         xdr.bytes(if expanded { 12 } else { 8 })?;
         let rate = xdr.word()?;
-        // Packets that could have been sampled, lost samples, and the interfaces.
+        // Skips the number of packets that could have been sampled, the number of lost samples, and the interfaces.
         xdr.bytes(if expanded { 24 } else { 16 })?;
         let records = xdr.word()?;
         if rate == 0 {
@@ -152,7 +152,7 @@ impl Datagram {
             }
             match self.packet(kind, Xdr(body))? {
                 Ok(flow) => seen = Some(flow),
-                // A record of the frame has less information than a record of the IP packet in the same sample.
+                // The sample may hold another record with the same packet, so the first reason is kept until the end.
                 Err(reason) => refused = Some(refused.unwrap_or(reason)),
             }
         }
@@ -243,7 +243,7 @@ impl Datagram {
         let speed_bps = xdr.long()?;
         xdr.long()?;
         let in_octets = xdr.long()?;
-        // Packets by kind, discards, errors, unknown protocols.
+        // Skips the counts of packets by kind, discards, errors and unknown protocols.
         xdr.bytes(24)?;
         let out_octets = xdr.long()?;
         Some(Counter { time_ns: self.time_ns, agent, interface, speed_bps, in_octets, out_octets })

@@ -75,8 +75,8 @@ impl Prefix {
     }
 }
 
-/// Converts an address to its family (true for IPv6), its bits from the highest bit of the number on, and their count.
-/// An IPv4 address mapped into IPv6 is an IPv4 address.
+/// Converts an address to its family (true for IPv6), its bits aligned to the highest bit of the number, and their
+/// count. An IPv4 address mapped into IPv6 is an IPv4 address.
 fn to_bits(address: IpAddr) -> (bool, u128, u8) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u128::from(address.to_bits()) << 96, 32),
@@ -134,7 +134,7 @@ enum Kind {
 }
 
 impl Places {
-    /// Creates places of which each is one address.
+    /// Creates places that are single addresses.
     pub fn addresses() -> Places {
         Places::new(Kind::Addresses)
     }

@@ -378,7 +378,8 @@ fn a_record_that_ends_before_it_starts_is_counted_at_the_time_of_export() {
 #[test]
 fn implausibly_many_bytes_are_rejected_and_not_clamped() {
     let huge = ExportedFlow { octets: u32::MAX, packets: 1, ..flow() };
-    // At the first rate, one record is below 10^18 and two records are above; at the second rate, each record is above.
+    // At the first rate, one record has less than 10^18 bytes and two records together have more; at the second rate,
+    // each record has more.
     for (rate, counted, refused) in [(200_000_000, 1, 1), (400_000_000, 0, 2)] {
         let sent = datagrams(Kind::V9, &[huge, huge], rate, 1);
         let sent: Vec<_> = sent.into_iter().map(|datagram| (v4(9), 2055, datagram)).collect();
@@ -418,7 +419,7 @@ fn the_stated_error_holds_in_nineteen_of_twenty_draws() {
     }
     let share = |count: usize| count as f64 / draws as f64;
     assert!((0.93..0.97).contains(&share(held)), "{}", share(held));
-    // The published error is for packets. The error of bytes is larger, because sizes vary.
+    // The published error is for the number of packets. The error of bytes is larger, because sizes vary.
     assert!((0.80..0.93).contains(&share(published)), "{}", share(published));
 }
 

@@ -4,7 +4,7 @@
 //! or takes the rack's circuit and is at the other end on the next day. A packet takes the path that arrives on the
 //! earliest day. Among several such paths, it takes the one with the fewest circuits (Hop-On Hop-Off Routing: A Fast
 //! Tour across the Optical Data Center Network, APNet 2022). A packet that missed its day continues like a packet that
-//! is there now. A path visits no rack twice and has at most `most_hops` circuits.
+//! has just arrived at its rack. A path visits no rack twice and has at most `most_hops` circuits.
 
 use leeward_fabric::input::InputError;
 use leeward_registry::{Registration, schema, setting_error, settings};
@@ -100,12 +100,12 @@ impl Routing for Hoho {
     }
 }
 
-/// Arrival times of packets that are at each rack at the beginning of the week and may still take all their circuits.
-/// For each day, rack and number of remaining circuits, calls `admit` if a packet takes the circuit, from the last day
-/// of the week to the first.
+/// Returns, for each rack, the arrival time of a packet that is there at the beginning of the week and has taken no
+/// circuit yet. From the last day of the week to the first, calls `admit` for each day, rack and number of remaining
+/// circuits with which a packet takes the rack's circuit.
 ///
-/// A packet that takes `hops` circuits waits for less than a week for each. The search therefore unrolls one week more
-/// than `hops`; the first week is then exact.
+/// A packet that takes `hops` circuits waits less than a week for each circuit. The search therefore unrolls `hops` + 1
+/// weeks; the first of these weeks is then exact.
 fn arrivals(
     onward: &[Vec<Option<usize>>],
     destination: usize,

@@ -2,10 +2,10 @@
 //!
 //! A circuit first carries packets that other racks left at its source for its destination, then the source's own
 //! packets for it. The remaining time goes to the source's packets for other racks, as far as the rack at the circuit's
-//! end offers to take them. The offer for each destination is the number of bytes that the circuit there carries in a
-//! day, minus that rack's own queue and the bytes already accepted from others (RotorNet, SIGCOMM 2017, section 4).
-//! Accepted packets therefore drain on the next day, a path has at most two circuits, and new indirect packets never
-//! precede direct ones.
+//! end offers to take them. For each destination, a rack offers the bytes that its circuit to the destination carries
+//! in a day, minus its own queue for the destination and the bytes already accepted from others (RotorNet, SIGCOMM
+//! 2017, section 4). Accepted packets therefore drain on the next day, a path has at most two circuits, and new
+//! indirect packets never precede direct ones.
 //!
 //! RotorNet settles offers once per slot. This implementation evaluates the same condition for each packet.
 
@@ -43,7 +43,7 @@ impl Routing for RotorLb {
     fn routes(&self, schedule: &Schedule, network: &Network) -> Result<Routes, CircuitsError> {
         all_linked(NAME, schedule)?;
         let racks = schedule.racks();
-        // For pairs with days of several lengths, the shortest counts, so that the offer holds for any next day.
+        // For pairs with days of several lengths, the shortest day counts, so that the offer holds for any next day.
         let mut carries = vec![u64::MAX; racks * racks];
         for day in schedule.days() {
             for (source, destination) in day.matching.circuits() {

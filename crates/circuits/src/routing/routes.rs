@@ -22,13 +22,13 @@ pub struct Routes {
 pub(crate) enum Rule {
     /// Admits no packets.
     Direct,
-    /// Admits packets that were drawn for this circuit; from its end they go directly.
+    /// Admits packets for which this circuit was drawn; from its end they take the direct circuit.
     Spread { seed: u64 },
-    /// Admits packets that fit at the rack at the circuit's end. Holds, by pair of racks, the bytes that the pair's
-    /// circuit carries in its shortest day.
+    /// Admits packets for which the rack at the circuit's end has room. `carries` holds, by pair of racks, the bytes
+    /// that the pair's circuit carries in its shortest day.
     Offered { carries: Vec<u64> },
-    /// Admits packets for which the circuit is on the earliest path to the destination. Holds sets of destinations as
-    /// bits, by remaining circuits, day and rack.
+    /// Admits packets for which the circuit is on the earliest path to the destination. `sets` holds sets of
+    /// destinations as bits, by remaining circuits, day and rack.
     Planned { sets: Vec<u64>, words: usize },
 }
 
@@ -109,8 +109,8 @@ impl Routes {
     }
 }
 
-/// Intermediate rack for the `number`th packet of a source. Each round visits every other rack once, in the order a + b
-/// i modulo their number; each round draws its a and b.
+/// Intermediate rack for the `number`th packet of a source. Each round visits every other rack once, in the order
+/// `a + b * i` modulo the number of other racks. `a` and `b` are drawn for each round.
 fn draw_rack(racks: usize, seed: u64, source: usize, number: u64) -> usize {
     let others = racks as u64 - 1;
     let (round, place) = (number / others, number % others);

@@ -1,8 +1,8 @@
 //! `vlb`: Valiant load balancing. A packet takes two circuits: one to a randomly drawn rack and one from there.
 //!
 //! Each rack visits the other racks in an order drawn again for each round, so every round sends one packet over each
-//! rack. On average the load is as even as with independent draws per packet, and it is never less even. If the drawn
-//! rack is the packet's destination (probability 1 / (N - 1)), the packet takes one circuit.
+//! rack. The load of the racks is at least as even as with independent draws per packet. If the drawn rack is the
+//! packet's destination (probability 1 / (N - 1)), the packet takes one circuit.
 //!
 //! For any demand, each circuit carries the same load. This at most doubles the total (Valiant and Brebner, STOC 1981;
 //! for rotors RotorNet, SIGCOMM 2017, section 4).

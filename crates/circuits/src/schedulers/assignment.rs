@@ -70,8 +70,8 @@ impl Assignment {
         self.slack.fill(i64::MAX);
         self.outside.clear();
         self.outside.extend(0..self.racks as u32);
-        // Total change of the potentials. Rows of the tree decrease, and its columns increase, by the changes after
-        // they joined.
+        // Total change of the potentials so far. A row of the tree has decreased, and a column of the tree has
+        // increased, by the part of the change after it joined.
         let mut sunk = 0;
         let mut row = root;
         let mut joined: Vec<(u32, i64)> = Vec::with_capacity(16);

@@ -1,8 +1,8 @@
 //! `bvn`: Birkhoff-von Neumann decomposition, a baseline that ignores the cost of nights.
 //!
-//! The scheduler cuts demand to the bytes that ports can carry in a week, and stuffs it. The result is a sum of perfect
-//! matchings. The smallest entry of a matching determines how long the matching is up. Matchings follow each other
-//! until the week is full.
+//! The scheduler cuts demand to the bytes that ports can carry in a week, and stuffs it: it adds demand until all ports
+//! have the same sum. The result is a sum of perfect matchings. The smallest entry of a matching determines how long
+//! the matching is up. Matchings follow each other until the week is full.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;

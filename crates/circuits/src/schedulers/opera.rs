@@ -2,7 +2,8 @@
 //!
 //! Circuits are bidirectional between the racks of a pair, and the days of a round cover all pairs. The scheduler draws
 //! several orders. It keeps the order in which any `uplinks` consecutive days connect all racks in the fewest hops
-//! (Opera, NSDI 2020, section 3). Opera's switches have the circuits of as many days up at the same time.
+//! (Opera, NSDI 2020, section 3). Opera has that number of switches, which have the circuits of as many days up at the
+//! same time.
 //!
 //! Deviations: Opera draws the days themselves by lifting smaller ones; this scheduler shuffles the racks and days of a
 //! round-robin tournament. A network of this crate has one circuit per rack, so a day is one of Opera's matchings. One
@@ -122,7 +123,7 @@ fn round(racks: usize, random: &mut ChaCha8Rng) -> Vec<Vec<u32>> {
 
 fn both_ways(partner: &[u32]) -> Matching {
     let source = |(rack, &partner): (u32, &u32)| (partner != rack).then_some(partner);
-    Matching::new((0..).zip(partner).map(source).collect()).expect("partners have each other")
+    Matching::new((0..).zip(partner).map(source).collect()).expect("partners are mutual")
 }
 
 /// Largest number of hops between two racks over the circuits of any `window` consecutive days. The round is cyclic.

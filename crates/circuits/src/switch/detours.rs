@@ -13,7 +13,7 @@ pub(super) struct Detours {
     sent: Vec<u64>,
     /// For each rack, the next destination to serve, among the destinations that its circuit does not lead to.
     turns: Vec<u32>,
-    /// With offers: traffic in flight to each rack, by rack and then by the packets' destination.
+    /// Traffic in flight to each rack, by rack and then by the packets' destination. Used only if racks offer capacity.
     reserved: Vec<Reservation>,
 }
 
@@ -87,8 +87,8 @@ impl<P: Copy> Switch<P> {
                 let pair = self.pair(source, destination);
                 let bytes = self.next_bytes(pair, Part::Main)?;
                 let onward = self.pair(to, destination);
-                // While that circuit is up, the rack's own packets come first, and the rest of the day is less than a
-                // full day.
+                // A rack whose circuit to the destination is up offers nothing: its own packets come first, and less
+                // than a full day is left.
                 let runs = self.racks[to].circuit_to == Some(destination as u32);
                 (to != source && !runs && self.has_room(detours, onward, bytes, carries[onward]))
                     .then_some(Part::Main)
@@ -108,7 +108,8 @@ impl<P: Copy> Switch<P> {
         }
     }
 
-    /// Next destination to serve that has a packet at the rack which may take the circuit, and the part of its queue.
+    /// Next destination to serve with a packet at the rack that may take the circuit, and the part of the queue that
+    /// holds the packet.
     fn next_in_turn(
         &self,
         detours: &Detours,

@@ -148,7 +148,7 @@ pub enum SwitchError {
         /// Racks of the switch.
         expected: usize,
     },
-    /// Routes of another schedule than the current one.
+    /// Routes computed for another schedule.
     #[error("routes for {} racks and {} days: the schedule has {} racks and {} days", found.0, found.1, expected.0, expected.1)]
     Routes {
         /// Racks and days of the routes.

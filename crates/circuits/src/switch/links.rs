@@ -15,7 +15,7 @@ enum On {
 }
 
 impl<P: Copy> Switch<P> {
-    /// Offers a pair's packets to the links that may take them, now or when these become free.
+    /// Offers a pair's packets to the links that may take them, now or when the links become free.
     #[inline]
     pub(super) fn offer(&mut self, source: usize, destination: usize, now: u64) {
         if let Some(to) = self.racks[source].circuit_to.map(|to| to as usize)
@@ -158,8 +158,8 @@ impl<P: Copy> Switch<P> {
         self.set(DOWN_FREE, destination, if more { free } else { NEVER });
     }
 
-    /// The circuit to a rack is free: sends the pair's next packet, or a packet that the rack forwards. The packet must
-    /// end before the day does.
+    /// The circuit to a rack is free: sends the pair's next packet, or a packet that the rack forwards. The packet's
+    /// transmission must end before the day does.
     pub(super) fn begin_circuit(&mut self, to: usize, now: u64) {
         let next = self.racks[to].circuit_from.and_then(|source| {
             let source = source as usize;

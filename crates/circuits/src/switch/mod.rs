@@ -11,8 +11,8 @@
 //! a pair is full, the packet goes back to its rack and waits there before the others. A circuit has no queue other
 //! than the pair's.
 //!
-//! Deviation: a packet starts on a circuit only if it ends before the day does. In the released switch, the last packet
-//! of a day may run into the night.
+//! Deviation: a packet starts on a circuit only if its transmission ends before the day does. In the released switch,
+//! the last packet of a day may run into the night.
 //!
 //! If [`Routes`](crate::routing::Routes) permit it, a circuit also carries packets for other racks. They wait at the
 //! circuit's end in the queue for their destination, before that rack's own packets, and continue over that rack's

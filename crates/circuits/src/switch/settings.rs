@@ -30,8 +30,8 @@ pub struct Settings {
     /// Capacity in packets for a pair's packets that the full packet switch sent back to the top-of-rack switch. They
     /// precede other packets.
     pub loss_capacity: u32,
-    /// If true, a pair's packets avoid the packet switch from the night before the pair's day until the end of that
-    /// day, so that no packet overtakes another.
+    /// If true, a pair's packets avoid the packet switch from the night before the pair's day until the end of the day,
+    /// so that no packet overtakes another.
     pub packet_path_off: bool,
     /// If false, racks have no links to a packet switch, and all packets wait for circuits.
     pub packet_switch: bool,
@@ -42,9 +42,9 @@ pub struct Settings {
     pub mark_at: Option<u32>,
     /// Larger queues ahead of circuits. Replaces `voq_capacity` from the first schedule on.
     pub resize: Option<Resize>,
-    /// Time before a day at which the announcement of its circuit to the source begins: packets from the circuit's
-    /// destination carry it (Etalon, section 4.4). `None` for no announcements. The paper's text says 0; its code uses
-    /// the same time as for resizing.
+    /// Time by which the announcement of a circuit precedes its day (Etalon, section 4.4). Packets from the circuit's
+    /// destination to its source carry the announcement. `None` for no announcements. The paper's text says 0; its code
+    /// uses the same time as for resizing.
     pub circuit_marks: Option<Nanos>,
 }
 

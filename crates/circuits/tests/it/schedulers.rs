@@ -171,9 +171,12 @@ fn impossible_schedules_are_rejected_with_the_expected_values() {
     let shared = "days: [{length: 1ms, circuits: [[0, 1], [2, 1]]}]";
     assert_eq!(message("fixed", shared), "day 0: destination 1 has circuits from 0 and 2: a port has one");
     let no_rack = "days: [{length: 1ms, circuits: [[0, 3]]}]";
-    assert_eq!(message("fixed", no_rack), "day 0: destination 3 of 3 racks, numbered from 0");
+    assert_eq!(message("fixed", no_rack), "day 0: circuit to rack 3: there are 3 racks, numbered from 0");
     let no_rack = "days: [{length: 1ms, circuits: [[7, 1]]}]";
-    assert_eq!(message("fixed", no_rack), "day 0: destination 1: source 7 of 3 racks, numbered from 0");
+    assert_eq!(
+        message("fixed", no_rack),
+        "day 0: circuit from rack 7 to rack 1: there are 3 racks, numbered from 0"
+    );
     let none = "days: [{length: 0s, circuits: [[0, 1]]}]";
     assert_eq!(message("fixed", none), "day 0: a length of 0: must be above 0");
     let rings = message("fixed", "rings: [1, 3]");

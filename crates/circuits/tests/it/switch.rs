@@ -137,7 +137,7 @@ fn a_circuit_alone_takes_its_delay_and_the_packet() {
 fn no_packet_starts_on_a_circuit_that_would_end_in_the_night() {
     let mut switch = Switch::new(Settings::etalon(2)).expect("valid settings");
     step(&mut switch, 0, Event::NewWeek(strobe(2)));
-    // The packet of 900 ns is 1 ns too late for the night at 200 us, so it leaves after the night.
+    // The packet takes 900 ns and would end 1 ns after the day's end at 200 us, so it leaves after the night.
     step(&mut switch, 200_000 - 899, Event::Arrive(packet(1, 0, 1, MTU)));
     let out = step(&mut switch, 1_000_000, Event::Wake);
     let [Output::Deliver { at, via: Via::Circuit, .. }] = out[..] else { panic!("{out:?}") };

@@ -265,7 +265,7 @@ pub struct TcpFile {
     pub divisions: u8,
     /// Largest payload of a segment, in bytes. Default 8948.
     pub mss: u32,
-    /// Segments of the first window. Default 10.
+    /// Size of the first window, in segments. Default 10.
     pub initial_window: u32,
     /// Largest number of unacknowledged bytes. Default: no limit.
     pub receive_window: Option<u64>,
@@ -274,15 +274,15 @@ pub struct TcpFile {
     /// Loss detection by time (RFC 8985): `never`, `always`, or `repairs`. With `repairs`, as in Linux 4.4,
     /// it applies while other losses are repaired. Default repairs.
     pub rack: tcp::RackUse,
-    /// For `rack: repairs`: a segment is lost if a segment sent later by more than this time has arrived. Default 50us.
+    /// For `rack: repairs`: a segment is lost if a segment sent more than this time later has arrived. Default 50us.
     pub rack_window: Nanos,
-    /// If true, a silent path is probed. Default true.
+    /// If true, a probe is sent after two round trips without an acknowledgement. Default true.
     pub tail_probe: bool,
     /// Shortest wait before a probe. Default 500us.
     pub min_probe: Nanos,
     /// Additional wait before a probe if a single segment is outstanding. Default 10ms.
     pub lone_probe: Nanos,
-    /// If true, a window restarts after it was idle. Default true.
+    /// If true, an idle window shrinks to the first window. Default true.
     pub restart_after_idle: bool,
     /// Retransmission timeout before the first round-trip sample. Default 50ms.
     pub initial_timeout: Nanos,

@@ -110,7 +110,7 @@ pub struct FlowFile {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RingsFile {
-    /// Number of rings: racks i to i + 1, then i + 2 and so on. Default 1.
+    /// Number of rings: the first leads from each rack i to rack i + 1, the second to rack i + 2, and so on. Default 1.
     pub rings: u32,
     /// Total rate of big flows that a rack offers. Default a third of 80Gbps.
     pub big_rate: Bandwidth,
@@ -150,7 +150,8 @@ impl Default for RingsFile {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DfsioFile {
-    /// Number of mappers. Each writes a file; mappers alternate over racks, and over each rack's hosts. Default 64.
+    /// Number of mappers. Each writes a file. Mappers are on racks in turn, and on the hosts of a rack in turn. Default
+    /// 64.
     pub mappers: u32,
     /// Bytes of each file. Default 400MiB.
     pub bytes: Bytes,
@@ -270,7 +271,7 @@ fn require_positive<T: PartialEq + From<u8> + ToString>(
     if value == T::from(0) { Err(WorkloadError::setting(name, value, "above 0")) } else { Ok(()) }
 }
 
-/// Rejects workloads that memory may not hold.
+/// Rejects workloads that may not fit in memory.
 fn check_pieces(name: &'static str, pieces: u64) -> Result<(), WorkloadError> {
     if pieces <= MAX_PIECES {
         return Ok(());

@@ -151,7 +151,7 @@ impl Scenario {
             }),
             _ => None,
         };
-        // The placer is valid here, so it is valid when a run creates it again.
+        // This check creates the placer once, so that a run can create it again without an error.
         if let Some(Err(error)) = copies.as_ref().map(Copies::placer) {
             return invalid("workload.dfsio.copies", error.to_string());
         }

@@ -1,4 +1,4 @@
-//! Blocks of files, whose copies are placed as they begin.
+//! Blocks of files. The copies of a block are placed when the block begins.
 
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
@@ -6,8 +6,8 @@ use leeward_fabric::Nanos;
 use super::{Placer, Simulator, SimulatorError, Timer};
 
 impl Simulator<'_> {
-    /// Places the copies of each block with `placer` when it begins; without a placer, copies go to the hosts
-    /// of their layout.
+    /// Places the copies of each block with `placer` when the block begins; without a placer, copies go to the hosts of
+    /// their layout.
     pub fn with_placer(mut self, placer: Placer) -> Self {
         self.schedule(placer.every().0, Timer::Report);
         self.placer = Some(placer);

@@ -24,8 +24,8 @@ pub(super) struct Connection {
     /// Bytes of the flow in its host's NIC. `held` is true if more bytes wait for them to leave.
     pub(super) in_nic: u64,
     pub(super) held: bool,
-    /// Times at which the heap next checks the timers of the sender and the receiver. A later deadline is then checked
-    /// again.
+    /// Times at which the heap next checks the timers of the sender and the receiver. If the deadline is later by then,
+    /// another check follows.
     pub(super) sender_armed: u64,
     pub(super) receiver_armed: u64,
 }

@@ -31,7 +31,7 @@ pub enum SimulatorError {
     /// Invalid settings.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The switch rejected a schedule: other racks, or no days.
+    /// The switch rejected a schedule, for example one for other racks or without days.
     #[error(transparent)]
     Switch(#[from] SwitchError),
     /// The demand estimate failed.
@@ -272,7 +272,7 @@ impl<'a> Simulator<'a> {
         self.driver.is_finished() && self.trains_left == 0
     }
 
-    /// Returns the bytes that entered the switch, and their locations.
+    /// Returns the byte counters of the switch.
     pub fn balance(&self) -> switch::Balance {
         self.switch.balance()
     }

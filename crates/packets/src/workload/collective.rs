@@ -94,8 +94,8 @@ impl Collective {
             let parent = (rank - 1) / 2;
             flows.push((self.flow(&mut workload, rank, parent)?, self.flow(&mut workload, parent, rank)?));
         }
-        // By rank: the last part of the previous round that reached it from above. A leaf waits for it and computes;
-        // ranks above wait for parts from below.
+        // By rank: the last part of the previous round that reached the rank from above. A leaf waits for this part and
+        // computes; the other ranks wait for parts from below.
         let mut begins: Vec<Option<u32>> = vec![None; ranks];
         for _ in 0..self.rounds {
             let mut ends = vec![None; ranks];

@@ -82,7 +82,7 @@ impl Driver {
         self.workload.set_chain(block, chain)
     }
 
-    /// Returns the pieces that wait for no other piece, with their times: by time, then by number.
+    /// Returns the pieces that wait for no other piece, with their times, in order of time and then of number.
     pub fn first(&self) -> Vec<(Nanos, u32)> {
         let pieces = self.workload.pieces().iter().enumerate();
         let mut first: Vec<(Nanos, u32)> = pieces

@@ -1,10 +1,10 @@
 //! Files written as HDFS writes them: block after block, packets from copy to copy, and acknowledgements
 //! back.
 //!
-//! A block has a chain of hosts. The writer sends packets to the first, which forwards each complete packet, and so on.
-//! The last host answers each packet, and answers travel back host by host. The writer has at most a window of
-//! unanswered packets. It starts the next block when the last packet of the previous one is answered. A copy on the
-//! writer's own host crosses no network.
+//! A block has a chain of hosts. The writer sends packets to the first host, and each host forwards a packet to the
+//! next host when the packet is complete. The last host answers each packet, and answers travel back host by host. The
+//! writer has at most a window of unanswered packets. It starts the next block when the last packet of the previous one
+//! is answered. A copy on the writer's own host crosses no network.
 
 use leeward_fabric::Nanos;
 
@@ -112,8 +112,8 @@ impl Pipeline {
             Ok(Hop { data: workload.add_flow(flow)?, answers: workload.add_flow(back)? })
         });
         let hops: Vec<Hop> = hops.collect::<Result<_, WorkloadError>>()?;
-        // At the writer: the answers to the last packets, as many as the window has packets. A packet waits for one of
-        // them.
+        // Answers to the last packets at the writer, for at most one window of packets. A packet waits for the answer
+        // to the packet one window before it.
         let mut answered: Vec<u32> = Vec::with_capacity(self.window as usize);
         let packets = bytes.div_ceil(self.packet);
         for packet in 0..packets {

@@ -115,8 +115,8 @@ impl Rings {
         Ok(workload)
     }
 
-    /// Generates the flows of a pair of racks. Each pair draws from its own stream, so another ring or a later end does
-    /// not change its draws.
+    /// Generates the flows of a pair of racks. Each pair draws from its own stream, so an additional ring or a later
+    /// end does not change the pair's draws.
     fn pair(&self, from: u32, to: u32, workload: &mut Workload) -> Result<(), WorkloadError> {
         let ahead = (to + self.racks - from) % self.racks;
         if ahead == 0 && !self.own_rack {

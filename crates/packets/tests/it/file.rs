@@ -139,7 +139,7 @@ fn limits_hold_for_tcp_and_a_train_waits_for_its_share() {
     let text = "network: {racks: 2, hosts_per_rack: 1, limits: [{host: [0, 0], rate: 1Gbps, bucket: 16kB}]}\n\
         workload: {flows: [{from: [0, 0], to: [1, 0], bytes: 1GB}]}\nhorizon: 100ms\n";
     let alone = run(text).records.flows[0].delivered;
-    // All of 100 ms at the limit, except the headers, plus the bucket.
+    // The limit's rate for 100 ms, without headers, plus the bucket.
     assert!((12_300_000..=12_530_000).contains(&alone), "{alone}");
     let outcome = run(&format!("{text}trains: [{{from: [0, 0], to: [1, 0], start: 20ms}}]\n"));
     let train = &outcome.records.trains[0];
@@ -173,7 +173,8 @@ fn every_workload_and_demand_estimate_runs_to_its_end() {
             let outcome = run(&text);
             let records = &outcome.records;
             assert!(records.flows.iter().all(|flow| flow.finished.is_some()), "{text}");
-            // Queues of 16 packets hold less than a day's worth, and Solstice leaves them to the packet switch.
+            // Queues of 16 packets hold less than a circuit carries in a day, so Solstice leaves them to the packet
+            // switch.
             let days = records.days.iter().any(|day| day.bytes > 0);
             assert!(days || demand == "voq" || workload.contains("tree"), "{text}");
             assert!(outcome.ended < Nanos(1_000_000_000), "{text}");
@@ -393,7 +394,7 @@ fn errors_in_a_file_name_the_field() {
         ),
         (
             "scheduler: {days: [{length: 1ms, circuits: [[0, 8]]}]}\n",
-            "scheduler.days: day 0: destination 8 of 8 racks",
+            "scheduler.days: day 0: circuit to rack 8: there are 8 racks",
         ),
         (
             "scheduler: {days: [{length: 0s, circuits: [[0, 1]]}]}\n",

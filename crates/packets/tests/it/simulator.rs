@@ -134,12 +134,13 @@ fn seeds_differ_where_hosts_jitter() {
 
 #[test]
 fn a_lone_flow_takes_the_sum_of_its_link_times() {
-    // A segment with 948 bytes of payload takes 0.8 us on each of three links of 10 Gb/s, and 10 us along two of them.
+    // A segment with 948 bytes of payload takes 0.8 us on each of three links of 10 Gb/s. Propagation on two of these
+    // links takes 10 us in total.
     let mut simulator =
         Simulator::new(small(), Plan::Packets, transfers(&[(0, 2, 500, 948)])).expect("a valid setup");
     simulator.run(Nanos(MS)).expect("a valid run");
     assert_eq!(simulator.records().flows[0].finished, Some(Nanos(500 + 3 * 800 + 10_000)));
-    // On a circuit: two links, and 30 us.
+    // On a circuit: two links, and 30 us of propagation.
     let always = Schedule::new(4, Nanos(0), vec![ring(4, 1, MS)]).expect("a schedule");
     let mut simulator =
         Simulator::new(small(), Plan::Fixed(always), transfers(&[(0, 2, 500, 948)])).expect("a valid setup");
@@ -280,8 +281,8 @@ fn figure_6(voq: u32, early: Option<u64>) -> Static {
 
 #[test]
 fn larger_queues_use_circuits_and_cost_latency_as_in_figures_6_7_and_9() {
-    // Queue size, and the paper's circuit utilization in percent, 99th percentile, and median by packets in
-    // us.
+    // Queue size in packets, and the paper's circuit utilization in percent, 99th percentile of latency in us, and
+    // median latency over the packet switch in us.
     let paper = [
         (4, 16.0, 55.7, 42.1),
         (8, 25.0, 84.1, 70.9),

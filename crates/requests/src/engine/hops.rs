@@ -35,7 +35,7 @@ impl<W: Observer> Engine<'_, W> {
                     self.plan.servers[hop.server as usize].push_over(&self.pool, id);
                     self.wake(hop.server);
                 }
-                // Behind other requests, it is not the head, so the limiter's time is unchanged.
+                // A request behind other requests is not the head, and leaves the limiter's time unchanged.
                 if self.plan.limiters[hop.limiter as usize].waiting.head == id {
                     self.set_pass_time(hop.limiter as usize);
                 }

@@ -1,8 +1,8 @@
 //! Main loop of a run, in whole nanoseconds.
 //!
-//! The engine handles all events of one moment before it starts any service, so that a server chooses among all present
-//! requests. Events of one moment are handled in this order: servers, device latencies, limiters, weight controllers,
-//! arrivals. Within each group, they go by index.
+//! The engine handles all simultaneous events before it starts any service, so that a server chooses among all present
+//! requests. Simultaneous events are handled in this order: servers, device latencies, limiters, weight controllers,
+//! arrivals. Events of the same kind are handled in order of their index.
 
 mod hops;
 mod senders;

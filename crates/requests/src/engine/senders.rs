@@ -70,7 +70,7 @@ impl<'a, W: Observer> Engine<'a, W> {
             return reject(format!("{} bytes: expected at most {}", next.size, 1u64 << 53));
         }
         if sender.closed.is_some() {
-            // Requests without work would be sent endlessly at the same moment.
+            // A closed loop would send requests without work endlessly at the same time.
             let (from, to) = self.plan.hop_ranges[workload];
             let hops = &self.plan.hops[from as usize..to as usize];
             if hops.iter().all(|hop| next.work[hop.stage as usize] <= 0.0) {

@@ -16,8 +16,8 @@ use super::live::Pool;
 /// Order in which a server serves waiting requests. In every order, requests over their limits come last.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Scheduling {
-    /// Strict priorities, first come first served within a priority. PriorityMeister enforces this order, and bySLO
-    /// with other priorities.
+    /// Strict priorities, first come first served within a priority. PriorityMeister enforces this order; bySLO
+    /// enforces it with other priorities.
     #[default]
     Priority,
     /// First come, first served at the server.

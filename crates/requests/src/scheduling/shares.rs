@@ -1,8 +1,8 @@
 //! Shares of device time, by start-time fair queueing (Goyal, Vin, Cheng, 1996). A request's start tag is the later of
-//! the device's virtual time and the end tag of its workload's last request. Its end tag adds its work divided by the
-//! weight. The request with the smallest start tag is served next, and its start tag becomes the device's virtual time.
-//! So an idle workload accumulates no credit. A busy workload gets its share of every interval, except for one request
-//! of each workload.
+//! the device's virtual time and the end tag of its workload's last request. Its end tag is its start tag plus its work
+//! divided by the weight. The request with the smallest start tag is served next, and its start tag becomes the
+//! device's virtual time. So an idle workload accumulates no credit. A busy workload gets its share of every interval,
+//! except for one request of each workload.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -31,8 +31,8 @@ struct Case {
 /// negligible.
 const CAPACITIES: [f64; 4] = [10e6, 8e6, 9e6, 10e6];
 
-/// Workloads of one or two buckets over `paths`, with a total of up to nine tenths of the smallest capacity. They are
-/// greedy from some moment on, or have pauses.
+/// Workloads of one or two buckets over `paths`, with a total of up to nine tenths of the smallest capacity. Each
+/// workload is greedy from some time on, or has pauses.
 fn systems(paths: Vec<Vec<usize>>, buckets: usize) -> impl Strategy<Value = Case> {
     let path = prop::sample::select(paths);
     let pause = prop_oneof![6 => Just(0.0), 1 => 0.0..0.05f64, 1 => 0.05..0.5f64];

@@ -10,7 +10,7 @@ use rand::RngExt;
 const REQUESTS: usize = 400_000;
 /// Batches of requests; the first is left out while the queue fills.
 const BATCHES: usize = 21;
-/// Student's t of 19 degrees of freedom at 99.9 %, both sides.
+/// Student's t of 19 degrees of freedom at 99.9 %, two-sided.
 const T: f64 = 3.883;
 /// Mean service, in seconds.
 const SERVICE: f64 = 100e-6;
@@ -97,8 +97,8 @@ fn priorities_match_cobhams_formula() {
     let end = arrivals.iter().map(|requests| requests[requests.len() - 1].at).min().unwrap();
     arrivals.iter_mut().for_each(|requests| requests.retain(|arrival| arrival.at <= end));
     let rows = one_device(&[0, 1, 2], arrivals);
-    // Residual work in service: the sum of load times mean square over twice the mean. For exponential sizes, this is
-    // the load.
+    // Residual work in service: the sum over priorities of the load times the mean square of sizes, divided by twice
+    // their mean. For exponential sizes of mean 1, this is the total load.
     let (left, mut before) = (loads.iter().sum::<f64>(), 0.0);
     for (priority, load) in (0..).zip(loads) {
         let wait = left / ((1.0 - before) * (1.0 - before - load));

@@ -128,9 +128,9 @@ fn sources(sends: &Sends) -> Vec<Source<'_>> {
 #[derive(Default)]
 struct Log {
     passed: BTreeMap<(usize, usize), Vec<(u64, f64)>>,
-    /// Work that waits within its limits, by server and rank, if nothing is limited.
+    /// Work that waits, by server and rank. Valid only for runs without limits.
     waits: BTreeMap<(usize, u32), f64>,
-    /// Times at which a server last became free, and at which its queue last filled.
+    /// For each server: the last time at which it became free, or at which work arrived while it was idle.
     since: BTreeMap<usize, u64>,
     serves: BTreeMap<usize, bool>,
     faults: Vec<String>,
@@ -265,7 +265,7 @@ proptest! {
         for limits in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
             limits.limits.clear();
         }
-        // Services of zero duration begin and end at the same moment; here each has some duration.
+        // Services of zero duration begin and end at the same time; here every service has some duration.
         let mut sends = sends;
         for arrival in sends.iter_mut().flat_map(|(arrivals, _)| arrivals) {
             arrival.work.iter_mut().for_each(|work| *work += 1.0);
@@ -451,7 +451,7 @@ fn feedback_lowers_the_tail_of_a_late_workload() {
         let server = Server { order, ..Server::device("d", Device::ssd(1)) };
         let setup =
             Setup { until: Some(Nanos(200 * Nanos::SECOND.0)), ..Setup::new(vec![server], workloads) };
-        // Half the device, in bursts of twenty.
+        // A load of half the device, in bursts of twenty requests.
         let bursts = (0..).flat_map(|burst| (0..20).map(move |_| read(burst * 10_000_000, 250e-6)));
         let copy = Source::closed(4, std::iter::repeat(read(0, 250e-6)));
         let report = run(&setup, vec![Source::open(bursts), copy]).unwrap();

@@ -212,7 +212,7 @@ proptest! {
             let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
             let replayed = replay.run().unwrap();
             for (check, sent) in replayed.workloads.iter().zip(&sent) {
-                // Two buckets may exceed the capacity. Then no bound exists, and nothing is claimed.
+                // Two buckets may exceed the capacity. Then no bound exists, and the test requires none.
                 prop_assert_eq!(check.measured.unwrap().requests, sent.as_ref().unwrap().len() as u64);
                 prop_assert!(check.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, check.measured, check.bound, check.violated);
             }

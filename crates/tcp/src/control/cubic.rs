@@ -5,14 +5,14 @@ use leeward_fabric::Nanos;
 
 use super::{Acked, Algorithm, Cause, Window};
 
-/// Segments per cubed second (RFC 9438, section 5).
+/// Constant C, in segments per cubed second (RFC 9438, section 5).
 const C: f64 = 0.4;
 
-/// Factor of a window at a reduction (section 4.6).
+/// Factor by which a reduction multiplies the window (section 4.6).
 const BETA: f64 = 0.7;
 
-/// Segments by which the window grows per round trip. With this value a Reno that reduces by `BETA` gets the rate of a
-/// Reno that halves its window (section 4.3).
+/// Segments by which the window grows per round trip. With this value, a Reno that multiplies its window by `BETA` gets
+/// the rate of a Reno that halves its window (section 4.3).
 const RENO_GAIN: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// CUBIC state. Windows are in segments here.
@@ -105,7 +105,8 @@ impl Algorithm for Cubic {
         self.largest = match cause {
             // The next epoch then starts with its own window as `largest`, and with k = 0 (section 4.8).
             Cause::Timeout => 0.0,
-            // Another flow has started, so this one makes room (section 4.7).
+            // The window stayed below the previous `largest`: other flows have started, so this flow makes room
+            // (section 4.7).
             _ if size < self.largest => size * (1.0 + BETA) / 2.0,
             _ => size,
         };

@@ -3,7 +3,7 @@
 use super::reno::Reno;
 use super::{Acked, Algorithm, Cause, Window};
 
-/// Weight of a new window's share in the estimate (RFC 8257, section 4.2).
+/// Weight of the newest window's share of marks in the estimate (RFC 8257, section 4.2).
 const GAIN: f64 = 1.0 / 16.0;
 
 #[derive(Clone, Debug)]

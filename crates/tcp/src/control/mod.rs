@@ -78,7 +78,7 @@ pub(super) struct Window {
     pub(super) size: u64,
     /// Slow start threshold: below it the window is in slow start.
     pub(super) threshold: u64,
-    /// Segment size of the window's units.
+    /// Segment size, in bytes.
     pub(super) mss: u64,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Acked {
     pub(super) bytes: u64,
     /// The ECN echo.
     pub(super) ece: bool,
-    /// All bytes before it have arrived.
+    /// Sequence number before which all bytes have arrived.
     pub(super) cumulative: u64,
     /// The next byte that was never sent.
     pub(super) next: u64,
@@ -136,7 +136,7 @@ pub(super) trait Algorithm {
         None
     }
 
-    /// Grows the window. Nothing is lost, and the window was fully used.
+    /// Grows the window. Called only if the window was fully used, and not in a recovery.
     fn grow(&mut self, window: &mut Window, acked: &Acked);
 
     /// Records that the window was not fully used at this time.

@@ -67,7 +67,8 @@ fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
 
 #[test]
 fn gaps_before_sacked_segments_count_as_in_linux_4_4() {
-    // FACK: the last of five segments has arrived, so the first two have three others after them.
+    // FACK: the last of five segments has arrived, so each of the first two has three later segments that count as
+    // arrived.
     for (rack, lost) in [(RackUse::Repairs, 2), (RackUse::Never, 0)] {
         let mut sender = Sender::new(Settings { rack, ..Settings::default() }).unwrap();
         sender.write(10 * MSS);
@@ -83,7 +84,8 @@ fn gaps_before_sacked_segments_count_as_in_linux_4_4() {
 
 #[test]
 fn a_repair_is_lost_if_a_segment_sent_well_after_it_arrives() {
-    // The window of 1 ms refers to send times. An acknowledgement of later send times comes later.
+    // The limit of 1 ms is between the send times of the repair and of a later segment. The time of the acknowledgement
+    // does not matter.
     let repaired = |after: u64| {
         let settings = Settings { rack: RackUse::Repairs, ..Settings::default() };
         let mut sender = Sender::new(settings).unwrap();
@@ -173,8 +175,8 @@ fn the_timer_doubles_until_new_data_is_acknowledged() {
             assert_eq!((again.len(), again[0].start, sender.window()), (1, 0, MSS));
         }
         assert_eq!((sender.state(), sender.threshold()), (State::Timeout, 5 * MSS));
-        // An arrival ends the backoff, and a measured round trip counts: the least margin is added to it, as
-        // in Linux.
+        // An arrival ends the backoff. The timeout is then the measured round trip plus the smallest margin, as in
+        // Linux.
         sender.on_ack(now.plus(Nanos(MS)), &Ack { echo: now, ..ack(1, &[]) });
         let wait = sender.deadline().unwrap().since(now.plus(Nanos(MS)));
         assert_eq!(wait, Nanos((1 + min_ms) * MS));
@@ -344,8 +346,8 @@ fn each_loss_is_repaired_once() {
 
 #[test]
 fn segments_late_by_less_than_a_quarter_round_trip_are_not_lost() {
-    // RFC 8985, section 6.2: the window opens after reordering was seen. Before that, three later segments count as
-    // proof.
+    // RFC 8985, section 6.2: the window opens after reordering was seen. Before that, three later segments prove a
+    // loss.
     let again = [RackUse::Always, RackUse::Never].map(|rack| {
         let link = Link {
             ns_per_byte: 1,
@@ -462,7 +464,8 @@ fn a_change_of_marks_is_echoed_at_once() {
     assert_eq!((before.cumulative, before.ece), (MSS, false));
     let both = receiver.on_segment(Nanos(3), &marked(2)).unwrap();
     assert_eq!((both.cumulative, both.ece), (3 * MSS, true));
-    // Out of order too: first the waiting segments are acknowledged, then at once the new one.
+    // The same for a segment out of order: the waiting segments are acknowledged first, and the new segment directly
+    // afterwards.
     assert_eq!(receiver.on_segment(Nanos(4), &segment(3)), None);
     let before = receiver.on_segment(Nanos(5), &marked(5)).unwrap();
     assert_eq!((before.cumulative, before.ece, receiver.deadline()), (4 * MSS, false, Some(Nanos(5))));

@@ -178,11 +178,11 @@ fn an_echoed_mark_halves_a_window_once_per_round_trip() {
     run.until(Nanos(10 * MS));
     assert_eq!(run.sender.threshold(), run.sender.window());
     let halved = run.sender.window();
-    // Three segments have already grown the window of 10. The segment of the acknowledgement with the echo is no longer
-    // in the window.
+    // The arrival of three segments has already grown the window of 10. The segment that the echo acknowledges is no
+    // longer in flight.
     assert_eq!(halved / MSS, 6);
-    // No further reduction while the echo may still be an earlier one; then the window grows by one segment per round
-    // trip.
+    // While an echo may still be of the same mark, the window is not reduced again. Then it grows by one segment per
+    // round trip.
     run.until(Nanos(20 * MS));
     assert_eq!(run.sender.window(), halved);
     run.until(Nanos(40 * MS));
@@ -206,7 +206,7 @@ fn retcp_doubles_when_the_echo_begins_and_halves_when_it_ends() {
         table.push((before / MSS, sender.window() / MSS));
         send_all(&mut sender, Nanos(MS + turn as u64));
     }
-    // Slow start adds one to each.
+    // Slow start adds one segment at each step.
     assert_eq!(table, [(10, 11), (11, 23), (23, 24), (24, 13), (13, 14), (14, 29), (29, 15)]);
     assert_eq!(sender.threshold(), u64::MAX);
 }

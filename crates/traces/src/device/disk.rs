@@ -41,8 +41,8 @@ pub struct Head {
 pub(super) const LONGEST_HISTORY: usize = 1024;
 
 impl Disk {
-    /// A disk with transfer rates in bytes per second. It recognises streams among the last `history` requests: none
-    /// for 0, and at most 1024.
+    /// A disk with transfer rates in bytes per second. The disk recognises streams among the last `history` requests,
+    /// at most 1024; with 0, it recognises none.
     ///
     /// # Errors
     /// Fails for a seek table that is empty or has distances that do not increase. Also fails for a time that is

@@ -9,7 +9,7 @@ pub enum TableError {
     #[error("the table is empty; expected at least one row")]
     Empty,
     /// A size or distance that does not increase.
-    #[error("{at} after {before}: expected a larger one than in the row before")]
+    #[error("{at} after {before}: expected more than in the previous row")]
     Order {
         /// Index of the row, from 0.
         row: usize,

@@ -2,10 +2,10 @@
 //! `8,0 3 1 0.000000000 697 Q W 223490 + 8 [cp]`. The fields are device, processor, sequence number, seconds, process,
 //! action, kind of operation, sector and number of sectors.
 //!
-//! A request has several events. By default the reader takes the event of queueing (`Q`). It is the time of the
-//! workload's request, and does not depend on the traced device. The event `D` is the time when the request was issued
-//! to the device, after the scheduler merged, sorted and delayed it. These later times describe the traced system as
-//! much as the workload, and hide bursts of queued requests.
+//! A request has several events. By default the reader takes the event of queueing (`Q`). Its time is the time of the
+//! workload's request, and does not depend on the traced device. The event `D` has the time at which the request was
+//! issued to the device, after the scheduler merged, sorted and delayed the request. These later times describe the
+//! traced system as much as the workload, and hide bursts of queued requests.
 //!
 //! Flushes and discards carry no payload and are skipped, and so are the totals that blkparse prints at the end.
 

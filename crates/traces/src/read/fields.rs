@@ -9,8 +9,8 @@ const SECOND: u64 = 1_000_000_000;
 /// Size of a sector, for dialects that count in sectors.
 const SECTOR: u64 = 512;
 
-/// The cells of a line of a dialect with these columns. Columns from `least` on are optional, and empty if absent. With
-/// `more`, other cells may follow.
+/// The cells of a line of a dialect with these columns. Columns from `least` on are optional, and empty if absent. If
+/// `more` is true, further cells may follow.
 pub(super) fn row<'a, const N: usize>(
     line: &Line<'a>,
     names: [&str; N],

@@ -28,7 +28,7 @@ impl Parser {
                 0 if at < LEAST => {
                     let given = excerpt(header.text);
                     let message = format!(
-                        "no such column; expected a header with seconds,kind,size and maybe offset, found `{given}`"
+                        "no such column; expected a header with seconds,kind,size and optionally offset, found `{given}`"
                     );
                     return Err(header.error(name, message));
                 }

@@ -168,7 +168,7 @@ fn each_mistake_in_a_device_file_is_reported_with_its_place() {
         ("table: [{size_bytes: 1, read_iops: 0, write_iops: 1}]".into(), "d.json:1:9: table[0].read_iops: expected a number above 0"),
         ("table: [{size_bytes: 1, read_iops: 1, write_bytes_per_second: -1}]".into(), "d.json:1:9: table[0].write_bytes_per_second: -1: expected a rate from 1 to 1e18 bytes a second"),
         ("table: [{size_bytes: 0, read_bytes_per_second: 1, write_bytes_per_second: 1}]".into(), "d.json:1:9: table[0].size_bytes: 0 bytes; expected a size of at least one byte"),
-        ("table: [{size_bytes: 2, read_iops: 1, write_iops: 1},{size_bytes: 2, read_iops: 1, write_iops: 1}]".into(), "d.json:1:54: table[1].size_bytes: 2 after 2: expected a larger one than in the row before"),
+        ("table: [{size_bytes: 2, read_iops: 1, write_iops: 1},{size_bytes: 2, read_iops: 1, write_iops: 1}]".into(), "d.json:1:54: table[1].size_bytes: 2 after 2: expected more than in the previous row"),
         ("disk: {read_bytes_per_second: 1, write_bytes_per_second: 1}".into(), "d.json: disk.seek: expected one of `seek`, a table, and `seek_seconds`"),
         ("disk: {seek: [], read_bytes_per_second: 1, write_bytes_per_second: 1}".into(), "d.json: disk.seek: the table is empty; expected at least one row"),
         ("disk: {seek_seconds: 1, read_bytes_per_second: 1, write_bytes_per_second: 0}".into(), "d.json: disk.write_bytes_per_second: 0: expected a rate from 1 to 1e18 bytes a second"),

@@ -14,5 +14,8 @@ fn the_example_trace_matches_its_program() {
     flate2::read::GzDecoder::new(packed).read_to_string(&mut found).unwrap();
     let mut expected = Vec::new();
     synthetic::write(&mut expected).unwrap();
-    assert!(found.as_bytes() == expected, "examples/slo/mail.csv.gz: write it again");
+    assert!(
+        found.as_bytes() == expected,
+        "examples/slo/mail.csv.gz: outdated; run the example program again"
+    );
 }

@@ -219,7 +219,7 @@ fn a_dialect_from_the_settings_is_not_detected_again() {
     let settings = ReadSettings { dialect: Some(Dialect::Leeward), ..ReadSettings::default() };
     assert_eq!(
         read_with("1,0x1,Get\n", &settings).unwrap_err().to_string(),
-        "t.csv:1: seconds: no such column; expected a header with seconds,kind,size and maybe offset, found `1,0x1,Get`"
+        "t.csv:1: seconds: no such column; expected a header with seconds,kind,size and optionally offset, found `1,0x1,Get`"
     );
 }
 

@@ -198,7 +198,7 @@ impl Week {
         let (mut whole, mut cut) = (0u64, wants.len() as u64);
         for &want in &wants {
             let length = want.clamp(self.shortest(), self.time - night);
-            // Circuits with less demand are served completely, the others for this length.
+            // Circuits with at most this demand are served completely, and each of the others for this length.
             let served = whole.saturating_add(cut.saturating_mul(want.min(length)));
             let better = u128::from(served) * u128::from(best.1 + night)
                 > u128::from(best.0) * u128::from(length + night);

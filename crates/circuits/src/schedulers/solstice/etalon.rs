@@ -289,8 +289,8 @@ impl Search {
 /// Fits days to exactly one week.
 ///
 /// Without days, one ring is up for the week. If days are too short, all are extended by the same time. If they are too
-/// long, the shortest ones are dropped until the rest fits with the minimum length. The others are shortened one after
-/// another.
+/// long, the shortest ones are dropped until the rest fits with the minimum length. The remaining days are shortened by
+/// one unit each, in turn.
 pub(super) fn fit(racks: usize, days: &mut Vec<DayPlan>, times: Times) {
     if days.is_empty() {
         let source_of = (1..=racks as u32).map(|next| next % racks as u32).collect();
@@ -310,7 +310,7 @@ pub(super) fn fit(racks: usize, days: &mut Vec<DayPlan>, times: Times) {
     }
     let most = (times.week / times.min_day.max(1)) as usize;
     while days.len() > most {
-        // The last one of equal days.
+        // Among days of equal length, the last one.
         let shortest = (0..days.len()).rev().min_by_key(|&at| days[at].length).unwrap_or(0);
         days.swap_remove(shortest);
     }

@@ -9,7 +9,7 @@ use leeward_tcp::{Ack, Ecn, Receiver, Segment, Sender, Settings};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Arrives,
-    /// Arrives later than in order, by this time.
+    /// Arrives this much later than in order.
     Late(Nanos),
     Lost,
     /// Arrives with a mark.
@@ -127,7 +127,7 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         self.travel(self.now.plus(self.link.delay).plus(late), Packet::Ack(ack));
     }
 
-    /// Handles the next event; false if there is none.
+    /// Handles the next event. Returns false if there is none.
     pub fn step(&mut self) -> bool {
         self.send();
         let arrival = self.travelling.last().map(|&(at, ..)| at);
