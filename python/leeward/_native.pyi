@@ -285,7 +285,7 @@ class Run:
         """Imbalance of the links of each kind in each interval."""
 
     def hotspots(self) -> pyarrow.Table:
-        """Runs of intervals in which a link was hot."""
+        """Hot periods: consecutive intervals in which a link was hot."""
 
     def hosts(self) -> pyarrow.Table:
         """Bytes on each host at the end."""
@@ -771,7 +771,7 @@ class Study:
         """Requests admission of draws in order, each on its client and server; replays the admitted ones."""
 
     def tails(self, draws: list[tuple[int, float, float]], request: str) -> dict[str, float | None]:
-        """Bounds in seconds by each analysis, for the last of some draws on one path."""
+        """Bounds in seconds by each analysis, for the last of several draws on one path."""
 
     def bounds(
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], request: str

@@ -89,7 +89,7 @@ impl Meter {
             (Some(name), _) => Err(Gap::Missing(name)),
             _ if now.counts.is_empty() => Err(Gap::NoInterface),
             (None, None) => Err(Gap::First),
-            // For two readings at the same time the earlier one stays, so that no bytes are lost.
+            // Of two readings at the same time, the earlier one is kept, so that no bytes are lost.
             (None, Some(last)) if now.at <= last.at => return Err(Gap::First),
             (None, Some(last)) => between(last, &now),
         };

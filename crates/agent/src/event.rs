@@ -34,7 +34,7 @@ pub enum Event {
     NoDisk(String),
     /// The kernel does not count this disk's work.
     NotCounted(String),
-    /// This disk is the only one of several disks with counters, and no disk was selected by name.
+    /// Only this one of several disks has counters, and no disk was selected by name.
     SoleCounted(String),
     /// The cluster has no device with this disk's name.
     NoDevice(String),

@@ -18,7 +18,7 @@ pub struct Machine {
     root: PathBuf,
     /// Reader of queue lengths, or the error that prevents it.
     queues: io::Result<Queues>,
-    /// Speed of each present interface, with the number of link changes at that time.
+    /// Speed of each present interface, with the number of link changes when the speed was read.
     speeds: BTreeMap<u32, (u64, u64)>,
     /// For each present disk: true if it is a drive of the machine.
     physical: BTreeMap<String, bool>,
@@ -102,7 +102,8 @@ impl Machine {
     }
 
     /// Speed of an interface in each direction, in bits per second: 0 without a link, `None` if the interface does not
-    /// report it. Cards answer slowly, and the speed changes only when the link comes up again, so it is cached.
+    /// report it. Cards report their speed slowly, and the speed changes only when the link comes up again, so it is
+    /// cached.
     fn speed(&mut self, folder: &Path, index: u32) -> Option<u64> {
         if has_no_link(folder)? {
             return Some(0);

@@ -1,8 +1,8 @@
 //! Report schedule: times of readings and of retries, from given times and random numbers.
 //!
 //! Agents on thousands of hosts must not report at the same time, neither in normal operation nor when a controller
-//! comes back. Each agent has its own offset for readings, every report has some jitter, and every retry delay has
-//! more.
+//! comes back. Each agent has its own offset for readings, every report has some jitter, and every retry delay has more
+//! jitter.
 //!
 //! Hand-written, because existing back-off crates sleep or read a clock themselves. This schedule takes times and
 //! random numbers as arguments. It also combines readings with retries, and honors the delay that a controller

@@ -54,8 +54,8 @@ pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
 }
 
 /// Computes the schedule of a scheduler for a demand, and the part of the demand that it serves. The scheduler's name
-/// may include settings after colons; otherwise `settings` has them as YAML. `network` has rates and times as texts:
-/// circuit, packet, night, week, min_day.
+/// may include settings, as in `NAME:SETTING=VALUE`; otherwise `settings` has them as YAML. `network` has rates and
+/// times as texts: circuit, packet, night, week, min_day.
 #[pyfunction]
 #[pyo3(signature = (demand, network, scheduler, settings = None))]
 pub fn schedule_circuits(

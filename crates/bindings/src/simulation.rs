@@ -260,7 +260,7 @@ impl Run {
         records::balance(&self.inner.record)
     }
 
-    /// Runs of intervals in which a link was hot.
+    /// Hot periods: consecutive intervals in which a link was hot.
     fn hotspots(&self) -> PyResult<ArrowTable> {
         records::hotspots(&self.inner.record, &self.scenario.cluster.fabric)
     }

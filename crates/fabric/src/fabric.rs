@@ -298,7 +298,7 @@ impl Fabric {
 
     /// The link from one host of a pipe mesh to another. `None` on other shapes and from a host to itself.
     pub fn pair(&self, from: HostId, to: HostId) -> Option<ResourceId> {
-        // A host has no link to itself, so each row of pairs is one short.
+        // A host has no link to itself, so each row of pairs has one entry fewer than there are hosts.
         let others = self.host_names.len() as u32 - 1;
         (self.shape == Shape::Pipe && from != to)
             .then(|| ResourceId(from.0 * others + to.0 - u32::from(to > from)))

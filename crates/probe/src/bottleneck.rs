@@ -1,8 +1,8 @@
 //! Bottleneck detection: decides which paths share a bottleneck (Choreo, sections 3.3.2 and 4.3).
 //!
-//! Path A to B shares a bottleneck with C to D if its rate falls significantly while both carry a transfer. The pattern
-//! of such falls shows the kind of network. If transfers from one source always slow each other down, and other
-//! transfers never do, each source has its own limit: a hose.
+//! The path A to B shares a bottleneck with the path C to D if the rate of A to B falls significantly while both paths
+//! carry a transfer. The pattern of such falls shows the kind of network. If transfers from one source always slow each
+//! other down, and other transfers never do, each source has its own limit: a hose.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const LEAST_WINDOWS: usize = 3;
 /// Largest share of experiments that may contradict "never" and "always". The value is ours.
 const TOLERANCE: f64 = 0.1;
 
-/// A path by hosts: from, to.
+/// A path: the numbers of its source host and its destination host.
 pub type Path = (usize, usize);
 
 /// Rate of a path alone and beside another transfer.
@@ -86,7 +86,7 @@ pub type PathPair = (Path, Path);
 /// Draws up to `count` pairs of paths between four distinct hosts, by a seed; fewer if not enough exist.
 pub fn between_four(hosts: usize, count: usize, seed: u64) -> Vec<PathPair> {
     let fits = |((a, b), (c, d)): &PathPair| {
-        // Each pair of paths once, in one order.
+        // Lists each pair of paths once, in one order.
         a < c && a != b && c != d && b != c && a != d && b != d
     };
     draw(hosts, count, seed, fits)
@@ -106,7 +106,7 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool)
     if hosts > MOST_LISTED {
         let mut drawn = BTreeSet::new();
         let mut pairs = Vec::new();
-        // So many hosts have thousands of pairs, and at least one in three draws fits.
+        // This many hosts have thousands of pairs, and at least one draw in three is valid.
         for _ in 0..count.saturating_mul(1000) {
             if pairs.len() == count {
                 break;
@@ -130,8 +130,8 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool)
     all
 }
 
-/// One pair for each rack that shows whether its uplink is a bottleneck: two of its hosts send to two hosts in other
-/// racks. The result applies to all paths out of the rack.
+/// One pair of paths for each rack, from two of its hosts to two hosts in other racks. The pair shows if the uplink of
+/// the rack is a bottleneck. The result applies to all paths out of the rack.
 pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, PathPair)> {
     let pair = |(rack, hosts): (usize, &Vec<usize>)| {
         let others = racks.iter().enumerate().filter(|&(other, _)| other != rack);

@@ -1,4 +1,4 @@
-//! Calibration: choice of the train to measure a network with (Choreo, section 4.1, figure 6).
+//! Calibration: choice of the train for measurements of a network (Choreo, section 4.1, figure 6).
 //!
 //! The survey sends every train of a grid on some paths, and compares its rate with the rate of a bulk transfer. Up to
 //! a point, longer trains are more accurate. The choice is the cheapest train whose error is close to the smallest.
@@ -42,8 +42,7 @@ pub fn grid(base: &Train) -> Vec<Train> {
 }
 
 /// Scores trains and returns the index of the cheapest one (by bytes, then by total pause) among the trains with a mean
-/// error within [`SLACK`] of the smallest. Ignores trains without a result on any path; returns `None` if no train is
-/// left.
+/// error within [`SLACK`] of the smallest. Ignores trains without any result; returns `None` if no train is left.
 pub fn choose(results: &[TrainErrors]) -> Option<(Vec<Score>, usize)> {
     let score = |one: &TrainErrors| {
         let (train, paths) = (one.train, one.errors.len());

@@ -13,10 +13,11 @@
 //!
 //! **Deviation.** A train sent much faster than the path's rate overflows a queue, and most of the train is lost. The
 //! lost packets took no time on the link, so the correction for lost ends would give far too low a rate. The bound
-//! under loss does not apply either, because TCP would not have lost these packets. The time between received packets
-//! around missing ones distinguishes the cases. At a full queue, the gap takes as long as without missing packets.
-//! Losses behind the bottleneck leave gaps as long as the missing packets. In the overrun case the rate is
-//! `P sum (n_i - 1) / sum t_i`, the data between the first and the last packet received.
+//! under loss does not apply either, because TCP would not have lost these packets. The gap between the received
+//! packets around missing ones distinguishes the two cases. If a full queue dropped the packets, the gap is as long as
+//! between consecutive packets. If packets were lost behind the bottleneck, the gap includes their transmission time.
+//! In the overrun case the rate is `P sum (n_i - 1) / sum t_i`, the data between the first and the last packet
+//! received.
 
 use serde::{Deserialize, Serialize};
 
@@ -131,7 +132,7 @@ fn overran(received: &TrainReport) -> bool {
         jumps_ns += burst.jumps_ns as f64;
         missing += f64::from(burst.highest - burst.lowest + 1 - burst.received);
     }
-    // The limit is halfway between one packet time for each jump and one more for each missing packet.
+    // The limit is halfway between two cases: a jump takes one packet time, or one more for each missing packet.
     steps > 0.0 && jumps > 0.0 && jumps_ns < steps_ns / steps * (jumps + missing / 2.0)
 }
 

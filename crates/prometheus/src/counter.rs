@@ -19,8 +19,8 @@ const WRAP_32: f64 = 4_294_967_296.0;
 #[derive(Clone, Debug)]
 pub struct Counter {
     last: (Nanos, f64),
-    /// Known growth that has not been taken yet, as consecutive segments without gaps. The last one ends at the last
-    /// reading.
+    /// Known growth that [`Counter::take`] has not returned yet, as consecutive segments without gaps. The last segment
+    /// ends at the last reading.
     segments: VecDeque<Segment>,
     /// Time between the last two readings.
     spacing: Option<Nanos>,
@@ -55,7 +55,7 @@ pub enum Step {
     Nothing,
     /// The counter restarted; its growth is unknown.
     Restarted,
-    /// The counter grew faster than the port can carry, once; its growth is unknown.
+    /// The counter grew by more than the port can carry, for the first reading in a row; this growth is unknown.
     Jumped,
 }
 
@@ -89,7 +89,7 @@ impl Counter {
             return Step::Restarted;
         }
         let bits = growth * unit.bits;
-        // Two fast readings in a row are real traffic; then the port's speed is wrong.
+        // Two fast readings in a row are real traffic, and the reported speed of the port is wrong.
         if bits > limit && !std::mem::replace(&mut self.fast, true) {
             self.segments.clear();
             return Step::Jumped;

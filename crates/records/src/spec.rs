@@ -105,7 +105,7 @@ fn bytes(value: &Value) -> usize {
 /// the decision show most of the effect.
 const NAMES: usize = 32;
 
-/// The names if they are few, and true if there were too many.
+/// The names and false; if there are too many names, no names and true.
 fn few(names: &[String]) -> (Vec<String>, bool) {
     if names.len() <= NAMES { (names.to_vec(), false) } else { (Vec::new(), true) }
 }

@@ -87,7 +87,7 @@ pub enum Leadership {
 }
 
 impl Leadership {
-    /// This result, with the changes of an earlier one that was not processed yet.
+    /// This result, with the changes of an earlier result that was not processed yet.
     pub fn after(self, before: Option<Leadership>) -> Leadership {
         match (before, self) {
             (
@@ -199,7 +199,7 @@ mod tests {
         let results = (0..4).map(|name| follower(Updates::Changes(vec![job(name)])));
         let combined = results.fold(None, |before, result| Some(result.after(before)));
         assert_eq!(combined, Some(follower(Updates::Changes((0..4).map(job).collect()))));
-        // A full load that is due stays due, and too many changes require one.
+        // A pending full load stays pending, and too many changes require a full load.
         let everything = follower(Updates::Everything);
         let after = |before: &Leadership, updates| follower(updates).after(Some(before.clone()));
         assert_eq!(after(&everything, Updates::Changes(vec![job(0)])), everything);

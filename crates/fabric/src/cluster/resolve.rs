@@ -11,7 +11,7 @@ use crate::fabric::Device;
 use crate::input::{InputError, Place, Spanned, excerpt};
 use crate::{Bytes, Cpus, RackKind, Shape};
 
-/// Largest number of tags in a cluster: the tags of a host are bits of a word.
+/// Largest number of tags in a cluster: the tags of a host are the bits of a 64-bit word.
 const MAX_TAGS: usize = 64;
 /// Largest number of hosts. A larger count is a typing error and would fill memory.
 const MAX_HOSTS: u64 = 4_000_000;
@@ -262,7 +262,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Default number of hosts of a rack. On a mesh racks only group hosts, by default one.
+    /// Default number of hosts of a rack. The default on a mesh is one.
     fn hosts_per_rack(&self) -> Option<u32> {
         let file = self.errors.file;
         let one = (file.shape != Shape::Tree).then_some(1);

@@ -38,7 +38,7 @@ pub struct Duplex {
 
 /// A count, or a list of the items.
 pub enum Listing<T> {
-    /// This many items with default fields.
+    /// Number of items, which have default fields.
     Count(u32),
     /// The items, at least one.
     Each(Vec<Spanned<T>>),

@@ -14,8 +14,8 @@ pub(super) struct Node<'t> {
     pub content: Content<'t>,
 }
 
-/// Content of a value. Numbers and booleans are texts, as the user wrote them, because the expected type decides: a
-/// rack may be called 007.
+/// Content of a value. Numbers and booleans are texts, as the user wrote them, because the expected type decides how to
+/// read them: a rack may be called 007.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Content<'t> {
     Null,

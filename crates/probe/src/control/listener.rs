@@ -41,7 +41,8 @@ struct Shared {
     secret: Secret,
     stopped: AtomicBool,
     peers: AtomicUsize,
-    /// At most one train is sent and one is received at a time, because two would measure each other.
+    /// At most one train is sent and one is received at a time, because two simultaneous trains would disturb each
+    /// other.
     sending: Mutex<()>,
     receiving: Mutex<()>,
     /// Receivers of the data connections of each transfer.
@@ -135,7 +136,7 @@ impl ConnectionPermit {
     fn take(shared: &Arc<Shared>) -> Option<ConnectionPermit> {
         let permit = ConnectionPermit(shared.clone());
         let connected = shared.peers.fetch_add(1, Ordering::AcqRel);
-        // On refusal, the dropped value releases its count.
+        // Beyond the limit, the permit is dropped and releases its count.
         (connected < shared.limits.peers).then_some(permit)
     }
 }

@@ -1,4 +1,4 @@
-//! Surveys: measurements of several paths, requested from one place. Meshes, shared bottlenecks, calibration.
+//! Surveys (meshes, shared bottlenecks, calibration): measurements of several paths, requested from one place.
 //!
 //! Each survey reports its progress to a function that may stop it. These modules only request measurements in order;
 //! the computations are in the modules beside `survey`, which do no input or output.

@@ -2,8 +2,8 @@
 //!
 //! `leeward hotspots` uses Python's `re`, exported Prometheus rules use RE2, and this service uses the crate `regex`,
 //! which matches in linear time. The module accepts only the syntax that has the same meaning in all of them. It
-//! rejects other syntax by name, as the export of rules does. The module also rewrites patterns: it escapes characters
-//! that are literals in Python and have a meaning in `regex`.
+//! rejects other syntax and names the unsupported part, as the export of rules does. The module also rewrites patterns:
+//! it escapes characters that are literals in Python and have a meaning in `regex`.
 //!
 //! No library parses this subset, so the tokenizer is hand-written.
 

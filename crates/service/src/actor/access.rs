@@ -31,7 +31,7 @@ const NOW: Nanos = Nanos(Nanos::SECOND.0);
 struct Row {
     name: &'static str,
     declared: Access,
-    /// True if it leaves changes to persist.
+    /// True if the operation leaves changes to persist.
     changes: bool,
     /// True if its reply waits for durability.
     waits: bool,

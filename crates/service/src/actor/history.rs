@@ -48,7 +48,7 @@ pub(super) struct BucketSums {
     /// Fabric that the ids belong to; `None` before the first snapshot.
     fabric: Option<Arc<Fabric>>,
     links: Vec<Sum>,
-    /// By resource id, up to the highest one seen; the entries of links stay empty.
+    /// Sums by resource id, up to the highest id seen; the entries of links stay empty.
     busy: Vec<Sum>,
     queues: Vec<Sum>,
 }

@@ -215,7 +215,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Commits the result of an admission, if it still holds.
+    /// Commits the result of an admission, if the result is still valid.
     fn finish_admission(&mut self, running: RunningAdmission, result: Result<Agreement, Rejected>) {
         let id = running.id;
         if self.is_abandoned(id) {

@@ -16,7 +16,7 @@ use super::reply::{DecisionLookup, Placed};
 use super::request::Placement;
 use super::{Addresses, Coordinator, Waiting};
 
-/// Largest number of callers that wait for one request; several are the result of retries.
+/// Largest number of callers that wait for one request; retries add callers.
 const MAX_CALLERS: usize = 16;
 
 impl<A: Addresses> Coordinator<A> {

@@ -12,7 +12,7 @@ use super::error_text;
 use super::text::{Value, columns, value};
 use super::touched::Touched;
 
-/// Number of commits kept in `commits` for followers; a follower further behind loads everything.
+/// Number of commits kept in the table `commits` for followers; a follower further behind loads everything.
 const KEPT_COMMITS: i64 = 10_000;
 
 /// Numbers a commit, and verifies that the term is still the latest. Otherwise the number is null, the table `commits`
