@@ -68,8 +68,10 @@ pub fn schedule_circuits(
     let spec: PolicySpec =
         scheduler.parse().map_err(|message: String| PyInputError(InputError::new("scheduler", message)))?;
     if settings.is_some() && !spec.settings.is_empty() {
-        let message =
-            format!("`{}` has settings already: expected settings in one of the two places", spec.label);
+        let message = format!(
+            "`{}` has settings already: give settings in the name or as `settings`, not both",
+            spec.label
+        );
         return Err(PyInputError(InputError::new("settings", message)).into());
     }
     let settings = settings.unwrap_or(&spec.settings);

@@ -27,7 +27,7 @@ pub struct Token {
     pub name: Arc<str>,
     /// Role of the token.
     pub role: Role,
-    /// Hosts that it may report for; `None` for all.
+    /// Hosts that the token may report for; `None` for all.
     pub hosts: Option<Hosts>,
 }
 

@@ -43,7 +43,7 @@ struct Options {
     /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:7600].
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// Policy for copies of blocks, with settings after colons [default: sinbad].
+    /// Policy for copies of blocks, with settings after colons, as in sinbad:interval=1s [default: sinbad].
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
     /// Policy for tasks [default: leeward].
@@ -58,8 +58,8 @@ struct Options {
     /// Seed of tie-breaking, from 0 [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Store of decisions: a file, `memory`, or a PostgreSQL, postgres://USER@HOST/DATABASE [default: a file
-    /// with the name of the cluster, or of its file].
+    /// Store of decisions: a file, `memory`, or a PostgreSQL URL, postgres://USER@HOST/DATABASE [default: a file with
+    /// the name of the cluster, or of its file].
     #[arg(long, value_name = "WHERE")]
     store: Option<String>,
     /// Failures that stored decisions survive, `process` or `power` [default: process].

@@ -57,7 +57,7 @@ pub enum ProbeBody {
         #[serde(default)]
         train: TrainBody,
         /// Largest number of simultaneous trains; default 64. A host takes part in at most one train at a time. With 1,
-        /// trains cannot share links either.
+        /// trains do not share links inside the network either.
         #[schemars(range(min = 1, max = AT_ONCE))]
         at_once: Option<usize>,
         /// Also counts hops, so that the resulting cluster has racks.

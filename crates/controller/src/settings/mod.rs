@@ -65,7 +65,7 @@ pub struct ProbeSettings {
     pub addresses: BTreeMap<String, String>,
 }
 
-/// Policies, with settings after colons.
+/// Policies, with settings after colons: `sinbad:interval=1s`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicySettings {
@@ -135,10 +135,10 @@ pub enum Level {
     Error,
     /// Failures, and conditions that need attention.
     Warn,
-    /// These, and the service's activity.
+    /// Messages of `warn`, and the service's activity.
     #[default]
     Info,
-    /// These, and a line for each request.
+    /// Messages of `info`, and a line for each request.
     Debug,
 }
 
@@ -211,8 +211,8 @@ impl Settings {
         if is_toml { read_toml(file, text) } else { read_yaml(file, text) }
     }
 
-    /// Reads the files of the polled Prometheus; `None` if the settings name none. `interval` is the report interval
-    /// from the start of the service.
+    /// Reads the files of the polled Prometheus; `None` if the settings name no Prometheus. `interval` is the report
+    /// interval from the start of the service.
     ///
     /// # Errors
     /// An [`InputError`] with file, line and field.

@@ -180,7 +180,7 @@ impl Reader<'_> {
                 let some_pod = each.iter().any(|rack| rack.value.pod.is_some());
                 for (i, item) in each.iter().enumerate() {
                     if some_pod && item.value.pod.is_none() {
-                        let message = "missing; other racks name their pod, so each must";
+                        let message = "missing; other racks name their pod, so every rack must";
                         return Err(self.errors.at(item.place, format!("racks[{i}].pod"), message));
                     }
                     let count = item.value.count.map_or(1, |count| count.0);
