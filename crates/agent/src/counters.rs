@@ -355,8 +355,8 @@ mod tests {
         }
         let message = "interface `eht1` does not exist; /sys/class/net lists the existing ones";
         assert_eq!(Gap::Missing("eht1".to_owned()).to_string(), message);
-        // The interface appears later. Its traffic before that is in no window; from then on, each window has the
-        // traffic of both interfaces.
+        // The interface appears later. Its earlier traffic is in no window; each later window has the traffic of both
+        // interfaces.
         let mut meter = Meter::new(["eth0", "eth1"].map(str::to_owned));
         let taken = [(1_000, "eth2"), (2_000, "wan0"), (3_000, "eth1"), (4_000, "wan0")]
             .map(|(at, second)| meter.take(&two(at, second)).map(|window| window.egress));

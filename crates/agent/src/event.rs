@@ -10,7 +10,7 @@ use crate::window::Gap;
 /// An event for the operator's log.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
-    /// A report was accepted: the first one, or the first one after rejections.
+    /// The first report was accepted, or the first report after rejections.
     Reports {
         /// Number of windows dropped since the last accepted report.
         dropped: u64,

@@ -34,7 +34,7 @@ fn number(folder: &Path, name: &str) -> Option<u64> {
     fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
 }
 
-/// Returns true if an interface has no link; `None` if it does not report its state.
+/// Returns true if an interface has no link; `None` if the interface does not report its state.
 fn has_no_link(folder: &Path) -> Option<bool> {
     let state = fs::read_to_string(folder.join("operstate")).ok()?;
     Some(matches!(state.trim(), "down" | "lowerlayerdown" | "notpresent"))
@@ -82,7 +82,7 @@ impl Machine {
         Ok(Reading { at, wall, interfaces, disks, unread })
     }
 
-    /// Reads an interface; `None` if it disappears meanwhile.
+    /// Reads an interface; `None` if the interface disappears meanwhile.
     fn interface(&mut self, folder: &Path, name: String, queues: &BTreeMap<u32, u64>) -> Option<Interface> {
         let counters = folder.join("statistics");
         let count = |way: &str| {

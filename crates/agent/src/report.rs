@@ -28,7 +28,7 @@ impl Disks {
         Disks(named.into_iter().collect())
     }
 
-    /// Name of a disk in the cluster; `None` if it is not reported.
+    /// Name of a disk in the cluster; `None` for a disk that is not reported.
     fn device<'a>(&'a self, disk: &'a Disk) -> Option<&'a str> {
         match self.0.get(&disk.name) {
             Some(device) => Some(device),
@@ -188,7 +188,7 @@ impl Reporter {
         events
     }
 
-    /// The event, unless the last one was the same.
+    /// The event, unless the last event was the same.
     fn changed(&mut self, event: Event) -> Option<Event> {
         let same = match (&self.last_event, &event) {
             // The number of dropped windows is logged only with the first accepted report.

@@ -303,8 +303,8 @@ impl Run {
 
 /// Converts a value to dictionaries, lists and numbers.
 ///
-/// A serializer that makes Python objects (pythonize) would be more direct. The way through JSON text keeps one form
-/// for Python, for `-o json` and for the HTTP API. Fields stay in order, tuples become lists, and infinity and NaN
+/// A serializer that makes Python objects (pythonize) would be more direct. The conversion through JSON text keeps one
+/// form for Python, for `-o json` and for the HTTP API. Fields stay in order, tuples become lists, and infinity and NaN
 /// become `None`.
 pub fn as_python(py: Python<'_>, value: &impl Serialize) -> PyResult<Py<PyAny>> {
     let text = serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;

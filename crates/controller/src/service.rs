@@ -60,8 +60,8 @@ pub struct Service {
     pub limits: Limits,
     /// Clock of the service.
     pub clock: Clock,
-    /// Time limit for the head of a request, counted from the last response on its connection. The body has the same
-    /// limit of its own. Default 90 s. The first head of a connection has only 10 s.
+    /// Time limit for the head of a request, counted from the last response on its connection. The same limit applies
+    /// separately to the body. Default 90 s. The first head of a connection has only 10 s.
     pub patience: Duration,
     /// Largest request body, in bytes. Default 16 MiB, a report of 100,000 hosts in one piece.
     pub body: usize,
@@ -86,8 +86,9 @@ pub struct Service {
     pub demo: bool,
     /// Settings of measurements by agents.
     pub probes: ProbeSettings,
-    /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated; if
-    /// all have, it waits until one closes. Default 512: most systems allow a process 1,024 open files.
+    /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated. If
+    /// all connections have authenticated, the new connection waits until one closes. Default 512: most systems allow a
+    /// process 1,024 open files.
     pub connections: usize,
     cluster: NewCluster,
     make: MakeEngine,

@@ -168,7 +168,7 @@ impl Fabric {
         (0..self.racks).map(DomainId)
     }
 
-    /// The domains directly below `domain`, or the topmost ones for `None`. Racks have none.
+    /// The domains directly below `domain`, or the topmost domains for `None`. A rack has no domains below it.
     pub fn children(&self, domain: Option<DomainId>) -> impl ExactSizeIterator<Item = DomainId> + use<> {
         let range = match domain {
             Some(domain) => self.domains[domain.index()].children.clone(),
@@ -183,7 +183,7 @@ impl Fabric {
         self.domains[domain.index()].hosts.clone()
     }
 
-    /// The domain directly above `domain`; `None` for a topmost one.
+    /// The domain directly above `domain`; `None` for a topmost domain.
     pub fn parent(&self, domain: DomainId) -> Option<DomainId> {
         self.domains[domain.index()].parent
     }
@@ -218,7 +218,7 @@ impl Fabric {
         self.host_tags[host.index()]
     }
 
-    /// The bit of a tag; `None` if no host has it.
+    /// The bit of a tag; `None` if no host has the tag.
     pub fn tag_mask(&self, tag: &str) -> Option<u64> {
         self.tag_names.iter().position(|name| name == tag).map(|bit| 1 << bit)
     }

@@ -14,13 +14,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::ProbeError;
 use crate::numbers::{deviation, mean};
 
-/// Relative fall that a rate must exceed to be significant. The value is ours; the paper gives no number.
+/// Relative fall that a rate must exceed to be significant. The value is a choice of this project; the paper gives no
+/// number.
 pub const FALL: f64 = 0.2;
-/// Number of standard deviations of the rate alone that a significant fall must exceed too. The value is ours.
+/// Number of standard deviations of the rate alone that a significant fall must exceed too. The value is a choice of
+/// this project.
 pub const SIGMAS: f64 = 3.0;
 /// Minimum number of windows of the transfer alone for an estimate of its noise.
 const LEAST_WINDOWS: usize = 3;
-/// Largest share of experiments that may contradict "never" and "always". The value is ours.
+/// Largest share of experiments that may contradict "never" and "always". The value is a choice of this project.
 const TOLERANCE: f64 = 0.1;
 
 /// A path: the numbers of its source host and its destination host.
@@ -69,8 +71,8 @@ pub fn meet_at_rack(a: Path, b: Path, rack: &[usize]) -> bool {
     a.0 == b.0 || meet_above(a, b, rack)
 }
 
-/// Rule 2: returns true if two paths may meet at a bottleneck on the link out of a subtree. Both begin in it, and
-/// neither ends in it. They may still take different switches. `subtree[host]` is the host's subtree.
+/// Rule 2: returns true if two paths may meet at a bottleneck on the link out of a subtree. Both paths begin in the
+/// subtree, and neither ends there. The paths may still take different switches. `subtree[host]` is the host's subtree.
 pub fn may_meet_at_subtree(a: Path, b: Path, subtree: &[usize]) -> bool {
     meet_above(a, b, subtree)
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::numbers::{deviation, mean};
 use crate::train::Train;
 
-/// Mean error, as a share of the rate, by which a train may exceed the best one. The value is ours: the paper observes
-/// "diminishing returns" and gives no number.
+/// Mean error, as a share of the rate, by which a train may exceed the best one. The value is a choice of this project:
+/// the paper observes "diminishing returns" and gives no number.
 pub const SLACK: f64 = 0.02;
 
 /// A train and its error on each path, as a share of the bulk transfer's rate.

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Share that a second connection must take from the first for a valid estimate. Below it, either more than fifty
-/// equivalent connections compete or the limit of the path is elsewhere. The value is ours.
+/// equivalent connections compete or the limit of the path is elsewhere. The value is a choice of this project.
 const LEAST_EFFECT: f64 = 0.02;
 
 /// Competing traffic on a path.

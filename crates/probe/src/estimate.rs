@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The paper writes the rate twice: `P sum n_i / sum t_i`, and `P (N - 1)(1 - loss)/T`, which counts the gaps between
-//! packets. They differ by one part in B. This module uses the second form, which is also right for small bursts: B
-//! packets without loss span B - 1 gaps.
+//! packets. The two rates differ by one part in B. This module uses the second form, which is also right for small
+//! bursts: B packets without loss span B - 1 gaps.
 //!
 //! **Deviation.** A train sent much faster than the path's rate overflows a queue, and most of the train is lost. The
 //! lost packets took no time on the link, so the correction for lost ends would give far too low a rate. The bound
@@ -27,7 +27,8 @@ use crate::train::Train;
 
 /// C, the constant of TCP's rate bound under loss ("roughly sqrt(3/2)", section 3.1, after Mathis et al.).
 pub const MATHIS_C: f64 = 1.224_744_871_391_589;
-/// Ratio of arrival rate to sending rate above which no link on the path was slower than the sender. The value is ours.
+/// Ratio of arrival rate to sending rate above which no link on the path was slower than the sender. The value is a
+/// choice of this project.
 pub const NEAR: f64 = 0.8;
 /// Payload difference between a UDP packet and a TCP segment of the same size on the wire: 20 header bytes against 8.
 const TCP_OVER_UDP: u32 = 12;
@@ -121,7 +122,7 @@ fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
     Some((bits * part * f64::from(burst.received), time))
 }
 
-/// Returns true if missing packets between received ones took no time: a full queue before the link dropped them.
+/// Returns true if missing packets between received ones took no time. A full queue before the link then dropped them.
 fn overran(received: &TrainReport) -> bool {
     let bursts = received.bursts.iter().filter(|burst| burst.received >= 2);
     let [mut steps, mut steps_ns, mut jumps, mut jumps_ns, mut missing] = [0.0; 5];

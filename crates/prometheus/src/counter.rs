@@ -1,7 +1,7 @@
 //! Counter of one port in one direction: converts readings to bits over time intervals.
 //!
-//! The counter is assumed to grow evenly between two readings. So the bits of consecutive intervals add up to the
-//! counted total, for any schedule of readings. Unknown growth (a restart, a jump beyond the port's speed) is in no
+//! The counter is assumed to grow evenly between two readings. The bits of consecutive intervals therefore add up to
+//! the counted total, for any schedule of readings. Unknown growth (a restart, a jump beyond the port's speed) is in no
 //! interval.
 
 use std::collections::VecDeque;
@@ -55,7 +55,7 @@ pub enum Step {
     Nothing,
     /// The counter restarted; its growth is unknown.
     Restarted,
-    /// The counter grew by more than the port can carry, for the first reading in a row; this growth is unknown.
+    /// The counter grew by more than the port can carry, and did not before. The real growth is unknown.
     Jumped,
 }
 

@@ -105,7 +105,7 @@ fn bytes(value: &Value) -> usize {
 /// the decision show most of the effect.
 const NAMES: usize = 32;
 
-/// The names and false; if there are too many names, no names and true.
+/// Returns the names and false, or, if there are too many names, an empty list and true.
 fn few(names: &[String]) -> (Vec<String>, bool) {
     if names.len() <= NAMES { (names.to_vec(), false) } else { (Vec::new(), true) }
 }

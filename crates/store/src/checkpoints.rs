@@ -90,7 +90,7 @@ impl Checkpoints {
         self.changes += changes;
         let is_long = self.shared.long.swap(false, Ordering::Relaxed);
         if is_long || self.changes >= FAR_AHEAD {
-            // If this fails, the thread meets the same error and logs it.
+            // If the checkpoint fails, the thread meets the same error and logs it.
             let _ = self.shared.checkpoint(writer);
             self.changes = 0;
         } else if self.changes >= CHANGES && self.wake.as_ref().is_some_and(|wake| wake.try_send(()).is_ok())

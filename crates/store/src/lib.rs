@@ -35,7 +35,7 @@ pub enum Durability {
     /// settings of the server decide; by default, changes are on disk.
     #[default]
     Process,
-    /// Power loss of the machine, if its disks store what they acknowledge.
+    /// Power loss of the machine, if its disks keep all writes that they acknowledge.
     Power,
 }
 
@@ -126,8 +126,8 @@ pub trait Store: Send {
     /// Kind of the store.
     fn kind(&self) -> Kind;
 
-    /// Renews the leadership. The service calls this repeatedly, and so detects a lost or restored connection. Without
-    /// a leader, this service becomes the leader, and the other services learn its `address`.
+    /// Renews the leadership. The service calls this function repeatedly, and so detects a lost or restored connection.
+    /// Without a leader, this service becomes the leader, and the other services learn its `address`.
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable; nothing can be stored then.

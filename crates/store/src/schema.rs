@@ -142,8 +142,8 @@ pub const DELETE_JOB: &str = "DELETE FROM jobs WHERE name = $1";
 pub const INSERT_CLUSTER: &str =
     "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
 
-/// Deletes old rows: answered moves before the last 100,000, and versions of the cluster except the last
-/// 1,000 and the last one from a file.
+/// Deletes old rows: answered moves before the last 100,000, and versions of the cluster except the last 1,000 and the
+/// last version from a file.
 pub const SWEEPS: [&str; 2] = [
     "DELETE FROM migrations WHERE id <= (SELECT max(id) FROM migrations) - 100000 AND state <> 'advised'",
     "DELETE FROM clusters WHERE version <= (SELECT max(version) FROM clusters) - 1000

@@ -31,7 +31,7 @@ pub struct Token {
     pub hosts: Option<Hosts>,
 }
 
-/// Names of the hosts that a token of role `report` is bound to. It may report for no other host.
+/// Names of the hosts that a token of role `report` is bound to. The token may report for no other host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts(Arc<BTreeSet<String>>);
 

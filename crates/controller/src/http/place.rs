@@ -224,7 +224,7 @@ impl PlacementBody for TasksBody {
 #[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct WorkloadBody {
     /// The workload, as in a workload file, but with contents instead of file names. `POST /v1/workloads` requires
-    /// `server`, the host of the volume. `POST /v1/place/volumes` rejects it, because it chooses the host.
+    /// `server`, the host of the volume. `POST /v1/place/volumes` chooses the host and rejects the field.
     #[schemars(with = "WorkloadForm")]
     #[serde(deserialize_with = "distinct::object")]
     workload: online::Form,

@@ -236,7 +236,7 @@ pub async fn alive() -> Response {
 }
 
 /// Ready if this service leads, the store is available, and the coordinator is not stuck. The check does not use the
-/// coordinator, so frequent probes cost it no time.
+/// coordinator, so frequent probes take no time of the coordinator.
 pub async fn ready(State(app): SharedState) -> ApiResult {
     if let Some(reason) = app.handle.leader_state().borrow().unavailable() {
         return Err(reason.problem(&app.clock));

@@ -31,7 +31,7 @@ pub struct Settings {
     pub interval: Nanos,
     /// Seed of tie-breaking.
     pub seed: u64,
-    /// URL at which other services and clients reach this one. Default: the URL of the listening address.
+    /// URL at which other services and clients reach this service. Default: the URL of the listening address.
     pub advertise: Option<String>,
     /// Store of decisions: a file, `memory`, or a PostgreSQL URL, `postgres://user@host/database`, which
     /// several services may share. Default: a file with the cluster's name.

@@ -168,7 +168,7 @@ fn a_slow_link_that_stops_reporting_is_not_counted_as_slow() {
     slow(1);
     seconds.store(14, Ordering::Relaxed);
     slow(0);
-    // The last reported speed remains in force, and the link counts as slow again once it is seen.
+    // The last reported speed remains in force, and the link counts as slow again once the link is seen.
     let (_, _, link) = server.get("/v1/links/r0h0:egress");
     assert_eq!(
         (&link["capacity_bps"], &link["full_bps"]),

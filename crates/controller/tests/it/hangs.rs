@@ -181,7 +181,8 @@ fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
     assert_eq!(block(&server, "after").0, 503);
     drop(hung);
     until("the service is ready again", || is_ready(&server).then_some(()));
-    // Each request sent during the hang was stored exactly once, during the hang or by the repetition here.
+    // Each request sent during the hang was stored exactly once, either during the hang or by the repeated request
+    // below.
     let ids: std::collections::BTreeSet<String> = (0..4)
         .map(|n| {
             let (status, decision) = block(&server, &format!("hung {n}"));

@@ -76,7 +76,7 @@ pub struct ClusterFile {
 pub struct RackFile {
     /// Name of the rack; `r` and its number if absent.
     pub name: Option<Name>,
-    /// Number of racks like this one, with names by number.
+    /// Number of identical racks, which are named by number.
     pub count: Option<Count>,
     /// Pod of the rack.
     #[schemars(with = "Option<Name>")]
@@ -139,7 +139,7 @@ pub struct PodFile {
     pub oversubscription: Option<Spanned<Ratio>>,
 }
 
-/// A disk or SSD. Its reads and writes share its time.
+/// A disk or SSD. Reads and writes share the time of the device.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceFile {

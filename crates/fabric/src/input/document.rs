@@ -39,7 +39,7 @@ impl<'t> Node<'t> {
 /// Notation of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Style {
-    /// Without quotes: a number or a boolean if it looks like one.
+    /// Without quotes; a number or a boolean if the text has that form.
     Plain,
     /// A YAML text in quotes, which a field that expects a number may read as one.
     Quoted,

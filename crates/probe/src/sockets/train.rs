@@ -22,7 +22,7 @@ use crate::wire::{HEADER, Head};
 /// Number of packets per system call.
 const BATCH: usize = 128;
 /// Size of a sender's socket buffer. It is large enough not to run empty while other processes run, and below the
-/// thousand packets at which interfaces drop.
+/// thousand packets beyond which interfaces drop packets.
 const SEND_BUFFER: usize = 1 << 20;
 /// Maximum kernel memory per packet in addition to its bytes.
 const OVERHEAD: usize = 2_304;

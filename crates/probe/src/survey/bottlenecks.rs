@@ -80,7 +80,7 @@ pub fn check_bottlenecks(each: &Transfer) -> Result<(), ProbeError> {
     Ok(())
 }
 
-/// Transfer that starts before another one and ends after it.
+/// Transfer that starts before the given transfer and ends after it.
 fn longer(each: &Transfer) -> Transfer {
     Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each }
 }

@@ -86,7 +86,7 @@ pub fn hops(from: &Place, to: &str, secret: &Secret) -> Result<Option<u8>, Probe
     }
 }
 
-/// Result of a thread. A panic in the thread continues here.
+/// Result of a thread; a panic of the thread continues in the caller.
 fn join<T>(result: std::thread::Result<T>) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -55,8 +55,8 @@ enum Token {
 /// The rest of the pattern, from the first unsupported part.
 fn rewrite(pattern: &str) -> Result<String, &str> {
     let (mut written, mut rest) = (String::new(), pattern);
-    // State of the previous part: true if it can be repeated, and its number of repetitions. Then the largest number in
-    // each open group.
+    // State of the previous part: true if it can be repeated, and its number of repetitions. The last value is the
+    // largest number of repetitions in each open group.
     let (mut repeatable, mut times, mut most) = (false, 1_u32, vec![1_u32]);
     while !rest.is_empty() {
         let (length, text, token) = token(rest, rest.len() == pattern.len()).ok_or(rest)?;

@@ -144,7 +144,7 @@ impl History {
         self.steps.store(Arc::new(steps));
     }
 
-    /// Steps that end after `since`; `join` of them are merged into one.
+    /// Steps that end after `since`; every `join` steps are merged into one.
     pub fn since(&self, since: Nanos, join: u64) -> HistoryBuckets {
         let steps = self.steps.load().iter().filter(|step| step.ends > since).cloned().collect();
         HistoryBuckets { steps, join }

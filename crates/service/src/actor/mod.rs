@@ -59,7 +59,7 @@ enum Command {
     JobDone(u64, JobResult),
 }
 
-/// Version conflict: the cluster has this version, not the expected one.
+/// Version conflict: the cluster has this version, not the expected version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VersionConflict(pub ClusterVersion);
 
@@ -261,7 +261,7 @@ impl Handle {
         Ok(self.last_snapshot())
     }
 
-    /// History steps that end after `since`; `join` of them are merged into one.
+    /// History steps that end after `since`; every `join` steps are merged into one.
     pub fn history(&self, since: Nanos, join: u64) -> HistoryBuckets {
         self.published.history.since(since, join)
     }

@@ -164,7 +164,7 @@ impl SnapshotPublisher {
         Instant::now() >= self.due()
     }
 
-    /// Takes a snapshot if due, and reuses the memory of an unused one if possible.
+    /// Takes a snapshot if due, and reuses the memory of an unused past snapshot if possible.
     pub fn make(&mut self, snapshot: impl FnOnce(Option<NetworkSnapshot>) -> NetworkSnapshot) {
         if self.is_due() {
             self.make_now(snapshot);

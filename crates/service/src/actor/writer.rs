@@ -17,7 +17,7 @@ use super::heartbeat::{Heartbeat, SILENCE};
 use super::replies::{Confirmation, Decisions, Pending};
 use crate::core::Unavailable;
 
-/// Largest number of batches in the queue. The actor waits if there are more.
+/// Largest number of batches in the queue. The actor waits while the queue is full.
 const BATCHES: usize = 1024;
 /// Largest number of changes in a transaction, so that the first of them does not wait long for the last.
 const MAX_CHANGES: usize = 4096;

@@ -7,7 +7,7 @@ use leeward_fabric::{Bytes, HostId, Nanos};
 
 use super::request::HostReport;
 
-/// Largest number of placements per host with separate times. Beyond it, the oldest ones are merged.
+/// Largest number of placements per host with separate times. Beyond this number, the oldest placements are merged.
 const MAX_PLACEMENTS: usize = 32;
 
 /// Hosts with reports or placements.

@@ -245,7 +245,8 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.drain(..)
     }
 
-    /// Advances time to `now`, which may bring completions. A time before the last time counts as the last time.
+    /// Advances time to `now`, which may bring completions. A time before that of the last call counts as the time of
+    /// the last call.
     pub fn wake(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         // After a jump of time, many decisions may expire at once; the rest follow at the next call.

@@ -185,7 +185,7 @@ impl<'a> Batch<'a> {
     /// Sends the transaction and waits for the result.
     ///
     /// # Errors
-    /// [`StoreError`] if it failed, or if its result is unknown.
+    /// [`StoreError`] if the transaction failed, or if its result is unknown.
     pub async fn send(self, client: &Client) -> Result<(), StoreError> {
         let mut requests: Vec<Request<'_>> = vec![Box::pin(client.batch_execute("BEGIN"))];
         for (statement, values) in self.statements {
