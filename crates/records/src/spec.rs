@@ -1,4 +1,4 @@
-//! Requests by names, as stored beside their decisions.
+//! Placement requests with names of hosts, racks and tags, as stored with their decisions.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric};
@@ -62,14 +62,15 @@ impl PlacementSpec {
     pub fn kept(self) -> PlacementSpec {
         match self {
             PlacementSpec::Replicas(spec) => {
-                let ((exclude, first), (collocate, second)) = (few(&spec.exclude), few(&spec.collocate));
-                let forgotten = spec.forgotten || first || second;
+                let (exclude, exclude_dropped) = stored_names(&spec.exclude);
+                let (collocate, collocate_dropped) = stored_names(&spec.collocate);
+                let forgotten = spec.forgotten || exclude_dropped || collocate_dropped;
                 let spec = ReplicasSpec { exclude, collocate, forgotten, blocks_left: None, ..spec };
                 PlacementSpec::Replicas(spec)
             }
             PlacementSpec::Tasks(spec) => {
-                let (exclude, many) = few(&spec.exclude);
-                PlacementSpec::Tasks(TasksSpec { exclude, forgotten: spec.forgotten || many, ..spec })
+                let (exclude, dropped) = stored_names(&spec.exclude);
+                PlacementSpec::Tasks(TasksSpec { exclude, forgotten: spec.forgotten || dropped, ..spec })
             }
             spec => spec,
         }
@@ -101,13 +102,13 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// Largest number of excluded or related hosts to keep. A request may name every host of the cluster; the candidates of
-/// the decision show most of the effect.
-const NAMES: usize = 32;
+/// Maximum length of a stored list of names. A request may name every host of the cluster. The candidates, which are
+/// stored with the decision, show most of the effect of a longer list.
+const MAX_NAMES: usize = 32;
 
-/// Returns the names and false, or, if there are too many names, an empty list and true.
-fn few(names: &[String]) -> (Vec<String>, bool) {
-    if names.len() <= NAMES { (names.to_vec(), false) } else { (Vec::new(), true) }
+/// The list of names to store, and true if the list is empty because it was too long.
+fn stored_names(names: &[String]) -> (Vec<String>, bool) {
+    if names.len() <= MAX_NAMES { (names.to_vec(), false) } else { (Vec::new(), true) }
 }
 
 /// Placement or admission of a workload.
@@ -255,8 +256,8 @@ impl TasksSpec {
         Constraints::named(fabric, &self.exclude, &self.tags).map(drop)
     }
 
-    /// The request for the policy, with this id and job. Names and tags that the cluster no longer has are ignored,
-    /// because running tasks stay.
+    /// The request for the policy, with this id and job. The method ignores names and tags that the cluster no longer
+    /// has, because the tasks of a stored request may still run.
     pub fn request(&self, fabric: &Fabric, id: DecisionId, job: JobId) -> AppRequest {
         let task = |spec: &TaskSpec| Task {
             cpus: spec.cpus,

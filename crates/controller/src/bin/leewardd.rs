@@ -58,8 +58,8 @@ struct Options {
     /// Seed of tie-breaking, from 0 [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Store of decisions: a file, `memory`, or a PostgreSQL URL, postgres://USER@HOST/DATABASE [default: a file with
-    /// the name of the cluster, or of its file].
+    /// Store of decisions: a file, `memory`, or a PostgreSQL URL, postgres://USER@HOST/DATABASE [default: a file
+    /// with the name of the cluster, or else of the cluster file].
     #[arg(long, value_name = "WHERE")]
     store: Option<String>,
     /// Failures that stored decisions survive, `process` or `power` [default: process].
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn failed(code: u8, error: impl std::fmt::Display) -> ExitCode {
+fn fail(code: u8, error: impl std::fmt::Display) -> ExitCode {
     if !log_end(&error) {
         let _ = writeln!(std::io::stderr(), "error: {error}");
     }
@@ -144,13 +144,13 @@ fn serve(options: Options) -> ExitCode {
     };
     if options.check_config {
         if let Err(error) = Ready::new(flags) {
-            return failed(2, error);
+            return fail(2, error);
         }
         let _ = writeln!(std::io::stderr(), "the settings are right");
         return ExitCode::SUCCESS;
     }
     let announce = |url: &str, store: Option<&Path>| -> std::io::Result<()> {
-        // The log has the same information.
+        // A log in JSON has the same information, and its readers expect only JSON.
         if is_json() {
             return Ok(());
         }
@@ -160,8 +160,8 @@ fn serve(options: Options) -> ExitCode {
     };
     match Ready::to_run(flags).map_err(StartError::Input).and_then(|ready| ready.run(announce)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(StartError::Input(error)) => failed(2, error),
-        Err(StartError::Callback(error) | StartError::Failed(error)) => failed(1, error),
+        Err(StartError::Input(error)) => fail(2, error),
+        Err(StartError::Callback(error) | StartError::Failed(error)) => fail(1, error),
     }
 }
 
@@ -169,17 +169,17 @@ fn token(name: &str, role: Role, hosts: &[String], file: Option<&str>) -> ExitCo
     let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let new_token = match NewToken::make(name, role, &hosts) {
         Ok(new_token) => new_token,
-        Err(error) => return failed(2, error),
+        Err(error) => return fail(2, error),
     };
     let NewToken { token, line } = match file.map_or(Ok(()), |file| new_token.add(file)) {
         Ok(()) => new_token,
-        Err(error) => return failed(2, error),
+        Err(error) => return fail(2, error),
     };
     if file.is_none() {
         let _ = writeln!(std::io::stderr(), "{line}");
     }
     match writeln!(std::io::stdout(), "{token}") {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(1, error),
+        Err(error) => fail(1, error),
     }
 }
