@@ -78,7 +78,7 @@ pub struct Acceptance {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct SkippedParts {
-    /// Parts that end at or before the controller's last data.
+    /// Parts whose window ends at or before the controller's last data.
     pub stale: u64,
     /// Parts of a host that is down.
     pub down: u64,

@@ -1,4 +1,4 @@
-//! Clocks and random numbers. No other module of the agent reads either of them.
+//! Clocks and random numbers. No other module of the agent reads a clock or draws a random number.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Instant, SystemTime};

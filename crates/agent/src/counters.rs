@@ -12,9 +12,9 @@ use crate::disks::{self, Disk};
 use crate::reading::{Count, Interface, Reading};
 use crate::window::{Gap, Window};
 
-/// Minimum tolerance for drift between wall clock and monotonic clock between two readings. Between distant readings
-/// the tolerance is a thousandth of the time between them. NTP slews the wall clock by at most 500 ppm. More drift
-/// means that the wall clock was set, and that the window's times are unknown.
+/// Minimum tolerance for drift between wall clock and monotonic clock between two readings. For readings far apart, the
+/// tolerance is a thousandth of the time between them. NTP slews the wall clock by at most 500 ppm. More drift means
+/// that the wall clock was set, and that the window's times are unknown.
 const DRIFT: Nanos = Nanos(100_000_000);
 
 /// Converts readings into windows.

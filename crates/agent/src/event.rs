@@ -34,7 +34,7 @@ pub enum Event {
     NoDisk(String),
     /// The kernel does not count this disk's work.
     NotCounted(String),
-    /// Only this one of several disks has counters, and no disk was selected by name.
+    /// Several disks exist, but only this disk has counters, and no disk was selected by name.
     SoleCounted(String),
     /// The cluster has no device with this disk's name.
     NoDevice(String),

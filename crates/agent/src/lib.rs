@@ -11,8 +11,8 @@
 //! controller reads and reports, independent of the other threads. Nothing is queued: a window that could not be sent
 //! is dropped and counted, because the next one has newer data.
 //!
-//! A host with unreadable counters or a silent agent reports nothing. The controller then treats its links as unknown,
-//! and thus as full. The agent never reports missing data as a load of zero.
+//! A host with unreadable counters or a silent agent reports nothing. The controller then treats the host's links as
+//! unknown, and thus as full. The agent never reports missing data as a load of zero.
 
 mod body;
 mod client;

@@ -113,7 +113,7 @@ impl Machine {
         if let Some(&(_, speed)) = known {
             return Some(speed);
         }
-        // In Mbit/s; an interface without a known speed reports -1, 0 or nothing.
+        // The unit is Mbit/s. An interface without a known speed reports -1, 0 or nothing.
         let speed = number(folder, "speed").filter(|&speed| speed > 0)?.checked_mul(1_000_000)?;
         if let Some(changes) = changes {
             self.speeds.insert(index, (changes, speed));

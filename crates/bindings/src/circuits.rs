@@ -46,7 +46,7 @@ pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
     Ok(py.detach(read).map_err(PyInputError)?)
 }
 
-/// Rounds a demand matrix to whole bytes and checks it.
+/// Rounds a demand matrix to whole bytes, and checks the matrix.
 #[pyfunction]
 pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
     let demand = DemandMatrix::from_rows(&rows).map_err(|error| input_error(error.into()))?;
@@ -110,7 +110,7 @@ pub fn read_days(py: Python<'_>, path: &str) -> PyResult<UserDays> {
     Ok(py.detach(read).map_err(PyInputError)?)
 }
 
-/// Days from a user: the length of each in nanoseconds, and its circuits as pairs of source and destination.
+/// Days from a user: for each day, its length in nanoseconds, and its circuits as pairs of source and destination.
 type UserDays = Vec<(u64, Vec<[u32; 2]>)>;
 
 /// A file of days.

@@ -93,7 +93,7 @@ impl Study {
         .map_err(experiment_error)
     }
 
-    /// Packs draws in order, or adds and removes them as `steps` say; replays them on request.
+    /// Packs draws in order, or adds and removes them by `steps`; on request, replays the packed draws.
     #[pyo3(signature = (draws, request, steps = None))]
     fn pack(
         &self,

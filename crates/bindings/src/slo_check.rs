@@ -98,8 +98,8 @@ pub fn check_slo(
     Ok((as_python(py, &record)?, rows))
 }
 
-/// Latencies without queueing of every request, by workload, and a note for each workload whose device has no such
-/// latencies.
+/// For each workload, the latencies of its requests without queueing, and a note for each workload whose device has no
+/// such latencies.
 fn draw_tails(
     workloads: &Workloads,
     sources: &Sources,

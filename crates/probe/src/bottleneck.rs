@@ -162,7 +162,8 @@ pub struct PairResult {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "NetworkKind")]
 pub enum Kind {
-    /// Each source has a rate that all its paths share: the sum of two paths equals the rate of one alone.
+    /// Each source has a rate that all its paths share: the sum of the rates of two paths equals the rate of one path
+    /// alone.
     Hose,
     /// Each path has its own rate.
     Pipe,

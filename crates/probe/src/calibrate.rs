@@ -1,15 +1,16 @@
 //! Calibration: choice of the train for measurements of a network (Choreo, section 4.1, figure 6).
 //!
-//! The survey sends every train of a grid on some paths, and compares its rate with the rate of a bulk transfer. Up to
-//! a point, longer trains are more accurate. The choice is the cheapest train whose error is close to the smallest.
+//! The survey sends every train of a grid on some paths, and compares the train's rate with the rate of a bulk
+//! transfer. Up to a point, longer trains are more accurate. The choice is the cheapest train whose error is close to
+//! the smallest.
 
 use serde::{Deserialize, Serialize};
 
 use crate::numbers::{deviation, mean};
 use crate::train::Train;
 
-/// Mean error, as a share of the rate, by which a train may exceed the best one. The value is a choice of this project:
-/// the paper observes "diminishing returns" and gives no number.
+/// Margin by which the mean error of a train, as a share of the rate, may exceed the smallest mean error. The value is
+/// a choice of this project: the paper observes "diminishing returns" and gives no number.
 pub const SLACK: f64 = 0.02;
 
 /// A train and its error on each path, as a share of the bulk transfer's rate.

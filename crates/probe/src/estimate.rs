@@ -30,7 +30,8 @@ pub const MATHIS_C: f64 = 1.224_744_871_391_589;
 /// Ratio of arrival rate to sending rate above which no link on the path was slower than the sender. The value is a
 /// choice of this project.
 pub const NEAR: f64 = 0.8;
-/// Payload difference between a UDP packet and a TCP segment of the same size on the wire: 20 header bytes against 8.
+/// Payload difference between a UDP packet and a TCP segment of the same size on the wire: a TCP header has 20 bytes, a
+/// UDP header 8.
 const TCP_OVER_UDP: u32 = 12;
 
 /// Sending statistics of a train.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use leeward_fabric::Nanos;
 
-/// Largest number of segments. Beyond it, new growth is merged into the last segment.
+/// Largest number of segments. Beyond this number, new growth is merged into the last segment.
 const MAX_SEGMENTS: usize = 1024;
 /// Largest value of a counter; larger readings are invalid.
 const MAX_VALUE: f64 = 9e18;
@@ -55,7 +55,7 @@ pub enum Step {
     Nothing,
     /// The counter restarted; its growth is unknown.
     Restarted,
-    /// The counter grew by more than the port can carry, and did not before. The real growth is unknown.
+    /// The counter grew by more than the port can carry, and did not at the reading before. The real growth is unknown.
     Jumped,
 }
 

@@ -21,8 +21,8 @@ const ORIGIN: i64 = 1_577_836_800;
 pub struct ClockReadings {
     /// Wall clock, counted from the engine's zero.
     pub wall: Nanos,
-    /// Monotonic clock, from any start. It is read after the wall clock, so the delay between the readings can only
-    /// make the time late.
+    /// Monotonic clock, from any start. This clock is read after the wall clock, so the delay between the two readings
+    /// can only make the service's time late.
     pub monotonic: Nanos,
 }
 
@@ -84,7 +84,7 @@ impl Clock {
     fn read_clocks(&self) -> ClockReadings {
         let readings = (self.readings)();
         let ahead = readings.wall.since(readings.monotonic).0;
-        // Most readings do not raise the lead. A load is cheaper than a write that all threads share.
+        // Most readings do not raise the lead. An atomic load is cheaper than a write to memory that all threads share.
         if self.ahead.load(Ordering::Relaxed) < ahead {
             self.ahead.fetch_max(ahead, Ordering::Relaxed);
         }

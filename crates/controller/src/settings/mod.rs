@@ -60,8 +60,8 @@ pub struct Settings {
 pub struct ProbeSettings {
     /// File with the hosts' shared secret in its first line. The service reads it again for each survey.
     pub secret: Option<String>,
-    /// Addresses of hosts, `HOST` or `HOST:PORT` by host name. They are for hosts that other hosts cannot reach at the
-    /// source address of their reports.
+    /// Addresses of hosts, `HOST` or `HOST:PORT` by host name. The field is for hosts that other hosts cannot reach at
+    /// the source address of their reports.
     pub addresses: BTreeMap<String, String>,
 }
 
@@ -73,7 +73,7 @@ pub struct PolicySettings {
     pub replicas: String,
     /// Placement of tasks.
     pub tasks: String,
-    /// Moves of tasks from hot racks; no moves without it.
+    /// Moves of tasks from hot racks. Without this field, the service advises no moves.
     pub moves: Option<String>,
     /// Admission of workloads whose volumes have a host.
     pub workload: String,
@@ -85,8 +85,8 @@ pub struct PolicySettings {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Largest number of open connections. At the limit, a new connection replaces one without an authorized request,
-    /// or waits until another closes.
+    /// Largest number of open connections. At the limit, a new connection replaces a connection without an authorized
+    /// request, or waits until a connection closes.
     pub connections: u32,
     /// Largest number of open event streams.
     pub streams: u32,

@@ -89,7 +89,7 @@ pub struct RackFile {
     pub nic: Option<Duplex>,
     /// Rate of the rack's uplink and downlink, for example of a rack that lost half its uplinks.
     pub link: Option<Duplex>,
-    /// Sum of the rack's interfaces over its uplink (and downlink).
+    /// Total rate of the rack's interfaces divided by the rate of its uplink (and downlink).
     #[schemars(with = "Option<Ratio>")]
     pub oversubscription: Option<Spanned<Ratio>>,
     /// Fault domain of the rack; racks with the same fault domain fail together. The rack's own name if absent.

@@ -195,7 +195,7 @@ impl Reader<'_> {
         Ok(racks)
     }
 
-    /// Distributes the racks that name no pod to the pods in order, the same number to each.
+    /// Distributes the racks that name no pod to the pods in order, with the same number of racks for each pod.
     fn distribute(&self, racks: &mut [Rack], pods: &[Pod]) -> Result<(), InputError> {
         let Some(first) = pods.first() else { return Ok(()) };
         if !racks.len().is_multiple_of(pods.len()) {

@@ -270,7 +270,7 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
         return Err(ProbeError::Busy { peer: String::new() });
     };
     let system_error = |error| ProbeError::system("receiving", &error);
-    // The port number is the same as the connection's, so that a firewall needs one rule.
+    // The UDP port has the same number as the TCP port, so that a firewall needs to allow only one number.
     let address = stream.local_addr().map_err(system_error)?;
     let receiver = packets::Receiver::bind(address, &train).map_err(system_error)?;
     let (session, port) = (random_session(), receiver.address().map_err(system_error)?.port());

@@ -3,7 +3,7 @@
 //!
 //! Each operation is a method with its own reply and its own error. Some replies come later, as a [`Completion`]: a
 //! policy waits for a batch, or an operation takes too long for the actor's loop. The coordinator does not interpret
-//! the addresses of replies. Work that takes too long for the loop leaves as a job, and its result comes back
+//! the addresses of replies. Work that takes too long for the loop becomes a job, and its result comes back
 //! ([`Coordinator::finish_job`]).
 
 mod admission;
