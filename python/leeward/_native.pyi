@@ -285,7 +285,7 @@ class Run:
         """Imbalance of the links of each kind in each interval."""
 
     def hotspots(self) -> pyarrow.Table:
-        """Runs of intervals in which a link was hot."""
+        """Hot periods: consecutive intervals in which a link was hot."""
 
     def hosts(self) -> pyarrow.Table:
         """Bytes on each host at the end."""
@@ -562,7 +562,7 @@ class PacketRun:
         """Queue lengths, and bytes that have arrived in order, at the sample times."""
 
     def latencies(self) -> pyarrow.Table:
-        """Number of packets with data by time in the switch and by path."""
+        """Number of data packets, by time in the switch and by path."""
 
     def latency(self, path: str, share: float) -> float | None:
         """Time in the switch that a share of a path's packets does not exceed; None without packets."""
@@ -760,7 +760,7 @@ class Study:
     def pack(
         self, draws: list[tuple[int, float, float]], request: str, steps: list[tuple[int, bool]] | None = None
     ) -> dict[str, Any]:
-        """Packs draws in order, or adds and removes them as `steps` say; replays them on request."""
+        """Packs draws in order, or adds and removes them by `steps`; on request, replays the packed draws."""
 
     def first_fit(self, draws: list[tuple[int, float, float]], request: str) -> dict[str, Any]:
         """Puts each draw on the first server where an admission policy accepts it and all SLOs hold."""
@@ -771,7 +771,7 @@ class Study:
         """Requests admission of draws in order, each on its client and server; replays the admitted ones."""
 
     def tails(self, draws: list[tuple[int, float, float]], request: str) -> dict[str, float | None]:
-        """Bounds in seconds by each analysis, for the last of some draws on one path."""
+        """Bounds in seconds by each analysis, for the last of several draws on one path."""
 
     def bounds(
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], request: str

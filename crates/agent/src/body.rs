@@ -36,7 +36,7 @@ pub struct Link {
     pub link: String,
     /// Load in bits per second.
     pub load_bps: f64,
-    /// Speed of its interfaces in bits per second.
+    /// Speed of the link's interfaces in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_bps: Option<u64>,
     /// Bytes queued for sending at the end of the window.
@@ -49,7 +49,7 @@ pub struct Link {
 pub struct Device {
     /// Name of the device, `r3h7:disk0`.
     pub device: String,
-    /// Share of the time in which it was busy.
+    /// Share of the time in which the device was busy.
     pub busy: f64,
     /// Bits read per second.
     pub read_bps: f64,
@@ -78,7 +78,7 @@ pub struct Acceptance {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct SkippedParts {
-    /// Parts that end at or before the controller's last data.
+    /// Parts whose window ends at or before the controller's last data.
     pub stale: u64,
     /// Parts of a host that is down.
     pub down: u64,

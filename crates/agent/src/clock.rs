@@ -1,4 +1,4 @@
-//! Clocks and random numbers. No other module of the agent reads either of them.
+//! Clocks and random numbers. No other module of the agent reads a clock or draws a random number.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Instant, SystemTime};
@@ -32,7 +32,7 @@ impl Clock {
     }
 }
 
-/// Random number in [0, 1). The standard library takes its keys from the system's random source once per process and
+/// Random number in [0, 1). The standard library takes the keys of its hash maps from the system's random source, and
 /// then increments them. Such numbers are random enough to spread hosts over time.
 pub fn random() -> f64 {
     let bits = RandomState::new().hash_one(0_u8) >> 11;

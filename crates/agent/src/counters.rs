@@ -12,9 +12,9 @@ use crate::disks::{self, Disk};
 use crate::reading::{Count, Interface, Reading};
 use crate::window::{Gap, Window};
 
-/// Minimum tolerance for drift between wall clock and monotonic clock between two readings. Between distant readings
-/// the tolerance is a thousandth of the time between them. NTP slews the wall clock by at most 500 ppm. More drift
-/// means that the wall clock was set, and that the window's times are unknown.
+/// Minimum tolerance for drift between wall clock and monotonic clock between two readings. For readings far apart, the
+/// tolerance is a thousandth of the time between them. NTP slews the wall clock by at most 500 ppm. More drift means
+/// that the wall clock was set, and that the window's times are unknown.
 const DRIFT: Nanos = Nanos(100_000_000);
 
 /// Converts readings into windows.
@@ -89,7 +89,7 @@ impl Meter {
             (Some(name), _) => Err(Gap::Missing(name)),
             _ if now.counts.is_empty() => Err(Gap::NoInterface),
             (None, None) => Err(Gap::First),
-            // For two readings at the same time the earlier one stays, so that no bytes are lost.
+            // Of two readings at the same time, the earlier one is kept, so that no bytes are lost.
             (None, Some(last)) if now.at <= last.at => return Err(Gap::First),
             (None, Some(last)) => between(last, &now),
         };
@@ -355,8 +355,8 @@ mod tests {
         }
         let message = "interface `eht1` does not exist; /sys/class/net lists the existing ones";
         assert_eq!(Gap::Missing("eht1".to_owned()).to_string(), message);
-        // The interface appears later. Its traffic before that is in no window; from then on, each window has the
-        // traffic of both interfaces.
+        // The interface appears later. Its earlier traffic is in no window; each later window has the traffic of both
+        // interfaces.
         let mut meter = Meter::new(["eth0", "eth1"].map(str::to_owned));
         let taken = [(1_000, "eth2"), (2_000, "wan0"), (3_000, "eth1"), (4_000, "wan0")]
             .map(|(at, second)| meter.take(&two(at, second)).map(|window| window.egress));

@@ -4,8 +4,8 @@ use leeward_fabric::Nanos;
 
 /// Bytes of a sector; the kernel counts in this unit for any disk.
 pub(crate) const SECTOR: u64 = 512;
-/// Tolerance for busy time. The kernel counts it in ticks, so it may advance by this much more than the time between
-/// readings.
+/// Tolerance for busy time. The kernel counts busy time in ticks, so the busy time may exceed the time between readings
+/// by this much.
 const TICK_MS: u64 = 100;
 
 /// Counters of a disk since it appeared.
@@ -37,7 +37,7 @@ pub struct Disk {
 pub struct DiskWork {
     /// Kernel name.
     pub disk: String,
-    /// Share of the time in which it was busy, from 0 to 1.
+    /// Share of the time in which the disk was busy, from 0 to 1.
     pub busy: f64,
     /// Bits read per second.
     pub read_bps: f64,
@@ -55,7 +55,8 @@ fn increase(before: u64, after: u64) -> u64 {
     if wraps { (1 << 32) - before + after } else { after.saturating_sub(before) }
 }
 
-/// Work of a disk between two readings; `None` if the disk was replaced, its counters were reset, or it is not counted.
+/// Work of a disk between two readings; `None` if the disk was replaced, its counters were reset, or the kernel does
+/// not count its work.
 pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<DiskWork> {
     if !(before.counted && after.counted) {
         return None;

@@ -10,7 +10,7 @@ use crate::window::Gap;
 /// An event for the operator's log.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
-    /// A report was accepted: the first one, or the first one after rejections.
+    /// The first report was accepted, or the first report after rejections.
     Reports {
         /// Number of windows dropped since the last accepted report.
         dropped: u64,
@@ -34,7 +34,7 @@ pub enum Event {
     NoDisk(String),
     /// The kernel does not count this disk's work.
     NotCounted(String),
-    /// This disk is the only one of several disks with counters, and no disk was selected by name.
+    /// Several disks exist, but only this disk has counters, and no disk was selected by name.
     SoleCounted(String),
     /// The cluster has no device with this disk's name.
     NoDevice(String),

@@ -8,11 +8,11 @@
 //!
 //! [`Reporter`] is a plain state machine: times, readings, replies and random numbers go in, reports and [`Event`]s
 //! come out. [`machine`] and [`client`] are the adapters, and [`run`] is the loop between them. One thread per
-//! controller does everything, independent of the others. Nothing is queued: a window that could not be sent is dropped
-//! and counted, because the next one has newer data.
+//! controller reads and reports, independent of the other threads. Nothing is queued: a window that could not be sent
+//! is dropped and counted, because the next one has newer data.
 //!
-//! A host with unreadable counters or a silent agent reports nothing. The controller then treats its links as unknown,
-//! and thus as full. The agent never reports missing data as a load of zero.
+//! A host with unreadable counters or a silent agent reports nothing. The controller then treats the host's links as
+//! unknown, and thus as full. The agent never reports missing data as a load of zero.
 
 mod body;
 mod client;

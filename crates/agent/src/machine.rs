@@ -18,7 +18,7 @@ pub struct Machine {
     root: PathBuf,
     /// Reader of queue lengths, or the error that prevents it.
     queues: io::Result<Queues>,
-    /// Speed of each present interface, with the number of link changes at that time.
+    /// Speed of each present interface, with the number of link changes when the speed was read.
     speeds: BTreeMap<u32, (u64, u64)>,
     /// For each present disk: true if it is a drive of the machine.
     physical: BTreeMap<String, bool>,
@@ -34,7 +34,7 @@ fn number(folder: &Path, name: &str) -> Option<u64> {
     fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
 }
 
-/// Returns true if an interface has no link; `None` if it does not report its state.
+/// Returns true if an interface has no link; `None` if the interface does not report its state.
 fn has_no_link(folder: &Path) -> Option<bool> {
     let state = fs::read_to_string(folder.join("operstate")).ok()?;
     Some(matches!(state.trim(), "down" | "lowerlayerdown" | "notpresent"))
@@ -82,7 +82,7 @@ impl Machine {
         Ok(Reading { at, wall, interfaces, disks, unread })
     }
 
-    /// Reads an interface; `None` if it disappears meanwhile.
+    /// Reads an interface; `None` if the interface disappears meanwhile.
     fn interface(&mut self, folder: &Path, name: String, queues: &BTreeMap<u32, u64>) -> Option<Interface> {
         let counters = folder.join("statistics");
         let count = |way: &str| {
@@ -102,7 +102,8 @@ impl Machine {
     }
 
     /// Speed of an interface in each direction, in bits per second: 0 without a link, `None` if the interface does not
-    /// report it. Cards answer slowly, and the speed changes only when the link comes up again, so it is cached.
+    /// report it. Cards report their speed slowly, and the speed changes only when the link comes up again, so it is
+    /// cached.
     fn speed(&mut self, folder: &Path, index: u32) -> Option<u64> {
         if has_no_link(folder)? {
             return Some(0);
@@ -112,7 +113,7 @@ impl Machine {
         if let Some(&(_, speed)) = known {
             return Some(speed);
         }
-        // In Mbit/s; an interface without a known speed reports -1, 0 or nothing.
+        // The unit is Mbit/s. An interface without a known speed reports -1, 0 or nothing.
         let speed = number(folder, "speed").filter(|&speed| speed > 0)?.checked_mul(1_000_000)?;
         if let Some(changes) = changes {
             self.speeds.insert(index, (changes, speed));

@@ -9,7 +9,7 @@ use crate::disks::Disk;
 pub struct Count {
     /// Bytes.
     pub bytes: u64,
-    /// Packets; they distinguish a wrapped byte counter from a reset one.
+    /// Packets, which distinguish a wrapped byte counter from a reset one.
     pub packets: u64,
 }
 

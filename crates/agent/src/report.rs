@@ -13,8 +13,8 @@ use crate::reading::Reading;
 use crate::report_schedule::ReportSchedule;
 use crate::window::{Gap, Window};
 
-/// Maximum number of messages that are logged once each, so that a controller that sends ever new names cannot fill the
-/// log.
+/// Maximum number of different messages that are logged once each. Without this limit, a controller that always sends
+/// new names could fill the log.
 const MOST_ONCE: usize = 256;
 
 /// Disks to report, and their names in the cluster.
@@ -22,12 +22,13 @@ const MOST_ONCE: usize = 256;
 pub struct Disks(BTreeMap<String, String>);
 
 impl Disks {
-    /// Selects disks and their names in the cluster. Without any, selects all physical disks under their own names.
+    /// Selects disks and their names in the cluster. If `named` is empty, selects all physical disks under their own
+    /// names.
     pub fn new(named: impl IntoIterator<Item = (String, String)>) -> Disks {
         Disks(named.into_iter().collect())
     }
 
-    /// Name of a disk in the cluster; `None` if it is not reported.
+    /// Name of a disk in the cluster; `None` for a disk that is not reported.
     fn device<'a>(&'a self, disk: &'a Disk) -> Option<&'a str> {
         match self.0.get(&disk.name) {
             Some(device) => Some(device),
@@ -187,10 +188,10 @@ impl Reporter {
         events
     }
 
-    /// The event, unless the last one was the same.
+    /// The event, unless the last event was the same.
     fn changed(&mut self, event: Event) -> Option<Event> {
         let same = match (&self.last_event, &event) {
-            // The number of dropped windows is only logged with the first accepted report.
+            // The number of dropped windows is logged only with the first accepted report.
             (Some(Event::Reports { .. }), Event::Reports { .. }) => true,
             (last, event) => last.as_ref() == Some(event),
         };

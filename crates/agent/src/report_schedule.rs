@@ -1,8 +1,8 @@
 //! Report schedule: times of readings and of retries, from given times and random numbers.
 //!
 //! Agents on thousands of hosts must not report at the same time, neither in normal operation nor when a controller
-//! comes back. Each agent has its own offset for readings, every report has some jitter, and every retry delay has
-//! more.
+//! comes back. Each agent has its own offset for readings, every report has some jitter, and every retry delay has more
+//! jitter.
 //!
 //! Hand-written, because existing back-off crates sleep or read a clock themselves. This schedule takes times and
 //! random numbers as arguments. It also combines readings with retries, and honors the delay that a controller
@@ -63,7 +63,7 @@ impl ReportSchedule {
         let doubled =
             self.interval.0.saturating_mul(1 << self.failures.min(20)).min(LONGEST.0.max(self.interval.0));
         self.failures = self.failures.saturating_add(1);
-        // From half to all of the doubled delay, and at least one to two times the requested delay.
+        // The delay is 0.5 to 1 times the doubled delay, and at least 1 to 2 times the requested delay, at random.
         let wait = part(Nanos(doubled), 0.5 + 0.5 * random);
         let requested = after.map_or(Nanos(0), |after| Nanos(after.0.min(LONGEST.0)));
         let wait = wait.max(part(requested, 1.0 + random));

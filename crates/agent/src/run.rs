@@ -48,7 +48,7 @@ pub fn run<E>(
     if let Some((address, secret)) = &settings.probe {
         let invalid = |error| InputError::new("--probe-listen", error);
         let listener = Listener::bind(*address, Limits::default(), secret.clone()).map_err(invalid)?;
-        // The port in use, which differs from the requested port if that was 0.
+        // The port in use, which differs from a requested port 0.
         probe = Some(listener.address().map_err(invalid)?.port());
         let builder = thread::Builder::new().name("leeward-probe".to_owned());
         let serving = builder.spawn(move || listener.run());

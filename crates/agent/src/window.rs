@@ -18,9 +18,10 @@ pub struct Window {
     pub egress: u64,
     /// Bytes received by the host.
     pub ingress: u64,
-    /// Total speed of the interfaces in each direction now, in bits per second; `None` if one does not report it.
+    /// Total speed of the interfaces in each direction now, in bits per second; `None` if one of the interfaces reports
+    /// no speed.
     pub speed_bps: Option<u64>,
-    /// Bytes queued for sending now, including cards below bonds; `None` if unknown for one of them.
+    /// Bytes queued for sending now, including cards below bonds; `None` if the number is unknown for one of them.
     pub queued: Option<u64>,
     /// Work of each disk that was present at both ends.
     pub disks: Vec<DiskWork>,
@@ -41,7 +42,8 @@ pub enum Gap {
     First,
     /// No interface to watch.
     NoInterface,
-    /// A selected interface does not exist, so the traffic of the others is only part of the host's.
+    /// A selected interface does not exist, so the traffic of the other interfaces is only a part of the host's
+    /// traffic.
     Missing(String),
     /// An interface appeared, so its earlier traffic is unknown.
     Appeared,

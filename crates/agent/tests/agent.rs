@@ -33,8 +33,8 @@ fn read_request(reader: &mut impl BufRead) -> Option<Request> {
     Some((head, serde_json::from_slice(&body).ok()?))
 }
 
-/// Starts a controller that replies to request `n`, from 0, with `reply(n)`, or closes the connection if that is empty.
-/// Returns its address and the requests that it receives.
+/// Starts a controller that replies to request `n`, from 0, with `reply(n)`, or closes the connection if the reply is
+/// empty. Returns its address and the requests that it receives.
 fn controller(reply: impl Fn(usize) -> String + Send + 'static) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -169,7 +169,8 @@ fn reports_come_every_interval_and_cost_little() {
     let per_report = seconds / 40.0;
     println!("{:.0} us of CPU time per report, {} KiB resident", 1e6 * per_report, resident >> 10);
     assert!(resident < 20 << 20, "{resident} bytes resident");
-    // The limit is 0.5 % of a CPU at one report per second. It is that high because ticks are 10 ms.
+    // The limit is 0.5 % of a CPU at one report per second. The kernel counts CPU time in ticks of 10 ms, so a lower
+    // limit would not be reliable.
     assert!(per_report < 0.005, "{per_report} s of CPU time per report");
 }
 

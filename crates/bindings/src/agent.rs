@@ -1,4 +1,4 @@
-//! Agent of a host, until the process ends: the same code as `leeward-agent`.
+//! The agent of a host, which runs until the process ends. The code is the same as in `leeward-agent`.
 
 use std::sync::Arc;
 

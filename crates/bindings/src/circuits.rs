@@ -46,7 +46,7 @@ pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
     Ok(py.detach(read).map_err(PyInputError)?)
 }
 
-/// Rounds a demand matrix to whole bytes and checks it.
+/// Rounds a demand matrix to whole bytes, and checks the matrix.
 #[pyfunction]
 pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
     let demand = DemandMatrix::from_rows(&rows).map_err(|error| input_error(error.into()))?;
@@ -54,8 +54,8 @@ pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
 }
 
 /// Computes the schedule of a scheduler for a demand, and the part of the demand that it serves. The scheduler's name
-/// may include settings after colons; otherwise `settings` has them as YAML. `network` has rates and times as texts:
-/// circuit, packet, night, week, min_day.
+/// may include settings, as in `NAME:SETTING=VALUE`; otherwise `settings` has them as YAML. `network` has rates and
+/// times as texts: circuit, packet, night, week, min_day.
 #[pyfunction]
 #[pyo3(signature = (demand, network, scheduler, settings = None))]
 pub fn schedule_circuits(
@@ -68,8 +68,10 @@ pub fn schedule_circuits(
     let spec: PolicySpec =
         scheduler.parse().map_err(|message: String| PyInputError(InputError::new("scheduler", message)))?;
     if settings.is_some() && !spec.settings.is_empty() {
-        let message =
-            format!("`{}` has settings already: expected settings in one of the two places", spec.label);
+        let message = format!(
+            "`{}` has settings already: give settings in the name or as `settings`, not both",
+            spec.label
+        );
         return Err(PyInputError(InputError::new("settings", message)).into());
     }
     let settings = settings.unwrap_or(&spec.settings);
@@ -108,7 +110,7 @@ pub fn read_days(py: Python<'_>, path: &str) -> PyResult<UserDays> {
     Ok(py.detach(read).map_err(PyInputError)?)
 }
 
-/// Days from a user: the length of each in nanoseconds, and its circuits as pairs of source and destination.
+/// Days from a user: for each day, its length in nanoseconds, and its circuits as pairs of source and destination.
 type UserDays = Vec<(u64, Vec<[u32; 2]>)>;
 
 /// A file of days.

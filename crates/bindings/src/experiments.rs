@@ -93,7 +93,7 @@ impl Study {
         .map_err(experiment_error)
     }
 
-    /// Packs draws in order, or adds and removes them as `steps` say; replays them on request.
+    /// Packs draws in order, or adds and removes them by `steps`; on request, replays the packed draws.
     #[pyo3(signature = (draws, request, steps = None))]
     fn pack(
         &self,
@@ -194,7 +194,7 @@ impl Study {
         as_python(py, &outcome?)
     }
 
-    /// Bounds in seconds by each analysis, for the last of some draws on one path.
+    /// Bounds in seconds by each analysis, for the last of several draws on one path.
     fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, request: &str) -> PyResult<Py<PyAny>> {
         let request: TailsInput = read(request)?;
         let (part, draws) = (parse_part(&request.part)?, to_draws(draws));

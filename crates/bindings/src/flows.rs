@@ -22,7 +22,7 @@ pub struct Flows {
 
 /// Paths of flows.
 enum Routes {
-    /// From one endpoint to another; numbers of hosts come first, then racks and pods.
+    /// From one endpoint to another; the numbers of hosts come first, then those of racks and pods.
     Pairs { sources: Ids, destinations: Ids },
     /// Over the listed resources.
     Lists { lists: Lists, resources: Ids, work: Option<ScalarBuffer<f64>> },

@@ -67,8 +67,8 @@ struct Simulation<'a> {
     order: Option<Vec<usize>>,
     /// Number of flows that have arrived.
     arrived: usize,
-    /// Arrival of the first flow, which is time 0 of the network. Without it, seconds since 1970 would cost the
-    /// network's clock seven digits.
+    /// Arrival of the first flow, which is time 0 of the network. Without this origin, times in seconds since 1970
+    /// would cost the network's clock seven digits of precision.
     origin: f64,
     network: Network,
     /// Row and arrival of each flow in the network.

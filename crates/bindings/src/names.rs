@@ -1,7 +1,7 @@
 //! Names of places and resources as users write them.
 //!
-//! Names have the form of the fabric, and a device may also have a direction: `r3h7:disk0:read` or `r3h7:disk0:write`.
-//! A plain `r3h7:disk0` means writing.
+//! Names have the same form as in the fabric, and a device may also have a direction: `r3h7:disk0:read` or
+//! `r3h7:disk0:write`. A plain `r3h7:disk0` means writing.
 
 use leeward_fabric::{Endpoint, Fabric, ResourceId, ResourceKind, Shape};
 

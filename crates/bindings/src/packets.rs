@@ -231,7 +231,7 @@ impl PacketRun {
         ])
     }
 
-    /// Number of packets with data by time in the switch and by path.
+    /// Number of data packets, by time in the switch and by path.
     fn latencies(&self) -> PyResult<ArrowTable> {
         let records = &self.inner.records;
         let paths = [("packet", Via::Packet), ("circuit", Via::Circuit)];

@@ -11,8 +11,8 @@ use serde_json::json;
 use crate::probe::{lag_records, to_py_error, transfer_of};
 use crate::simulation::as_python;
 
-/// A pair of paths, and the bytes of every 10 ms: of the first path alone, of the first path during the second, and of
-/// the second path.
+/// A pair of paths, and the bytes in every 10 ms of three transfers: over the first path alone, over the first path
+/// beside the second, and over the second path.
 type PairTraffic = (PathPair, Vec<u64>, Vec<u64>, Vec<u64>);
 
 /// Estimate from a train that was sent in the packet simulator; `None` if too few packets arrived.

@@ -1,4 +1,4 @@
-//! Service, until the process is asked to stop, and its tokens: the same code as `leewardd`.
+//! The service, which runs until the process is stopped, and its tokens. The code is the same as in `leewardd`.
 
 use std::path::Path;
 

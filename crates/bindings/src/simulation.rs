@@ -260,7 +260,7 @@ impl Run {
         records::balance(&self.inner.record)
     }
 
-    /// Runs of intervals in which a link was hot.
+    /// Hot periods: consecutive intervals in which a link was hot.
     fn hotspots(&self) -> PyResult<ArrowTable> {
         records::hotspots(&self.inner.record, &self.scenario.cluster.fabric)
     }
@@ -303,8 +303,8 @@ impl Run {
 
 /// Converts a value to dictionaries, lists and numbers.
 ///
-/// A serializer that makes Python objects (pythonize) would be more direct. The way through JSON text keeps one form
-/// for Python, for `-o json` and for the HTTP API. Fields stay in order, tuples become lists, and infinity and NaN
+/// A serializer that makes Python objects (pythonize) would be more direct. The conversion through JSON text keeps one
+/// form for Python, for `-o json` and for the HTTP API. Fields stay in order, tuples become lists, and infinity and NaN
 /// become `None`.
 pub fn as_python(py: Python<'_>, value: &impl Serialize) -> PyResult<Py<PyAny>> {
     let text = serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;

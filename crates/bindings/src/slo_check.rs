@@ -23,7 +23,7 @@ use crate::traces::open_text;
 
 const OVER_LIMITS: [(&str, OverLimit); 2] = [("held", OverLimit::Held), ("demoted", OverLimit::Demoted)];
 
-/// Bounds of the workloads of a file, a replay of their traces, and on request one row per request.
+/// Bounds of the workloads of a file, a replay of their traces, and, with `rows`, one row per request.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, method = "best", over = "held", order = "priority",
     outstanding = None, tails_seed = None, rows = false))]
@@ -98,8 +98,8 @@ pub fn check_slo(
     Ok((as_python(py, &record)?, rows))
 }
 
-/// Latencies without queueing of every request, by workload, and a note for each workload whose device has no such
-/// latencies.
+/// For each workload, the latencies of its requests without queueing, and a note for each workload whose device has no
+/// such latencies.
 fn draw_tails(
     workloads: &Workloads,
     sources: &Sources,

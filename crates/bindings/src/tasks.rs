@@ -165,7 +165,7 @@ fn read_app(path: &Path, data: Option<PathBuf>) -> Result<App, InputError> {
     App::read(&path.to_string_lossy(), &Files { base, data })
 }
 
-/// A ledger with the data of a telemetry file, and the time of its end.
+/// A ledger with the data of a telemetry file, and the time at which the data ends.
 fn ledger(
     cluster: &leeward_fabric::Cluster,
     telemetry: Option<&Path>,

@@ -182,8 +182,8 @@ impl Trace {
             None => (alpha.clone(), 0.0),
         };
         let effective = deadline_s.map(|deadline| curve.effective_bandwidth(deadline)).transpose();
-        // A trace whose requests all have one time has no mean rate, so a multiple below the mean is a mistake of the
-        // user.
+        // A trace whose requests all have the same time has no mean rate, so a multiple below the mean is an error of
+        // the user.
         let at_mean = curve.mean_rate().map(|_| curve.at_mean(multiple)).transpose();
         let knee = curve.mean_rate().map(|_| bucket(curve.knee()));
         as_python(

@@ -68,7 +68,7 @@ pub fn set_level(level: Level) {
     }
 }
 
-/// True for JSON lines. Then all output on stderr must be JSON, because its reader expects JSON.
+/// True for a log of JSON lines. All output on stderr must then be JSON, because its reader expects JSON.
 pub fn is_json() -> bool {
     LOG.get().is_some_and(|log| log.format == Format::Json)
 }

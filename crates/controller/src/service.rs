@@ -40,7 +40,7 @@ use crate::probes::Probes;
 use crate::reload::Reload;
 use crate::settings::ProbeSettings;
 
-/// Candidates of each level whose reasons a decision keeps, besides the chosen ones.
+/// Number of candidates per level whose reasons a decision keeps, besides the chosen candidates.
 const EXPLAIN: Explain = Explain::Top(8);
 /// Time limit for requests in progress to finish during a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
@@ -60,13 +60,13 @@ pub struct Service {
     pub limits: Limits,
     /// Clock of the service.
     pub clock: Clock,
-    /// Time limit for the head of a request, counted from the last response on its connection, and the same again for
-    /// its body. Default 90 s. The first head of a connection has only 10 s.
+    /// Time limit for the head of a request, counted from the last response on its connection. The same limit applies
+    /// separately to the body. Default 90 s. The first head of a connection has only 10 s.
     pub patience: Duration,
     /// Largest request body, in bytes. Default 16 MiB, a report of 100,000 hosts in one piece.
     pub body: usize,
     /// Limit on the total size of request bodies in memory, from their arrival to their response, in bytes. Default 256
-    /// MiB, sixteen of the largest. One body of the largest size always fits if it is the only one.
+    /// MiB, sixteen bodies of the largest size. A single body of the largest size always fits.
     pub bodies: usize,
     /// Limit on open event streams. Default 64.
     pub streams: usize,
@@ -86,8 +86,9 @@ pub struct Service {
     pub demo: bool,
     /// Settings of measurements by agents.
     pub probes: ProbeSettings,
-    /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated; if
-    /// all have, it waits until one closes. Default 512: most systems allow a process 1,024 open files.
+    /// Limit on open connections. At the limit, a new connection replaces a connection that has not authenticated. If
+    /// all connections have authenticated, the new connection waits until one closes. Default 512: most systems allow a
+    /// process 1,024 open files.
     pub connections: usize,
     cluster: NewCluster,
     make: MakeEngine,

@@ -10,7 +10,7 @@ use leeward_fabric::Cluster;
 const RACKS: usize = 5_000;
 const HOSTS_PER_RACK: usize = 20;
 
-/// A name, and the function that writes the text of the file.
+/// Name of a case, and the function that writes its file.
 type Case = (&'static str, fn() -> String);
 
 const CASES: [Case; 4] = [

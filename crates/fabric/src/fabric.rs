@@ -168,7 +168,7 @@ impl Fabric {
         (0..self.racks).map(DomainId)
     }
 
-    /// The domains directly below `domain`, or the topmost ones for `None`. Racks have none.
+    /// The domains directly below `domain`, or the topmost domains for `None`. A rack has no domains below it.
     pub fn children(&self, domain: Option<DomainId>) -> impl ExactSizeIterator<Item = DomainId> + use<> {
         let range = match domain {
             Some(domain) => self.domains[domain.index()].children.clone(),
@@ -183,7 +183,7 @@ impl Fabric {
         self.domains[domain.index()].hosts.clone()
     }
 
-    /// The domain directly above `domain`; `None` for a topmost one.
+    /// The domain directly above `domain`; `None` for a topmost domain.
     pub fn parent(&self, domain: DomainId) -> Option<DomainId> {
         self.domains[domain.index()].parent
     }
@@ -218,7 +218,7 @@ impl Fabric {
         self.host_tags[host.index()]
     }
 
-    /// The bit of a tag; `None` if no host has it.
+    /// The bit of a tag; `None` if no host has the tag.
     pub fn tag_mask(&self, tag: &str) -> Option<u64> {
         self.tag_names.iter().position(|name| name == tag).map(|bit| 1 << bit)
     }
@@ -298,7 +298,7 @@ impl Fabric {
 
     /// The link from one host of a pipe mesh to another. `None` on other shapes and from a host to itself.
     pub fn pair(&self, from: HostId, to: HostId) -> Option<ResourceId> {
-        // A host has no link to itself, so each row of pairs is one short.
+        // A host has no link to itself, so each row of pairs has one entry fewer than there are hosts.
         let others = self.host_names.len() as u32 - 1;
         (self.shape == Shape::Pipe && from != to)
             .then(|| ResourceId(from.0 * others + to.0 - u32::from(to > from)))

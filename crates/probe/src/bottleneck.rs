@@ -1,8 +1,8 @@
 //! Bottleneck detection: decides which paths share a bottleneck (Choreo, sections 3.3.2 and 4.3).
 //!
-//! Path A to B shares a bottleneck with C to D if its rate falls significantly while both carry a transfer. The pattern
-//! of such falls shows the kind of network. If transfers from one source always slow each other down, and other
-//! transfers never do, each source has its own limit: a hose.
+//! The path A to B shares a bottleneck with the path C to D if the rate of A to B falls significantly while both paths
+//! carry a transfer. The pattern of such falls shows the kind of network. If transfers from one source always slow each
+//! other down, and other transfers never do, each source has its own limit: a hose.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,18 @@ use serde::{Deserialize, Serialize};
 use crate::error::ProbeError;
 use crate::numbers::{deviation, mean};
 
-/// Relative fall that a rate must exceed to be significant. The value is ours; the paper gives no number.
+/// Relative fall that a rate must exceed to be significant. The value is a choice of this project; the paper gives no
+/// number.
 pub const FALL: f64 = 0.2;
-/// Number of standard deviations of the rate alone that a significant fall must exceed too. The value is ours.
+/// Number of standard deviations of the rate alone that a significant fall must exceed too. The value is a choice of
+/// this project.
 pub const SIGMAS: f64 = 3.0;
 /// Minimum number of windows of the transfer alone for an estimate of its noise.
 const LEAST_WINDOWS: usize = 3;
-/// Largest share of experiments that may contradict "never" and "always". The value is ours.
+/// Largest share of experiments that may contradict "never" and "always". The value is a choice of this project.
 const TOLERANCE: f64 = 0.1;
 
-/// A path by hosts: from, to.
+/// A path: the numbers of its source host and its destination host.
 pub type Path = (usize, usize);
 
 /// Rate of a path alone and beside another transfer.
@@ -69,8 +71,8 @@ pub fn meet_at_rack(a: Path, b: Path, rack: &[usize]) -> bool {
     a.0 == b.0 || meet_above(a, b, rack)
 }
 
-/// Rule 2: returns true if two paths may meet at a bottleneck on the link out of a subtree. Both begin in it, and
-/// neither ends in it. They may still take different switches. `subtree[host]` is the host's subtree.
+/// Rule 2: returns true if two paths may meet at a bottleneck on the link out of a subtree. Both paths begin in the
+/// subtree, and neither ends there. The paths may still take different switches. `subtree[host]` is the host's subtree.
 pub fn may_meet_at_subtree(a: Path, b: Path, subtree: &[usize]) -> bool {
     meet_above(a, b, subtree)
 }
@@ -86,7 +88,7 @@ pub type PathPair = (Path, Path);
 /// Draws up to `count` pairs of paths between four distinct hosts, by a seed; fewer if not enough exist.
 pub fn between_four(hosts: usize, count: usize, seed: u64) -> Vec<PathPair> {
     let fits = |((a, b), (c, d)): &PathPair| {
-        // Each pair of paths once, in one order.
+        // Lists each pair of paths once, in one order.
         a < c && a != b && c != d && b != c && a != d && b != d
     };
     draw(hosts, count, seed, fits)
@@ -106,7 +108,7 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool)
     if hosts > MOST_LISTED {
         let mut drawn = BTreeSet::new();
         let mut pairs = Vec::new();
-        // So many hosts have thousands of pairs, and at least one in three draws fits.
+        // This many hosts have thousands of pairs, and at least one draw in three is valid.
         for _ in 0..count.saturating_mul(1000) {
             if pairs.len() == count {
                 break;
@@ -130,8 +132,8 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool)
     all
 }
 
-/// One pair for each rack that shows whether its uplink is a bottleneck: two of its hosts send to two hosts in other
-/// racks. The result applies to all paths out of the rack.
+/// One pair of paths for each rack, from two of its hosts to two hosts in other racks. The pair shows if the uplink of
+/// the rack is a bottleneck. The result applies to all paths out of the rack.
 pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, PathPair)> {
     let pair = |(rack, hosts): (usize, &Vec<usize>)| {
         let others = racks.iter().enumerate().filter(|&(other, _)| other != rack);
@@ -160,7 +162,8 @@ pub struct PairResult {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "NetworkKind")]
 pub enum Kind {
-    /// Each source has a rate that all its paths share: the sum of two paths equals the rate of one alone.
+    /// Each source has a rate that all its paths share: the sum of the rates of two paths equals the rate of one path
+    /// alone.
     Hose,
     /// Each path has its own rate.
     Pipe,

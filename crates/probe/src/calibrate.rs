@@ -1,15 +1,16 @@
-//! Calibration: choice of the train to measure a network with (Choreo, section 4.1, figure 6).
+//! Calibration: choice of the train for measurements of a network (Choreo, section 4.1, figure 6).
 //!
-//! The survey sends every train of a grid on some paths, and compares its rate with the rate of a bulk transfer. Up to
-//! a point, longer trains are more accurate. The choice is the cheapest train whose error is close to the smallest.
+//! The survey sends every train of a grid on some paths, and compares the train's rate with the rate of a bulk
+//! transfer. Up to a point, longer trains are more accurate. The choice is the cheapest train whose error is close to
+//! the smallest.
 
 use serde::{Deserialize, Serialize};
 
 use crate::numbers::{deviation, mean};
 use crate::train::Train;
 
-/// Mean error, as a share of the rate, by which a train may exceed the best one. The value is ours: the paper observes
-/// "diminishing returns" and gives no number.
+/// Margin by which the mean error of a train, as a share of the rate, may exceed the smallest mean error. The value is
+/// a choice of this project: the paper observes "diminishing returns" and gives no number.
 pub const SLACK: f64 = 0.02;
 
 /// A train and its error on each path, as a share of the bulk transfer's rate.
@@ -42,8 +43,7 @@ pub fn grid(base: &Train) -> Vec<Train> {
 }
 
 /// Scores trains and returns the index of the cheapest one (by bytes, then by total pause) among the trains with a mean
-/// error within [`SLACK`] of the smallest. Ignores trains without a result on any path; returns `None` if no train is
-/// left.
+/// error within [`SLACK`] of the smallest. Ignores trains without any result; returns `None` if no train is left.
 pub fn choose(results: &[TrainErrors]) -> Option<(Vec<Score>, usize)> {
     let score = |one: &TrainErrors| {
         let (train, paths) = (one.train, one.errors.len());

@@ -22,7 +22,7 @@ pub struct Burst {
     pub last_ns: u64,
     /// Number of received packets whose previous packet, by number, was received too.
     pub steps: u32,
-    /// Total time between these packets and their previous ones.
+    /// Total time between these packets and the packets before them.
     pub steps_ns: u64,
     /// Total time between the other packets and the nearest received packets with lower numbers: gaps with missing
     /// packets.

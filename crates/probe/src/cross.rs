@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Share that a second connection must take from the first for a valid estimate. Below it, either more than fifty
-/// equivalent connections compete or the limit of the path is elsewhere. The value is ours.
+/// equivalent connections compete or the limit of the path is elsewhere. The value is a choice of this project.
 const LEAST_EFFECT: f64 = 0.02;
 
 /// Competing traffic on a path.
@@ -20,14 +20,16 @@ pub struct Cross {
 }
 
 impl Cross {
-    /// Computes the equivalent from the path's rate and the rate of one connection; both must be positive.
+    /// Computes the equivalent number of connections from the path's rate and the rate of one connection; both must be
+    /// positive.
     pub fn from_path_rate(path_bps: f64, seen_bps: f64) -> Cross {
         Cross { connections: (path_bps / seen_bps - 1.0).max(0.0), path_bps }
     }
 
-    /// Computes the equivalent for an unknown path rate: one connection alone gets `one_bps`, and each of two gets
-    /// `each_bps`. With these as x and y, `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`. Returns `None` if the second
-    /// connection did not reduce the first by more than noise; then no shared link limits the two.
+    /// Computes the equivalent number of connections for an unknown path rate: one connection alone gets `one_bps`, and
+    /// each of two gets `each_bps`. With x = `one_bps` and y = `each_bps`, `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`.
+    /// Returns `None` if the second connection did not reduce the first by more than noise; then no shared link limits
+    /// the two.
     pub fn from_two_rates(one_bps: f64, each_bps: f64) -> Option<Cross> {
         let (x, y) = (one_bps, each_bps);
         let valid = x > 0.0 && y > 0.0 && x - y > LEAST_EFFECT * x;
@@ -42,8 +44,8 @@ impl Cross {
         self.path_bps / (self.connections + f64::from(own.max(1)))
     }
 
-    /// Smallest and largest equivalent that are consistent with the measured rate, if the rate may be wrong by the
-    /// share `error`. A connection that gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or
+    /// Smallest and largest equivalent number of connections consistent with the measured rate, whose relative error
+    /// may be `error`. A connection that gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or
     /// eleven.
     pub fn plausible(&self, error: f64) -> (f64, f64) {
         let seen = self.each_bps(1);
@@ -52,7 +54,8 @@ impl Cross {
     }
 }
 
-/// Equivalent over time, from the throughput of one connection in time windows. A window without data gives `None`.
+/// Equivalent number of connections over time, from the throughput of one connection in time windows. A window without
+/// data gives `None`.
 pub fn over_time(path_bps: f64, windows_bps: &[f64]) -> Vec<Option<f64>> {
     let one = |&seen: &f64| (seen > 0.0).then(|| Cross::from_path_rate(path_bps, seen).connections);
     windows_bps.iter().map(one).collect()

@@ -8,15 +8,16 @@
 //! ```
 //!
 //! The paper writes the rate twice: `P sum n_i / sum t_i`, and `P (N - 1)(1 - loss)/T`, which counts the gaps between
-//! packets. They differ by one part in B. This module uses the second form, which is also right for small bursts: B
-//! packets without loss span B - 1 gaps.
+//! packets. The two rates differ by one part in B. This module uses the second form, which is also right for small
+//! bursts: B packets without loss span B - 1 gaps.
 //!
 //! **Deviation.** A train sent much faster than the path's rate overflows a queue, and most of the train is lost. The
 //! lost packets took no time on the link, so the correction for lost ends would give far too low a rate. The bound
-//! under loss does not apply either, because TCP would not have lost these packets. The time between received packets
-//! around missing ones distinguishes the cases. At a full queue, the gap takes as long as without missing packets.
-//! Losses behind the bottleneck leave gaps as long as the missing packets. In the overrun case the rate is
-//! `P sum (n_i - 1) / sum t_i`, the data between the first and the last packet received.
+//! under loss does not apply either, because TCP would not have lost these packets. The gap between the received
+//! packets around missing ones distinguishes the two cases. If a full queue dropped the packets, the gap is as long as
+//! between consecutive packets. If packets were lost behind the bottleneck, the gap includes their transmission time.
+//! In the overrun case the rate is `P sum (n_i - 1) / sum t_i`, the data between the first and the last packet
+//! received.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +27,11 @@ use crate::train::Train;
 
 /// C, the constant of TCP's rate bound under loss ("roughly sqrt(3/2)", section 3.1, after Mathis et al.).
 pub const MATHIS_C: f64 = 1.224_744_871_391_589;
-/// Ratio of arrival rate to sending rate above which no link on the path was slower than the sender. The value is ours.
+/// Ratio of arrival rate to sending rate above which no link on the path was slower than the sender. The value is a
+/// choice of this project.
 pub const NEAR: f64 = 0.8;
-/// Payload difference between a UDP packet and a TCP segment of the same size on the wire: 20 header bytes against 8.
+/// Payload difference between a UDP packet and a TCP segment of the same size on the wire: a TCP header has 20 bytes, a
+/// UDP header 8.
 const TCP_OVER_UDP: u32 = 12;
 
 /// Sending statistics of a train.
@@ -120,7 +123,7 @@ fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
     Some((bits * part * f64::from(burst.received), time))
 }
 
-/// Returns true if missing packets between received ones took no time: a full queue before the link dropped them.
+/// Returns true if missing packets between received ones took no time. A full queue before the link then dropped them.
 fn overran(received: &TrainReport) -> bool {
     let bursts = received.bursts.iter().filter(|burst| burst.received >= 2);
     let [mut steps, mut steps_ns, mut jumps, mut jumps_ns, mut missing] = [0.0; 5];
@@ -131,7 +134,7 @@ fn overran(received: &TrainReport) -> bool {
         jumps_ns += burst.jumps_ns as f64;
         missing += f64::from(burst.highest - burst.lowest + 1 - burst.received);
     }
-    // The limit is halfway between one packet time for each jump and one more for each missing packet.
+    // The limit is halfway between two cases: a jump takes one packet time, or one more for each missing packet.
     steps > 0.0 && jumps > 0.0 && jumps_ns < steps_ns / steps * (jumps + missing / 2.0)
 }
 

@@ -66,8 +66,8 @@ impl Shaper {
     }
 }
 
-/// Sends a train at the rate `line_bps` over a link and returns the receiver's report. `arrives` decides for each
-/// packet behind the link, by burst and number, if it arrives.
+/// Sends a train at the rate `line_bps` over a link and returns the receiver's report. `arrives` returns false for a
+/// packet, by burst and number, that is lost behind the link.
 pub fn send(
     train: &Train,
     line_bps: f64,

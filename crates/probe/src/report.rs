@@ -328,8 +328,8 @@ pub fn bottlenecks(
     })
 }
 
-/// Counts hops before a survey, if requested. Only the survey has completed steps, so the callback always gets 0 here;
-/// it can stop the count.
+/// Counts hops before a survey, if requested. Progress counts only the steps of the survey, so the callback gets 0
+/// completed steps here. An error of the callback stops the count.
 fn count_hops(
     wanted: bool,
     hosts: &[Host],

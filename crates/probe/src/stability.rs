@@ -19,7 +19,7 @@ pub struct Sample {
 pub struct Stability {
     /// Time between the measurements, in nanoseconds.
     pub lag_ns: u64,
-    /// Number of pairs of measurements with this distance.
+    /// Number of pairs of measurements with this lag.
     pub pairs: usize,
     /// Median error.
     pub median: f64,
@@ -29,9 +29,9 @@ pub struct Stability {
     pub p95: f64,
 }
 
-/// Computes `|x(t) - x(t - s)| / x(t)` for each measurement that has an earlier one at a lag `s` that differs from
-/// `lag_ns` by at most `within_ns`; the nearest one counts. Measurements are in order of time. A rate of 0 has no
-/// relative error and is left out.
+/// Computes `|x(t) - x(t - s)| / x(t)` for each measurement with an earlier measurement at the lag `s`. The lag may
+/// differ from `lag_ns` by at most `within_ns`; among several earlier measurements, the one with the nearest lag
+/// counts. Measurements are in order of time. A rate of 0 has no relative error and is left out.
 pub fn errors(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Vec<f64> {
     let before = |now: &Sample| {
         let then = now.at_ns.checked_sub(lag_ns)?;
@@ -42,7 +42,7 @@ pub fn errors(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Vec<f64> {
     samples.iter().filter_map(before).collect()
 }
 
-/// Summarizes the errors of a lag; `None` if no two measurements have this distance.
+/// Summarizes the errors of a lag; `None` if no two measurements have this lag.
 pub fn stability(samples: &[Sample], lag_ns: u64, within_ns: u64) -> Option<Stability> {
     let errors = errors(samples, lag_ns, within_ns);
     Some(Stability {

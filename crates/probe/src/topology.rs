@@ -70,7 +70,8 @@ pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
             match (hops_to(i, j), hops_to(j, i)) {
                 (None, _) => misfit((i, j), None, "no reply".to_owned()),
                 (Some(hops), _) if !LENGTHS.contains(&hops) => {
-                    let why = "hops of a tree are 1, 2, 4, 6 or 8: some are hidden, or it is no tree";
+                    let why =
+                        "paths of a tree have 1, 2, 4, 6 or 8 hops: the network hides hops or is not a tree";
                     misfit((i, j), Some(hops), why.to_owned());
                 }
                 (Some(there), Some(back)) if i < j && there != back => {

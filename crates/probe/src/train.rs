@@ -29,7 +29,7 @@ impl Default for Train {
     }
 }
 
-/// Limits of a host. It rejects a larger train or transfer before anything is sent.
+/// Limits of a host. The host rejects a larger train or transfer before anything is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Maximum payload of one train in bytes.
@@ -43,8 +43,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 512 MiB per train (nearly twice the largest of a calibration), one minute and 16 connections per transfer, 64
-    /// peers.
+    /// 512 MiB per train (nearly twice the largest train of a calibration), one minute and 16 connections per transfer,
+    /// 64 peers.
     fn default() -> Limits {
         Limits { train_bytes: 512 << 20, transfer_ns: 60 * SECOND_NS, connections: 16, peers: 64 }
     }

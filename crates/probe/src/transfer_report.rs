@@ -7,8 +7,8 @@ use crate::train::Transfer;
 
 /// Length of a slot: the paper measures throughput "every 10 milliseconds".
 pub const SLOT_NS: u64 = 10_000_000;
-/// Share of the time at the beginning to ignore: TCP searches for its rate, and token buckets are full. The value is
-/// ours.
+/// Share of a transfer's duration that is ignored at the beginning, while TCP searches for its rate and token buckets
+/// are full. The value is a choice of this project.
 const WARM_UP: f64 = 0.1;
 
 /// Bytes received over each connection of a transfer.

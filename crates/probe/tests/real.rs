@@ -27,7 +27,7 @@ macro_rules! network {
     };
 }
 
-/// Result of a measurement that satisfies the condition; the third result if none does. Other load on the machine
+/// The first of up to three results that satisfies the condition, or the third result. Other load on the machine
 /// disturbs single measurements.
 fn undisturbed<T>(mut measure: impl FnMut() -> T, condition: impl Fn(&T) -> bool) -> T {
     for _ in 0..2 {

@@ -48,7 +48,7 @@ struct Data {
 #[derive(Deserialize)]
 struct ResultSeries {
     metric: BTreeMap<String, String>,
-    /// Empty for histograms.
+    /// Times and values; empty for histograms.
     #[serde(default)]
     values: Vec<(f64, String)>,
 }

@@ -1,14 +1,14 @@
 //! Counter of one port in one direction: converts readings to bits over time intervals.
 //!
-//! The counter is assumed to grow evenly between two readings. So the bits of consecutive intervals add up to the
-//! counted total, for any schedule of readings. Unknown growth (a restart, a jump beyond the port's speed) is in no
+//! The counter is assumed to grow evenly between two readings. The bits of consecutive intervals therefore add up to
+//! the counted total, for any schedule of readings. Unknown growth (a restart, a jump beyond the port's speed) is in no
 //! interval.
 
 use std::collections::VecDeque;
 
 use leeward_fabric::Nanos;
 
-/// Largest number of segments. Beyond it, new growth is merged into the last segment.
+/// Largest number of segments. Beyond this number, new growth is merged into the last segment.
 const MAX_SEGMENTS: usize = 1024;
 /// Largest value of a counter; larger readings are invalid.
 const MAX_VALUE: f64 = 9e18;
@@ -19,8 +19,8 @@ const WRAP_32: f64 = 4_294_967_296.0;
 #[derive(Clone, Debug)]
 pub struct Counter {
     last: (Nanos, f64),
-    /// Known growth that has not been taken yet, as consecutive segments without gaps. The last one ends at the last
-    /// reading.
+    /// Known growth that [`Counter::take`] has not returned yet, as consecutive segments without gaps. The last segment
+    /// ends at the last reading.
     segments: VecDeque<Segment>,
     /// Time between the last two readings.
     spacing: Option<Nanos>,
@@ -55,7 +55,7 @@ pub enum Step {
     Nothing,
     /// The counter restarted; its growth is unknown.
     Restarted,
-    /// The counter grew faster than the port can carry, once; its growth is unknown.
+    /// The counter grew by more than the port can carry, and did not at the reading before. The real growth is unknown.
     Jumped,
 }
 
@@ -89,7 +89,7 @@ impl Counter {
             return Step::Restarted;
         }
         let bits = growth * unit.bits;
-        // Two fast readings in a row are real traffic; then the port's speed is wrong.
+        // Two fast readings in a row are real traffic, and the reported speed of the port is wrong.
         if bits > limit && !std::mem::replace(&mut self.fast, true) {
             self.segments.clear();
             return Step::Jumped;

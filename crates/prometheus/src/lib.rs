@@ -1,5 +1,5 @@
-//! Telemetry polled from Prometheus: counters of ports become loads of links, by the same map files as in
-//! `leeward hotspots`.
+//! Telemetry polled from Prometheus: counters of ports become loads of links. The map files are the same as in `leeward
+//! hotspots`.
 //!
 //! ```text
 //! Prometheus --JSON--> client --series--> meter --windows, loads--> Consumer

@@ -85,8 +85,8 @@ impl Plan {
             .collect()
     }
 
-    /// Time to wait after a round that took `took` and was failure number `failed` in a row (0 after a
-    /// success). `retry_after` is the request of the server.
+    /// Time to wait after a round that took `took` and was failure number `failed` in a row (0 after a success).
+    /// `retry_after` is the wait time that the server requests.
     pub fn wait(&self, took: Nanos, failed: u32, retry_after: Option<Nanos>) -> Nanos {
         // A slow server stays idle for at least the time that it worked for this service, up to one polling interval.
         let usual = self.every.since(took).max(took.min(self.every));

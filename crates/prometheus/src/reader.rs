@@ -92,7 +92,7 @@ mod tests {
             .map(|round| reader.read_round(round).expect("valid responses"));
         let loads = |round: Vec<(_, _, _, Load)>| round.into_iter().map(|(.., load)| load.0).collect();
         let actual: Vec<Vec<i64>> = rounds.map(loads).collect();
-        // Two ports of one link, 1 and 2 MB/s, and one port of the other, 3 MB/s.
+        // One link has two ports with 1 and 2 MB/s, and the other link has one port with 3 MB/s.
         assert_eq!(actual, [vec![], vec![24_000_000, 24_000_000]]);
         assert!(reader.read_round(&[b"[]"]).is_err());
     }

@@ -29,7 +29,7 @@ pub enum Change {
     JobOver(String),
     /// The cluster has a new version.
     Cluster(Version),
-    /// A decision releases its resources: its work ended, or telemetry shows all of it.
+    /// A decision releases its resources: its work ended, or telemetry shows all of its load.
     Ended {
         /// Id of the decision.
         id: DecisionId,
@@ -89,7 +89,7 @@ pub struct StoredEntry {
     demand: Work,
     relieves: bool,
     fade: Fading,
-    /// Nanoseconds of engine time.
+    /// Start, in nanoseconds of engine time.
     starts: Option<u64>,
 }
 

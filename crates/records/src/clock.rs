@@ -1,9 +1,10 @@
 //! The service's clock. The engine counts nanoseconds since 2020, and the API uses RFC 3339.
 //!
 //! The engine's time starts with the year 2020 in every run of the service, so stored times stay valid. It follows the
-//! monotonic clock. It jumps forward with the wall clock if that is ahead: after the machine slept, or after its clock
-//! was set forward. Time never goes back. If the wall clock is set back, time continues from its last value, because
-//! past decisions and windows must not lie in the future. [`Clock::behind`] returns the lag of the machine's clock.
+//! monotonic clock, and jumps forward to the wall clock if the wall clock is ahead: after the machine slept, or after
+//! its clock was set forward. Time never goes back. If the wall clock is set back, time continues from its last value,
+//! because past decisions and windows must not lie in the future. [`Clock::behind`] returns the lag of the machine's
+//! clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +16,13 @@ use leeward_fabric::input::excerpt;
 /// Unix time in seconds of the engine's zero: 2020-01-01T00:00:00Z.
 const ORIGIN: i64 = 1_577_836_800;
 
-/// Readings of a machine's two clocks at one moment.
+/// Readings of a machine's two clocks, taken together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockReadings {
     /// Wall clock, counted from the engine's zero.
     pub wall: Nanos,
-    /// Monotonic clock, from any start. It is read after the wall clock, so the delay between the readings can only
-    /// make the time late.
+    /// Monotonic clock, from any start. This clock is read after the wall clock, so the delay between the two readings
+    /// can only make the service's time late.
     pub monotonic: Nanos,
 }
 
@@ -66,8 +67,8 @@ impl Clock {
         self.time(self.read_clocks().monotonic)
     }
 
-    /// Lag of the machine's wall clock behind the current time, after it was set back. Without such a change, the lag
-    /// is at most the time between two readings.
+    /// Lag of the machine's wall clock behind the current time. The lag is large only after the wall clock was set
+    /// back; otherwise it is at most the time between two readings.
     pub fn behind(&self) -> Nanos {
         let ClockReadings { wall, monotonic } = self.read_clocks();
         self.time(monotonic).since(wall)
@@ -83,7 +84,7 @@ impl Clock {
     fn read_clocks(&self) -> ClockReadings {
         let readings = (self.readings)();
         let ahead = readings.wall.since(readings.monotonic).0;
-        // Most readings do not raise the lead. A load is cheaper than a write that all threads share.
+        // Most readings do not raise the lead. An atomic load is cheaper than a write to memory that all threads share.
         if self.ahead.load(Ordering::Relaxed) < ahead {
             self.ahead.fetch_max(ahead, Ordering::Relaxed);
         }

@@ -1,5 +1,5 @@
-//! Decisions by names, as stored and shown. Ids of hosts and links are valid for one fabric only, and records are kept
-//! longer.
+//! Decisions with the names of hosts and links, as stored and shown. Ids are valid for one fabric only, and records
+//! outlive the fabric.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub struct DecisionDetails {
     pub limit: Option<Limit>,
     /// Ledger epoch of the decision's view.
     pub epoch: Epoch,
-    /// End of the oldest window used.
+    /// End of the oldest telemetry window used.
     #[serde(with = "plain")]
     pub oldest: Option<Nanos>,
     /// Reason why the policy used the default policy instead.

@@ -1,5 +1,5 @@
-//! Records: decisions, requests and changes by the names of hosts and links, as stores persist them and the HTTP API
-//! shows them. Ids of hosts and links are valid for one fabric only, and records are kept longer.
+//! Records: decisions, requests and changes with the names of hosts and links, as stores persist them and the HTTP API
+//! shows them. Ids are valid for one fabric only, and records outlive the fabric.
 
 mod caller;
 mod change;

@@ -40,7 +40,7 @@ pub enum MigrationState {
     Done,
     /// The client rejected the move.
     Refused,
-    /// No answer came in time, or the task ended first. The move counts as not made.
+    /// No answer came in time, or the task ended first. The move of a task that still runs is undone.
     Expired,
 }
 

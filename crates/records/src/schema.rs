@@ -114,7 +114,7 @@ fn without_fields(mut schema: Schema, fields: &[&str]) -> Schema {
     schema
 }
 
-/// Removes the alternative of a text, because the text would be a file name.
+/// Removes the alternative that is a text, because the text would be a file name.
 fn remove_file_name(schema: &mut Value) {
     if let Some(alternatives) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
         alternatives.retain(|alternative| *alternative != json!({ "type": "string" }));
@@ -122,7 +122,7 @@ fn remove_file_name(schema: &mut Value) {
     }
 }
 
-/// Removes the alternative of null.
+/// Removes the alternative `null`.
 pub fn present(schema: &mut Value) {
     let null = json!({ "type": "null" });
     if let Some(types) = schema.get_mut("type").and_then(Value::as_array_mut) {

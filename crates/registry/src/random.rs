@@ -1,8 +1,9 @@
-//! Random streams, one for each entity that draws: a function of (seed, kind of entity, its index) only.
+//! Random streams, one for each entity that draws. A stream depends only on the seed, the kind of the entity and the
+//! entity's index.
 //!
 //! A stream belongs to a job, a rack or a host and not to a run. Draws of one entity therefore never shift the draws of
-//! another. Two policies under one seed see the same arrivals. A longer horizon, a thinned trace or one more
-//! source does not change the draws that both runs have in common.
+//! another. Two policies under one seed see the same arrivals. A longer horizon, a thinned trace or one more source
+//! does not change the draws that two runs have in common.
 //!
 //! A stream is ChaCha with 8 rounds, which is the same on every machine, unlike the default generators of `rand`. The
 //! key is the seed followed by the name of the kind, and the stream number is the index. No two streams can be the
@@ -41,8 +42,8 @@ pub fn stream(seed: u64, kind: Kind, index: u64) -> ChaCha8Rng {
     stream
 }
 
-/// Draws by number, for entities that draw too often for a stream of their own. Each draw is from 0 to 1, and belongs to
-/// the index of an entity and a number. It is the [`splitmix()`] hash of seed, kind, index and number.
+/// Draws by number, for entities that draw too often for a stream of their own. A draw is a value from 0 to 1: the
+/// [`splitmix()`] hash of the seed, the kind and index of the entity, and the number of the draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Draws(u64);
 

@@ -26,7 +26,8 @@ const RUNS: usize = 400;
 
 fn main() {
     let mut coordinator = loaded_coordinator(&cluster(CLUSTER));
-    // As in the service, a snapshot reuses the memory of an old one. Readers may still use the two in between.
+    // A snapshot reuses the memory of an old snapshot, as in the service. Readers may still use the two snapshots in
+    // between.
     let mut past = VecDeque::new();
     let mut micros: Vec<f64> = (0..RUNS)
         .map(|run| {

@@ -1,9 +1,9 @@
 //! Checkpoints of SQLite's write-ahead log on a thread of its own. A checkpoint syncs the log and the file, and commits
 //! must not wait for these syncs.
 //!
-//! The log restarts only if a write finds the whole log checkpointed. With a writer that never pauses, the last pages
-//! are always missing. So if the log is long, the writer checkpoints these few pages itself. If it is far ahead of the
-//! thread, it checkpoints everything.
+//! The log restarts only if a write finds the whole log checkpointed. With a writer that never pauses, the thread never
+//! reaches the last pages. If the log is long, the writer therefore checkpoints these few pages itself. If the writer
+//! is far ahead of the thread, the writer checkpoints the whole log.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ const CHANGES: usize = 256;
 const FAR_AHEAD: usize = 16 * CHANGES;
 /// Length in pages of 4 KiB at which the log should restart.
 const LONG: i64 = 16_384;
-/// Length at which a warning is logged.
+/// Length in pages at which a warning is logged.
 const TOO_LONG: i64 = 8 * LONG;
 /// Priority of the thread, as a `nice` value.
 const NICE: i32 = 10;
@@ -32,7 +32,7 @@ pub(super) struct Checkpoints {
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
-    /// Changes since the last wake-up of the thread, or the writer's own checkpoint.
+    /// Changes since the thread last woke up, or since the writer last made a checkpoint itself.
     changes: usize,
 }
 
@@ -45,8 +45,8 @@ struct Shared {
 }
 
 impl Checkpoints {
-    /// Starts the thread for the file that `writer` writes, and disables the writer's automatic checkpoints. The
-    /// thread waits for `patience` while another process writes to the file.
+    /// Starts the thread for the file that `writer` writes, and disables the writer's automatic checkpoints. The thread
+    /// waits at most `patience` for another process that writes to the file.
     ///
     /// # Errors
     /// [`StoreError::Database`] if the file cannot be opened again, or the thread cannot be started.
@@ -73,7 +73,7 @@ impl Checkpoints {
                     Ok(result) => Some(format!("a reader holds the log back; it has {} pages", result.pages)),
                     Err(error) => Some(error.to_string()),
                 };
-                // No data is lost: the log has all of it, and grows until a checkpoint succeeds.
+                // No data is lost: the log has all changes, and grows until a checkpoint succeeds.
                 if let Some(problem) = problem.as_ref().filter(|_| succeeded_before) {
                     tracing::warn!(%problem, "the store's log cannot be checkpointed, and grows");
                 }
@@ -90,7 +90,7 @@ impl Checkpoints {
         self.changes += changes;
         let is_long = self.shared.long.swap(false, Ordering::Relaxed);
         if is_long || self.changes >= FAR_AHEAD {
-            // If this fails, the thread meets the same error and logs it.
+            // If the checkpoint fails, the thread meets the same error and logs it.
             let _ = self.shared.checkpoint(writer);
             self.changes = 0;
         } else if self.changes >= CHANGES && self.wake.as_ref().is_some_and(|wake| wake.try_send(()).is_ok())

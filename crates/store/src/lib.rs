@@ -35,7 +35,7 @@ pub enum Durability {
     /// settings of the server decide; by default, changes are on disk.
     #[default]
     Process,
-    /// Power loss of the machine, if its disks store what they acknowledge.
+    /// Power loss of the machine, if its disks keep all writes that they acknowledge.
     Power,
 }
 
@@ -87,7 +87,7 @@ pub enum Leadership {
 }
 
 impl Leadership {
-    /// This result, with the changes of an earlier one that was not processed yet.
+    /// This result, with the changes of an earlier result that was not processed yet.
     pub fn after(self, before: Option<Leadership>) -> Leadership {
         match (before, self) {
             (
@@ -126,8 +126,8 @@ pub trait Store: Send {
     /// Kind of the store.
     fn kind(&self) -> Kind;
 
-    /// Renews the leadership. The service calls this repeatedly, and so detects a lost or restored connection. Without
-    /// a leader, this service becomes the leader, and the other services learn its `address`.
+    /// Renews the leadership. The service calls this function repeatedly, and so detects a lost or restored connection.
+    /// Without a leader, this service becomes the leader, and the other services learn its `address`.
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable; nothing can be stored then.
@@ -199,7 +199,7 @@ mod tests {
         let results = (0..4).map(|name| follower(Updates::Changes(vec![job(name)])));
         let combined = results.fold(None, |before, result| Some(result.after(before)));
         assert_eq!(combined, Some(follower(Updates::Changes((0..4).map(job).collect()))));
-        // A full load that is due stays due, and too many changes require one.
+        // A pending full load stays pending, and too many changes require a full load.
         let everything = follower(Updates::Everything);
         let after = |before: &Leadership, updates| follower(updates).after(Some(before.clone()));
         assert_eq!(after(&everything, Updates::Changes(vec![job(0)])), everything);

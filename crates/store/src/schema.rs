@@ -69,8 +69,8 @@ CREATE INDEX decisions_by_key ON decisions (id, request_key) WHERE request_key I
 pub const MAX_DECISION: &str = "SELECT max(id) FROM decisions";
 
 /// Idempotency entries: each client's last decision, and the last $1 keys. A recursive query finds each next client by
-/// the index. The time therefore depends on the number of clients and not on the number of decisions. Beyond 20,000
-/// clients it finds only some of them. The most recent clients are also in the last decisions.
+/// the index. The time therefore depends on the number of clients and not on the number of decisions. The query finds
+/// at most 20,000 clients. The most recent clients are also in the last decisions.
 pub const CALLERS: &str = "
 WITH RECURSIVE known (client, number) AS (
     SELECT min(client), 1 FROM decisions WHERE client IS NOT NULL
@@ -142,8 +142,8 @@ pub const DELETE_JOB: &str = "DELETE FROM jobs WHERE name = $1";
 pub const INSERT_CLUSTER: &str =
     "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
 
-/// Deletes old rows: answered moves before the last 100,000, and versions of the cluster except the last
-/// 1,000 and the last one from a file.
+/// Deletes old rows: answered moves before the last 100,000, and versions of the cluster except the last 1,000 and the
+/// last version from a file.
 pub const SWEEPS: [&str; 2] = [
     "DELETE FROM migrations WHERE id <= (SELECT max(id) FROM migrations) - 100000 AND state <> 'advised'",
     "DELETE FROM clusters WHERE version <= (SELECT max(version) FROM clusters) - 1000

@@ -1,5 +1,5 @@
-//! An open-loop load generator on one thread. Due times are drawn in advance. A request is sent when it is due and its
-//! connection is free.
+//! An open-loop load generator on one thread. Due times are drawn in advance. A request is sent as soon as it is due
+//! and a connection is free.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};

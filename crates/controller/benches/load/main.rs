@@ -8,8 +8,8 @@
 //! of each run.
 //!
 //! `--variants` compares two further loads with the plain one. In the first, each agent has a token. The token is bound
-//! to its host if the agent reports only on that host. In the second, a quarter of the placements are single tasks,
-//! which expire on their own.
+//! to the agent's host if the agent reports only on that host. In the second, a quarter of the placements are single
+//! tasks, which expire on their own.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

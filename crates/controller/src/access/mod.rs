@@ -124,7 +124,7 @@ impl Access {
         self.tokens.load().is_some()
     }
 
-    /// Accepted tokens; `None` if requests need none.
+    /// Accepted tokens; `None` if requests need no token.
     pub fn tokens(&self) -> Option<std::sync::Arc<Tokens>> {
         self.tokens.load_full()
     }

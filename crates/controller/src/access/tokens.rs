@@ -27,11 +27,11 @@ pub struct Token {
     pub name: Arc<str>,
     /// Role of the token.
     pub role: Role,
-    /// Hosts that it may report for; `None` for all.
+    /// Hosts that the token may report for; `None` for all.
     pub hosts: Option<Hosts>,
 }
 
-/// Names of the hosts that a token of role `report` is bound to. It may report for no other host.
+/// Names of the hosts that a token of role `report` is bound to. The token may report for no other host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts(Arc<BTreeSet<String>>);
 

@@ -1,6 +1,6 @@
-//! Connections without an authorized request. At the connection limit, the oldest of them is closed for a new one. So
-//! silent sockets never block clients, regardless of their number and origin. No limit depends on the source address,
-//! so a load balancer needs no special rule.
+//! Connections without an authorized request. At the connection limit, the service closes the oldest unauthorized
+//! connection to accept a new one. Silent sockets therefore never block clients, regardless of the number and origin of
+//! the sockets. No limit depends on the source address, so a load balancer needs no special rule.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,14 +67,15 @@ impl Connection {
         }
     }
 
-    /// Waits until the connection must close: for a new one, or because no request arrived within `silence`.
+    /// Waits until the connection must close: to make room for a new connection, or because no request arrived within
+    /// `silence`.
     pub async fn must_close(&self, silence: Duration) {
         if timeout(silence, self.close.notified()).await.is_err() && self.has_request.load(Ordering::Relaxed)
         {
             self.close.notified().await;
         }
         if self.is_authorized.load(Ordering::Relaxed) {
-            // A request was authorized at the same moment, so another connection closes instead.
+            // A request was authorized at the same time, so another connection closes instead.
             self.unauthenticated.make_room();
             std::future::pending::<()>().await;
         }

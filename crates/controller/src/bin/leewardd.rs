@@ -43,7 +43,7 @@ struct Options {
     /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:7600].
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// Policy for copies of blocks, with settings after colons [default: sinbad].
+    /// Policy for copies of blocks, with settings after colons, as in sinbad:interval=1s [default: sinbad].
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
     /// Policy for tasks [default: leeward].

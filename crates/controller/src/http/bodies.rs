@@ -1,5 +1,5 @@
-//! Memory limit for request bodies, over all requests together. With the largest body on every allowed connection, the
-//! bodies would exceed the memory of a machine.
+//! Memory limit for request bodies, over all requests together. If every allowed connection sent a body of the largest
+//! size, the bodies would exceed the memory of a machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ pub struct Bodies {
     used: AtomicUsize,
 }
 
-/// Bytes of one request's body. Its drop, after the response, subtracts them from the total.
+/// Bytes of one request's body. The bytes are subtracted from the total when this value is dropped, after the response.
 pub struct BodyBytes {
     all: Arc<Bodies>,
     bytes: AtomicUsize,
@@ -30,7 +30,7 @@ impl BodyBytes {
     }
 
     /// Adds received bytes. Returns false if they exceed the limit. Announced lengths reserve no memory, so no client
-    /// can exhaust it by a header.
+    /// can exhaust the memory by a header.
     pub fn take(&self, bytes: usize) -> bool {
         let before = self.all.used.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

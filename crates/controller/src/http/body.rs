@@ -25,13 +25,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Body<T> {
         let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         let is_json = essence.eq_ignore_ascii_case("application/json");
-        // Rejected at once if the length is known. Chunked bodies are read up to the limit.
+        // A body whose announced length exceeds the limit is rejected at once. Chunked bodies are read up to the limit.
         if request.body().size_hint().lower() > app.largest as u64 {
             return Err(Problem::too_large(app.largest));
         }
         let body = tokio::time::timeout(app.patience, read_body(request, app.largest));
         let body = body.await.map_err(|_| Problem::slow(app.patience))??;
-        // Checked after the body is read: a connection with an unread body must be closed.
+        // The media type is checked after the body is read, because a connection with an unread body must be closed.
         if !is_json {
             return Err(Problem::media_type());
         }

@@ -76,8 +76,8 @@ pub async fn change(
     cluster: Value,
     after: Option<ClusterVersion>,
 ) -> Result<Version, Problem> {
-    // A cluster with millions of hosts takes seconds and gigabytes to read. So only one is read at a time, outside the
-    // async threads.
+    // A cluster with millions of hosts takes seconds and gigabytes to read. Only one cluster is therefore read at a
+    // time, outside the async threads.
     let guard = app.reading.lock().await;
     let read = tokio::task::spawn_blocking(move || parse_cluster(&cluster)).await;
     drop(guard);

@@ -45,8 +45,8 @@ pub struct Decision<'a> {
     oldest_telemetry: Option<String>,
     /// Age of the oldest telemetry used at the decision, in seconds.
     telemetry_age_s: Option<f64>,
-    /// Reason for which the policy left the choice to the default policy, or, in a what-if, would place nothing; null
-    /// without one.
+    /// Reason why the policy left the choice to the default policy. In a what-if, it may be the reason why the policy
+    /// would place nothing. Null without a reason.
     note: Option<Cow<'a, str>>,
     /// Candidates level by level, each with its verdict.
     why: &'a [Reason],

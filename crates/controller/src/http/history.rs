@@ -54,7 +54,8 @@ enum LinkOwner {
     Host,
 }
 
-/// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
+/// Start of the requested range, and the number of stored steps in each requested step. All steps of the range end
+/// after its start.
 fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nanos, u64), Problem> {
     let since = since.map_or(Ok(Nanos(0)), |since| clock.parse(since));
     let since = since.map_err(|detail| Problem::field("since", detail))?;
@@ -71,7 +72,8 @@ fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nan
 }
 
 impl SeriesQuery {
-    /// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
+    /// Start of the requested range, and the number of stored steps in each requested step. All steps of the range end
+    /// after its start.
     ///
     /// # Errors
     /// [`Problem`] with the invalid field.
@@ -81,7 +83,8 @@ impl SeriesQuery {
 }
 
 impl HistoryQuery {
-    /// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
+    /// Start of the requested range, and the number of stored steps in each requested step. All steps of the range end
+    /// after its start.
     ///
     /// # Errors
     /// [`Problem`] with the invalid field.

@@ -158,7 +158,7 @@ pub async fn answer(
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobBody {
-    /// Largest number of tasks down at once.
+    /// Largest number of tasks that may be down at the same time.
     down: Option<u32>,
     /// Largest number of evictions per hour.
     evictions_per_hour: Option<u32>,

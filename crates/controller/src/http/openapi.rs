@@ -1,6 +1,6 @@
 //! OpenAPI document, generated from the table of operations. OpenAPI 3.1 uses plain JSON schemas. The generator is
-//! hand-written: the library `aide` wraps axum's router and needs a trait implementation for each extractor, and the
-//! table of operations, which also gives each operation its role, would stay.
+//! hand-written: the library `aide` wraps axum's router and needs a trait implementation for each extractor. It would
+//! not replace the table of operations, which also defines the role of each operation.
 
 use std::collections::BTreeSet;
 

@@ -28,7 +28,7 @@ use super::{ApiResult, SharedState};
 const EXACT: u64 = (1 << 53) - 1;
 /// Largest number of tasks of a request. Placing them blocks all other requests.
 const MOST_TASKS: usize = 1_000;
-/// Largest number of transfers between them.
+/// Largest number of transfers between the tasks of a request.
 const MOST_TRANSFERS: usize = 100_000;
 /// Header with the idempotency key.
 const KEY: &str = "idempotency-key";
@@ -104,7 +104,7 @@ pub struct ReplicasBody {
     #[serde(default = "three")]
     #[schemars(range(min = 1))]
     replicas: u8,
-    /// Fault domains besides the first copy's that must hold a copy.
+    /// Number of fault domains that must hold a copy, besides the fault domain of the first copy.
     fault_domains: Option<u8>,
     /// Blocks of the file still to write, including this one.
     #[serde(default = "one")]
@@ -119,7 +119,7 @@ pub struct ReplicasBody {
     /// Hosts of related files: no other host is eligible.
     #[serde(default)]
     collocate: Vec<String>,
-    /// Largest excess of a host's fill over the average of hosts, as a share of its storage.
+    /// Largest excess of a host's used share of storage over the average of all hosts.
     #[schemars(range(min = 0, max = 1))]
     max_imbalance: Option<f64>,
     /// Name of the client.
@@ -224,7 +224,7 @@ impl PlacementBody for TasksBody {
 #[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct WorkloadBody {
     /// The workload, as in a workload file, but with contents instead of file names. `POST /v1/workloads` requires
-    /// `server`, the host of the volume. `POST /v1/place/volumes` rejects it, because it chooses the host.
+    /// `server`, the host of the volume. `POST /v1/place/volumes` chooses the host and rejects the field.
     #[schemars(with = "WorkloadForm")]
     #[serde(deserialize_with = "distinct::object")]
     workload: online::Form,
@@ -269,7 +269,7 @@ fn inside(field: &str, error: InputError) -> Problem {
     error.under(field).into()
 }
 
-/// Places a request and returns the decision. Rejects a repeated request whose first one was of another kind.
+/// Places a request and returns the decision. Rejects a repeated request if the first request was of another kind.
 pub async fn place<B: PlacementBody>(
     State(app): SharedState,
     headers: HeaderMap,

@@ -56,8 +56,8 @@ pub enum ProbeBody {
         /// Packet trains.
         #[serde(default)]
         train: TrainBody,
-        /// Largest number of simultaneous trains; default 64. A host takes part in at most one train at a time. With 1,
-        /// trains cannot share links either.
+        /// Largest number of simultaneous trains; default 64. A host takes part in at most one train at a time. If the
+        /// number is 1, trains do not share links inside the network either.
         #[schemars(range(min = 1, max = AT_ONCE))]
         at_once: Option<usize>,
         /// Also counts hops, so that the resulting cluster has racks.
@@ -229,7 +229,7 @@ pub struct Probe {
     error: Option<String>,
     /// Cluster version created by its mesh; null if the mesh was not stored.
     cluster_version: Option<String>,
-    /// Measured result; null while the survey runs, without a result, and in lists.
+    /// Measured result; null in lists, while the survey runs, and if the survey has no result.
     result: Option<Arc<SurveyResult>>,
 }
 

@@ -100,8 +100,7 @@ pub struct LoadBody {
     /// Average load over the window, in bit/s.
     #[schemars(range(min = 0, max = MOST_BPS))]
     load_bps: f64,
-    /// Speed of its interfaces, in bit/s. If it is lower than the capacity in the cluster file, it replaces
-    /// that capacity.
+    /// Speed of the link's interfaces, in bit/s. A speed below the capacity in the cluster file replaces that capacity.
     #[schemars(range(min = 0, max = MOST_BPS))]
     speed_bps: Option<f64>,
     /// Bytes waiting to be sent at the end of the window.
@@ -182,7 +181,7 @@ impl ReportBody {
             }
             match device {
                 Some(device) if !seen.insert(device) => {
-                    let detail = "it is a duplicate; a report has one entry for each";
+                    let detail = "this entry is a duplicate; a report may list each item only once";
                     return Err(Problem::field(format!("devices[{at}].device"), detail));
                 }
                 Some(device) => {

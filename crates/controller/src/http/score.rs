@@ -28,10 +28,10 @@ pub struct ScoreBody {
     /// Hosts to score.
     #[schemars(length(min = 1, max = MOST_HOSTS))]
     hosts: Vec<String>,
-    /// Peak traffic of the task out of its rack in bit/s, without peers.
+    /// Peak traffic of the task out of its rack in bit/s, without the traffic to `peers`.
     #[serde(default)]
     egress_bps: u64,
-    /// Peak traffic into its rack in bit/s, without peers.
+    /// Peak traffic of the task into its rack in bit/s, without the traffic from `peers`.
     #[serde(default)]
     ingress_bps: u64,
     /// Peers that the task communicates with.

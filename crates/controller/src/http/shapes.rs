@@ -17,7 +17,7 @@ pub struct Link {
     pub capacity_bps: i64,
     /// True if its load is known.
     pub seen: bool,
-    /// True if its load is the sum over the hosts below, because it has no counter.
+    /// True if the load is the sum over the hosts below, because the link has no counter.
     pub derived: bool,
     /// Measured load in bit/s; null if unknown.
     pub measured_bps: Option<i64>,
@@ -137,7 +137,7 @@ pub struct Host {
     pub storage: Option<Bytes>,
     /// Number of tasks on the host.
     pub tasks: u32,
-    /// Number of copies that decisions in memory placed there.
+    /// Number of copies that decisions in memory placed on the host.
     pub replicas: u32,
     /// Outbound link; null if the network has no such link.
     pub egress: Option<Link>,
@@ -241,7 +241,7 @@ pub struct Rack {
     pub down: Option<Link>,
     /// Number of tasks that run in it.
     pub tasks: u32,
-    /// Number of copies that decisions in memory placed there.
+    /// Number of copies that decisions in memory placed in the rack.
     pub replicas: u32,
 }
 
@@ -342,7 +342,7 @@ pub struct RackPage {
     pub hosts: Vec<Host>,
     /// Tasks that run in it.
     pub tasks: Vec<Task>,
-    /// Copies that decisions in memory placed there.
+    /// Copies that decisions in memory placed in the rack.
     pub replicas: Vec<Replica>,
     /// Reserved rates on its links and on the links of its hosts.
     pub reservations: Vec<Reservation>,

@@ -98,7 +98,7 @@ pub struct Status {
     /// Number of decisions since the last of these events: start of the service, change of the cluster,
     /// change of the leader, failure of the store.
     decided: u64,
-    /// Number of accepted samples of links and devices since then.
+    /// Number of accepted samples of links and devices since the same event.
     samples: u64,
     /// Number of links with known load whose reported speed is below the capacity in the cluster file.
     slow_links: usize,
@@ -140,7 +140,7 @@ pub struct Telemetry {
     links: usize,
     /// Number of links whose readings stopped.
     silent: usize,
-    /// The first ten of these links.
+    /// The first ten links whose readings stopped.
     silent_links: Vec<String>,
     /// Problems that need the operator's attention.
     remarks: Vec<String>,
@@ -236,7 +236,7 @@ pub async fn alive() -> Response {
 }
 
 /// Ready if this service leads, the store is available, and the coordinator is not stuck. The check does not use the
-/// coordinator, so frequent probes cost it no time.
+/// coordinator, so frequent probes take no time of the coordinator.
 pub async fn ready(State(app): SharedState) -> ApiResult {
     if let Some(reason) = app.handle.leader_state().borrow().unavailable() {
         return Err(reason.problem(&app.clock));

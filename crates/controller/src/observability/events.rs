@@ -61,7 +61,7 @@ impl EventRecord {
     fn bytes(&self) -> usize {
         match &self.data {
             Event::Decision(record) => 2 * record.bytes(),
-            // Only one snapshot is kept, and the others are small.
+            // Only one snapshot is kept, and the other events are small.
             Event::Racks(_) | Event::Hotspot(_) | Event::Cluster(_) | Event::Leader(_) => 0,
         }
     }

@@ -1,8 +1,9 @@
 //! Measurements through agents: participating hosts, and measured results.
 //!
 //! The service sends no packets. It sends orders to listening agents, only at the source addresses of their own reports
-//! or at addresses from the settings. It never uses an address from a request. So no client can direct the service or a
-//! host to an arbitrary address. One survey runs at a time, because two would measure each other's traffic.
+//! or at addresses from the settings. It never uses an address from a request. A client therefore cannot direct the
+//! service or a host to an arbitrary address. One survey runs at a time, because two surveys would measure each other's
+//! traffic.
 
 mod mesh_rates;
 mod offers;

@@ -9,12 +9,13 @@ use leeward_probe::survey::Host;
 
 /// Number of report intervals after which the service no longer uses a silent agent.
 const SILENT: u64 = 3;
-/// Shortest such time.
+/// Shortest time after which the service no longer uses a silent agent.
 const LEAST: Nanos = Nanos(10_000_000_000);
 
 /// Hosts that take part in measurements.
 pub struct Offers {
-    /// By host name: the source address of its reports with the announced port, and the time of the last report.
+    /// For each host name: the source address of the host's reports with the announced port, and the time of the last
+    /// report.
     reported: Mutex<BTreeMap<String, (SocketAddr, Nanos)>>,
     /// Addresses of the settings, which take precedence.
     addresses: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Surveys: the running one, in its own thread, and the last finished ones.
+//! Surveys: the running survey, in its own thread, and the last finished surveys.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -31,7 +31,7 @@ pub struct Settings {
     pub interval: Nanos,
     /// Seed of tie-breaking.
     pub seed: u64,
-    /// URL at which other services and clients reach this one. Default: the URL of the listening address.
+    /// URL at which other services and clients reach this service. Default: the URL of the listening address.
     pub advertise: Option<String>,
     /// Store of decisions: a file, `memory`, or a PostgreSQL URL, `postgres://user@host/database`, which
     /// several services may share. Default: a file with the cluster's name.
@@ -60,12 +60,12 @@ pub struct Settings {
 pub struct ProbeSettings {
     /// File with the hosts' shared secret in its first line. The service reads it again for each survey.
     pub secret: Option<String>,
-    /// Addresses of hosts, `HOST` or `HOST:PORT` by host name. They are for hosts that other hosts cannot reach at the
-    /// source address of their reports.
+    /// Addresses of hosts, `HOST` or `HOST:PORT` by host name. The field is for hosts that other hosts cannot reach at
+    /// the source address of their reports.
     pub addresses: BTreeMap<String, String>,
 }
 
-/// Policies, with settings after colons.
+/// Policies, with settings after colons: `sinbad:interval=1s`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicySettings {
@@ -73,7 +73,7 @@ pub struct PolicySettings {
     pub replicas: String,
     /// Placement of tasks.
     pub tasks: String,
-    /// Moves of tasks from hot racks; no moves without it.
+    /// Moves of tasks from hot racks. Without this field, the service advises no moves.
     pub moves: Option<String>,
     /// Admission of workloads whose volumes have a host.
     pub workload: String,
@@ -85,8 +85,8 @@ pub struct PolicySettings {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Largest number of open connections. At the limit, a new connection replaces one without an authorized request,
-    /// or waits until another closes.
+    /// Largest number of open connections. At the limit, a new connection replaces a connection without an authorized
+    /// request, or waits until a connection closes.
     pub connections: u32,
     /// Largest number of open event streams.
     pub streams: u32,
@@ -135,10 +135,10 @@ pub enum Level {
     Error,
     /// Failures, and conditions that need attention.
     Warn,
-    /// These, and the service's activity.
+    /// Messages of `warn`, and the service's activity.
     #[default]
     Info,
-    /// These, and a line for each request.
+    /// Messages of `info`, and a line for each request.
     Debug,
 }
 
@@ -211,8 +211,8 @@ impl Settings {
         if is_toml { read_toml(file, text) } else { read_yaml(file, text) }
     }
 
-    /// Reads the files of the polled Prometheus; `None` if the settings name none. `interval` is the report interval
-    /// from the start of the service.
+    /// Reads the files of the polled Prometheus; `None` if the settings name no Prometheus. `interval` is the report
+    /// interval from the start of the service.
     ///
     /// # Errors
     /// An [`InputError`] with file, line and field.

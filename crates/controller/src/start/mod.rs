@@ -176,8 +176,8 @@ struct Named {
     name: Option<IgnoredAny>,
 }
 
-/// Name of the default store: the cluster's name, or the stem of its file for an unnamed cluster. So unnamed clusters
-/// in files of different names have different stores.
+/// Name of the default store: the cluster's name, or the stem of its file for an unnamed cluster. Unnamed clusters in
+/// files of different names therefore have different stores.
 fn store_name(file: &str, cluster: &NewCluster) -> String {
     let named = serde_json::from_str(&cluster.text).is_ok_and(|Named { name }| name.is_some());
     let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
@@ -186,7 +186,7 @@ fn store_name(file: &str, cluster: &NewCluster) -> String {
     name.replace('/', "-")
 }
 
-/// Checks that other services can reach this one.
+/// Checks that other services can reach this service.
 fn check_advertise(
     flags: &Flags,
     settings: &Settings,

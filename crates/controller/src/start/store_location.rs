@@ -18,7 +18,7 @@ pub enum StoreLocation {
 }
 
 impl StoreLocation {
-    /// Parses the setting. The default is a file `name`.db in systemd's state folder, or in the user's.
+    /// Parses the setting. The default is a file `name`.db in systemd's state folder, or in the user's state folder.
     ///
     /// # Errors
     /// A message for an invalid URL, or a missing home folder.

@@ -1,5 +1,5 @@
-//! Changes of the machine's clock: between two runs of a service, whose stored times are from the earlier clock, and
-//! during a run.
+//! Changes of the machine's clock between two runs of a service, and during a run. After a change between two runs, the
+//! stored times are from the earlier clock.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -39,8 +39,8 @@ fn hosts_show_disk_use_and_queues_now_and_over_time() {
     let seconds = Arc::new(AtomicU64::new(10));
     let server = Server::start(service(CLUSTER, "", manual_clock(&seconds)));
     let links = json!([{ "link": "r0h0:egress", "load_bps": 5e8, "speed_bps": 1e9, "queue_bytes": 3000 }]);
-    // The only disk of a host with one device may have any name. On a host with two, names must match the
-    // cluster's.
+    // The only disk of a host with one device may have any name. On a host with two devices, names must match the names
+    // in the cluster.
     let devices = json!([
         disk("r0h0:sda", 0.25),
         disk("r1h0:data1", 0.75),
@@ -168,7 +168,7 @@ fn a_slow_link_that_stops_reporting_is_not_counted_as_slow() {
     slow(1);
     seconds.store(14, Ordering::Relaxed);
     slow(0);
-    // The last reported speed remains in force, and the link counts as slow again once it is seen.
+    // The last reported speed remains in force, and the link counts as slow again once the link is seen.
     let (_, _, link) = server.get("/v1/links/r0h0:egress");
     assert_eq!(
         (&link["capacity_bps"], &link["full_bps"]),

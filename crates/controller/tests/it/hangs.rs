@@ -22,7 +22,7 @@ const POLICY: &str = "{without_telemetry: default}";
 /// Faults to inject into a store.
 #[derive(Default)]
 struct Faults {
-    /// True if writes fail, and if reads fail.
+    /// Two flags: true if writes fail, and true if reads fail.
     fails: Mutex<(bool, bool)>,
     /// The store hangs while this lock is held.
     hangs: Mutex<()>,
@@ -181,7 +181,8 @@ fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
     assert_eq!(block(&server, "after").0, 503);
     drop(hung);
     until("the service is ready again", || is_ready(&server).then_some(()));
-    // Requests sent during the hang were stored either then or now, exactly once each.
+    // Each request sent during the hang was stored exactly once, either during the hang or by the repeated request
+    // below.
     let ids: std::collections::BTreeSet<String> = (0..4)
         .map(|n| {
             let (status, decision) = block(&server, &format!("hung {n}"));

@@ -1,4 +1,4 @@
-//! Herding: simultaneous placements share one ledger, each sees the earlier ones, and so they spread.
+//! Simultaneous placements do not herd: they share one ledger, each sees the earlier placements, and they spread.
 
 use crate::support;
 use std::sync::Barrier;

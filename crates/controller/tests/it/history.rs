@@ -14,7 +14,7 @@ const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscriptio
 static SECONDS: AtomicU64 = AtomicU64::new(0);
 
 /// A service with reports of one link every five seconds, over `seconds`. Each step of ten seconds adds a tenth of the
-/// interface to the load, and after ten steps the load starts again at zero.
+/// interface's rate to the load, and after ten steps the load starts again at zero.
 fn server_with_history(seconds: u64) -> Server {
     let began = "2026-01-31T12:00:00Z".parse().expect("a time");
     let clock = Clock::new(began, || Nanos(SECONDS.load(Ordering::Relaxed) * Nanos::SECOND.0));

@@ -160,7 +160,7 @@ fn a_score_is_the_residual_capacity_of_the_fullest_link() {
     let links = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(|link| (link.to_owned(), 3e8));
     server.report(&links[..2]);
     let request = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
-    // A rack of three hosts sends 3 Gb/s: a tenth of that is measured, and the task adds a tenth.
+    // A rack of three hosts can send 3 Gb/s: a tenth of that is measured, and the task adds another tenth.
     let (_, _, scores) = server.post("/v1/score/hosts", &request);
     let seen = json!({
         "host": "r0h0", "score": 80, "value_bps": 2_400_000_000_u64, "limit": "r0:uplink", "refused": null

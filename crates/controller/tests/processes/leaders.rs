@@ -69,7 +69,7 @@ fn a_follower_mirrors_the_leader_and_takes_over_within_5_s() {
     other.assert_has_all(&acknowledged);
     assert!(other.is_ready() && other.status("leader") == json!(other.url));
     first.kill();
-    // A leader that hangs loses the lead, and follows when it resumes.
+    // A leader that hangs loses the leadership, and follows when it resumes.
     let third = Process::start(folder.path(), &url);
     third.until("the third follows", |third| third.status("leader") == json!(other.url));
     let hung = Instant::now();

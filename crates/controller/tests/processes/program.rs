@@ -31,7 +31,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     (status.code().expect("the program exits"), text(stdout), text(stderr))
 }
 
-/// A service that ends at the latest with its test.
+/// A service that is killed at the end of its test if it still runs.
 struct Running(Child);
 
 impl Drop for Running {

@@ -17,7 +17,7 @@ struct AcknowledgedResults {
     decisions: Vec<Value>,
     /// Ids of decisions that ended.
     ended: Vec<Value>,
-    /// Names sent for the cluster, in order, and the number of them up to the last acknowledged one.
+    /// Names sent for the cluster, in order, and the number of names up to the last acknowledged name.
     names: (Vec<String>, usize),
     /// Moves, with the state after their answers.
     moves: Vec<(Value, &'static str)>,

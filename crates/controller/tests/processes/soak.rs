@@ -111,7 +111,7 @@ fn misbehave(process: &Process, kind: usize, stop: &AtomicBool) {
                 let block = r#"{"size": "64MiB"}"#;
                 let _ = write!(stream, "{HEAD}content-length: {}\r\n\r\n{block}", block.len());
             }
-            // Listens to events for a moment.
+            // Listens to events for a short time.
             6 => {
                 let mut stream = process.connect();
                 let _ = stream.write_all(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -228,7 +228,8 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
         }
     });
     assert!(slowest < Duration::from_secs(5), "the slowest round took {slowest:?}");
-    // The agent of this test has its own connection. The last client that left may still have one for a moment.
+    // The agent of this test has its own connection. The connection of the last client that left may still be open for
+    // a short time.
     process.until("open connections are closed", |process| process.descriptors() <= before + 1);
     // The service keeps decisions up to a limit, so their memory is expected.
     let kept = 4 * process.status("decisions").as_u64().expect("a number") / 1_024;

@@ -19,7 +19,7 @@ fn service(folder: &Path, fake: &Fake, more: &str) -> Command {
     service_on(folder, fake, more, "memory")
 }
 
-/// The same, with this store.
+/// Command of the same service, with this store.
 fn service_on(folder: &Path, fake: &Fake, more: &str, store: &str) -> Command {
     std::fs::write(folder.join("map.yaml"), MAP).expect("a file");
     let prometheus = format!("{{url: '{}', map: map.yaml, timeout: 400ms{more}}}", fake.url);

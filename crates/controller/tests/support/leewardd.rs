@@ -136,7 +136,7 @@ impl Process {
     pub fn assert_has_all(&self, acknowledged: &[Value]) {
         for decision in acknowledged {
             let id = decision["id"].as_str().expect("an id");
-            // For a moment, a read from the store may be busy.
+            // For a short time, a read from the store may get the status 503.
             let response = (0..20).map_while(|_| match self.get(&format!("/v1/decisions/{id}")) {
                 Some((503, _)) => {
                     std::thread::sleep(Duration::from_millis(50));

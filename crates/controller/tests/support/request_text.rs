@@ -9,11 +9,11 @@ use axum::http::{Request, header};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
-/// Time limit for a reply. Longer ones, such as streams and long polls, are not awaited.
+/// Time limit for a reply. Longer replies, such as streams and long polls, are not awaited.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Parses a request: method and URI on a line, a line for each header, an empty line, and the body, by default of JSON.
-/// `None` if the text is no request.
+/// Parses a request: method and URI on a line, a line for each header, an empty line, and the body, which is JSON by
+/// default. `None` if the text is no request.
 pub fn parse(text: &[u8]) -> Option<Request<Body>> {
     let end = text.windows(2).position(|two| two == b"\n\n");
     let (head, body) = end.map_or((text, &[][..]), |end| (&text[..end], &text[end + 2..]));

@@ -24,7 +24,7 @@ impl Errors<'_> {
         self.about(format!("missing; expected for example `{field}: {example}`")).in_field(field)
     }
 
-    /// The error for two hosts with one name. The reported place is the place of the second listed host.
+    /// The error for two hosts with the same name, at the place of the second one in the file.
     pub fn duplicate_host(&self, name: &str) -> InputError {
         let mut written = Vec::new();
         let mut collect = |list: &str, hosts: &Listing<HostFile>| {
@@ -47,7 +47,7 @@ impl Errors<'_> {
         self.duplicate("host", name, &written)
     }
 
-    /// The error for two racks or pods with one name.
+    /// The error for two racks or pods with the same name.
     pub fn duplicate_domain(&self, name: &str) -> InputError {
         let mut written = Vec::new();
         let mut compare = |field: String, domain_name: Option<&Name>, at: Place| {
@@ -68,7 +68,8 @@ impl Errors<'_> {
         self.duplicate("rack or pod", name, &written)
     }
 
-    /// The error for things of one `kind` with one name, by the places where the file has the name.
+    /// The error for two items of one `kind` with the same name. `written` has the field and the place of each item
+    /// that the file lists with this name.
     fn duplicate(&self, kind: &str, name: &str, written: &[(String, Place)]) -> InputError {
         match written {
             [(_, first), .., (field, at)] => {

@@ -31,19 +31,19 @@ pub struct ClusterFile {
     /// Rate of each host's network interface.
     #[schemars(with = "Option<Duplex>")]
     pub nic: Option<Spanned<Duplex>>,
-    /// Sum of a rack's interfaces over its uplink (and downlink). Instead of `rack_link`.
+    /// Total rate of a rack's interfaces divided by the rate of its uplink (and downlink). Replaces `rack_link`.
     #[schemars(with = "Option<Ratio>")]
     pub oversubscription: Option<Spanned<Ratio>>,
-    /// Rate of each rack's uplink and downlink. Instead of `oversubscription`.
+    /// Rate of each rack's uplink and downlink. Replaces `oversubscription`.
     #[schemars(with = "Option<Duplex>")]
     pub rack_link: Option<Spanned<Duplex>>,
     /// Number of pods, or a list of them. Racks that name no pod are distributed evenly, in order.
     #[schemars(with = "Option<Listing<PodFile>>")]
     pub pods: Option<Spanned<Listing<PodFile>>>,
-    /// Sum of a pod's rack uplinks over the pod's uplink. Instead of `pod_link`.
+    /// Total rate of a pod's rack uplinks divided by the rate of the pod's uplink. Replaces `pod_link`.
     #[schemars(with = "Option<Ratio>")]
     pub pod_oversubscription: Option<Spanned<Ratio>>,
-    /// Rate of each pod's uplink and downlink. Instead of `pod_oversubscription`.
+    /// Rate of each pod's uplink and downlink. Replaces `pod_oversubscription`.
     #[schemars(with = "Option<Duplex>")]
     pub pod_link: Option<Spanned<Duplex>>,
     /// Main use of the racks without their own `kind`.
@@ -64,7 +64,7 @@ pub struct ClusterFile {
     #[serde(default)]
     #[schemars(with = "Vec<PairFile>")]
     pub pairs: Vec<Spanned<PairFile>>,
-    /// Number of strict-priority classes that every resource enforces, at most 255. Without it, no rate can be
+    /// Number of strict-priority classes that every resource enforces, at most 255. Without this field, no rate can be
     /// reserved.
     #[schemars(with = "Option<Count>")]
     pub priorities: Option<Spanned<Count>>,
@@ -76,7 +76,7 @@ pub struct ClusterFile {
 pub struct RackFile {
     /// Name of the rack; `r` and its number if absent.
     pub name: Option<Name>,
-    /// Number of racks like this one, with names by number.
+    /// Number of identical racks, which are named by number.
     pub count: Option<Count>,
     /// Pod of the rack.
     #[schemars(with = "Option<Name>")]
@@ -89,7 +89,7 @@ pub struct RackFile {
     pub nic: Option<Duplex>,
     /// Rate of the rack's uplink and downlink, for example of a rack that lost half its uplinks.
     pub link: Option<Duplex>,
-    /// Sum of the rack's interfaces over its uplink (and downlink).
+    /// Total rate of the rack's interfaces divided by the rate of its uplink (and downlink).
     #[schemars(with = "Option<Ratio>")]
     pub oversubscription: Option<Spanned<Ratio>>,
     /// Fault domain of the rack; racks with the same fault domain fail together. The rack's own name if absent.
@@ -106,7 +106,7 @@ pub struct RackFile {
     pub memory: Option<Bytes>,
 }
 
-/// One written-out host.
+/// A host in a list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostFile {
@@ -126,7 +126,7 @@ pub struct HostFile {
     pub memory: Option<Bytes>,
 }
 
-/// One written-out pod.
+/// A pod in a list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PodFile {
@@ -134,12 +134,12 @@ pub struct PodFile {
     pub name: Name,
     /// Rate of the pod's uplink and downlink.
     pub link: Option<Duplex>,
-    /// Sum of the uplinks of the pod's racks over the pod's own.
+    /// Total rate of the uplinks of the pod's racks divided by the rate of the pod's uplink.
     #[schemars(with = "Option<Ratio>")]
     pub oversubscription: Option<Spanned<Ratio>>,
 }
 
-/// A disk or SSD: one server, whose time reads and writes share.
+/// A disk or SSD. Reads and writes share the time of the device.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceFile {
@@ -163,7 +163,7 @@ pub struct PairFile {
     pub from: Name,
     /// Receiving host.
     pub to: Name,
-    /// Rate from the first to the second.
+    /// Rate from the sending to the receiving host.
     #[schemars(with = "Bandwidth")]
     pub rate: Rate,
 }

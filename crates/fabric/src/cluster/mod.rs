@@ -1,7 +1,7 @@
 //! Cluster files: the user's description of a network, and its conversion to a [`Fabric`] and its [`Capacities`].
 //!
-//! The smallest file is four lines (`racks`, `hosts_per_rack`, `nic`, `oversubscription`). Racks, hosts, devices and
-//! pairs that differ can be written out. JSON is accepted, because it is valid YAML.
+//! The smallest file is four lines (`racks`, `hosts_per_rack`, `nic`, `oversubscription`). A file can also list racks,
+//! hosts, devices and pairs that differ from the defaults. JSON is accepted, because it is valid YAML.
 
 mod applies;
 mod errors;
@@ -51,7 +51,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be read, and as [`Cluster::from_text`] does.
+    /// Fails if the file cannot be read, and for the reasons of [`Cluster::from_text`].
     pub fn from_file(path: &str) -> Result<Cluster, InputError> {
         Cluster::from_text(path, &read_text(path)?)
     }

@@ -11,7 +11,7 @@ use crate::fabric::Device;
 use crate::input::{InputError, Place, Spanned, excerpt};
 use crate::{Bytes, Cpus, RackKind, Shape};
 
-/// Largest number of tags in a cluster: the tags of a host are bits of a word.
+/// Largest number of tags in a cluster: the tags of a host are the bits of a 64-bit word.
 const MAX_TAGS: usize = 64;
 /// Largest number of hosts. A larger count is a typing error and would fill memory.
 const MAX_HOSTS: u64 = 4_000_000;
@@ -180,7 +180,7 @@ impl Reader<'_> {
                 let some_pod = each.iter().any(|rack| rack.value.pod.is_some());
                 for (i, item) in each.iter().enumerate() {
                     if some_pod && item.value.pod.is_none() {
-                        let message = "missing; other racks name their pod, so each must";
+                        let message = "missing; other racks name their pod, so every rack must";
                         return Err(self.errors.at(item.place, format!("racks[{i}].pod"), message));
                     }
                     let count = item.value.count.map_or(1, |count| count.0);
@@ -195,7 +195,7 @@ impl Reader<'_> {
         Ok(racks)
     }
 
-    /// Distributes the racks that name no pod to the pods in order, the same number to each.
+    /// Distributes the racks that name no pod to the pods in order, with the same number of racks for each pod.
     fn distribute(&self, racks: &mut [Rack], pods: &[Pod]) -> Result<(), InputError> {
         let Some(first) = pods.first() else { return Ok(()) };
         if !racks.len().is_multiple_of(pods.len()) {
@@ -262,7 +262,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Default number of hosts of a rack. On a mesh racks only group hosts, by default one.
+    /// Default number of hosts of a rack. The default on a mesh is one.
     fn hosts_per_rack(&self) -> Option<u32> {
         let file = self.errors.file;
         let one = (file.shape != Shape::Tree).then_some(1);

@@ -19,7 +19,7 @@ pub struct Name(pub String);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Count(pub u32);
 
-/// Oversubscription: the sum of the rates below a link over the link's own rate; 10 is 10:1. Positive.
+/// Oversubscription: the sum of the rates below a link divided by the link's own rate; 10 is 10:1. Positive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ratio(pub f64);
 
@@ -38,7 +38,7 @@ pub struct Duplex {
 
 /// A count, or a list of the items.
 pub enum Listing<T> {
-    /// This many items with default fields.
+    /// Number of items, which have default fields.
     Count(u32),
     /// The items, at least one.
     Each(Vec<Spanned<T>>),

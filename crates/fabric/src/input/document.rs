@@ -14,8 +14,8 @@ pub(super) struct Node<'t> {
     pub content: Content<'t>,
 }
 
-/// Content of a value. Numbers and booleans are texts, as the user wrote them, because the expected type decides: a
-/// rack may be called 007.
+/// Content of a value. Numbers and booleans are texts, as the user wrote them, because the expected type decides how to
+/// read them: a rack may be called 007.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Content<'t> {
     Null,
@@ -39,7 +39,7 @@ impl<'t> Node<'t> {
 /// Notation of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Style {
-    /// Without quotes: a number or a boolean if it looks like one.
+    /// Without quotes; a number or a boolean if the text has that form.
     Plain,
     /// A YAML text in quotes, which a field that expects a number may read as one.
     Quoted,

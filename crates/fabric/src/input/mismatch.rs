@@ -7,7 +7,7 @@ use serde::de::{Error, Expected, Unexpected};
 use super::spanned::Place;
 use super::{InputError, excerpt};
 
-/// Largest number of steps of a path in an error. A longer path says less than the place.
+/// Largest number of steps of a path in an error. A longer path helps less than line and column.
 const LONGEST_PATH: usize = 16;
 
 /// A mismatch, with its place and the path to its field.

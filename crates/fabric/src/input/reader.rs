@@ -106,7 +106,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         let number = self.plain().and_then(schema::float);
-        // A decimal number beyond the range of the type is a mistake; `.inf` is none.
+        // A decimal number beyond the range of the type is an error, but `.inf` is valid.
         let is_digit = |text: &str| text.contains(|digit: char| digit.is_ascii_digit());
         let number = number.filter(|number| number.is_finite() || !self.plain().is_some_and(is_digit));
         self.located(visitor.visit_f64(number.ok_or_else(|| self.mismatch("f64"))?))

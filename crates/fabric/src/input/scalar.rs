@@ -5,8 +5,9 @@ use std::fmt;
 
 use serde::de::{Error, Visitor};
 
-/// Completes a visitor that has `visit_str`: other scalars go there as text, and lists and maps are rejected in plain
-/// words. A visitor with its own `visit_seq` or `visit_map` expands only the other parts: `scalars`, `list`, `fields`.
+/// Completes a visitor that has `visit_str`. Other scalars are passed to `visit_str` as text; lists and maps are
+/// rejected with a plain message. A visitor with its own `visit_seq` or `visit_map` expands only the parts that it
+/// lacks: `scalars`, `list` or `fields`.
 macro_rules! scalars_by_text {
     ($life:lifetime) => {
         $crate::input::scalars_by_text!($life scalars);

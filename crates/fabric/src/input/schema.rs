@@ -1,5 +1,5 @@
-//! Numbers and booleans in scalars, by the core schema of YAML 1.2 (section 10.3), and by YAML 1.1 where files in use
-//! differ: `yes` and `on` are booleans, and numbers may have underscores.
+//! Numbers and booleans in scalars. They follow the core schema of YAML 1.2 (section 10.3), with two rules of YAML 1.1
+//! that existing files use: `yes` and `on` are booleans, and numbers may have underscores.
 
 /// Value of a plain scalar where no particular type is expected.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -23,7 +23,7 @@ impl<'t> Plain<'t> {
             _ => {}
         }
         match float(text) {
-            // Infinity and NaN stay texts, so that the type that is read accepts or rejects them.
+            // Infinity and NaN stay texts, so that the expected type accepts or rejects them.
             Some(number) if number.is_nan() => Plain::Text(".nan"),
             Some(number) if number == f64::INFINITY => Plain::Text(".inf"),
             Some(number) if number == f64::NEG_INFINITY => Plain::Text("-.inf"),

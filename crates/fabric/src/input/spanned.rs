@@ -20,7 +20,7 @@ pub struct Place {
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Its place; the place of the reference if the value is a reference to an anchor.
+    /// Place of the value. The place of an alias is its own, not that of the anchor.
     pub place: Place,
 }
 

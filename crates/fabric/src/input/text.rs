@@ -1,8 +1,8 @@
 //! Text files that a user provides: their paths, and readers of their lines.
 //!
-//! A file is plain text or gzip, recognized by its first two bytes rather than by its name. The reader streams in
-//! constant memory and always to the end. It therefore rejects a truncated file even if the wanted part is complete.
-//! Every error names the file and the line, and the field where there is one.
+//! A file is plain text or gzip, recognized by its first two bytes rather than by its name. The reader streams a file
+//! in constant memory, and always to its end. It therefore rejects a truncated file even if the wanted part is
+//! complete. Every error names the file and the line, and the field where there is one.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};

@@ -1,8 +1,8 @@
 //! Reads YAML files into values.
 //!
 //! A library parses the text, and this module builds the tree of values from the library's events. The typed readers of
-//! YAML libraries do not fit. A value's place costs them several more values, and the path to an error costs a second
-//! reading. Each type would also be compiled several times for them.
+//! YAML libraries do not fit. They represent the place of a value as several more values, and find the path to an error
+//! only by reading the text again. The compiler would also compile each type several times.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,8 @@ use super::mismatch::Mismatch;
 use super::spanned::Place;
 use super::{InputError, excerpt, reader, schema};
 
-/// Limit on values that a file writes out (hosts times fields); 100,000 hosts with every field are two million.
+/// Limit on the values in a file, without repetitions by aliases. 100,000 hosts with every field are two million
+/// values.
 const MOST_VALUES: usize = 5_000_000;
 /// Limit on references (`*alias`) in a file to its anchors.
 const MOST_ALIASES: usize = 200_000;
@@ -24,7 +25,7 @@ const MOST_ALIASES: usize = 200_000;
 const MOST_REPEATED: usize = 4_000_000;
 /// Limit on the depth of nested lists and fields.
 const MOST_NESTED: usize = 64;
-/// Number of fields of a map from which a set detects duplicates.
+/// Smallest number of fields of a map for which a set detects duplicates.
 const MANY_FIELDS: usize = 12;
 
 /// Reads a YAML text (JSON is YAML too) into a `T`; `file` names the text in errors.
@@ -182,7 +183,7 @@ impl<'t> Composer<'t> {
                 merged.extend(merge(&value).map_err(under)?);
                 continue;
             }
-            // Few names are compared one by one, and many by a set.
+            // A few names are compared one by one; a set detects duplicates among many names.
             let is_duplicate = if fields.len() < MANY_FIELDS {
                 fields.iter().any(|field| field.name == name)
             } else {
@@ -205,7 +206,8 @@ impl<'t> Composer<'t> {
     }
 }
 
-/// Fields that a `<<` merges. The map's own fields take precedence over them, and earlier ones over later ones.
+/// Fields that a `<<` merges. The map's own fields take precedence over merged fields, and earlier merged fields over
+/// later ones.
 fn merge<'t>(value: &Node<'t>) -> Result<Vec<Field<'t>>, Mismatch> {
     let items = match value.content() {
         Content::List(items) => items.as_slice(),
@@ -263,7 +265,7 @@ mod tests {
         read_yaml("t", text).map_err(|error| error.to_string())
     }
 
-    /// The typed reader of a library, with the same choices.
+    /// Reads a text with a library's typed reader, by the same rules.
     fn library(text: &str) -> Option<Value> {
         let options =
             serde_saphyr::options! { non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString };

@@ -117,7 +117,7 @@ proptest! {
         let hops = path(&fabric, &endpoints);
         let mut actual = named(&fabric, &hops);
         actual.sort_by(|a, b| a.0.cmp(&b.0));
-        // Each resource once, with all of its work.
+        // Each resource appears once, with all of its work.
         prop_assert_eq!(actual, work.into_iter().collect::<Vec<_>>());
     }
 

@@ -9,7 +9,8 @@ use crate::error::excerpt;
 
 /// Maximum length of a message. The report of a one-minute transfer over 16 connections is shorter.
 pub const MOST_BYTES: u32 = 4 << 20;
-/// Maximum length of a message from an unauthenticated peer. With this limit, many of them together take little memory.
+/// Maximum length of a message from an unauthenticated peer. With this limit, many such messages together take little
+/// memory.
 pub const FIRST_BYTES: u32 = 16 << 10;
 /// Number of bytes read at a time, so that an announced length alone reserves no memory.
 const PIECE: u64 = 64 << 10;

@@ -41,7 +41,8 @@ struct Shared {
     secret: Secret,
     stopped: AtomicBool,
     peers: AtomicUsize,
-    /// At most one train is sent and one is received at a time, because two would measure each other.
+    /// At most one train is sent and one is received at a time, because two simultaneous trains would disturb each
+    /// other.
     sending: Mutex<()>,
     receiving: Mutex<()>,
     /// Receivers of the data connections of each transfer.
@@ -135,7 +136,7 @@ impl ConnectionPermit {
     fn take(shared: &Arc<Shared>) -> Option<ConnectionPermit> {
         let permit = ConnectionPermit(shared.clone());
         let connected = shared.peers.fetch_add(1, Ordering::AcqRel);
-        // On refusal, the dropped value releases its count.
+        // Beyond the limit, the permit is dropped and releases its count.
         (connected < shared.limits.peers).then_some(permit)
     }
 }
@@ -269,7 +270,7 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
         return Err(ProbeError::Busy { peer: String::new() });
     };
     let system_error = |error| ProbeError::system("receiving", &error);
-    // The port number is the same as the connection's, so that a firewall needs one rule.
+    // The UDP port has the same number as the TCP port, so that a firewall needs to allow only one number.
     let address = stream.local_addr().map_err(system_error)?;
     let receiver = packets::Receiver::bind(address, &train).map_err(system_error)?;
     let (session, port) = (random_session(), receiver.address().map_err(system_error)?.port());

@@ -25,14 +25,14 @@ pub enum Request {
     },
     /// Requests an immediate reply, to measure the round-trip time.
     Ping {},
-    /// Requests to receive a train.
+    /// Asks the host to receive a train.
     ReceiveTrain {
         /// Train.
         train: Train,
     },
     /// Reports that the last packet of the train was sent.
     Ended {},
-    /// Requests to receive a transfer.
+    /// Asks the host to receive a transfer.
     ReceiveTransfer {
         /// Transfer.
         transfer: Transfer,

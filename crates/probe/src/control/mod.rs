@@ -12,8 +12,9 @@
 //!   <--------------- estimate    estimates
 //! ```
 //!
-//! Only listening hosts take part, and a receiver must agree before any packet is sent to it. So no host can be made to
-//! flood a stranger. A host refuses trains and transfers beyond its [`Limits`](crate::Limits).
+//! Only listening hosts take part, and a receiver must agree before any packet is sent to it. A client therefore cannot
+//! make a host flood a host outside the measurement. A host refuses trains and transfers beyond its
+//! [`Limits`](crate::Limits).
 
 mod client;
 mod frame;

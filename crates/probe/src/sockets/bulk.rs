@@ -28,8 +28,8 @@ pub fn send(mut stream: TcpStream, transfer: &Transfer) -> io::Result<u64> {
     Ok(sent)
 }
 
-/// Receives a transfer until its sender closes it, or until two seconds after its end. Returns the bytes of each 10 ms
-/// by the time of reading.
+/// Receives a transfer until its sender closes the connection, or until two seconds after the end of the transfer.
+/// Returns the number of bytes read in every 10 ms.
 ///
 /// # Errors
 ///

@@ -25,9 +25,9 @@ const PORT: u16 = 33_434;
 
 /// Reply to a datagram.
 enum Answer {
-    /// A router dropped it because its time to live ran out.
+    /// A router dropped the datagram, because its time to live ran out.
     Expired,
-    /// It arrived.
+    /// The datagram arrived.
     Arrived,
 }
 

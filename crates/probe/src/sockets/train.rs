@@ -22,7 +22,7 @@ use crate::wire::{HEADER, Head};
 /// Number of packets per system call.
 const BATCH: usize = 128;
 /// Size of a sender's socket buffer. It is large enough not to run empty while other processes run, and below the
-/// thousand packets at which interfaces drop.
+/// thousand packets beyond which interfaces drop packets.
 const SEND_BUFFER: usize = 1 << 20;
 /// Maximum kernel memory per packet in addition to its bytes.
 const OVERHEAD: usize = 2_304;
@@ -118,7 +118,7 @@ impl Receiver {
         self.socket.local_addr()
     }
 
-    /// Receives a train until it is complete, until silence after its sender has `ended`, or until the time is over.
+    /// Receives a train until it is complete, until silence after its sender has `ended`, or until the time limit.
     ///
     /// # Errors
     ///
@@ -164,8 +164,8 @@ impl Receiver {
         loop {
             let mut heads = [[0; HEADER]; BATCH];
             let mut slices = heads.each_mut().map(|head| [IoSliceMut::new(head)]);
-            // The buffer is allocated for each call, because the kernel shortens its length to the part that it last
-            // filled.
+            // Each call allocates a buffer, because the kernel shortens the length of a buffer to the part that it
+            // fills.
             let room = nix::cmsg_space!(TimeSpec, u32);
             let mut batch = MultiHeaders::<()>::preallocate(BATCH, Some(room));
             // With this flag the kernel reports a packet's full length, although only its head is read.

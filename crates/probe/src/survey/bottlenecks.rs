@@ -20,7 +20,7 @@ use crate::transfer_report::TransferReport;
 /// Slots per window for comparing throughput. The window is a quarter of a second, over which TCP's variations average
 /// out.
 const WINDOW: usize = 25;
-/// Time by which the second transfer is longer than the first; it starts earlier and ends later.
+/// Time by which the second transfer is longer than the first. The second transfer starts earlier and ends later.
 const LONGER_NS: u64 = 2 * EARLIER_NS;
 /// Time for which the second transfer runs alone before the first begins and after it ends.
 pub const EARLIER_NS: u64 = 250_000_000;
@@ -80,7 +80,7 @@ pub fn check_bottlenecks(each: &Transfer) -> Result<(), ProbeError> {
     Ok(())
 }
 
-/// Transfer that starts before another one and ends after it.
+/// Transfer that starts before the given transfer and ends after it.
 fn longer(each: &Transfer) -> Transfer {
     Transfer { duration_ns: each.duration_ns.saturating_add(LONGER_NS), ..*each }
 }

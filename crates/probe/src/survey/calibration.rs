@@ -21,7 +21,8 @@ pub struct Calibration {
     pub errors: Vec<String>,
 }
 
-/// Sends every train of a grid on every path and compares it with a bulk transfer there (section 4.1).
+/// Sends every train of a grid on every path, and compares the train with a bulk transfer on the same path (section
+/// 4.1).
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Surveys: measurements of several paths, requested from one place. Meshes, shared bottlenecks, calibration.
+//! Surveys (meshes, shared bottlenecks, calibration): measurements of several paths, requested from one place.
 //!
 //! Each survey reports its progress to a function that may stop it. These modules only request measurements in order;
 //! the computations are in the modules beside `survey`, which do no input or output.
@@ -86,7 +86,7 @@ pub fn hops(from: &Place, to: &str, secret: &Secret) -> Result<Option<u8>, Probe
     }
 }
 
-/// Result of a thread. A panic in the thread continues here.
+/// Result of a thread; a panic of the thread continues in the caller.
 fn join<T>(result: std::thread::Result<T>) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

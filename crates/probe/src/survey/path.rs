@@ -29,12 +29,12 @@ pub struct CrossTraffic {
     /// Equivalent number of competing connections, and the path's rate; `None` if a second connection took no rate from
     /// the first.
     pub cross: Option<Cross>,
-    /// Smallest and largest equivalent that are consistent with the measurement: the tenth and the ninetieth percentile
-    /// over time.
+    /// Smallest and largest equivalent number of connections consistent with the measurement: the tenth and the
+    /// ninetieth percentile over time.
     pub plausible: Option<(f64, f64)>,
     /// Length of a window in nanoseconds.
     pub window_ns: u64,
-    /// Equivalent in every window; `None` for a window without data.
+    /// Equivalent number of connections in every window; `None` for a window without data.
     pub over_time: Vec<Option<f64>>,
 }
 

@@ -371,7 +371,7 @@ fn experiments_survive_a_host_that_leaves() {
         .into();
     let each = Transfer { duration_ns: 1_500_000_000, connections: 1 };
     let secret = Secret::default();
-    // Two transfers alone, and two of them beside another; the host leaves after the first of these.
+    // Four steps: two transfers alone, then two experiments with pairs. The host leaves after the third step.
     let result = survey::bottlenecks(&hosts, None, &each, 2, 1, &secret, &mut |done, steps| {
         assert_eq!(steps, 4);
         if done == 3 {

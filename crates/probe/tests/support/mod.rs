@@ -44,7 +44,7 @@ fn try_namespace() -> Result<(), String> {
     if !nix::unistd::geteuid().is_root() {
         return Err("root is needed".to_owned());
     }
-    // Another process may try at the same time.
+    // The name has the process id, because another process may try at the same time.
     let name = format!("lwprobe-{}-try", std::process::id());
     let result = run("ip", &["netns", "add", &name])
         .and_then(|()| run("ip", &["-n", &name, "link", "set", "lo", "up"]))
@@ -255,7 +255,7 @@ impl Network {
             self.at(to, || Command::new("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn().unwrap());
         let output = self.at(from, || {
             let arguments = ["-c", &address, "-J", "-t", &seconds.to_string()].map(str::to_owned);
-            // The server may need a moment before it listens.
+            // The server may need some time before it listens.
             for _ in 0..40 {
                 thread::sleep(std::time::Duration::from_millis(50));
                 let output = Command::new("iperf3").args(&arguments).output().unwrap();

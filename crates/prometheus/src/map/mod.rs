@@ -45,7 +45,7 @@ pub struct Metrics {
 /// For each label, a pattern that matches its whole text.
 type Match = Vec<(String, Regex)>;
 
-/// Links of the ports with labels that all match.
+/// Links of the ports whose labels match all patterns.
 #[derive(Clone, Debug)]
 struct Rule {
     labels: Match,
@@ -69,13 +69,13 @@ pub type Labels = Vec<(String, String)>;
 /// Mapping of a port in one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mapping {
-    /// Link of this name, by the rule of this index; without rules, the label `link` has the name.
+    /// Link of this name, by the rule of this index; without rules, the label `link` contains the name.
     Link(String, Option<usize>),
     /// A port known to be outside the cluster.
     Ignored,
     /// No rule matches.
     Unknown,
-    /// The rule with this index matches, but these labels give no name; with the reason.
+    /// The rule with this index matches, but the labels give no name, for this reason.
     Unnamed(usize, String),
 }
 

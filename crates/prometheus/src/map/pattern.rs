@@ -2,8 +2,8 @@
 //!
 //! `leeward hotspots` uses Python's `re`, exported Prometheus rules use RE2, and this service uses the crate `regex`,
 //! which matches in linear time. The module accepts only the syntax that has the same meaning in all of them. It
-//! rejects other syntax by name, as the export of rules does. The module also rewrites patterns: it escapes characters
-//! that are literals in Python and have a meaning in `regex`.
+//! rejects other syntax and names the unsupported part, as the export of rules does. The module also rewrites patterns:
+//! it escapes characters that are literals in Python and have a meaning in `regex`.
 //!
 //! No library parses this subset, so the tokenizer is hand-written.
 
@@ -55,8 +55,8 @@ enum Token {
 /// The rest of the pattern, from the first unsupported part.
 fn rewrite(pattern: &str) -> Result<String, &str> {
     let (mut written, mut rest) = (String::new(), pattern);
-    // State of the previous part: true if it can be repeated, and its number of repetitions. Then the largest number in
-    // each open group.
+    // State of the previous part: true if it can be repeated, and its number of repetitions. The last value is the
+    // largest number of repetitions in each open group.
     let (mut repeatable, mut times, mut most) = (false, 1_u32, vec![1_u32]);
     while !rest.is_empty() {
         let (length, text, token) = token(rest, rest.len() == pattern.len()).ok_or(rest)?;

@@ -276,8 +276,8 @@ impl Meter {
         windows.into_iter().map(|((until, from), loads)| Window { from, until, loads }).collect()
     }
 
-    /// Capacities of links with a reported port speed. A port without one counts with its share of the
-    /// cluster file's capacity.
+    /// Capacities of links with a reported port speed. A port without a reported speed counts with its share of the
+    /// capacity in the cluster file.
     fn capacities(
         &self,
         topology: &Topology<'_>,

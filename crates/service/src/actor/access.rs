@@ -1,6 +1,6 @@
-//! Table of the operations. An operation declared as a read sends its reply before the changes it made are durable, so
-//! a wrong `ACCESS` loses acknowledged changes. The test runs each operation and compares its effects with its
-//! declaration.
+//! Table of the operations. An operation that is declared as [`Access::Compute`] but changes decisions replies before
+//! the changes are durable, so a wrong `ACCESS` loses acknowledged changes. The test runs each operation and compares
+//! its effects with its declaration.
 
 use leeward_engine::{Availability, Engine, Policies};
 use leeward_fabric::{Bytes, Cluster, DomainId, HostId, Nanos, ResourceId};
@@ -31,7 +31,7 @@ const NOW: Nanos = Nanos(Nanos::SECOND.0);
 struct Row {
     name: &'static str,
     declared: Access,
-    /// True if it leaves changes to persist.
+    /// True if the operation leaves changes to persist.
     changes: bool,
     /// True if its reply waits for durability.
     waits: bool,

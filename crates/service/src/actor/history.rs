@@ -48,7 +48,7 @@ pub(super) struct BucketSums {
     /// Fabric that the ids belong to; `None` before the first snapshot.
     fabric: Option<Arc<Fabric>>,
     links: Vec<Sum>,
-    /// By resource id, up to the highest one seen; the entries of links stay empty.
+    /// Sums by resource id, up to the highest id seen; the entries of links stay empty.
     busy: Vec<Sum>,
     queues: Vec<Sum>,
 }
@@ -144,7 +144,7 @@ impl History {
         self.steps.store(Arc::new(steps));
     }
 
-    /// Steps that end after `since`; `join` of them are merged into one.
+    /// Steps that end after `since`; every `join` steps are merged into one.
     pub fn since(&self, since: Nanos, join: u64) -> HistoryBuckets {
         let steps = self.steps.load().iter().filter(|step| step.ends > since).cloned().collect();
         HistoryBuckets { steps, join }

@@ -53,13 +53,13 @@ enum Command {
     Call(Call),
     /// Change of the cluster.
     ChangeCluster(NewCluster, oneshot::Sender<Answer<Changed, VersionConflict>>),
-    /// Request for a snapshot that is no older than now.
+    /// Request for a snapshot taken after this command.
     Snapshot(oneshot::Sender<Arc<NetworkSnapshot>>),
     /// Result of a job of the coordinator with this number.
     JobDone(u64, JobResult),
 }
 
-/// Version conflict: the cluster has this version, not the expected one.
+/// Version conflict: the cluster has this version, not the expected version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VersionConflict(pub ClusterVersion);
 
@@ -136,8 +136,8 @@ impl Handle {
     /// ends after the last handle is dropped and all changes are written.
     ///
     /// The cluster comes from `file`, with two exceptions. If `file` is unchanged since the last start and a client
-    /// changed the cluster, the changed cluster stays. If another service leads, the leader's cluster counts. Peers
-    /// learn that this service is at `address`.
+    /// changed the cluster, the changed cluster stays. If another service leads, the leader's cluster counts. Other
+    /// services learn that this service is at `address`.
     ///
     /// # Errors
     /// An [`OpenError`] if the store, the stored state or a thread fails.
@@ -182,8 +182,8 @@ impl Handle {
         Ok((Handle { inbox: sender, published, store_kind }, actor.run(messages)))
     }
 
-    /// Runs an operation on the coordinator, and waits for its reply. Ids in it refer to `fabric`;
-    /// an operation without ids needs none.
+    /// Runs an operation on the coordinator, and waits for its reply. The ids in the operation refer to `fabric`; an
+    /// operation without ids needs no fabric.
     ///
     /// # Errors
     /// The operation's own error, or [`Unavailable`]; [`Unavailable::ClusterChanged`] if `fabric` is not the current
@@ -261,7 +261,7 @@ impl Handle {
         Ok(self.last_snapshot())
     }
 
-    /// History steps that end after `since`; `join` of them are merged into one.
+    /// History steps that end after `since`; every `join` steps are merged into one.
     pub fn history(&self, since: Nanos, join: u64) -> HistoryBuckets {
         self.published.history.since(since, join)
     }

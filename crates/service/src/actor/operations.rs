@@ -57,7 +57,8 @@ pub trait Operation: Sized + Send + 'static {
     fn run(self, turn: &mut Turn<'_>, to: ReplyTo<Self>);
 }
 
-/// One iteration of the actor's loop: the coordinator at a time, and the replies that wait for durability.
+/// One iteration of the actor's loop: the coordinator at the time of the iteration, and the replies that wait for
+/// durability.
 pub struct Turn<'a> {
     pub(super) now: Nanos,
     pub(super) coordinator: &'a mut Coordinator<Channels>,
@@ -106,7 +107,7 @@ impl Turn<'_> {
 /// Operation in the channel to the actor, without its type.
 pub(super) struct Call {
     pub access: Access,
-    /// Fabric that the ids in the operation refer to; `None` if it has none.
+    /// Fabric that the ids in the operation refer to; `None` for an operation without ids.
     pub fabric: Option<Arc<Fabric>>,
     /// Runs the operation in a turn, or rejects it. Its reply is sent, queued, or becomes a completion of the
     /// coordinator.
@@ -310,7 +311,7 @@ impl Operation for Score {
 pub struct WhatIf {
     /// The decision.
     pub id: DecisionId,
-    /// Name of the policy, with settings after colons.
+    /// Name of the policy, with settings after colons: `sinbad:remote_racks=2`.
     pub policy: String,
 }
 

@@ -19,10 +19,11 @@ pub trait Pending: Send {
         None
     }
 
-    /// Sends the reply: the changes are durable, and evicted decisions have been read or have failed to load.
+    /// Sends the reply, because the changes are durable. `decisions` has the evicted decisions, or the error of their
+    /// read.
     fn persisted(self: Box<Self>, decisions: &Result<Decisions, StoreError>);
 
-    /// Sends the failure: the changes are not durable, or their state is unknown.
+    /// Sends the error: the changes are not durable, or their state is unknown.
     fn failed(self: Box<Self>, error: &StoreError);
 }
 

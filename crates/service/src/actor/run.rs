@@ -24,7 +24,8 @@ const MAX_COMMANDS: usize = 16;
 /// The coordinator's owner.
 pub(super) struct Actor {
     pub coordinator: Coordinator<Channels>,
-    /// Number of earlier coordinators, which identifies the present one. Results of their jobs are dropped.
+    /// Number of earlier coordinators, which identifies the present coordinator. Job results of earlier coordinators
+    /// are dropped.
     pub coordinators: u64,
     pub jobs: JobThreads,
     pub cluster: Cluster,
@@ -274,7 +275,7 @@ impl Actor {
                 self.publisher.set_cluster(version.clone());
                 LeaderState::Leader
             }
-            // Decisions just before may be lost too, and the lease must be renewed.
+            // Decisions just before the change may be lost too, and the lease must be renewed.
             Err(_) => {
                 self.term = None;
                 LeaderState::Unavailable { problem: "a change of the cluster was not persisted".into() }

@@ -15,8 +15,8 @@ use crate::core::{NetworkSnapshot, Unavailable};
 
 /// Snapshots take at most this fraction (1 in N) of the actor's time, for any number of requests.
 const SHARE: u32 = 10;
-/// Largest number of past snapshots for reuse of their memory. Most readers use the last one; comparisons and slow
-/// responses use the one before. If all are in use, the next one takes new memory.
+/// Largest number of past snapshots for reuse of their memory. Most readers use the last snapshot; comparisons and slow
+/// responses use the snapshot before. If readers use all of them, the next snapshot takes new memory.
 const MAX_PAST: usize = 3;
 /// Longest time between two snapshots.
 pub(super) const TICK: Duration = Duration::from_secs(1);
@@ -164,7 +164,7 @@ impl SnapshotPublisher {
         Instant::now() >= self.due()
     }
 
-    /// Takes a snapshot if due, and reuses the memory of an unused one if possible.
+    /// Takes a snapshot if due, and reuses the memory of an unused past snapshot if possible.
     pub fn make(&mut self, snapshot: impl FnOnce(Option<NetworkSnapshot>) -> NetworkSnapshot) {
         if self.is_due() {
             self.make_now(snapshot);

@@ -1,7 +1,7 @@
 //! The thread that owns the store. Changes of several batches go into one transaction (group commit), and replies are
 //! sent when their changes are durable. The thread also reads evicted decisions for these replies. Between writes it
 //! renews the lease twice per second, even if the actor is busy: a service that does not renew its lease loses the
-//! lead.
+//! leadership.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -17,7 +17,7 @@ use super::heartbeat::{Heartbeat, SILENCE};
 use super::replies::{Confirmation, Decisions, Pending};
 use crate::core::Unavailable;
 
-/// Largest number of batches in the queue. The actor waits if there are more.
+/// Largest number of batches in the queue. The actor waits while the queue is full.
 const BATCHES: usize = 1024;
 /// Largest number of changes in a transaction, so that the first of them does not wait long for the last.
 const MAX_CHANGES: usize = 4096;
@@ -31,7 +31,8 @@ pub(super) struct Batch {
     pub replies: Vec<Box<dyn Pending>>,
 }
 
-/// Replies of a batch. The thread sends them, or the actor fails them after a timeout; the first of the two takes them.
+/// Replies of a batch. The thread sends the replies, or the actor sends errors instead after a timeout. The earlier of
+/// the two takes the replies out of the list.
 type Replies = Arc<Mutex<Vec<Box<dyn Pending>>>>;
 
 /// Error message for a thread that has ended.
@@ -52,7 +53,7 @@ pub(super) enum StoreEvent {
     Lost(StoreError),
     /// State of the store.
     Loaded(Result<State, StoreError>),
-    /// The thread has been silent for long: the store hangs. The waiting replies have failed.
+    /// The thread has been silent for long: the store hangs. The waiting clients got an error.
     Silent(StoreError),
 }
 

@@ -68,8 +68,8 @@ struct RunningAdmission {
 }
 
 impl Promises {
-    /// Records a reported latency of a workload. Returns true if it is newer than the last one, and `None` if the
-    /// workload has no guarantee.
+    /// Records a reported latency of a workload. Returns true if the latency is newer than the last one, and `None` if
+    /// the workload has no guarantee.
     pub fn record_latency(&mut self, name: &str, until: Nanos, latency: f64) -> Option<bool> {
         self.active.get(name)?;
         let last = self.latencies.entry(name.to_owned()).or_insert((Nanos(0), latency));
@@ -215,7 +215,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Commits the result of an admission, if it still holds.
+    /// Commits the result of an admission, if the result is still valid.
     fn finish_admission(&mut self, running: RunningAdmission, result: Result<Agreement, Rejected>) {
         let id = running.id;
         if self.is_abandoned(id) {

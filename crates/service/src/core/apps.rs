@@ -1,6 +1,7 @@
 //! Apps whose placement takes too long for the actor's loop. Their decisions are jobs outside the coordinator
-//! ([`super::Job`]), one after another, each with the state at its start. So each app sees the earlier ones, and apps
-//! do not herd. The engine commits a result if its hosts can still take the app; otherwise the app is decided again.
+//! ([`super::Job`]), one after another, each with the state at its start. Each app therefore sees the placements of
+//! earlier apps, and apps do not all choose the same hosts. The engine commits a result if its hosts can still take the
+//! app; otherwise the app is decided again.
 
 use leeward_engine::SnapshotScope;
 use leeward_placement::tasks::{AppRequest, Assignment};
@@ -139,7 +140,7 @@ mod tests {
     /// Each host has room for one task of 3 processors.
     const CLUSTER: &str = "{racks: 2, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1, cpus: 4}";
 
-    /// Numbers as reply addresses; 0 has disconnected.
+    /// Numbers as reply addresses; the caller with address 0 has disconnected.
     enum Numbers {}
 
     impl Addresses for Numbers {

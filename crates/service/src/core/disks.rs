@@ -1,12 +1,13 @@
 //! Reported disks with names that the cluster does not have. If a host has one device and reports one disk, the disk is
 //! that device, under its first reported name. A disk with another name later is not the device, and neither is a disk
-//! of a host whose first report had several. Such a disk may be the boot disk that remains after the device failed.
+//! of a host whose first report had several disks. Such a disk may be the boot disk that remains after the device
+//! failed.
 
 use std::collections::BTreeMap;
 
 use leeward_fabric::ResourceId;
 
-/// Name of the disks of a host with one device, in a report.
+/// Disks in a report of a host with one device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReportedDiskName {
     /// One disk, with this name.

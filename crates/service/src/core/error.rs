@@ -39,7 +39,7 @@ pub enum PlaceError {
     Rejected(Refusal),
     /// The workload's SLO cannot be guaranteed, or no server has room.
     SloRejected(String),
-    /// Another decision, this one, already guarantees the SLO of a workload with this name.
+    /// The decision with this id already guarantees the SLO of a workload with this name.
     NameTaken(String, DecisionId),
     /// The client has sent a newer request.
     Superseded {

@@ -1,6 +1,6 @@
 //! Evicted decisions with ledger entries. Their entries count until telemetry shows their load. Otherwise the
-//! placements of a busy second would herd, because they would not see each other. Entries expire on their own if no end
-//! is reported before. The decisions themselves are in the store.
+//! placements of a busy second would not see each other, and would all choose the same hosts. Entries expire on their
+//! own if no end is reported earlier. The decisions themselves are in the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,7 @@ impl EvictedDecisions {
         self.early
     }
 
-    /// Adds the entries of a decision of time `decided`. Returns the entries to release, if any.
+    /// Adds the entries of a decision made at time `decided`. Returns the entries to release, if any.
     pub fn hold(&mut self, decided: Nanos, evicted: ExpiredEntries) -> Option<ExpiredEntries> {
         if evicted.entries.is_empty() {
             return Some(evicted);

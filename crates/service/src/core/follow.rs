@@ -52,8 +52,8 @@ impl<A: Addresses> Coordinator<A> {
         let id = moved.id;
         let Some(known) = self.records.get(id).cloned() else { return self.restore(moved, entries) };
         if known.released.is_some() || moved.released.is_some() {
-            // The decision has ended, here or with the next change. The record holds no entries; readers see its last
-            // details.
+            // The decision has ended in this coordinator, or the next change ends it. The record holds no entries;
+            // readers see its last details.
             self.records.change(id, |record| record.details = moved.details);
             return Ok(());
         }

@@ -1,5 +1,5 @@
 //! States that hosts report, with the ends of their windows. The order of windows counts, not the order of arrival.
-//! Older states change nothing, and copies placed after a window are added to its stored bytes.
+//! Older states change nothing, and copies placed after a window are added to the stored bytes of that window.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use leeward_fabric::{Bytes, HostId, Nanos};
 
 use super::request::HostReport;
 
-/// Largest number of placements per host with separate times. Beyond it, the oldest ones are merged.
+/// Largest number of placements per host with separate times. Beyond this number, the oldest placements are merged.
 const MAX_PLACEMENTS: usize = 32;
 
 /// Hosts with reports or placements.
@@ -42,7 +42,7 @@ impl Hosts {
             up: newer(report.up, &mut host.up, until, &mut stale),
             draining: newer(report.draining, &mut host.draining, until, &mut stale),
             stored: newer(report.stored, &mut host.stored, until, &mut stale).map(|stored| {
-                // The host's count includes earlier placements.
+                // The stored bytes of the report include earlier placements.
                 host.placed.retain(|&(at, _)| at >= until);
                 let since = host.placed.iter().fold(0_u64, |sum, &(_, bytes)| sum.saturating_add(bytes));
                 Bytes(stored.0.saturating_add(since))

@@ -10,7 +10,7 @@ use leeward_records::{Caller, DecisionId};
 #[derive(Debug)]
 pub(crate) struct IdempotencyCache {
     by_name: BTreeMap<Arc<str>, Client>,
-    /// Names by last use.
+    /// Names of clients by last use.
     by_use: BTreeMap<u64, Arc<str>>,
     uses: u64,
     keys: BTreeMap<Arc<str>, RequestState>,
@@ -149,8 +149,8 @@ impl IdempotencyCache {
         }
     }
 
-    /// For each client, the highest sequence number up to which no request waits. Clients with a first request that
-    /// still waits are left out.
+    /// For each client, the highest sequence number up to which no request waits. A client whose first request still
+    /// waits is left out.
     pub fn completed_sequences(&self) -> impl Iterator<Item = (Arc<str>, u64)> {
         self.by_name.iter().filter_map(|(name, client)| {
             let completed = match client.waiting.first() {

@@ -157,7 +157,7 @@ impl Job {
     }
 }
 
-/// Runs a function, and catches a panic. Its captures must not be used after a panic.
+/// Runs a function, and catches a panic. Values that the function captures must not be used after a panic.
 fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| Panicked)
 }

@@ -1,5 +1,5 @@
 //! Names of jobs, and their numbers in the engine. The coordinator knows a name while a request of the job waits, one
-//! of its tasks runs, or the job has a limit on evictions. So these three limit the memory.
+//! of its tasks runs, or the job has a limit on evictions. These three conditions bound the memory.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ impl<A: Addresses> Coordinator<A> {
         self.job_names.drop_unused(name);
     }
 
-    /// Sets the number of evictions that a job tolerates. The default is any number; such a job needs no entry.
+    /// Sets the number of evictions that a job tolerates. By default, a job tolerates any number, and needs no entry.
     ///
     /// # Errors
     /// Too many jobs already have a limit.

@@ -14,7 +14,7 @@ use super::{Addresses, Coordinator};
 
 /// Time limit for an answer.
 const ANSWER_TIMEOUT: Nanos = Nanos(300 * Nanos::SECOND.0);
-/// Largest number of moves in memory, unless more of them wait.
+/// Largest number of moves in memory, unless more moves wait for an answer.
 const MAX_MOVES: usize = 1_000;
 
 /// Answer to an advised move.

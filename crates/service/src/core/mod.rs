@@ -3,7 +3,7 @@
 //!
 //! Each operation is a method with its own reply and its own error. Some replies come later, as a [`Completion`]: a
 //! policy waits for a batch, or an operation takes too long for the actor's loop. The coordinator does not interpret
-//! their addresses. Work that takes too long for the loop leaves as a job, and its result comes back
+//! the addresses of replies. Work that takes too long for the loop becomes a job, and its result comes back
 //! ([`Coordinator::finish_job`]).
 
 mod admission;
@@ -129,7 +129,7 @@ pub struct Coordinator<A: Addresses> {
     samples: u64,
     /// Requests that wait for their decision, by id.
     waiting: BTreeMap<DecisionId, Waiting<A>>,
-    /// The apps among them that take too long for the actor's loop, and their total size in bytes.
+    /// Waiting apps that take too long for the actor's loop, and their total size in bytes.
     apps: JobQueue<App>,
     apps_bytes: usize,
     /// Open what-if queries and score queries.
@@ -245,7 +245,8 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.drain(..)
     }
 
-    /// Advances time to `now`, which may bring completions. An earlier time than the last one counts as the last one.
+    /// Advances time to `now`, which may bring completions. A time before that of the last call counts as the time of
+    /// the last call.
     pub fn wake(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         // After a jump of time, many decisions may expire at once; the rest follow at the next call.

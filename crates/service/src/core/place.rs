@@ -16,7 +16,7 @@ use super::reply::{DecisionLookup, Placed};
 use super::request::Placement;
 use super::{Addresses, Coordinator, Waiting};
 
-/// Largest number of callers that wait for one request; several are the result of retries.
+/// Largest number of callers that wait for one request; retries add callers.
 const MAX_CALLERS: usize = 16;
 
 impl<A: Addresses> Coordinator<A> {
@@ -62,8 +62,8 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Returns the request if it must be decided. Replies to a request that was already decided, or cannot be decided
-    /// now, and adds the caller of a request that already waits.
+    /// Returns the request if it must be decided. Otherwise, replies to a request that was already decided or cannot be
+    /// decided now, and adds the caller to a request that already waits.
     fn deduplicate(&mut self, placement: Placement, to: PlaceTo<A>) -> Option<(Placement, PlaceTo<A>)> {
         let state = placement.caller.as_ref().map_or(Lookup::New, |caller| self.clients.look_up(caller));
         let answer = match state {

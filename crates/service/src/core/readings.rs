@@ -1,8 +1,8 @@
 //! Reported state of links and devices beside their loads: link speeds, queues, and the reads and writes of disks.
 //! Decisions use only the speed. A link that reports a lower speed than the cluster's capacity is limited at once. The
-//! limit rises again, at most to the cluster's capacity, only after the link has reported a higher speed for a while.
-//! So a report can make a link appear fuller than it is, but never emptier. A flapping link counts with its slowest
-//! speed.
+//! limit rises again, at most to the cluster's capacity, only after the link has reported a higher speed for a while. A
+//! report can therefore make a link appear fuller than it is, but never emptier. A flapping link counts with its
+//! slowest speed.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@ pub(crate) struct Records {
     kept: BTreeMap<DecisionId, Arc<DecisionRecord>>,
     /// Ids in the order of the decisions. A request that waited got its id long before its decision.
     order: VecDeque<DecisionId>,
-    /// Decisions beyond the limit, of running tasks and guaranteed workloads.
+    /// Decisions about running tasks and guaranteed workloads, which stay beyond the limit.
     running: BTreeMap<DecisionId, Arc<DecisionRecord>>,
     limit: usize,
 }
@@ -27,7 +27,7 @@ impl Records {
         Records { kept: BTreeMap::new(), order: VecDeque::new(), running: BTreeMap::new(), limit }
     }
 
-    /// Number of decisions up to the limit.
+    /// Number of decisions that count towards the limit.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
@@ -81,8 +81,8 @@ impl Records {
         Some(kept)
     }
 
-    /// Records the end of a decision. Returns it with the entries to release; `None` instead of the entries if it had
-    /// already ended.
+    /// Records the end of a decision. Returns the decision with the entries to release, or with `None` if the decision
+    /// had already ended.
     pub fn release(
         &mut self,
         id: DecisionId,

@@ -137,8 +137,8 @@ pub const UNKNOWN: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "SkippedBody")]
 pub struct Skipped {
-    /// Samples and host states with a window that ends at or before the last accepted one. For a host that was down:
-    /// that ends before it came up.
+    /// Samples and host states whose window ends at or before the last accepted one, or, for a host that was down,
+    /// before it came up.
     pub stale: u64,
     /// Loads of links and devices of hosts that are down.
     pub down: u64,

@@ -63,7 +63,7 @@ impl<A: Addresses> Coordinator<A> {
         Ok(ReportSummary { links, devices, skipped, unknown_devices, epoch })
     }
 
-    /// Removes disks that are not the device of their host, because the cluster does not have them.
+    /// Removes disks that are not the device of their host, because the cluster does not have such disks.
     fn remove_unknown_disks(&mut self, report: &mut Report) {
         let mut unknown = BTreeSet::new();
         for (device, disk) in std::mem::take(&mut report.disks) {

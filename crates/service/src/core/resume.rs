@@ -40,7 +40,7 @@ impl<A: Addresses> Coordinator<A> {
         Ok(())
     }
 
-    /// Time of a stored decision for this coordinator: at most the current time, if the coordinator knows it. The
+    /// Time of a stored decision for this coordinator: at most the current time, if the coordinator knows the time. The
     /// machine's clock may have been set back in the meantime. A coordinator that resumed at a later time would treat
     /// all new reports as old.
     pub(super) fn decided_at(&self, at: Nanos) -> Nanos {

@@ -363,7 +363,7 @@ impl Harness {
             ended.flat_map(|record| &record.entries).next().is_none(),
             "an ended record has entries"
         );
-        // Many more ids than entries that a test creates.
+        // The range has many more ids than a test creates entries.
         let in_ledger = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
         for entry in in_ledger {
             prop_assert!(held.remove(&entry), "{entry:?} belongs to no decision: {:?}", ledger.entry(entry));

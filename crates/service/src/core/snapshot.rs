@@ -59,7 +59,8 @@ pub struct LinkState {
     pub capacity: Load,
     /// Measured load; `None` if the link is unseen.
     pub measured: Option<Load>,
-    /// End of the last accepted window; `None` without one, or without one since its host came up.
+    /// End of the last accepted window; `None` without an accepted window, or if no window was accepted since the
+    /// link's host came up.
     pub until: Option<Nanos>,
     /// True if the measured load is a sum over the hosts below.
     pub derived: bool,
@@ -160,7 +161,7 @@ impl LinkState {
 pub struct HostState {
     /// The host.
     pub host: HostId,
-    /// True if the host is up, as far as reported.
+    /// True if the host is up, according to the last report.
     pub up: bool,
     /// True if the host is draining.
     pub draining: bool,
@@ -202,8 +203,8 @@ impl<A: Addresses> Coordinator<A> {
         self.snapshot_in(None)
     }
 
-    /// A snapshot in the memory of a `past` one, which is faster: the system clears new memory page by page on the
-    /// first write.
+    /// A snapshot in the memory of the snapshot `past`. Reuse is faster than new memory, which the system clears page
+    /// by page on the first write.
     pub fn snapshot_in(&mut self, past: Option<NetworkSnapshot>) -> NetworkSnapshot {
         let (mut links, mut devices, mut hosts, mut clients) = match past {
             Some(NetworkSnapshot { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),

@@ -138,7 +138,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Returns the decision of an id and the parsed policy, if the query is valid and there is room for it.
+    /// Returns the decision of an id and the parsed policy, if the query is valid and the queue has room for it.
     fn check_what_if(
         &mut self,
         id: DecisionId,

@@ -547,7 +547,7 @@ fn check_moves(mut store: Box<dyn Store>, follower: Option<Box<dyn Store>>) {
     assert_eq!(after.answer(later, 99, MigrationAnswer::Done), Err(AnswerError::NotFound(99)));
 }
 
-/// Statements that insert thousands of rows. One decision, one move and one version among them must stay.
+/// Statements that insert thousands of rows. One decision, one move and one version among these rows must stay.
 const ROWS: [&str; 4] = [
     "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 10000)
     INSERT INTO decisions SELECT id, id, 'replicas', NULL, NULL, NULL, '{}', NULL, NULL FROM n",

@@ -12,7 +12,7 @@ use super::error_text;
 use super::text::{Value, columns, value};
 use super::touched::Touched;
 
-/// Number of commits kept in `commits` for followers; a follower further behind loads everything.
+/// Number of commits kept in the table `commits` for followers; a follower further behind loads everything.
 const KEPT_COMMITS: i64 = 10_000;
 
 /// Numbers a commit, and verifies that the term is still the latest. Otherwise the number is null, the table `commits`
@@ -185,7 +185,7 @@ impl<'a> Batch<'a> {
     /// Sends the transaction and waits for the result.
     ///
     /// # Errors
-    /// [`StoreError`] if it failed, or if its result is unknown.
+    /// [`StoreError`] if the transaction failed, or if its result is unknown.
     pub async fn send(self, client: &Client) -> Result<(), StoreError> {
         let mut requests: Vec<Request<'_>> = vec![Box::pin(client.batch_execute("BEGIN"))];
         for (statement, values) in self.statements {

@@ -53,8 +53,8 @@ impl Database {
 
     /// Parses a URL. The password comes from the URL, or else from `password`.
     ///
-    /// Servers on other machines need TLS. Their certificates are verified with the authorities of the file
-    /// `sslrootcert`, or of the system. `sslmode=disable` turns TLS off.
+    /// Servers on other machines need TLS. The certificate authorities are those in the file `sslrootcert`, or those of
+    /// the system. `sslmode=disable` turns TLS off.
     ///
     /// # Errors
     /// A message that does not repeat the URL, which may contain a password.

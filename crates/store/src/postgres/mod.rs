@@ -3,8 +3,8 @@
 //!
 //! The leader holds a session-level advisory lock. The lock ends with the session: when the service is killed, or after
 //! [`IDLE`] without activity. Each leader starts a new term, one above the last. Every write transaction verifies that
-//! its term is still the latest. So a deposed leader writes nothing, even before it detects its loss. The same
-//! transaction numbers the commit and records the changed rows. Followers find new data through these records.
+//! its term is still the latest. A deposed leader therefore writes nothing, even before it learns of the new leader.
+//! The same transaction numbers the commit and records the changed rows. Followers find new data through these records.
 //!
 //! A server that does not respond is abandoned: the connection is closed, and the result of a pending commit
 //! is unknown.
@@ -131,7 +131,7 @@ impl Postgres {
         Ok(self.session.insert(session))
     }
 
-    /// Becomes the leader if there is none. After a failed write, it also tests by a write if there is free space
+    /// Takes the leadership if no service leads. After a failed write, a test write also shows if there is free space
     /// again.
     async fn lead(&mut self, address: &str) -> Result<Option<u64>, StoreError> {
         let (failed, last_term) = (self.failed, self.term);

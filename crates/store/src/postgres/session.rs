@@ -44,7 +44,7 @@ pub struct Session {
     statements: Statements,
     /// Prepared [`TOUCHED_DECISIONS`].
     decisions_by_id: Statement,
-    /// Term in which it leads.
+    /// Term in which this session leads; `None` if it does not lead.
     term: Option<i64>,
     /// Number of the last commit that was loaded or reported.
     seen: Option<i64>,
@@ -142,8 +142,8 @@ impl Session {
         Ok(reply(self.client.query_opt(query, &[&term])).await?.map(|_| unsigned(term)))
     }
 
-    /// Takes the leadership if there is no leader. The new term exceeds the last one in the database and `last_term`,
-    /// in which this service led last: a restored database may lack it.
+    /// Takes the leadership if there is no leader. The new term exceeds the last term in the database and `last_term`,
+    /// the last term of this service. A restored database may lack that term.
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable.
@@ -164,7 +164,7 @@ impl Session {
         Ok(self.term.map(unsigned))
     }
 
-    /// Stores changes, if it still leads. `forget` is the number of decisions to keep in a sweep.
+    /// Stores changes if this session still leads. `forget` is the number of decisions to keep in a sweep.
     ///
     /// # Errors
     /// [`StoreError`] if the service does not lead, the write failed, or its result is unknown.
@@ -265,7 +265,7 @@ async fn rows<T>(
     }
 }
 
-/// Changes after one commit, up to another.
+/// Changes of the commits after number `seen`, up to number `last`.
 async fn updates(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<Updates, StoreError> {
     let (mut touched, mut expected) = (Touched::default(), seen);
     for row in reply(reading.query(TOUCHED, &[&seen])).await? {

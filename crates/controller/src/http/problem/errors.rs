@@ -51,8 +51,8 @@ impl IntoProblem for Unavailable {
             Unavailable::OutcomeUnknown(problem) => Problem::new(
                 STORE,
                 format!(
-                    "the store was lost, and the result of the change is unknown: {problem}; check for it, or retry with \
-                     the same sequence or key, which never acts twice"
+                    "the store was lost, and the result of the change is unknown: {problem}; check the current state, \
+                     or retry with the same sequence or key, which is safe"
                 ),
             ),
             Unavailable::Stopped => Problem::broken(),
@@ -201,7 +201,8 @@ impl IntoProblem for VersionConflict {
 }
 
 fn busy() -> Problem {
-    let detail = "too many requests wait for a decision, or too many wait for this one; retry later";
+    let detail =
+        "too many requests wait for a decision, or too many callers wait for this request; retry later";
     Problem::new(BUSY, detail)
 }
 
@@ -265,7 +266,9 @@ impl IntoProblem for InvalidReport {
                 clock.text(clock.now())
             ),
             InvalidReportReason::NegativeLoad => "must not be negative".to_owned(),
-            InvalidReportReason::Duplicate => "it is a duplicate; a report has one entry for each".to_owned(),
+            InvalidReportReason::Duplicate => {
+                "this entry is a duplicate; a report may list each item only once".to_owned()
+            }
             InvalidReportReason::HealthWithLoads => {
                 "`up` changes the meaning of loads; send `links` in a report of their own".to_owned()
             }
