@@ -238,7 +238,7 @@ WRONG = [
     ("slurm", "SwitchName=a Switches=b", "1: Switches: `b`: no line defines"),
     ("slurm", "Node=a", "1: `Node=a`: expected SwitchName= or BlockName="),
     ("slurm", "SwitchName=a Nodes=b Colour=red", "1: colour: not known; expected one of linkspeed"),
-    ("slurm", "SwitchName=a Nodes=b\nSwitchName=a Nodes=c", "2: a: line 1 of"),
+    ("slurm", "SwitchName=a Nodes=b\nSwitchName=a Nodes=c", "2: a: already defined on line 1 of"),
     ("slurm", "SwitchName=a Nodes=b\nSwitchName=c Switches=a,d\nSwitchName=d Switches=c", "above itself"),
     ("slurm", "SwitchName=a Nodes=n[0-9999999]", "1: nodes: `[0-9999999]`: more than"),
     ("kubernetes", "{", "1:2: not valid JSON"),

@@ -99,7 +99,7 @@ EXPECTED_REFUSALS = re.compile(
     r"|must not be negative|expected a time above 0|expected a share from|the window ends"
     r"|expected one of `trace`|expected the host that has the volume|the decision sets it"
     r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes no part in measurements"
-    r"|in a report of their own|the cluster is a tree|each once"
+    r"|in a report of their own|the cluster is a tree|each once|no stage"
 )
 """Messages that may refuse a body that its schema allows: about existing objects, or several fields."""
 

@@ -77,7 +77,7 @@ def test_reads_are_compared_if_the_scenario_has_reads(run: Run, scenario: Path) 
         "degraded reads",
     ):
         assert words in result.stdout
-    assert "read time: from asking" in result.stdout + result.stderr
+    assert "read time: from the request" in result.stdout + result.stderr
     printed = json.loads(run("simulate", str(scenario), "-o", "json").stdout)["runs"][1]
     assert printed["against_baseline"]["reads"]["count"] == printed["summary"]["reads"]["finished"]
     scenario.write_text(WRITES)

@@ -39,8 +39,8 @@ def files(folder: Path) -> list[str]:
         (".", "`.`: this is the current folder, or above it"),
         ("..", "`..`: this is the current folder, or above it"),
         ("file", "`file`: `file` is not a folder"),
-        ("file/below", "`file/below`: `file` is no folder"),
-        ("broken", "`broken`: `broken` is no folder"),
+        ("file/below", "`file/below`: `file` is not a folder"),
+        ("broken", "`broken`: `broken` is not a folder"),
         ("notes", "`notes`: holds `notes.txt`; expected an empty folder or an earlier result of one seed"),
         ("other", "`other`: holds `summary.json`; expected an empty folder or an earlier"),
     ],
@@ -75,7 +75,7 @@ def test_a_folder_without_write_permission_is_rejected(
 @pytest.mark.parametrize(
     ("page", "error"),
     [
-        ("none/demo.html", "error: --page: `none/demo.html`: there is no folder `none`"),
+        ("none/demo.html", "error: --page: `none/demo.html`: there is not a folder `none`"),
         ("folder", "error: --page: `folder`: is a directory; expected a file"),
     ],
 )

@@ -166,7 +166,7 @@ def test_deep_nesting_and_exponential_merges_are_errors_without_a_traceback(run:
     deep = "[" * 5000
     settings = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--settings", deep)
     assert (settings.returncode, settings.stdout) == (2, "")
-    assert settings.stderr == "error: settings of compactor:1:256: nested too deeply\n"
+    assert settings.stderr == "error: settings of compactor:1:67: nested too deeply\n"
     path = tmp_path / "deep.yaml"
     path.write_text(f"workloads: {deep}")
     result = run("slo", "pack", str(path), "--cluster", SERVERS)

@@ -481,8 +481,8 @@ def test_a_sweep_resumes_in_a_folder_with_partial_temporary_files(
     ("arguments", "error"),
     [
         ({"tables": True}, "tables: expected a folder for them"),
-        ({"out": "afile"}, "out: `afile`: `afile` is no folder"),
-        ({"out": "afile/below"}, "out: `afile/below`: `afile` is no folder"),
+        ({"out": "afile"}, "out: `afile`: `afile` is not a folder"),
+        ({"out": "afile/below"}, "out: `afile/below`: `afile` is not a folder"),
         ({"settings": {"telemetry.delay": "2x"}}, "settings telemetry.delay=2x: "),
         ({"backend": "best"}, "backend: `best`: expected one of"),
         ({"policies": "uniform,sinbad"}, "policies: unknown policy `uniform,sinbad`"),

@@ -212,7 +212,7 @@ def test_the_command_prints_a_table_and_notes(run: Run) -> None:
         (("sinbad", "--figure", "12", "--horizon", "0s"), "error: --horizon: "),
         (("sinbad", "--figure", "12", "--horizon", "[1h]"), "error: --horizon: "),
         (("sinbad", "--out", ""), "error: Invalid value for '--out': expected a path"),
-        (("sinbad", "--out", "afile"), "error: --out: `afile`: `afile` is no folder"),
+        (("sinbad", "--out", "afile"), "error: --out: `afile`: `afile` is not a folder"),
         (("choreo", "--horizon", "5min"), "error: --horizon: `5min`: apps run until they end"),
         (("sinbad", "--seeds", "0"), "error: Invalid value for '--seeds'"),
     ],
@@ -362,7 +362,7 @@ def test_a_folder_with_other_files_is_rejected(tmp_path: Path, name: str, text: 
         ({"horizon": "xx"}, "horizon: `xx`: "),
         ({"figures": []}, "figures: expected at least one"),
         ({"figures": "12,8"}, "figures: unknown figure `12,8`"),
-        ({"out": "afile"}, "out: `afile`: `afile` is no folder"),
+        ({"out": "afile"}, "out: `afile`: `afile` is not a folder"),
     ],
 )
 def test_invalid_arguments_are_input_errors(

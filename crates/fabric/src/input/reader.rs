@@ -50,13 +50,11 @@ impl<'a> Reader<'a> {
 
     fn integer<'de, V: Visitor<'de>>(self, kind: &str, visitor: V) -> Result<V::Value, Mismatch> {
         let number = self.plain().and_then(schema::integer).ok_or_else(|| self.mismatch(kind))?;
-        let read = match (u64::try_from(number), i64::try_from(number)) {
+        self.located(match (u64::try_from(number), i64::try_from(number)) {
             (Ok(number), _) => visitor.visit_u64(number),
             (_, Ok(number)) => visitor.visit_i64(number),
-            _ => return Err(self.mismatch(kind)),
-        };
-        // The only reason is the range of the type.
-        read.map_err(|_: Mismatch| self.mismatch(kind))
+            _ => Err(self.mismatch(kind)),
+        })
     }
 
     fn text<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {

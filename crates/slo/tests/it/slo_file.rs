@@ -367,10 +367,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ),
         (one("server: r1h1, curves: {storage: []}"), "workloads[0].curves.storage: an empty list"),
         (one("server: r1h1, curves: {}"), "workloads[0].curves: no stage; expected at least one"),
-        (
-            one("server: r1h1, curves: 7"),
-            "workloads[0].curves: integer `7`: expected the name of a file, or buckets",
-        ),
+        (one("server: r1h1, curves: 7"), "workloads[0].curves: `7`: expected the name of a file, or buckets"),
         (
             one("server: r1h1, curves: {storage: [{rate: 5, burst: 1ms}]}"),
             "rate: `5`: expected a share in percent, such as 10%",
