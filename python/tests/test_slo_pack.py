@@ -313,7 +313,7 @@ def test_a_replay_names_workloads_without_a_trace_and_writes_request_latencies(
     result = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("WORKLOAD")
-    assert "note: backup: no trace, so it sent nothing" in result.stderr
+    assert "note: backup: no trace, so the workload sent nothing" in result.stderr
     table = parquet.read_table(out)
     assert table.column_names[:3] == ["workload", "arrival_s", "latency_s"]
     assert set(table["workload"].to_pylist()) == {f"mail{number}" for number in range(6)}
