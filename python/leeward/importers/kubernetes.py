@@ -1,8 +1,9 @@
 """Kubernetes: nodes with labels, as `kubectl get nodes -o json` (or `-o yaml`) prints them.
 
-Racks and pods are in labels. Topograph labels a node with its switch and those above it, by other names in
-each of its versions; cloud providers set `topology.kubernetes.io/zone`. No label of Kubernetes itself names a
-rack, so that without topograph the user names the label. The `capacity` of a node is the capacity for tasks.
+Racks and pods are in labels. Topograph labels a node with its switch and the switches above it; the names of
+labels differ between its versions. Cloud providers set `topology.kubernetes.io/zone`. No label of Kubernetes
+itself names a rack, so that without topograph the user names the label. The `capacity` of a node is the
+capacity for tasks.
 """
 
 import json
@@ -19,7 +20,7 @@ TOPOGRAPH = "network.topology.nvidia.com"
 RACK_LABELS = (f"{TOPOGRAPH}/leaf", f"{TOPOGRAPH}/block", "fabric.topograph.run/tier-0")
 """Labels of a node's rack, of which the first present one counts."""
 POD_LABELS = (f"{TOPOGRAPH}/spine", "fabric.topograph.run/tier-1", "topology.kubernetes.io/zone")
-"""Labels of its pod, likewise."""
+"""Labels of a node's pod, of which the first present one counts."""
 _TOPOLOGY = re.compile(rf"(topology\.kubernetes\.io|{re.escape(TOPOGRAPH)}|[a-z]+\.topograph\.run)/.+")
 _QUANTITY = re.compile(
     r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,2})?", re.ASCII

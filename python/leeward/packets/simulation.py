@@ -44,7 +44,7 @@ def _text(scenario: Mapping[str, Any]) -> str:
     """A scenario in the form of a file.
 
     Raises:
-        InputError: A value is not one of JSON.
+        InputError: A value cannot be written as JSON.
     """
     try:
         return json.dumps(scenario)

@@ -7,11 +7,12 @@ and load: the maxima of the link over all intervals before the hour in which the
 =================== ==================================================================================
 cause               when
 =================== ==================================================================================
-`capacity-loss`     capacity below 90 % and load at most 110 % of the earlier, and the link would not be
+`capacity-loss`     capacity below 90 % and load at most 110 % of the earlier maxima, and the link would not
+be
                     hot at the earlier capacity
-`demand-growth`     capacity at least 90 % and load above 110 % of the earlier
-`both`              capacity below 90 % of the earlier, and either load above 110 % of the earlier, or the
-                    link would be hot at the earlier capacity too
+`demand-growth`     capacity at least 90 % and load above 110 % of the earlier maxima
+`both`              capacity below 90 % of the earlier maximum; and either load above 110 % of the earlier
+                    maximum, or the link would be hot at the earlier capacity too
 `demand`            neither changed: the link is too small for its earlier load too
 `unknown`           no telemetry of the earlier time
 =================== ==================================================================================
