@@ -120,7 +120,7 @@ def test_a_file_that_changed_after_packing_is_an_input_error(tmp_path: Path) -> 
     workload_file = file(tmp_path, mail("first", "200ms") + mail("second", "200ms"))
     record = pack(workload_file, SERVERS, limits="average")
     file(tmp_path, mail("first", "200ms"))
-    with pytest.raises(InputError, match="workload `second` was packed and is not in it"):
+    with pytest.raises(InputError, match="workload `second` was packed and is not in the file"):
         filled(record)
     for text in ("", "[1]", "workloads: 1", "workloads: [{}]", "a: [", "a: &a [*a"):
         Path(workload_file).write_text(text)

@@ -3,8 +3,8 @@
 Seeds are independent draws of arrivals, and all policies of a seed have the same arrivals. So a policy is
 compared with the baseline seed by seed, and the interval is that of the mean of these differences or ratios,
 without the variance that both share. Intervals are Student's: mean +- t(n - 1) s / sqrt(n), with s the
-standard deviation over n seeds. They hold if the values of single seeds are about normal, which means over
-thousands of writes are.
+standard deviation over n seeds. They hold if the values of single seeds are approximately normal, as are
+means over thousands of writes.
 """
 
 import math
@@ -25,7 +25,7 @@ _NAMES = ("policy", "seed", "baseline")
 
 
 def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.Table:
-    """Sums a sweep up over its seeds.
+    """Summarizes a sweep over its seeds.
 
     Args:
         table: Cells of a sweep, as `run` returns them, or some of them.
@@ -36,9 +36,9 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
         `quantity` (a column of the cells), `seeds` (number of seeds with it), and for three figures their
         mean over seeds and their interval: `mean`, `low`, `high`; `difference`, `difference_low`,
         `difference_high` from the baseline under the same seed; `ratio`, `ratio_low`, `ratio_high`, the
-        baseline's value over this one's. An interval is null with less than two seeds, a comparison for the
-        baseline and for quantities that are comparisons already, and a ratio where a seed has no value above
-        zero.
+        baseline's value divided by this policy's. An interval is null with fewer than two seeds. A comparison
+        is null for the baseline and for quantities that are comparisons already. A ratio is null if a seed
+        has no value above zero.
 
     Raises:
         InputError: The confidence is not between 0 and 1.
@@ -80,7 +80,7 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
 
 
 def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """Student's interval of the mean; None with less than two values."""
+    """Student's interval of the mean; None with fewer than two values."""
     from scipy.special import stdtrit
 
     count = len(values)
