@@ -384,8 +384,8 @@ def test_durations_are_in_the_prometheus_format(ms: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("ports", "selector", "error"),
     [
-        (Ports({"a": "(?=x)y"}, {"in": "l"}), "m", "links[0].match.a: `(?=x)y`: Prometheus' patterns"),
-        (Ports({"a": "x"}, {"in": "r{a-1}"}), "m", "links[0]: `{a-1}`: PromQL cannot count"),
+        (Ports({"a": "(?=x)y"}, {"in": "l"}), "m", "links[0].match.a: `(?=x)y`: Prometheus does not"),
+        (Ports({"a": "x"}, {"in": "r{a-1}"}), "m", "links[0]: `{a-1}`: PromQL cannot compute"),
         (Ports({}, {"in": "l"}), "sum(m)", "prometheus: `sum(m)`: expected a metric"),
     ],
 )

@@ -75,7 +75,7 @@ def import_(
         str | None,
         typer.Option(
             metavar="RATIO",
-            help="Rate of all interfaces in a rack divided by that of its uplinks; instead of --rack-link.",
+            help="Rate of all interfaces in a rack divided by that of the uplinks; instead of --rack-link.",
         ),
     ] = None,
     pod_link: Annotated[
@@ -85,7 +85,7 @@ def import_(
         str | None,
         typer.Option(
             metavar="RATIO",
-            help="Rate of all rack uplinks in a pod divided by that of its uplinks; instead of --pod-link.",
+            help="Rate of all rack uplinks in a pod divided by that of the pod's; instead of --pod-link.",
         ),
     ] = None,
     no_pods: Annotated[

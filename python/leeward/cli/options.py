@@ -69,7 +69,7 @@ def name_flags(**flags: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        # The argument is followed by a value if it has several: `settings telemetry.delay=2`.
+        # If an argument has several values, the invalid one follows: `settings telemetry.delay=2`.
         argument, _, value = error.file.partition(" ")
         if error.line is not None or argument not in flags:
             raise

@@ -206,9 +206,8 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
     # In a file with both, counters are the source of the rates, for the same ways.
     without_counter = [column for way, column in rates.items() if way not in counters]
     if counters and without_counter:
-        message = (
-            f"a rate beside the counter `{next(iter(counters.values())).name}`, which reads another direction"
-        )
+        counter_name = next(iter(counters.values())).name
+        message = f"a rate beside the counter `{counter_name}`, and no counter of the same direction"
         raise _input_error(
             file, without_counter[0].name, f"{message}; a map file must name the column to use"
         )

@@ -42,7 +42,7 @@ def cross(
 ) -> None:
     """Estimate the number of competing connections on a path.
 
-    Each counts as one connection that always sends.
+    The estimate is in units of a connection that always sends.
     """
     from leeward import probe
 

@@ -46,7 +46,7 @@ Examples:
 MOST_BUCKETS = 12
 """Default number of buckets of a curve in a table, as in the thesis' released code."""
 _WORDS = (
-    ("mean", "work per time from the first to the last request; for storage, as a share of the device"),
+    ("mean", "work divided by the time from first to last request; for storage, as a share of the device"),
     ("peak", "work of the busiest window divided by the mean work of a window"),
     ("burst at", "the least burst at this multiple of the mean rate that delays no request"),
     ("knee", "the bucket with the least sum of rate and burst"),

@@ -54,7 +54,7 @@ def prioritize(
     """Find priorities under which workloads keep their SLOs.
 
     Runs the search of PriorityMeister, from the lowest level upwards: a workload gets a level if it keeps its
-    SLO even when all other workloads go first.
+    SLO after all workloads that have no level yet.
     """
     workloads = load_workloads(file, cluster)
     with slow_notice("looking for priorities"), name_flags(method="--method", levels="--levels"):
