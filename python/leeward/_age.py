@@ -1,7 +1,7 @@
-"""Age limit of telemetry: the one place where a decision reads the wall clock.
+"""Age limit of telemetry. Decisions read the wall clock only here.
 
-Loads from hours ago say little about now, and would send work where the network was quiet then. A telemetry
-file with a time column `t_s` is rejected when the last line of a link is too old.
+Loads from hours ago say little about the present. A telemetry file with a time column `t_s` is rejected if
+the latest load of a link is too old.
 """
 
 import time
@@ -9,7 +9,7 @@ import time
 from leeward._quantities import read_seconds
 
 MAX_AGE = "5min"
-"""Default age limit of the last line of each link."""
+"""Default age limit of the latest load of each link."""
 
 
 def clock(max_age: str = MAX_AGE) -> tuple[float, float]:

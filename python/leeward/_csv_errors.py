@@ -1,6 +1,6 @@
 """Finds the line of a CSV file that a fast reader rejected, and the expected content.
 
-Fast readers of large files say little about an invalid line. This module then looks for the line.
+The errors of fast readers hardly describe an invalid line. This module searches the file for the line.
 """
 
 import csv
@@ -57,8 +57,8 @@ def _first_invalid_row(
         name: Name of the file.
         columns: Columns of its header.
         delimiter: Character between cells.
-        lines: Lines of the file, without those before.
-        before: Number of lines before.
+        lines: Remaining lines of the file.
+        before: Number of lines of the file that precede `lines`.
         line: Number of the only line to examine, if given.
     """
     raw_lines: list[bytes] = []
@@ -98,13 +98,13 @@ def _text(line: bytes) -> str:
 
 
 def _reader_error(error: str, line: bytes) -> str | None:
-    """Error of Python's reader about the row that begins at a line; None if other readers accept it."""
+    """Error of Python's reader about the row that begins at a line; None if other readers accept the row."""
     long = "field larger" in error
     if len(line) > MOST_LINE:
         return f"a line of {len(line):,} bytes; expected {MOST_LINE:,} at most"
     if "unexpected end of data" in error or (long and len(line) <= csv.field_size_limit()):
-        return "a quote begins here and does not end; expected another"
-    return None if long else "a quote within a cell; expected it twice, in a cell with quotes around it"
+        return "a quoted cell begins here and does not end; expected a closing quote"
+    return None if long else "a quote within a cell; expected a doubled quote, in a quoted cell"
 
 
 def _header_text(columns: Sequence[str]) -> str:

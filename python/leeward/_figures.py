@@ -8,10 +8,10 @@ BASELINE = "against_baseline"
 
 
 def flatten_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures of `Run.summary()` by name; None for times where nothing was written.
+    """Figures of `Run.summary()` by name; None for times of which none was counted.
 
     Args:
-        summary: A summary, in which a time is 0 where nothing is counted.
+        summary: A summary, in which a time is 0 if none was counted.
     """
     figures = _flatten(summary, "")
     if figures["job_communication_s.count"] == 0:
@@ -20,7 +20,7 @@ def flatten_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flatten_comparison(comparison: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures of `Run.compare()` by name; None for factors without pairs."""
+    """Figures of `Run.compare()` by name; None for factors without a pair of writes."""
     figures = _flatten({BASELINE: comparison}, "")
     del figures[f"{BASELINE}.same_within"]
     return figures

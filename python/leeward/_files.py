@@ -1,6 +1,6 @@
 """Input files read once each, and output files and folders that are complete or absent.
 
-Checks that an output is possible run before any work begins.
+Before any work begins, functions `check_...` test that outputs can be written.
 """
 
 import errno
@@ -15,11 +15,11 @@ from leeward.errors import InputError
 
 
 def check_once(paths: Sequence[str | os.PathLike[str]], argument: str) -> None:
-    """Checks that no file is given twice, under any name, since its content would count twice.
+    """Checks that no file is given twice, also not under two names; its content would count twice.
 
     Args:
         paths: Paths of files, which may be missing.
-        argument: Name of the argument that gives them.
+        argument: Name of the argument with the paths.
 
     Raises:
         InputError: A file is given twice.
@@ -57,7 +57,7 @@ def check_file(path: Path, flag: str) -> None:
 
 
 def check_folder(path: Path, flag: str) -> None:
-    """Checks that a folder is writable, or can be made together with those above it.
+    """Checks that a folder is writable, or can be created with its missing parents.
 
     Raises:
         InputError: The folder cannot be made or written.
@@ -72,13 +72,13 @@ def check_folder(path: Path, flag: str) -> None:
 
 
 def check_replaced(path: Path, flag: str, kind: str, find_foreign: Callable[[Path], str | None]) -> None:
-    """Checks that a result can replace an earlier one in a folder, and nothing else.
+    """Checks that a result replaces only an earlier result in a folder.
 
     Args:
         path: Path of the folder, which may be missing.
         flag: Option that names it.
         kind: Description of the result that may be replaced.
-        find_foreign: Returns the first thing in a folder that is not part of such a result, or None.
+        find_foreign: Returns the first entry of a folder that is not part of such a result, or None.
 
     Raises:
         InputError: The folder is the current one, cannot be written, or holds something else.
@@ -88,7 +88,9 @@ def check_replaced(path: Path, flag: str, kind: str, find_foreign: Callable[[Pat
         return
     # A replaced current folder would leave the shell in a deleted one.
     if Path.cwd().is_relative_to(path.resolve()):
-        raise _input_error(flag, f"`{path}`: this is the current folder, or above it; expected another")
+        raise _input_error(
+            flag, f"`{path}`: this is the current folder, or a folder above it; expected another folder"
+        )
     if foreign := find_foreign(path):
         raise _input_error(flag, f"`{path}`: holds {foreign}; expected an empty folder or {kind}")
 
@@ -103,7 +105,7 @@ def is_temporary(name: str, outputs: Iterable[str]) -> bool:
 
 def _check_writable(folder: Path, flag: str) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise _input_error(flag, f"`{folder}`: the folder may not be written to")
+        raise _input_error(flag, f"`{folder}`: no permission to write to this folder")
 
 
 def _input_error(flag: str, message: str) -> InputError:
@@ -112,9 +114,9 @@ def _input_error(flag: str, message: str) -> InputError:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Gives a temporary path to write to, which replaces `path` if the block succeeds.
+    """Yields a temporary path to write to, which replaces `path` if the block succeeds.
 
-    Otherwise `path` stays as it was, and the temporary file is removed.
+    Otherwise `path` is unchanged, and the temporary file is removed.
 
     Raises:
         OSError: The file cannot be written; the error names `path`.
@@ -135,9 +137,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Gives a temporary folder to write to, which replaces the one at `path` if the block succeeds.
+    """Yields a temporary folder to write to, which replaces the one at `path` if the block succeeds.
 
-    Otherwise `path` stays as it was, and the temporary folder is removed.
+    Otherwise `path` is unchanged, and the temporary folder is removed.
 
     Raises:
         OSError: The folder cannot be written; the error names `path`.
@@ -167,7 +169,7 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def ensure_folder(path: Path) -> Iterator[None]:
-    """Makes a folder, with those above it, for the block; removes the ones it made if they stay empty."""
+    """Creates a folder and its missing parents for the block; then removes created folders that are empty."""
     missing = [one for one in (path, *path.parents) if not one.exists()]
     path.mkdir(parents=True, exist_ok=True)
     try:
@@ -183,7 +185,7 @@ def ensure_folder(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _errors_about(temporary: Path, path: Path) -> Iterator[None]:
-    """Lets errors about a temporary path name the path that it stands for."""
+    """Replaces a temporary path in errors by the path of the output."""
     try:
         yield
     except OSError as error:

@@ -2,10 +2,10 @@
 
     settings -> jobs -> fio, one job at a time -> results -> profile, the content of a device file
 
-Work is one over the requests a second that the device serves when it always has enough of them (SLO section
-2.3.2). Mixes of reads and writes check that the work of both adds up. Where a mix is slower than its parts
-predict, reads and writes of that size get more work, so that the profile never states more than any
-measured mix serves. Latency without queueing is measured with one request at a time.
+The work of a request is 1 divided by the requests per second that the saturated device serves (SLO section
+2.3.2). Mixes of reads and writes check that the work of both adds up. If a mix is slower than predicted from
+its reads and writes, all requests of this size get more work, so that the profile promises no more than the
+device serves in any measured mix. Latency without queueing is measured with one request at a time.
 """
 
 import json
@@ -24,7 +24,7 @@ from leeward.errors import InputError
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 """Percentiles of latency without queueing, in percent."""
 BEYOND = 10
-"""Minimum number of requests beyond a reported percentile; with fewer, its value is chance."""
+"""Minimum number of requests beyond a reported percentile; with fewer, the percentile is unreliable."""
 KINDS = ("read", "write")
 HINT = "install it with your system's packages: apt-get install fio, or dnf install fio"
 
@@ -39,7 +39,7 @@ class Settings:
         seconds: Length of each run.
         file_bytes: Size of the file that requests are spread over.
         depth: Outstanding requests at saturation.
-        buffered: Whether requests go through the page cache.
+        buffered: True for requests through the page cache.
         engine: I/O engine of fio.
     """
 
@@ -108,7 +108,7 @@ def check_place(path: Path, force: bool) -> None:
     """Checks that a file can be measured: a new one in a folder, or with `force` an existing one.
 
     Raises:
-        InputError: The path is neither, or would be overwritten without `force`.
+        InputError: The path is missing, or is a file and `force` is false, or its folder cannot be written.
     """
     if not path.exists():
         raise _input_error(f"`{path}`: no such folder")
@@ -125,7 +125,7 @@ def file_to_measure(path: Path, force: bool) -> Iterator[Path]:
     """File to measure: a new one in a folder, removed at the end, or with `force` an existing one.
 
     Raises:
-        InputError: The path is neither, or would be overwritten without `force`.
+        InputError: The path is missing, or is a file and `force` is false, or its folder cannot be written.
     """
     check_place(path, force)
     if path.is_dir():
@@ -196,7 +196,7 @@ def profile(
         for kind in kinds:
             if not counts[kind]:
                 raise _input_error(
-                    f"no {kind} of {job.size} bytes was done in {settings.seconds} s; measure for longer"
+                    f"no {kind} of {job.size} bytes was completed in {settings.seconds} s; measure for longer"
                 )
         if job.what == "saturation":
             rates[job.size, job.reads] = (result["read"]["iops"], result["write"]["iops"])
@@ -205,7 +205,7 @@ def profile(
     table = []
     for size in settings.sizes:
         read, write = rates[size, 100][0], rates[size, 0][1]
-        # Seconds of service a second that a mix needs by the profile.
+        # Share of the device's time that a mix needs according to the profile.
         busy = [rates[size, mix][0] / read + rates[size, mix][1] / write for mix in settings.mixes]
         slower = min([1.0, *busy])
         table.append({"size_bytes": size, "read_iops": read * slower, "write_iops": write * slower})
@@ -226,7 +226,7 @@ def _tail(size: int, kind: str, figures: dict[str, Any]) -> list[dict[str, Any]]
     """Percentiles with enough slower requests."""
     count = figures["total_ios"]
     percentiles = {float(key): value for key, value in figures["lat_ns"]["percentile"].items()}
-    # The median is always there, so that each kind has an entry.
+    # The median is always reported, so that each kind has an entry.
     return [
         {"kind": kind, "size_bytes": size, "percentile": p, "seconds": max(percentiles[p], 1) / 1e9}
         for p in PERCENTILES

@@ -48,7 +48,7 @@ def root_cause(error: BaseException) -> BaseException:
         inner = getattr(error, "reason", None) or error.__cause__
         if inner is None and isinstance(error, HTTPError):
             inner = error.__context__
-            # An error of this package that the caller is handling is a context too, but not a cause.
+            # The context may be an error of this package that the caller is handling; it is not the cause.
             if not isinstance(inner, (HTTPError, OSError)) or type(inner).__module__.startswith("leeward"):
                 return error
         if not isinstance(inner, BaseException):

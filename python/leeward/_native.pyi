@@ -145,11 +145,11 @@ class Cluster:
         """Resources on the path of a flow through these endpoints, each with its work per byte of the flow.
 
         Args:
-            endpoints: Hosts (`r3h7`), racks or pods (`r3`: some host in it), and devices
+            endpoints: Hosts (`r3h7`), racks or pods (`r3` for an unspecified host in it), and devices
                 (`r3h7:disk0:write`, `r3h7:disk0:read`). Three or more make a chain.
 
         Raises:
-            InputError: A place does not exist.
+            InputError: An endpoint does not exist.
         """
 
     def describe(self) -> dict[str, Any]:
@@ -397,7 +397,7 @@ _Progress = Callable[[int, int], object] | None
 _PathPair = tuple[tuple[int, int], tuple[int, int]]
 """Two paths, by hosts."""
 _PairTraffic = tuple[_PathPair, list[int], list[int], list[int]]
-"""Two paths, and their bytes of every 10 ms: the first alone, the first during the second, and the second."""
+"""Two paths, and bytes in each 10 ms: of the first transfer alone, of it during the second, of the second."""
 
 def probe_listen(listen: str, secret: str | None, listening: Callable[[str], object]) -> None:
     """Takes part in measurements until the process ends; calls `listening` with the address."""
@@ -544,7 +544,7 @@ class PacketRun:
     """Records of a run of the packet simulator. Times are seconds from its start."""
 
     def totals(self) -> dict[str, Any]:
-        """End of the run, number of finished flows, and packets and bytes by their fate."""
+        """End of the run, number of finished flows, and packets and bytes by outcome."""
 
     def flows(self) -> pyarrow.Table:
         """Flows, by number."""
@@ -568,7 +568,7 @@ class PacketRun:
         """Time in the switch that a share of a path's packets does not exceed; None without packets."""
 
     def utilization(self, source: int, destination: int, since_s: float = 0.0) -> float | None:
-        """Share of the days of a circuit in which it sent data; None if the circuit has no day."""
+        """Share of a circuit's days during which the circuit sent data; None if it has no day."""
 
 @final
 class Trace:
@@ -621,7 +621,7 @@ class Trace:
         Args:
             stage: `network-in`, `storage` (with a device) or `network-out`.
             prune: Largest number of buckets.
-            error: Largest excess over the curve, as a share; returns the fewest buckets within it.
+            error: Largest excess over the curve, as a share; the result has the fewest buckets within it.
             margin: Share added to the work of each request, such as 0.1.
             multiple: Multiple of the mean rate for which the burst is computed.
             deadline_s: Deadline for which the effective bandwidth is computed.
@@ -663,7 +663,7 @@ class SloWorkloads:
         """Latency bound of every workload."""
 
     def prioritize(self, by: str, levels: int | None, method: str) -> dict[str, Any]:
-        """The same bounds under priorities from a search (`search`) or `by-slo`."""
+        """Latency bounds under priorities from a search (`search`) or from the order of SLOs (`by-slo`)."""
 
     def admit(self, arriving: str, method: str) -> dict[str, Any]:
         """Decides whether the workloads of another file can be admitted in addition to the existing ones."""
@@ -740,8 +740,8 @@ class Study:
         """Traces of lookups in a cache, drawn as the thesis describes its own traces.
 
         Args:
-            request: Settings as JSON: `seed`, `count`, `seconds`, and the `size` of requests of the first
-                `small`.
+            request: Settings as JSON: `seed`, `count`, `seconds`, `small` and `size`; the first `small`
+                traces have requests of this size.
             device: Path of the device file.
             threads: Number of threads that compute curves.
             made: Settings as for files.

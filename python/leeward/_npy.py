@@ -22,7 +22,7 @@ def read(path: str | PathLike[str]) -> Array:
     try:
         with Path(path).open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
-                raise ValueError("it does not begin as one")
+                raise ValueError("the magic bytes are missing")
         # A memory map rejects a header whose array is larger than the file.
         array = cast("Array", numpy.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
@@ -34,7 +34,7 @@ def read(path: str | PathLike[str]) -> Array:
 
 
 def check_numbers(array: Array, name: str) -> Array:
-    """Checks that an array is of real numbers.
+    """Checks that an array holds real numbers.
 
     Raises:
         InputError: The array holds anything else; the error calls it `name`.

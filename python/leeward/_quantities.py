@@ -1,7 +1,7 @@
 """Parses and formats quantities: rates, bytes, times, shares.
 
 Functions `read_...` parse. Their first parameter is the name of the argument, for errors. Functions
-`..._text` format, and show a dash for None if they accept it. `leeward.export.rules` formats durations of
+`..._text` format; those that accept None format it as a dash. `leeward.export.rules` formats durations of
 PromQL.
 """
 
@@ -228,7 +228,7 @@ def days_text(ms: float) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """An age as a whole number of the largest unit that is not longer: `3 h`."""
+    """An age in the largest unit that is not longer than the age, as a whole number: `3 h`."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"

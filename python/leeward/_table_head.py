@@ -1,7 +1,7 @@
 """Head of a table file, for all readers of tables: kind, columns, delimiter, compression.
 
-The content decides the kind, and the name does not: Parquet, or text in UTF-8 with a header, plain or gzip,
-with commas, semicolons or tabs between cells.
+The kind follows from the content of the file, not from its name: Parquet, or text in UTF-8 with a header,
+plain or gzip, with commas, semicolons or tabs between cells.
 """
 
 import csv
@@ -20,19 +20,19 @@ from leeward._files import check_once
 from leeward.errors import InputError
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
-"""Suffixes of the files of a folder that count."""
+"""Suffixes of the files that are read from a folder."""
 DELIMITERS = ",;\t"
 GZIP = b"\x1f\x8b"
 """Magic bytes of gzip."""
 PARQUET = b"PAR1"
 """Magic bytes of Parquet."""
 _ROWS = 64
-"""Rows that are examined."""
+"""Number of rows that are examined."""
 _LONGEST = 4_000_000
-"""Bytes that are read, which limits the length of a header."""
+"""Number of bytes that are read; a header cannot be longer."""
 
 Kind = Literal["numbers", "texts", "bytes", "times", "lists"]
-"""Kind of a Parquet column; lists are of numbers or texts."""
+"""Kind of a Parquet column; the entries of lists are numbers or texts."""
 _TESTS: dict[Kind, Sequence[Any]] = {
     "numbers": (types.is_integer, types.is_floating, types.is_decimal),
     "texts": (types.is_string, types.is_large_string),
@@ -51,8 +51,8 @@ class Head:
         columns: Names of the columns, as written.
         types: Arrow types by column, for Parquet; empty for CSV.
         delimiter: Character between cells of CSV; empty for Parquet.
-        compressed: Whether the CSV is in gzip.
-        rows: First rows of CSV that are as long as the header; none for Parquet.
+        compressed: True for CSV in gzip.
+        rows: First rows of CSV with as many cells as the header; empty for Parquet.
     """
 
     path: Path
@@ -126,9 +126,9 @@ def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
     """Files as given, and the files of given folders.
 
     Args:
-        paths: Files; or folders: their files that end in one of `SUFFIXES`, with those of folders below,
-            sorted by name, without hidden ones.
-        argument: Name of the argument that gives them.
+        paths: Files and folders. A folder stands for its files that end in one of `SUFFIXES`, including
+            subfolders, sorted by name; hidden files are left out.
+        argument: Name of the argument with the paths.
 
     Raises:
         InputError: A path is missing, a folder has no such file, or a file is given twice.
@@ -199,7 +199,7 @@ def _parquet_head(path: Path) -> Head:
 
 
 class _parquet_errors:  # noqa: N801 (it is used as a function)
-    """Lets errors of Arrow name the file."""
+    """Adds the name of the file to errors of Arrow."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

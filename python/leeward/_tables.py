@@ -1,6 +1,6 @@
 """Parquet files as batches of Arrow, for the extension module: lists of scenarios, and traces.
 
-Lists of transfers, which Python reads, take the same rows as CSV.
+Lists of transfers are read in Python, which takes the same rows as CSV.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ MOST_ROWS = 30_000_000
 def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tuple[list[str], Iterator[Any]]:
     """Wanted columns that a file has, and their rows as record batches.
 
-    Columns of batches are of int64, uint64, float64 or string. For a file without any wanted column, the
-    names are those of all its columns, for an error, and there are no batches.
+    Columns of batches are of int64, uint64, float64 or string. For a file without any wanted column, returns
+    the names of all its columns, for an error message, and no batches.
 
     Args:
         path: Path of the file.
         columns: Wanted columns.
-        limited: Whether the file may have at most `MOST_ROWS` rows.
+        limited: True to reject a file with more than `MOST_ROWS` rows.
 
     Raises:
         ValueError: The file has too many rows, or is not readable as Parquet.

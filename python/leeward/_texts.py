@@ -29,7 +29,7 @@ def rates_text(links: Mapping[str, Any]) -> str:
 
 
 def oversubscription_text(links: Mapping[str, Any]) -> str:
-    """Oversubscription of links of a kind; empty where no link is below them."""
+    """Oversubscription of links of a kind; empty if no link is below them."""
     ends = [links[f"{end}_oversubscription"] for end in ("least", "most")]
     return "" if None in ends else range_text(*(f"{ratio:.3g}:1" for ratio in ends))
 

@@ -9,7 +9,7 @@ MOST_SEED = 2**64 - 1
 
 
 class InputError(ValueError):
-    """Invalid input: a file, a text, a table or an argument. The error has its place and the expected value.
+    """Invalid input: a file, a text, a table or an argument. Has the place and the expected value.
 
     Printed as one line: `cluster.yaml:7:12: racks[3].link: ...`, `writer: ...`.
 
@@ -26,7 +26,7 @@ class InputError(ValueError):
         self, file: str, line: int | None, column: int | None, field: str | None, message: str
     ) -> None:
         """Takes the attributes, in order."""
-        # Numbers of system errors do not help people.
+        # The number of a system error does not help the user.
         message = re.sub(r" \(os error \d+\)", "", message)
         super().__init__(file, line, column, field, message)
         self.file = file

@@ -41,24 +41,24 @@ def place_replicas(
         policy: A policy, with settings after colons: `sinbad:remote_racks=2`.
         telemetry: A CSV file with the columns `link` and `load_bps`. Links without a line have an unknown
             load.
-        max_age: Greatest age of the last line of each link in `telemetry`, where it has a column `t_s` of
-            seconds since 1970.
+        max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
+            since 1970.
         writer: Host that writes; None for a writer outside the cluster.
         replicas: Copies, the writer's included: 1 to 255.
-        fault_domains: Fault domains besides the first copy's that must hold one, 0 to 255; by default 1, and
-            none for a single copy.
+        fault_domains: Number of fault domains, besides that of the first copy, that must hold a copy, 0 to
+            255; by default 1, and 0 for a single copy.
         exclude: Hosts, racks and pods that must not hold a copy; a text is one name.
-        tags: Tags that hosts must have; a text is one.
+        tags: Tags that hosts must have; a text is one tag.
         collocate: Hosts of related files: if any are given, no other host may hold a copy; a text is one
             name.
-        max_imbalance: Greatest excess of a host's fill over the average fill of hosts, as a share of its
-            room.
-        seed: Seed of ties.
+        max_imbalance: Greatest excess of a host's used share of storage over the average of all hosts, 0 to
+            1.
+        seed: Seed of tie-breaking.
         explain: Number of candidates of each level to keep in `why`.
 
     Returns:
         `hosts` (in the order of the chain, or None), `refused` (reason without a placement, or None), `note`
-        (reason why the policy left the choice to another, or None), `why` (candidates, the best first,
+        (reason why the policy left the choice to another policy, or None), `why` (candidates, the best first,
         each with its limit, the source of its load, its score and its outcome), `policy`, and
         `oldest_telemetry_s`.
 
@@ -118,16 +118,16 @@ def place_tasks(
             array or rows, or as a file: a NumPy file (`.npy`), or a square of numbers as CSV without a
             header, by its path or as `data:NAME/FILE` below the folder of traces.
         cpus: Processors of each task of a matrix alone, such as `2` or `500m`; by default 1.
-        memory: Memory of each, such as `4GiB`; by default none.
+        memory: Memory of each of these tasks, such as `4GiB`; by default none.
         telemetry: A CSV file with the columns `link` and `load_bps`. Links without a line have an unknown
             load.
-        max_age: Greatest age of the last line of each link in `telemetry`, where it has a column `t_s` of
-            seconds since 1970.
+        max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
+            since 1970.
         exclude: Hosts, racks and pods that must not run a task; a text is one name.
-        tags: Tags that hosts must have; a text is one.
-        together: Whether the tasks are an app that is placed completely or not at all. Otherwise tasks are
-            placed one after the other, as a scheduler receives them; then the app has no transfers.
-        seed: Seed of ties.
+        tags: Tags that hosts must have; a text is one tag.
+        together: True to place the tasks as one app, completely or not at all. False to place tasks
+            one after the other, as a scheduler receives them; then the app has no transfers.
+        seed: Seed of tie-breaking.
         explain: Number of candidates of each task to keep in `why`.
 
     Returns:
@@ -184,11 +184,11 @@ def migrate(
         running: A file of running tasks and of the interruptions that their jobs accept.
         telemetry: A CSV file with the columns `link` and `load_bps`; a link is hot if it was hot in the last
             window. Links without a line have an unknown load.
-        max_age: Greatest age of the last line of each link in `telemetry`, where it has a column `t_s` of
-            seconds since 1970.
+        max_age: Greatest age of the latest load of each link, if `telemetry` has a column `t_s` in seconds
+            since 1970.
         policy: A policy for moves, with settings after colons: `utp:margin=0.1`.
         hot: Utilization above which a link is hot, a share above 0 and at most 1; by default 0.75.
-        seed: Seed of ties.
+        seed: Seed of tie-breaking.
 
     Returns:
         `hot` (hot links, with their utilization before and after the moves), `moves` (in the order in which
@@ -231,7 +231,7 @@ def _rows(matrix: Any) -> list[list[float]]:
 
 @contextmanager
 def _errors_name_file(matrix: Any) -> Iterator[None]:
-    """Lets errors about a matrix in a file name the file."""
+    """Adds the name of the file to errors about a matrix in a file."""
     try:
         yield
     except InputError as error:
@@ -242,7 +242,7 @@ def _errors_name_file(matrix: Any) -> Iterator[None]:
 
 @contextmanager
 def _errors_name_argument() -> Iterator[None]:
-    """Lets errors about a field of a request name the argument of that name."""
+    """Replaces a field of a request in errors by the argument of the same name."""
     try:
         yield
     except InputError as error:

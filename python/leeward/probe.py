@@ -1,8 +1,8 @@
 """Active measurement: sends packets to find the rates of a network (Choreo, section 3).
 
-Hosts take part by `leeward probe listen`. A host is named by its address, `10.0.0.7` or `10.0.0.7:7601`, as
-every other host knows it; the source `here` is this process. Results are dictionaries: rates end in `_bps`,
-times in `_s`, and shares are fractions of one.
+Hosts take part by `leeward probe listen`. A host is given by the address at which all other hosts reach it:
+`10.0.0.7` or `10.0.0.7:7601`. The source `here` is this process. Results are dictionaries: rates end in
+`_bps`, times in `_s`, and shares are fractions of one.
 
     >>> from leeward import probe
     >>> probe.named(["a=10.0.0.1", "10.0.0.2:7601"])
@@ -56,7 +56,7 @@ def named(hosts: Sequence[str]) -> list[Host]:
     for host, short in zip(hosts, bare, strict=True):
         name, equals, address = host.partition("=")
         if not equals:
-            # The port is in the name only where two hosts share an address.
+            # The port is in the name only if two hosts share an address.
             name, address = (short if bare.count(short) == 1 else host), host
             name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or not address.strip():
@@ -83,9 +83,9 @@ def path(
     """Measures a path by consecutive trains and returns the result of each.
 
     Args:
-        source: Host at its start; `here` is this process.
-        destination: Host at its end.
-        train: The trains; by default K = 10, B = 200, P = 1472 and 1 ms.
+        source: Host at the start of the path; `here` is this process.
+        destination: Host at the end of the path.
+        train: Settings of the trains; by default K = 10, B = 200, P = 1472 and 1 ms.
         times: Number of trains.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.
@@ -114,16 +114,16 @@ def mesh(
 
     Args:
         hosts: At least two hosts.
-        train: The trains.
+        train: Settings of the trains.
         at_once: Number of paths measured at once. With 1, trains cannot meet inside the network either.
-        hops: Whether to count hops too, so that the resulting cluster has racks.
+        hops: True to count hops too, so that the resulting cluster has racks.
         shape: Shape of the resulting cluster.
         name: Name of that cluster.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.
 
     Returns:
-        `hosts`; `paths`, each with its `rate_bps` or its `error`; `topology`, where hops were counted; and
+        `hosts`; `paths`, each with its `rate_bps` or its `error`; `topology`, if hops were counted; and
         `cluster`, the text of a cluster file, or `None` if a path could not be measured.
 
     Raises:
@@ -170,9 +170,9 @@ def bottlenecks(
     Args:
         hosts: At least three hosts; four, for pairs of paths without a common end.
         duration: Length of each transfer.
-        pairs: Number of pairs of paths to try between four hosts, and again from one source.
+        pairs: Number of pairs of paths to try between four hosts, and number of pairs from one source.
         seed: Seed of the draw of pairs.
-        hops: Whether to count hops too, so that the links out of racks are tried.
+        hops: True to count hops too, so that the links out of racks are tried.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.
 
@@ -200,7 +200,7 @@ def calibrate(
     secret: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Compares trains with bulk transfers and returns the cheapest of the most exact ones.
+    """Compares trains with bulk transfers and returns the cheapest of the most accurate trains.
 
     Args:
         hosts: At least two hosts.
@@ -237,19 +237,19 @@ def cross(
     secret: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Counts competing connections on a path, in equivalents of connections that always send.
+    """Estimates the number of competing connections on a path, in connections that always send.
 
     Args:
-        source: Host at its start; `here` is this process.
-        destination: Host at its end.
+        source: Host at the start of the path; `here` is this process.
+        destination: Host at the end of the path.
         duration: Length of a transfer.
         rate: Rate of the path, if known; otherwise a second transfer measures it.
-        own: Numbers of own connections for which to predict the rate of each.
+        own: Numbers of own connections for which to predict the rate of one connection.
         secret: Shared secret of all hosts, if they have one.
         progress: Called with each step.
 
     Returns:
-        `connections`, or `None` where a second connection did not slow the first; `plausible`; and
+        `connections`, or `None` if a second connection did not slow the first; `plausible`; and
         `over_time`.
 
     Raises:
@@ -274,9 +274,9 @@ def steady(
     """Measures a path repeatedly and returns the error of an earlier measurement for a later one.
 
     Args:
-        source: Host at its start; `here` is this process.
-        destination: Host at its end.
-        train: The trains.
+        source: Host at the start of the path; `here` is this process.
+        destination: Host at the end of the path.
+        train: Settings of the trains.
         every: Time between measurements.
         times: Number of measurements.
         lags: Ages of the earlier measurement; those beyond the measured time are left out.

@@ -109,7 +109,7 @@ def runs_at_once(jobs: int | None) -> int:
 
 
 def _processors() -> int:
-    """Processors available to this process, or of the machine where the system does not say."""
+    """Processors available to this process, or of the machine if the system does not state them."""
     # Only Linux has this function.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -118,7 +118,7 @@ def _processors() -> int:
 
 @contextmanager
 def name_policy(argument: str) -> Iterator[None]:
-    """Lets errors about a policy name the argument, and its setting as `sinbad.interval`."""
+    """Adds the argument to errors about a policy, and the setting as `sinbad.interval`."""
     try:
         yield
     except InputError as error:

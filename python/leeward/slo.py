@@ -20,7 +20,7 @@ from leeward.data import data_folder
 from leeward.errors import MOST_SEED, InputError, whole_number
 
 METHODS = ("dnc", "priority-meister", "plp", "snc", "best")
-"""Methods that bound latencies; `best` is the least of the other applicable ones."""
+"""Methods that bound latencies; `best` is the least bound of the other applicable methods."""
 
 LIMITS = ("compactor", "effective-bandwidth", "average", "knee", "several")
 """Methods that choose rate limits."""
@@ -71,7 +71,7 @@ class Workloads:
         """Assigns priorities and returns the bounds under them.
 
         Args:
-            by_slo: Whether to order by SLO, the tightest first, instead of the search of PriorityMeister.
+            by_slo: True to order by SLO, the tightest first, instead of the search of PriorityMeister.
                 `priorities` in the result is `by-slo` or `search`.
             levels: Number of priorities that networks distinguish; by default the value of the file.
             method: Bound that the search uses.
@@ -88,7 +88,7 @@ class Workloads:
         return record
 
     def admit(self, arriving: str | PathLike[str], method: str = "snc") -> dict[str, Any]:
-        """Decides the admission of workloads that arrive one after another at these workloads.
+        """Decides the admission of workloads that arrive one after another, in addition to these workloads.
 
         Args:
             arriving: A file of workloads with servers. A workload with the name of a present one replaces it.
@@ -152,11 +152,11 @@ def check(
         order: Service order of devices, one of `ORDERS`; `fifo` applies to links too.
         outstanding: Number of requests that a device takes at once, in bounds and replay; by default the
             value of `bounds` in the file.
-        tails: Whether requests draw a time without queueing from the profile of their device, instead of
-            their work alone. Bounds then hold for the SLO's percentile of requests, with any method: they add
-            the profile's value at that percentile.
+        tails: True to draw the latency without queueing of each request from the profile of its device; false
+            to use only its work. Bounds then hold for the SLO's percentile of requests, with any method: they
+            add the profile's value at that percentile.
         seed: Seed of the draws.
-        rows: Whether to return each request too.
+        rows: True to return each request too.
         data: Folder of `data:...` files; by default as for scenarios.
 
     Returns:
@@ -203,10 +203,10 @@ def pack(
         cluster: A `Cluster`, or anything that `Cluster(...)` takes. It must have `priorities`.
         limits: Method of choosing limits, one of `LIMITS`.
         settings: Settings of the method, or a YAML text of them.
-        fast: Whether to skip servers whose configured rates leave no room.
+        fast: True to skip servers whose configured rates leave no room.
         margin: Safety margin, such as 0.1; by default the value of the file.
         threads: Number of servers tried at once. The result does not depend on it.
-        again: Whether to discard servers, priorities and limits in the file.
+        again: True to discard servers, priorities and limits in the file.
         progress: Called with the round and the number of workloads considered.
         data: Folder of `data:...` files; by default as for scenarios.
         text: Content of the file, if it was read already by `text_of`: a pipe can be read only once.
@@ -246,7 +246,7 @@ def text_of(file: str | PathLike[str]) -> str:
 def filled(
     record: dict[str, Any], folder: str | PathLike[str] = ".", text: str | None = None
 ) -> dict[str, Any]:
-    """Content of the packed file of workloads, with server, priority and limits of each placed one.
+    """Content of the packed file of workloads, with server, priority and limits of each placed workload.
 
     Texts of the file stay unchanged: a volume called `yes` or `010` keeps its name. Limits are rounded up to
     whole bytes and nanoseconds; packing leaves room for that.
@@ -283,14 +283,14 @@ def filled(
             for field, value in workload.items()
         }
         fields["server"] = placement["server"]
-        # `stages` stays unchanged: the reader skips network stages where the server is the client.
+        # `stages` stays unchanged: the reader skips network stages if the server is the client.
         stages = placement["stages"]
         fields["priority"] = {stage["stage"]: str(stage["priority"]) for stage in stages}
         fields["limits"] = {stage["stage"]: _buckets(stage) for stage in stages if stage["limits"]}
         workloads.append(fields)
     if placements:
         raise _change_error(
-            record["file"], f"workload `{next(iter(placements))}` was packed and is not in it"
+            record["file"], f"workload `{next(iter(placements))}` was packed and is not in the file"
         )
     content["workloads"] = workloads
     return content
@@ -328,7 +328,7 @@ class _Writer(yaml.SafeDumper):  # type: ignore[misc]
     """Writes texts that are plainly numbers or booleans without quotes; all readers read these alike."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Writes repeated content out, since a reader looks at one workload."""
+        """Writes repeated content in full, since people read one workload at a time."""
         return True
 
 

@@ -34,7 +34,7 @@ def open_trace(
     """Opens a trace. Each call of a method reads the file again, in constant memory.
 
     Args:
-        path: The file, plain, gzip or Parquet; `data:SET/FILE` is one below the folder of traces.
+        path: The file, plain, gzip or Parquet; `data:SET/FILE` is a file below the folder of traces.
         device: A device file, for work at the storage stage.
         dialect: One of `DIALECTS`; by default the first line decides.
         event: Event of a block trace that is a request: `Q`, queued (the default), or `D`, passed to the

@@ -1,4 +1,4 @@
-"""Entry point of the `leeward` command: a package apart, to end quietly when interrupted while it loads."""
+"""Entry point of the `leeward` command: separate, so that an interrupt during loading ends it quietly."""
 
 
 def main() -> None:

@@ -81,7 +81,7 @@ def test_reports_of_apps_use_the_quantities_of_apps(run: Run, scenario: Path) ->
     assert lines[1].split() == ["apps", "that", "arrived", "9", "9"]
     assert any(line.startswith("apps faster than random") for line in lines)
     assert not any("block" in line for line in lines)
-    assert "run time: from its hosts to an app's last transfer" in result.stderr
+    assert "run time: from the placement of an app to its last transfer" in result.stderr
     assert "app ring.csv: 10 times 3 tasks and 3 transfers of 850 MB" in result.stderr
     out = scenario.parent / "out"
     page = (out / "report.html").read_text()

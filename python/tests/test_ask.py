@@ -199,7 +199,7 @@ def test_unknown_decisions_and_unreachable_controllers_are_reported(
         assert result.returncode == 2
         assert result.stderr == (
             "error: --controller: http://127.0.0.1:1: no answer: Connection refused\n"
-            "hint: leeward serve starts one; --controller URL is its address\n"
+            "hint: leeward serve starts a controller; --controller URL gives its address\n"
         )
     result = run("top", "--controller", "here")
     assert result.stderr == "error: --controller: `here`: expected an address: http://127.0.0.1:7600\n"

@@ -23,8 +23,8 @@ CLUSTER = Cluster({"racks": 3, "hosts_per_rack": 2, "nic": "10Gbps", "rack_link"
 WRONG = [
     (f"{T},r0:uplink", "2 columns; expected 3 as in the header: t_s, link, load_bps"),
     (f"{T},r0:uplink,1,2,3", "5 columns; expected 3 as in the header: t_s, link, load_bps"),
-    (f'{T},"r0:uplink,1', "a quote begins here and does not end; expected another"),
-    (f'{T},"r0:"uplink",1', "a quote within a cell; expected it twice, in a cell with quotes around it"),
+    (f'{T},"r0:uplink,1', "a quoted cell begins here and does not end; expected a closing quote"),
+    (f'{T},"r0:"uplink",1', "a quote within a cell; expected a doubled quote, in a quoted cell"),
     (f"{T},{'x' * 2_000_000},1", "a line of 2,000,014 bytes; expected 2,000,000 at most"),
 ]
 IDS = ["too few", "too many", "open quote", "quote within", "too long"]

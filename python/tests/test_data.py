@@ -155,7 +155,7 @@ def test_an_unreachable_host_is_reported_once_and_leaves_no_folder(
     refused = run("data", "get", trace_set.name, **variables)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.count("Connection refused") == 1
-    assert f"{trace_set.name}: {count - 1} more files of this host not tried" in refused.stderr
+    assert f"{trace_set.name}: {count - 1} more files of this host were not tried" in refused.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -240,7 +240,7 @@ def test_the_get_command_reports_errors_and_never_overwrites_a_file(
     assert result.returncode == 1
     assert f"error: traces/{trace_set.name}/{file.name}: not the published file" in result.stderr
     assert target.read_bytes() == b"mine"
-    assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in result.stderr
+    assert "ml-hpc-matrices: no licence is stated: do not redistribute the files" in result.stderr
     assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in result.stderr
     assert len(upstream.requests) == 1
 
@@ -249,7 +249,7 @@ def test_a_set_without_a_download_names_the_folder_to_put_it_in(run: Run, tmp_pa
     result = run("data", "get", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
     place = tmp_path / "cache" / "leeward" / "projector-tor-matrix"
     assert (result.returncode, result.stdout) == (1, "")
-    assert f"hint: put it at {place}/projector_tors_128_probabilities.txt" in result.stderr
+    assert f"hint: put the file at {place}/projector_tors_128_probabilities.txt" in result.stderr
     path = run("data", "path", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert (path.returncode, path.stdout) == (0, f"{place}\n")
 

@@ -92,7 +92,7 @@ def test_percentiles_with_too_few_requests_are_left_out() -> None:
     # Of 1000 requests ten took longer than the 99th percentile, and five than the 99.5th.
     assert reads == [50.0, 90.0, 95.0, 99.0]
     assert BEYOND == 10
-    with pytest.raises(InputError, match="no read of 4096 bytes was done in 1 s"):
+    with pytest.raises(InputError, match="no read of 4096 bytes was completed in 1 s"):
         profile(SETTINGS, [(job, fio_record(0, 0)) for job in jobs(SETTINGS)], "fio-3.33", "d")
 
 

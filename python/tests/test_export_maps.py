@@ -151,7 +151,11 @@ def test_every_example_of_a_map_is_exported(run: Run, promtool: Promtool, tmp_pa
 @pytest.mark.parametrize(
     ("file", "error", "hint"),
     [
-        ("snmp_exporter", "links[1]: `{port-1}`: PromQL cannot count with labels", "lists the valid numbers"),
+        (
+            "snmp_exporter",
+            "links[1]: `{port-1}`: PromQL cannot compute with labels",
+            "lists the valid numbers",
+        ),
         (
             "gnmic",
             "prometheus.speed: missing: the metric of the capacity of ports",

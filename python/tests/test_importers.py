@@ -450,7 +450,7 @@ def test_the_command_writes_a_loadable_file_and_prints_a_summary(run: Run, tmp_p
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr.splitlines() == [
         "hdfs: 2 hosts, 2 racks",
-        "left out: 1 default-rack (the script does not know its rack): c",
+        "left out: 1 default-rack (the topology script does not know the rack of the host): c",
     ]
     assert "r2 uplink" not in run("cluster", "show", "c.yaml").stderr
     assert Cluster.from_file(str(tmp_path / "c.yaml")).hosts == 2

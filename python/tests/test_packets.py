@@ -286,7 +286,7 @@ def test_the_command_prints_flows_and_at_most_twenty_circuits() -> None:
     assert " Gb/s; " in lines[0]
     assert " ".join(lines[2].split()) == "FLOWS NUMBER FINISHED ARRIVED COMPLETION MEDIAN P99"
     assert sum(line.startswith("r") and " to r" in line for line in lines) == 20
-    assert "... and 36 more: -o json has all, and --out each of their days" in lines
+    assert "... and 36 more: -o json has all, and --out the days of each" in lines
 
 
 def test_the_command_prints_json() -> None:

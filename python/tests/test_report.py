@@ -120,7 +120,7 @@ def test_the_page_describes_the_run_and_explains_its_terms(tmp_path: Path, polic
         "rack uplink 1Gbps (oversubscription 4:1)",
         "reads 50MB/s and writes 50MB/s",
         "HDFS's default: the writer's host",
-        "one of its file's block size",
+        "a block of the block size of its file",
         "standard deviation over mean",
     ):
         assert words in plain, words

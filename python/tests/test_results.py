@@ -36,8 +36,8 @@ def files(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "error"),
     [
-        (".", "`.`: this is the current folder, or above it"),
-        ("..", "`..`: this is the current folder, or above it"),
+        (".", "`.`: this is the current folder, or a folder above it"),
+        ("..", "`..`: this is the current folder, or a folder above it"),
         ("file", "`file`: `file` is not a folder"),
         ("file/below", "`file/below`: `file` is not a folder"),
         ("broken", "`broken`: `broken` is not a folder"),
@@ -69,7 +69,7 @@ def test_a_folder_without_write_permission_is_rejected(
     (tmp_path / "locked").mkdir(0o500)
     result = run("simulate", scenario, "--out", "locked/results", *options)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: --out: `locked`: the folder may not be written to")
+    assert result.stderr.startswith("error: --out: `locked`: no permission to write to this folder")
 
 
 @pytest.mark.parametrize(

@@ -216,10 +216,13 @@ def test_a_refused_resident_is_listed_beside_the_arrivals(run: Run) -> None:
     result = run(*arriving, "--method", "silo++")
     assert result.returncode == 1
     decided = [line.split()[:4] for line in result.stdout.split("\n\n")[0].splitlines()[1:]]
-    assert decided[0] == ["mail0", "was", "there", "no"]
+    assert decided[0][:3] == ["mail0", "present", "no"]
     assert decided[6] == ["mail6", "arrives", "no", "mail6:"]
     assert len(decided) == 8
-    assert "note: silo++ bounds the frames of admitted workloads, paced at its rates" in result.stderr
+    assert (
+        "note: silo++ bounds the frames of admitted workloads, paced at the rates of the method"
+        in result.stderr
+    )
 
     result = run(*arriving, "--method", "none")
     assert result.returncode == 0

@@ -120,7 +120,7 @@ def test_a_file_that_changed_after_packing_is_an_input_error(tmp_path: Path) -> 
     workload_file = file(tmp_path, mail("first", "200ms") + mail("second", "200ms"))
     record = pack(workload_file, SERVERS, limits="average")
     file(tmp_path, mail("first", "200ms"))
-    with pytest.raises(InputError, match="workload `second` was packed and is not in it"):
+    with pytest.raises(InputError, match="workload `second` was packed and is not in the file"):
         filled(record)
     for text in ("", "[1]", "workloads: 1", "workloads: [{}]", "a: [", "a: &a [*a"):
         Path(workload_file).write_text(text)
@@ -313,7 +313,7 @@ def test_a_replay_names_workloads_without_a_trace_and_writes_request_latencies(
     result = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("WORKLOAD")
-    assert "note: backup: no trace, so it sent nothing" in result.stderr
+    assert "note: backup: no trace, so the workload sent nothing" in result.stderr
     table = parquet.read_table(out)
     assert table.column_names[:3] == ["workload", "arrival_s", "latency_s"]
     assert set(table["workload"].to_pylist()) == {f"mail{number}" for number in range(6)}

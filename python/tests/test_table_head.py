@@ -174,5 +174,5 @@ def test_a_cell_of_a_fleet_table_without_a_number_discards_its_row(tmp_path: Pat
 
 def test_numbers_of_a_fleet_table_too_large_to_sum_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(TASK_ROWS.replace(",4,", ",1e15,") + f"{T},r0,c,1e15,1,1\n" * 3)
-    with pytest.raises(InputError, match="cpus: its numbers add up to 5e"):
+    with pytest.raises(InputError, match="cpus: the numbers of this column add up to 5e"):
         read_tasks(tmp_path / "a.csv")

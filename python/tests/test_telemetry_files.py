@@ -231,7 +231,7 @@ def test_ports_without_speeds_share_the_capacity_of_the_cluster_file(tmp_path: P
         (f"t_s,link,load_bps\n{T},r9:uplink,1\n", "none of 1 series is a link"),
         (f"t_s,link,load_bps\n{T},r0:uplink,1\n", "no series has two readings"),
         (f"t_s,link,load_bps\n{T},r0:uplink,1,2,3\n", "a.csv:2"),
-        (f"t_s,link,load_bps,speed_mbps\n{T},r0:uplink,1,1e12\n", "is its unit right?"),
+        (f"t_s,link,load_bps,speed_mbps\n{T},r0:uplink,1,1e12\n", "is the unit right?"),
         (f"t_s,link,load_bps\n{T},r0:uplink,x\n", "no reading can be used (not-a-number: 1)"),
         ("PAR1 but not really", "not readable as Parquet"),
     ],

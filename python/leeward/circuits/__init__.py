@@ -1,8 +1,8 @@
 """Reconfigurable networks: schedules of circuits for the demand between racks.
 
 A packet switch joins all racks, and a circuit switch gives each rack one fast circuit at a time. A *day* is a
-time in which one set of circuits is up. A *night* is the gap before it, in which circuits change and none
-works. A *week* is one schedule of nights and days. Packets carry the rest of the demand.
+period with one set of circuits. A *night* is the gap before a day, in which circuits change and carry
+nothing. A *week* is one schedule of nights and days. The packet switch carries the rest of the demand.
 
     demand (rows are sources), Network -> schedule -> Schedule: days, bytes that each serves, bytes left
 
@@ -14,8 +14,8 @@ works. A *week* is one schedule of nights and days. Packets carry the rest of th
     >>> schedule.left_bytes
     0
 
-A scheduler of the user is a function of a demand and a network that returns days. Its result is checked and
-measured in the same way:
+A user's scheduler is a function that takes a demand and a network, and returns days. `schedule` checks and
+measures these days in the same way:
 
     >>> def first_come(demand, network):
     ...     return [("900us", [(0, 1), (1, 2), (2, 0)])]

@@ -1,18 +1,18 @@
-"""Rates and times of the network that a schedule is for."""
+"""Rates and times of a network with circuits."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Network:
-    """Rates and times of a network of racks. By default those of Etalon's testbed (section 4).
+    """Rates and times of a network of racks. The defaults are those of Etalon's testbed (section 4).
 
     Attributes:
         circuit: Rate of a circuit.
         packet: Rate of a rack's link to the packet switch.
         night: Time that circuits take to change.
         week: Greatest length of a schedule.
-        min_day: Length of the shortest day; `0s` for any that is worth a night.
+        min_day: Least length of a day; `0s` for no limit.
     """
 
     circuit: str = "80Gbps"

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 _MOST_NAMED_RACKS = 16
 """Greatest number of racks whose circuits show their destination."""
 _LEAST_WIDTH = 0.02
-"""Least share of the width that has room for such a name."""
+"""Least width of a bar that shows its destination, as a share of the picture."""
 
 
 def picture(schedules: Sequence[Schedule]) -> str:
     """Draws schedules below each other on one axis of time, as SVG; equal schedules give equal bytes.
 
-    A line is a source rack and a bar a circuit, darker where more of its capacity is used. A bar shows its
-    destination where there is room. Gaps are nights.
+    A line is a source rack, and a bar is a circuit. Darker bars use more of their capacity. A bar shows the
+    destination if it is wide enough. Gaps are nights.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -16,7 +16,7 @@ from leeward.errors import InputError
 
 @dataclass(frozen=True)
 class Circuit:
-    """A circuit of a day, and the bytes of the demand that it carries then."""
+    """A circuit of a day, and the bytes of the demand that it carries on this day."""
 
     source: int
     destination: int
@@ -28,11 +28,11 @@ class Day:
     """A day of a schedule.
 
     Attributes:
-        start_s: Start of its circuits, from the beginning of the week.
-        length_s: Time that they are up, without the night before.
-        served_bytes: Bytes of the demand that they carry.
-        circuit_bytes: Capacity of one circuit in this time, in bytes.
-        circuits: Its circuits, by destination.
+        start_s: Time at which circuits come up, from the beginning of the week.
+        length_s: Time that circuits are up, without the preceding night.
+        served_bytes: Bytes of the demand that circuits carry.
+        circuit_bytes: Capacity of one circuit during the day, in bytes.
+        circuits: Circuits, by destination.
     """
 
     start_s: float
@@ -57,11 +57,11 @@ class Schedule:
         racks: Number of racks.
         night_s: Gap before each day.
         length_s: Length of all nights and days.
-        week_s: Greatest length.
+        week_s: Greatest permitted length.
         demand_bytes: Bytes of the demand.
-        served_bytes: Bytes of it on circuits.
+        served_bytes: Bytes of the demand on circuits.
         left_bytes: Bytes left for packets.
-        packets_take_s: Time that packets take for these on an idle network: the time of the busiest port.
+        packets_take_s: Time of an idle packet switch for the left bytes, which is that of its busiest port.
         pairs: Number of pairs of racks that have a circuit on some day.
         days: The days, in order.
         left: Bytes left, by pair: rows are sources.
@@ -118,7 +118,7 @@ class Schedule:
 
 
 def read(path: str | PathLike[str]) -> Ints:
-    """Reads a demand matrix: bytes from each rack to each, rows are sources.
+    """Reads a demand matrix: bytes from each rack to each other; rows are sources.
 
     Args:
         path: A square of numbers as CSV without a header, or a NumPy file (`.npy`).
@@ -147,16 +147,16 @@ def schedule(
     """Makes a schedule for a demand, and computes the bytes that it serves.
 
     Args:
-        demand: Bytes from each rack to each: an array or rows, with a row for each source; or the path of a
-            file that `read` reads. A rack sends nothing to itself.
+        demand: Bytes from each rack to each other, as an array or as rows, with a row for each source; or
+            the path of a file that `read` reads. A rack sends nothing to itself.
         scheduler: One of `schedulers()`, with settings after colons: `eclipse:keep_min_day=true`; or a
             function of the demand and the network that returns days, each as its length (`"180us"`, or
             seconds) and its circuits, (source, destination). Without days, packets carry all of the demand.
         network: Rates and times; by default Etalon's.
-        settings: Settings of the scheduler as YAML, instead of those after colons.
+        settings: Settings of the scheduler as YAML, instead of settings after colons.
 
     Returns:
-        The schedule. It keeps to the week and the shortest day of the network if its scheduler guarantees it.
+        The schedule. It respects `week` and `min_day` of the network only if the scheduler guarantees this.
 
     Raises:
         InputError: The demand, the network, the scheduler or a day is invalid; the error names the row and

@@ -52,7 +52,7 @@ def run_scheduler(scheduler: Any, demand: Any, network: Network) -> NsDays:
 
 
 def _day(number: int, day: Any) -> tuple[int, list[tuple[int, int]]]:
-    """A day of the user, its length in nanoseconds.
+    """Checks a day of the user; returns its length in nanoseconds and its circuits.
 
     Raises:
         InputError: The value is not a day; the error names `days`.
@@ -61,7 +61,7 @@ def _day(number: int, day: Any) -> tuple[int, list[tuple[int, int]]]:
         length, circuits = day
         seconds = _native.seconds(length) if isinstance(length, str) else float(length)
         ns = round(1e9 * seconds)
-        # Only whole numbers: truncation would name another rack.
+        # Racks are whole numbers; truncation would select another rack.
         pairs = [(operator.index(source), operator.index(destination)) for source, destination in circuits]
     except (InputError, TypeError, ValueError, OverflowError):
         raise InputError("days", None, None, None, f"day {number}: {_EXPECTED}") from None

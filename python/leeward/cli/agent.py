@@ -25,7 +25,7 @@ def agent(
         list[str],
         typer.Option(
             metavar="URL",
-            help="URL of a controller, http or https; repeat it for each controller that shares the store.",
+            help="URL of a controller, http or https; repeatable, for controllers that share a store.",
             show_default=False,
         ),
     ],
@@ -40,7 +40,7 @@ def agent(
         typer.Option(
             metavar="NAME",
             help="Interface to watch; repeatable.",
-            show_default="all physical ones",
+            show_default="all physical interfaces",
         ),
     ] = None,
     device: Annotated[
@@ -48,13 +48,13 @@ def agent(
         typer.Option(
             metavar="DISK[=NAME]",
             help="Disk to report, and its name in the cluster if that differs; repeatable.",
-            show_default="all physical ones",
+            show_default="all physical disks",
         ),
     ] = None,
     interval: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Time between reports; use the controller's interval.", show_default="1s"
+            metavar="TIME", help="Time between reports, the same as the controller's.", show_default="1s"
         ),
     ] = None,
     token_file: Annotated[
@@ -72,7 +72,9 @@ def agent(
     probe_listen: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST:PORT", help="Address on which to take part in measurements.", show_default=False
+            metavar="HOST:PORT",
+            help="Address on which the agent listens for measurements.",
+            show_default=False,
         ),
     ] = None,
     secret: Annotated[

@@ -1,10 +1,10 @@
-"""Output of analyses: `--out`, a folder with a summary and a Parquet file for each table, and `--report`.
+"""Outputs of analyses: the folder of `--out` and the page of `--report`.
 
     FOLDER/summary.json
     FOLDER/TABLE.parquet
 
 The folder is written under a temporary name and then renamed. It replaces only an earlier result of the same
-analysis, whose summary names the analysis and the tables.
+analysis: a folder whose summary names this analysis and the tables in the folder.
 """
 
 import json
@@ -25,14 +25,14 @@ OutOption = Annotated[
     typer.Option(
         metavar="DIR",
         parser=parse_path,
-        help="Folder for all tables, as Parquet, and a summary.",
+        help="Output folder for a summary and all tables (Parquet).",
         show_default=False,
     ),
 ]
 ReportOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", parser=parse_path, help="Page with pictures to write (.html).", show_default=False
+        metavar="FILE", parser=parse_path, help="Output page with pictures (.html).", show_default=False
     ),
 ]
 SUMMARY = "summary.json"
@@ -47,7 +47,7 @@ def check(out: Path | None, report: Path | None, analysis: str) -> None:
 
     Args:
         out: Folder, which may be missing; None without `--out`.
-        report: Page, likewise; None without `--report`.
+        report: Page, which may be missing; None without `--report`.
         analysis: Name of the command whose result the folder will hold.
 
     Raises:

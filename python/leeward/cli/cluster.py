@@ -26,7 +26,7 @@ app.command("import", epilog=cluster_import.EXAMPLES)(cluster_import.import_)
 def cluster() -> None:
     """Show and make cluster files.
 
-    A cluster file describes a network: racks, hosts, links and disks. The shortest has four lines, and
+    A cluster file describes a network: racks, hosts, links and disks. The shortest file has four lines, and
     `leeward schema cluster` lists every field.
     """
 
@@ -40,7 +40,7 @@ def show(
 ) -> None:
     """Show the content of a cluster file.
 
-    Hosts, racks and pods, links by tier with their rates, and devices.
+    Shows hosts, racks and pods, links by tier with their rates, and devices.
     """
     description = read(file).describe()
     if output is Format.json:

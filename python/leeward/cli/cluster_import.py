@@ -33,22 +33,22 @@ _SPEED_FLAGS = {
 _REASONS = {
     "block-sizes": "a cluster file cannot hold block sizes",
     "decommissioned": "the node is decommissioned",
-    "default-rack": "the script does not know its rack",
+    "default-rack": "the topology script does not know the rack of the host",
     "duplicate": "listed more than once",
     "label-not-used": "the rack and the pod come from other labels",
     "level-above-pods": "levels above pods count as a core without limits",
     "link-speed": "the speed has no unit",
-    "no-neighbours": "none of its ports has a neighbour",
+    "no-neighbours": "no port of the device has a neighbour",
     "no-pods": "--no-pods leaves them out",
-    "no-rack-label": "no label names its rack",
+    "no-rack-label": "no label names the rack of the node",
     "no-tor": "no link to a ToR",
     "not-a-node": "an object of another kind",
-    "one-pod": "all racks are in one pod, which is the core",
+    "one-pod": "all racks are in one pod, so this pod is the core",
     "own-neighbour": "a device linked to itself",
     "renamed": "the name has letters that a cluster file rejects, or is taken",
-    "second-parent": "a switch has one above it in a cluster file",
-    "second-rack": "a host has one rack in a cluster file",
-    "switch-without-nodes": "no host is below it",
+    "second-parent": "in a cluster file, a switch has only one switch above it",
+    "second-rack": "in a cluster file, a host has only one rack",
+    "switch-without-nodes": "no host is below the switch",
 }
 
 
@@ -65,29 +65,27 @@ def import_(
     ],
     nic: Annotated[
         str | None,
-        typer.Option(
-            metavar="RATE", help="Rate of a host's interfaces together, such as 25Gbps or 2x25Gbps."
-        ),
+        typer.Option(metavar="RATE", help="Total rate of a host's interfaces, such as 25Gbps or 2x25Gbps."),
     ] = None,
     rack_link: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Rate of a rack's uplinks together, such as 4x100Gbps."),
+        typer.Option(metavar="RATE", help="Total rate of a rack's uplinks, such as 4x100Gbps."),
     ] = None,
     oversubscription: Annotated[
         str | None,
         typer.Option(
             metavar="RATIO",
-            help="Rate of a rack's interfaces over that of its uplinks, instead of --rack-link.",
+            help="Rate of all interfaces in a rack divided by that of the uplinks; instead of --rack-link.",
         ),
     ] = None,
     pod_link: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Rate of a pod's uplinks together, such as 16x400Gbps.")
+        str | None, typer.Option(metavar="RATE", help="Total rate of a pod's uplinks, such as 16x400Gbps.")
     ] = None,
     pod_oversubscription: Annotated[
         str | None,
         typer.Option(
             metavar="RATIO",
-            help="Rate of the uplinks of a pod's racks over that of its own, instead of --pod-link.",
+            help="Rate of all rack uplinks in a pod divided by that of the pod's; instead of --pod-link.",
         ),
     ] = None,
     no_pods: Annotated[
@@ -117,10 +115,11 @@ def import_(
 ) -> None:
     """Make a cluster file from another system's topology.
 
-    Kubernetes: kubectl get nodes -o json. HDFS: lines of a host and its rack, or hdfs dfsadmin
-    -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or switch.
+    Kubernetes: kubectl get nodes -o json. HDFS: lines with a host and its rack, or the output
+    of hdfs dfsadmin -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or
+    switch.
 
-    Most of these files lack the speed of links: options give it, and a missing speed is an error.
+    Most of these files have no link speeds. Options set the speeds; a missing speed is an error.
     """
     from leeward._files import atomic_file, check_file
     from leeward.importers import read

@@ -27,7 +27,7 @@ TokenFileOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=parse_path,
-        help="File with the client's token; by default the variable LEEWARD_TOKEN has it.",
+        help="File with the client's token; by default the token in the variable LEEWARD_TOKEN.",
         show_default=False,
     ),
 ]
@@ -75,7 +75,7 @@ def controller_errors() -> Iterator[None]:
             yield
     except UnreachableError as error:
         report = InputError("--controller", None, None, None, str(error))
-        report.add_note("leeward serve starts one; --controller URL is its address")
+        report.add_note("leeward serve starts a controller; --controller URL gives its address")
         raise report from None
     except ProblemError as error:
         report = InputError("--controller", None, None, None, str(error))

@@ -14,7 +14,7 @@ from leeward.cli.progress import progress
 LIST_EXAMPLES = """\b
 Examples:
   leeward data list                        all sets, and their files on this machine
-  leeward data list swim-facebook          origin and checksums of its files, how to cite it
+  leeward data list swim-facebook          origin and checksums of the files, and the citation
   leeward data list -o json
 """
 GET_EXAMPLES = """\b
@@ -91,14 +91,14 @@ def get(names: Names) -> None:
     for trace_set in [data.find(name) for name in names]:
         folder = data.folder() / trace_set.name
         if trace_set.licence == data.NO_LICENCE:
-            print_line(f"{trace_set.name}: no licence is stated; for your own use, not to be redistributed")
+            print_line(f"{trace_set.name}: no licence is stated: do not redistribute the files")
         states = {file: fetch.state(folder, file) for file in trace_set.files}
         for file in trace_set.files:
             if states[file] is fetch.State.invalid:
                 failed = True
                 print_line(f"error: {folder / file.name}: not the published file: its checksum differs")
                 print_line(
-                    "hint: remove it"
+                    "hint: remove the file"
                     + (f"; leeward data get {trace_set.name} fetches it" if file.path else "")
                 )
         missing = [file for file in trace_set.files if states[file] is fetch.State.missing]
@@ -114,12 +114,14 @@ def get(names: Names) -> None:
                     if isinstance(error, fetch.HostError):
                         remaining = len(downloads) - number
                         if remaining:
-                            print_line(f"{trace_set.name}: {remaining} more files of this host not tried")
+                            print_line(
+                                f"{trace_set.name}: {remaining} more files of this host were not tried"
+                            )
                         break
         for file in missing:
             if file.by_hand:
                 print_line(f"{trace_set.name}: {file.name} cannot be fetched: {file.by_hand}")
-                print_line(f"hint: put it at {folder / file.name}")
+                print_line(f"hint: put the file at {folder / file.name}")
         valid = sum(state is fetch.State.valid for state in states.values())
         failed = failed or valid == 0
         print_line(f"{trace_set.name}: {valid} of {len(states)} files are present and valid, in {folder}")
@@ -136,7 +138,7 @@ def path(name: Name) -> None:
     trace_set = data.find(name)
     print(data.folder() / trace_set.name)
     if not all(file_path(trace_set, file).is_file() for file in trace_set.files):
-        print_line(f"files are missing; leeward data get {name} fetches or lists them")
+        print_line(f"files are missing; leeward data get {name} fetches them, or shows how to make them")
 
 
 def print_set(trace_set: data.TraceSet) -> None:
@@ -198,7 +200,7 @@ def file_path(trace_set: data.TraceSet, file: data.TraceFile) -> Path:
 
 
 def count_text(trace_set: data.TraceSet, files: list[data.TraceFile], none: str = "no") -> str:
-    """Text for a part of the files of a set: all, none, or a number of them."""
+    """Text for some of the files of a set: `yes` for all, `none` for no file, otherwise their number."""
     if len(files) in (0, len(trace_set.files)):
         return "yes" if files else none
     return f"{len(files)} of {len(trace_set.files)} files"

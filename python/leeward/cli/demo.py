@@ -27,8 +27,8 @@ def demo(
 ) -> None:
     """Replay an hour of 3,000 hosts under three policies.
 
-    On 150 racks of 20 hosts it compares HDFS's default placement (uniform), Sinbad and leeward, prints a
-    table with a column for each, and writes a page with pictures. All policies get the same files to write
+    Compares HDFS's default placement (uniform), Sinbad and leeward on 150 racks of 20 hosts. Prints a table
+    with a column for each policy, and writes a page with pictures. All policies get the same files to write
     and the same background traffic.
     """
     from leeward.demo import scenario_file
@@ -43,4 +43,4 @@ def demo(
     show(runs, output)
     write_page(page, scenario, runs)
     print(f"\nThe page with pictures: {page.resolve().as_uri()}", file=sys.stderr)
-    print("Live, on a simulated cluster: leeward serve --demo", file=sys.stderr)
+    print("For a live demo on a simulated cluster, run leeward serve --demo", file=sys.stderr)

@@ -34,7 +34,7 @@ app = typer.Typer(rich_markup_mode=None)
 def device() -> None:
     """Measure storage devices.
 
-    A device file holds the work of a request, and its latency without other requests.
+    A device file holds the work and the unloaded latency of requests, by kind and size.
     """
 
 
@@ -46,7 +46,7 @@ def profile(
             "--fio",
             metavar="FOLDER",
             parser=parse_path,
-            help="Folder on the device, in which a file is made, measured with fio, and removed.",
+            help="Folder on the device. The command creates a file in it, measures with fio, and removes it.",
             show_default=False,
         ),
     ],
@@ -59,7 +59,7 @@ def profile(
     mixes: Annotated[
         str,
         typer.Option(
-            metavar="PERCENTS", help="Percentages of reads in mixed loads; an empty text for no mixed loads."
+            metavar="PERCENTS", help="Percentages of reads in mixed loads; an empty list omits mixed loads."
         ),
     ] = "50",
     seconds: Annotated[
@@ -68,7 +68,9 @@ def profile(
     file_size: Annotated[str, typer.Option(metavar="SIZE", help="Size of the measured file.")] = "1GiB",
     depth: Annotated[
         int,
-        typer.Option(metavar="N", parser=whole_number(1, 1024), help="Requests outstanding at saturation."),
+        typer.Option(
+            metavar="N", parser=whole_number(1, 1024), help="Number of outstanding requests at saturation."
+        ),
     ] = 32,
     engine: Annotated[str, typer.Option(metavar="NAME", help="I/O engine of fio.")] = "libaio",
     buffered: Annotated[
@@ -87,8 +89,8 @@ def profile(
     """Measure a device with fio, and write its profile.
 
     Measures requests per second at saturation, by kind and size, and percentiles of latency with one request
-    at a time. Other users of the device change the result. By default it takes four to five minutes, and
-    writes 1 GiB and more.
+    at a time. Other users of the device change the result. By default the command runs for four to five
+    minutes, and writes at least 1 GiB.
     """
     from leeward._files import atomic_file, check_file
     from leeward._fio import Settings, check_place, command, file_to_measure, jobs, measure

@@ -32,7 +32,7 @@ Examples:
   leeward place replicas --cluster examples/clusters/reference.yaml --size 1GiB --policy uniform \\
       --explain -o json | leeward explain -
 
-The command shows the stored record and decides nothing again.
+The command shows the stored record; it does not repeat the decision.
 """
 REASON = {"candidate", "limit", "sight", "value_bps", "verdict", "because"}
 """Required fields of a candidate."""
@@ -71,7 +71,7 @@ def explain(
 
 
 def _show(decision: Any, output: Format, name: str) -> None:
-    """Prints a decision, or rejects a document that is not one before any output."""
+    """Prints a decision; rejects any other document, before the first output."""
     field = _invalid_field(decision)
     if field is not None:
         raise _no_decision(name, field or None)
@@ -80,7 +80,7 @@ def _show(decision: Any, output: Format, name: str) -> None:
             print_json(decision)
             return
         decision = _plain(decision)
-        # The first run prints to nowhere: it finds fields of wrong types before any output.
+        # The first call discards its output: a field of a wrong type fails before anything is printed.
         with redirect_stdout(io.StringIO()):
             _print(decision)
     _print(decision)
@@ -141,7 +141,7 @@ def _no_number(constant: str) -> float:
 
 
 def _invalid_field(document: Any) -> str | None:
-    """First invalid field of a document: empty if the document is no object, None if it is a decision."""
+    """First invalid field of a document: empty if the document is not an object, None for a decision."""
     if not isinstance(document, dict):
         return ""
     kinds: dict[str, type | tuple[type, ...]] = {
@@ -182,14 +182,14 @@ def _print(decision: dict[str, Any]) -> None:
 
 
 def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
-    """Labels and texts of all facts about a decision but its candidates."""
+    """Label and text of each fact about a decision, except its candidates."""
     request = decision.get("request") or {}
     hosts = decision.get("hosts") or [task["host"] for task in decision.get("tasks", []) if task.get("host")]
     lines = []
     if "id" in decision:
         lines.append(("decision", f"{decision['id']}, made {decision['time']}"))
     if request:
-        # The request of a workload is its file.
+        # A request to admit a workload holds a workload file.
         lines.append(("request", f"{decision['kind']}: {_request_text(request.get('workload') or request)}"))
     lines.append(("hosts", " ".join(hosts) or "none"))
     if decision.get("refused"):
@@ -200,7 +200,7 @@ def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("promised", _promise_text(promise)))
     if "telemetry_age_s" in decision:
         age = decision["telemetry_age_s"]
-        age_text = "none was used" if age is None else f"{age:.1f} s old when it was made"
+        age_text = "none was used" if age is None else f"{age:.1f} s old at the decision"
         lines.append(("telemetry", age_text))
     if decision.get("released"):
         lines.append(("released", decision["released"]))
@@ -227,7 +227,7 @@ def _bottleneck(decision: dict[str, Any]) -> str:
 
 
 def _request_text(fields: dict[str, Any]) -> str:
-    """Fields of a request in a line; lists by their length, groups of fields in brackets."""
+    """Fields of a request on one line: a list as its length, nested fields in brackets."""
     parts = []
     for name, value in fields.items():
         if value is None or value == []:
@@ -281,7 +281,7 @@ def _is_task_decision(decision: dict[str, Any]) -> bool:
 
 
 def _task_candidates(decision: dict[str, Any]) -> list[dict[str, Any]]:
-    """Candidates of tasks, each with the name of its task."""
+    """Candidates for tasks, each with the name of its task."""
     if decision["why"] and "reason" in decision["why"][0]:
         return list(decision["why"])
     tasks = (decision.get("request") or {}).get("tasks") or []

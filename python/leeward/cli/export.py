@@ -30,7 +30,7 @@ MapOption = Annotated[
         "--map",
         metavar="FILE",
         parser=parse_path,
-        help="Map file: links by labels; by default each port of snmp_exporter is a link in each direction.",
+        help="Map file, which finds links by labels; by default every snmp_exporter port is two links.",
         show_default=False,
     ),
 ]
@@ -44,12 +44,17 @@ ClusterOption = Annotated[
 ]
 HotOption = Annotated[str, typer.Option(metavar="PERCENT", help="Utilization above which a link is hot.")]
 IntervalOption = Annotated[
-    str, typer.Option(metavar="TIME", help="Length of the intervals, in each of which a link is hot or not.")
+    str,
+    typer.Option(
+        metavar="TIME", help="Length of an interval; a link is either hot or not hot for a whole interval."
+    ),
 ]
 CadenceOption = Annotated[str, typer.Option(metavar="TIME", help="Time between scrapes.")]
 CoverageOption = Annotated[
     str,
-    typer.Option(metavar="PERCENT", help="Share of an interval that telemetry must cover for it to count."),
+    typer.Option(
+        metavar="PERCENT", help="Least share of an interval with telemetry for the interval to count."
+    ),
 ]
 OutOption = Annotated[
     Path | None,
@@ -63,8 +68,8 @@ OutOption = Annotated[
 def export() -> None:
     """Watch for hotspots with Prometheus and Grafana.
 
-    The rules compute the same as `leeward hotspots`: utilization in intervals of five minutes, hot links,
-    their share by cross-section, and alerts with the remedy for each persistence class.
+    The rules compute the same values as `leeward hotspots`: utilization in intervals of five minutes, hot
+    links, their share by cross-section, and alerts with the remedy for each persistence class.
     """
 
 
@@ -118,7 +123,7 @@ def _watch(
             hot_ppm=round(1e6 * read_share("hot", hot)),
             interval_ms=interval_ms,
             coverage=read_share("coverage", coverage),
-            # A dashboard does not use it; any multiple is valid.
+            # Rules and dashboards contain no forecast; any multiple of the interval is valid.
             ahead_ms=interval_ms,
         )
         if interval_ms > HOUR_MS:
@@ -137,7 +142,9 @@ def _watch(
 def _too_long(interval: str) -> Exception:
     from leeward.errors import InputError
 
-    message = f"`{interval}`: expected at most an hour, the least duration of the persistence class `hours`"
+    message = (
+        f"`{interval}`: expected at most an hour, the shortest duration of the persistence class `hours`"
+    )
     return InputError("interval", None, None, None, message)
 
 

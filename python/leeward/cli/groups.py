@@ -1,4 +1,4 @@
-"""Groups of commands; each command has a file with its name: a function, and examples for its help."""
+"""Groups of commands. A command has a file of its name, with a function of this name and `EXAMPLES`."""
 
 from types import ModuleType
 
@@ -6,7 +6,7 @@ import typer
 
 
 def group(*modules: ModuleType) -> typer.Typer:
-    """Commands of some files, in their order."""
+    """Builds a group of commands from their files, in the given order."""
     app = typer.Typer(rich_markup_mode=None)
     for module in modules:
         name = module.__name__.rpartition(".")[2]

@@ -49,7 +49,7 @@ def hotspots(
         typer.Option(
             metavar="NUMBER",
             parser=whole_number(0, 1000),
-            help="Consecutive intervals without telemetry that do not end a hotspot.",
+            help="Greatest number of consecutive intervals without telemetry inside a hotspot.",
         ),
     ] = 0,
     ahead: Annotated[
@@ -101,10 +101,12 @@ def hotspots(
 ) -> None:
     """Find hot links, their durations and causes.
 
-    A link is hot in an interval of five minutes if its mean utilization is above 75 %, each direction by
-    itself. Shows, from telemetry in files or in Prometheus, hotspot rates by cross-section and kind of rack,
-    durations and the remedy for each, changes when a link became hot, imbalance of links, and a forecast. The
-    command changes nothing, and counts all telemetry that it leaves out.
+    A link is hot in an interval of five minutes if its mean utilization is above 75 %. The two directions of
+    a link count separately. Reads telemetry from files or from Prometheus, and changes nothing.
+
+    Shows hotspot rates by cross-section and kind of rack; durations of hotspots, and a remedy for each
+    duration; changes of load and capacity at the start of a hotspot; imbalance of links; and a forecast. Also
+    shows the amount of telemetry that the analysis leaves out.
     """
     check(out, report, "hotspots")
     settings = _settings(telemetry, hot, bridge, ahead)
@@ -165,7 +167,7 @@ def _tables(samples: "Samples", files: dict[str, Path | None], kind: type["Table
 
 
 def _record(result: "Analysis") -> dict[str, Any]:
-    """The analysis for programs."""
+    """The analysis as JSON."""
     left_out = (*PICTURE_TABLES, *RUN_TABLES)
     return result.summary() | {
         name: table.to_pylist() for name, table in result.tables().items() if name not in left_out

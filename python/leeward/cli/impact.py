@@ -27,7 +27,7 @@ Examples:
   leeward impact --cluster examples/clusters/racks.yaml --latency examples/telemetry/latencies.csv.gz \\
       --telemetry examples/telemetry/links.parquet --links chunk-read=dst:downlink -o json
 
-Latencies are CSV or Parquet, as t_s,latency_ms,operation,src,dst: 1767225600,8.2,file-read,r0,r3
+Latencies are CSV or Parquet with the columns t_s,latency_ms,operation,src,dst: 1767225600,8.2,file-read,r0,r3
 """
 
 LatencyOption = Annotated[
@@ -48,8 +48,8 @@ def impact(
         list[str] | None,
         typer.Option(
             metavar="CLASS=FILE",
-            help="Loads of a class of service, for weighted-effective utilization; one for each"
-            " class, instead of --telemetry.",
+            help="Loads of a class of service, for weighted-effective utilization; one file for"
+            " each class, instead of --telemetry.",
             show_default=False,
         ),
     ] = None,
@@ -57,7 +57,7 @@ def impact(
         str | None,
         typer.Option(
             metavar="CLASS=N,...",
-            help="Weights of these classes in switches: PC=8,NC=4,BE=1.",
+            help="Weights of these classes in switches, such as PC=8,NC=4,BE=1.",
             show_default=False,
         ),
     ] = None,
@@ -65,7 +65,7 @@ def impact(
         list[str] | None,
         typer.Option(
             metavar="OPERATION=LINKS",
-            help="Links that operations of a kind cross: query=src:uplink,dst:downlink; may be repeated.",
+            help="Links that a kind of operation crosses: query=src:uplink,dst:downlink; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -73,7 +73,7 @@ def impact(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Times of the stages of queries (CSV or Parquet), from which compute ratios follow.",
+            help="Times of query stages (CSV or Parquet), for the compute ratio of each query.",
             show_default=False,
         ),
     ] = None,
@@ -99,27 +99,27 @@ def impact(
         ),
     ] = 100,
     factors: Annotated[
-        str, typer.Option(metavar="F,...", help="Factors of inflation, for load-tolerance.")
+        str, typer.Option(metavar="F,...", help="Factors of latency for which load-tolerance is measured.")
     ] = "1.5,2",
     interpolate: Annotated[
         bool,
         typer.Option(
             "--interpolate",
-            help="Interpolate load-tolerance between middles of buckets, instead of giving lower edges.",
+            help="Interpolate load-tolerance between the middles of buckets; else it is a lower edge.",
         ),
     ] = False,
     sizes: Annotated[
-        str, typer.Option(metavar="SIZE,...", help="Edges of classes of size.")
+        str, typer.Option(metavar="SIZE,...", help="Edges of size classes.")
     ] = "10KB,100KB,1MB,10MB",
     ratios: Annotated[
-        str, typer.Option(metavar="RATIO,...", help="Edges of classes of compute ratio.")
+        str, typer.Option(metavar="RATIO,...", help="Edges of compute-ratio classes.")
     ] = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
     resamples: Annotated[
         int,
         typer.Option(
             metavar="N",
             parser=whole_number(0, 100_000),
-            help="Draws of the bootstrap; 0: no confidence intervals.",
+            help="Number of bootstrap resamples; 0 for no confidence intervals.",
         ),
     ] = 1000,
     seed: Annotated[
@@ -132,9 +132,10 @@ def impact(
 ) -> None:
     """Measure how latency grows with the utilization of links.
 
-    Each latency is compared with the utilization of its operation's busiest link in the same 30 s intervals.
-    Load-tolerance is the utilization at which the 95th percentile is 1.5 or 2 times that at the lowest one;
-    hotspot-inflation is that factor at 75 % (Hotspots, section 4).
+    Compares the latency of each operation with the utilization of its busiest link in intervals of 30 s.
+    Load-tolerance is the utilization at which the 95th percentile of latency is 1.5 or 2 times the percentile
+    at the lowest utilization. Hotspot-inflation is the factor between the percentiles at 75 % and at the
+    lowest utilization (Hotspots, section 4).
     """
     from leeward.impact import latencies, measure, page, tables
     from leeward.impact.operations import rules

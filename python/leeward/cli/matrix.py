@@ -43,14 +43,14 @@ Examples:
 MOST_PAIRS = 20
 """Greatest number of pairs in the table of a prediction."""
 _WORDS = (
-    ("wrong bytes", "sum of absolute errors over sum of bytes, of all pairs and hours"),
+    ("wrong bytes", "sum of absolute errors divided by sum of bytes, over all pairs and hours"),
     ("total", "relative error of the bytes of all pairs together, mean over hours"),
     ("pairs", "relative error of pairs with traffic: median and 90th percentile, mean over hours"),
     (
         "above combination",
-        "wrong bytes less the combination's, in percentage points; above 0 is worse than the combination",
+        "wrong bytes minus those of the combination, in percentage points; above 0 is worse",
     ),
-    ("in brackets", "95 % confidence interval, by bootstrap over runs of a quarter of a day"),
+    ("in brackets", "95 % confidence interval, by bootstrap over blocks of a quarter of a day"),
 )
 
 app = typer.Typer(rich_markup_mode=None)
@@ -59,7 +59,7 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="Matrices one after the other (.npy), or a list of transfers (CSV or Parquet).",
+        help="Matrices of consecutive intervals (.npy), or a list of transfers (CSV or Parquet).",
         show_default=False,
     ),
 ]
@@ -70,8 +70,8 @@ TasksOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="All tasks in the order of the app file, separated by commas; by default sorted by name, and"
-        " numbers from 0 up.",
+        help="All tasks in the order of the app file, separated by commas; by default the sorted"
+        " names of a list, and numbers from 0 for .npy.",
         show_default=False,
     ),
 ]
@@ -130,7 +130,7 @@ def score(
     train: Annotated[
         float,
         typer.Option(
-            metavar="SHARE", help="First share of the intervals, to learn from; the rest is scored."
+            metavar="SHARE", help="Share of the intervals to learn from, the earliest; the rest is scored."
         ),
     ] = 0.7,
     interval: IntervalOption = "1h",
@@ -139,8 +139,9 @@ def score(
 ) -> None:
     """Score predictions of later hours.
 
-    The predictor learns from the first part of the file, and predicts each later interval from the ones
-    before. Baselines are the last hour alone, the time of day alone, and the mean of all the past.
+    The predictor learns from the first part of the file, and predicts each later interval from the
+    intervals before it. Baselines are the last hour alone, the same time of earlier days alone, and the mean
+    of all earlier intervals.
     """
     from leeward.matrix import score as score_series
 
@@ -207,7 +208,7 @@ def _print_prediction(series: "Series", result: "Prediction") -> None:
 def _model_text(model: "Model") -> str:
     """Parameters of the predictor, in one line."""
     if not model.learnt_hours:
-        return "the last interval is repeated: there is no whole earlier day to learn from"
+        return "the prediction is the last interval: there is no full earlier day to learn from"
     shares, baseline = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
     text = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {baseline}"
     text += (

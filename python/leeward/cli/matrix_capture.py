@@ -92,14 +92,14 @@ def capture(
         list[int] | None,
         typer.Option(
             metavar="PORT",
-            help="Another UDP port of such datagrams, besides 6343, 2055 and 4739; repeatable.",
+            help="UDP port of exports, besides 6343, 2055 and 4739; repeatable.",
         ),
     ] = None,
     sampling: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Sampling of 1 in N packets, if the capture does not state it; by default 1.",
+            help="Sampling rate, 1 in N packets, if the capture does not state it; by default 1.",
             show_default=False,
         ),
     ] = None,
@@ -107,14 +107,14 @@ def capture(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Names of all rows of a .npy file or square, in order, with commas; by default sorted.",
+            help="Names of all rows of a .npy file or square, separated by commas; by default sorted.",
             show_default=False,
         ),
     ] = None,
     total: Annotated[
         bool,
         typer.Option(
-            "--total", help="Write one square matrix of the whole time, instead of a list or a series."
+            "--total", help="Write one square matrix of the whole capture, instead of a list or a series."
         ),
     ] = False,
     out: Annotated[
@@ -197,7 +197,7 @@ def capture(
 
 @contextmanager
 def _reading(files: list[str]) -> Iterator[Callable[[int], None] | None]:
-    """Shows the progress of reading; without a bar if a file is compressed, since its length is unknown."""
+    """Shows the progress of reading; without a bar for compressed files, whose length is unknown."""
     sizes = [path.stat().st_size if (path := Path(file)).is_file() else 0 for file in files]
     if not sum(sizes) or any(file.endswith(".gz") for file in files):
         with slow_notice("reading"):
@@ -305,7 +305,7 @@ def _print_notes(result: "Capture") -> None:
     if len(sources) > MOST_PAIRS:
         lines.append(f"and by {len(sources) - MOST_PAIRS:,} more")
     if len(sources) > 1:
-        lines.append("traffic seen by two of these is counted twice")
+        lines.append("traffic seen by two of these sources is counted twice")
     for is_counted, title in ((False, "not counted"), (True, "counted, but doubtful")):
         for row in result.discards.to_pylist():
             if row["kept"] is is_counted:

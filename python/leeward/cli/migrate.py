@@ -38,15 +38,15 @@ def migrate(
     max_age: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Greatest age of a link's last line, if telemetry has times (column t_s)."
+            metavar="TIME", help="Greatest age of a link's latest load, if telemetry has times (column t_s)."
         ),
     ] = MAX_AGE,
     policy: Annotated[
-        str, typer.Option(metavar="POLICY", help="Policy for moves, with settings after colons.")
+        str, typer.Option(metavar="POLICY", help="Policy for moves; settings follow colons: utp:margin=0.1.")
     ] = "utp",
     hot: Annotated[
         str,
-        typer.Option(metavar="PERCENT", help="Utilization above which a link is hot; 75% or 0.75."),
+        typer.Option(metavar="PERCENT", help="Utilization above which a link is hot, such as 75% or 0.75."),
     ] = "75%",
     seed: Annotated[
         int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")
@@ -55,7 +55,7 @@ def migrate(
 ) -> None:
     """Choose tasks that should leave hot racks.
 
-    Shows the moves in order, and the tasks that stay with reasons. The command moves nothing.
+    Shows the moves in order, and the reason why each other task stays. The command moves nothing.
     """
     from leeward.placement import migrate as decide
 

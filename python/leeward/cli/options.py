@@ -61,7 +61,7 @@ def choice(kind: type[Kind]) -> Callable[[str], Kind]:
 
 @contextmanager
 def name_flags(**flags: str) -> Iterator[None]:
-    """Replaces the argument that an error names by its flag.
+    """Replaces the name of an argument in an error by its flag.
 
     Args:
         flags: Flag of each argument.
@@ -69,7 +69,7 @@ def name_flags(**flags: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        # An error about one value of several names that value: `settings telemetry.delay=2`.
+        # If an argument has several values, the invalid one follows: `settings telemetry.delay=2`.
         argument, _, value = error.file.partition(" ")
         if error.line is not None or argument not in flags:
             raise

@@ -38,8 +38,8 @@ def print_json(value: object) -> None:
 def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> None:
     """Prints rows of cells under headers.
 
-    On a terminal that is too narrow, texts wrap; names and numbers wrap only if there is no room for them. No
-    text is cut off.
+    On a narrow terminal, text columns wrap first, and columns of names and numbers wrap last. No cell is cut
+    off.
 
     Args:
         headers: Headers of the columns.

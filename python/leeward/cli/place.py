@@ -37,8 +37,8 @@ app = typer.Typer(rich_markup_mode=None)
 def place() -> None:
     """Ask a policy for one decision.
 
-    A policy decides on a cluster file and a telemetry file, and gives its reasons. For replicas, `leeward
-    serve` does the same on live telemetry.
+    A policy decides on a cluster file and a telemetry file, and gives its reasons. For replicas and for
+    the tasks of a job, `leeward serve` does the same on live telemetry.
     """
 
 
@@ -55,7 +55,7 @@ def replicas(
     max_age: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Greatest age of a link's last line, if telemetry has times (column t_s)."
+            metavar="TIME", help="Greatest age of a link's latest load, if telemetry has times (column t_s)."
         ),
     ] = MAX_AGE,
     writer: Annotated[
@@ -101,7 +101,7 @@ def replicas(
         ),
     ] = None,
     policy: Annotated[
-        str, typer.Option(metavar="POLICY", help="Policy, with settings after colons.")
+        str, typer.Option(metavar="POLICY", help="Policy; settings follow colons: sinbad:remote_racks=2.")
     ] = "sinbad",
     seed: Annotated[
         int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")
@@ -158,7 +158,7 @@ def replicas(
 
 
 def print_reasons(decision: dict[str, Any], size: str) -> None:
-    """Prints the candidates, best first, and the reason if the policy left the choice to another one."""
+    """Prints the candidates, best first, and the reason if the policy left the choice to another policy."""
     if note := decision["note"]:
         print(f"\n{size} is {note}" if note.startswith("smaller") else f"\n{note}")
     print_candidates(decision["why"])

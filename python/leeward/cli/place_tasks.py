@@ -23,7 +23,7 @@ Examples:
       --telemetry examples/telemetry/racks.csv --policy utp --explain
 
 An app is placed as a whole, by the traffic between its tasks. The tasks of a job are placed one by one, by
-the traffic that each sends out of its rack and receives. The telemetry file is CSV with the columns
+the traffic between each task and hosts outside of its rack. The telemetry file is CSV with the columns
 link,load_bps.
 """
 MOST_CANDIDATES = 8
@@ -70,7 +70,7 @@ def tasks(
     max_age: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Greatest age of a link's last line, if telemetry has times (column t_s)."
+            metavar="TIME", help="Greatest age of a link's latest load, if telemetry has times (column t_s)."
         ),
     ] = MAX_AGE,
     exclude: Annotated[
@@ -81,7 +81,7 @@ def tasks(
         list[str] | None, typer.Option(metavar="TAG", help="Tag that hosts must have; repeatable.")
     ] = None,
     policy: Annotated[
-        str, typer.Option(metavar="POLICY", help="Policy, with settings after colons.")
+        str, typer.Option(metavar="POLICY", help="Policy; settings follow colons: leeward:effort=1.")
     ] = "leeward",
     seed: Annotated[
         int, typer.Option(metavar="N", parser=parse_seed, help="Seed of tie-breaking, from 0.")
@@ -149,7 +149,7 @@ def tasks(
 
 
 def _refusals(decision: dict[str, Any]) -> list[str]:
-    """Reasons of refusals; tasks of a job with no place for the same reason share a line."""
+    """Reasons of refusals; tasks of a job that are refused for the same reason share a line."""
     names = [task["task"] for task in decision["tasks"]]
     unplaced = [at for at, task in enumerate(decision["tasks"]) if not task["host"]]
     refusals = decision["refused"] or []
@@ -172,7 +172,7 @@ def _refusals(decision: dict[str, Any]) -> list[str]:
 
 
 def _ranges(names: list[str], places: list[int]) -> str:
-    """Names of tasks; a run of consecutive ones as its first and last."""
+    """Names of tasks; consecutive tasks appear as a range, with the first and the last name."""
     rows: list[list[int]] = []
     for place in places:
         if rows and place == rows[-1][-1] + 1:

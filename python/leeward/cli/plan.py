@@ -29,12 +29,15 @@ MOST_RACKS = 30
 """Greatest number of racks in the table."""
 _WORDS = (
     ("p", "percentile of utilization over the observed intervals"),
-    ("hot", "intervals over the threshold as measured; hot then: as simulated with the ports, or the shift"),
+    (
+        "hot",
+        "measured intervals over the threshold; hot then: simulated intervals, with new ports or the shift",
+    ),
     ("ports", "ports to add to the present ones, at the speed of one port"),
     ("shift", "share of the rack's work that would have to leave it"),
     (
         "not modelled",
-        "demand that grows into new capacity; room for moved work; its traffic to the work that stays",
+        "demand that grows into new capacity; room for moved work; traffic between moved and other work",
     ),
 )
 
@@ -53,7 +56,7 @@ def plan(
         str | None,
         typer.Option(
             metavar="RATE",
-            help="Speed of an uplink port, such as 100Gbps; by default taken from the capacity.",
+            help="Speed of an uplink port, such as 100Gbps; by default derived from capacities.",
         ),
     ] = None,
     out: OutOption = None,
@@ -62,7 +65,7 @@ def plan(
     """Plan how to bring busy racks under a threshold.
 
     For each rack whose uplink or downlink is over the threshold, shows the number of ports to add, or the
-    share of its work to move, and where to. Both are simulated on the measured load.
+    share of its work to move and the racks to take it. Both are simulated on the measured load.
     """
     from leeward._quantities import read_rate
     from leeward.plan.planning import STEPS, Settings
@@ -154,7 +157,7 @@ def _print_notes(result: "Plan") -> None:
         print(f"speed of a port: {speeds}, assumed from capacities; --port sets it", file=sys.stderr)
     rest = result.over - len(result.planned)
     if rest:
-        print(f"no plan for {rest:,} racks that are less busy", file=sys.stderr)
+        print(f"no plan for {rest:,} more racks over the threshold, the least busy", file=sys.stderr)
     for reason, number, examples in result.discards:
         names = f": {', '.join(examples)}" if examples else ""
         print(f"left out: {number:,} {reason}{names}", file=sys.stderr)

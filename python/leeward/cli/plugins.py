@@ -1,7 +1,8 @@
 """Commands of other packages, found by the entry point group `leeward.commands`.
 
-An entry point has the name of the command and refers to a module like those beside this file: with a function
-of that name, `EXAMPLES` for the end of its help, and `SHORT_HELP` for the list of commands.
+An entry point has the name of the command and refers to a module, like the modules of this package. The
+module has a function of that name, `EXAMPLES` for the end of its help, and `SHORT_HELP` for the list of
+commands.
 """
 
 from importlib.metadata import entry_points
@@ -18,8 +19,8 @@ REPOSITORY_PLUGINS = {"reproduce": "pip install ./reproduce, in the folder of Le
 def add_commands(app: typer.Typer) -> None:
     """Adds the commands of installed plug-ins.
 
-    For a plug-in that does not load, and for one of the repository that is not installed, a command with this
-    name reports the problem.
+    A plug-in that does not load gets a command that reports the problem. So does a plug-in of the repository
+    that is not installed.
     """
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
     for name in sorted(entries.keys() | REPOSITORY_PLUGINS.keys()):

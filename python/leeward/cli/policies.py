@@ -13,8 +13,8 @@ Examples:
 def policies(output: FormatOption = Format.table) -> None:
     """List all policies.
 
-    Shows the summary and the source of each, and the names of its settings, which follow the policy's name
-    after colons: sinbad:remote_racks=2:interval=1s.
+    Shows the summary, the source and the names of the settings of each policy. In options, settings follow
+    the name of the policy after colons: sinbad:remote_racks=2:interval=1s.
     """
     entries = _native.policies()
     if output is Format.json:

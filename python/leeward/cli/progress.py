@@ -1,7 +1,7 @@
 """Progress of a long command, on stderr.
 
 On a terminal, progress is a bar; elsewhere, a line every few seconds. Work of less than two seconds shows
-none. Work of unknown length shows its name once, after two seconds.
+no progress. Work of unknown length shows its name once, after two seconds.
 """
 
 import sys
@@ -35,14 +35,14 @@ def progress(
     clock: Callable[[], float] = time.monotonic,
     amount: Callable[[float], str] | None = None,
 ) -> Iterator[Callable[[int], None]]:
-    """Shows the progress of the block; gives a function to call with each number of completed steps.
+    """Shows the progress of the block; yields a function that takes the number of newly completed steps.
 
     Args:
         name: Name of the work, such as `simulating days`.
         total: Number of steps.
         stream: Output; by default stderr.
         clock: Monotonic clock, in seconds.
-        amount: Text for a share of the whole, such as `16 min of 1 h`.
+        amount: Text for the completed share of the work, such as `16 min of 1 h`.
     """
     stream = stream or sys.stderr
     amount = amount or (lambda _: "")
@@ -66,7 +66,7 @@ def progress(
 def slow_notice(
     name: str, stream: TextIO | None = None, seconds: float = QUIET_S
 ) -> Iterator[Callable[[], None]]:
-    """Shows the name of the block's work if it takes long; gives a function that prevents this.
+    """Shows the name of the block's work if it takes long; yields a function that prevents this output.
 
     Args:
         name: Name of the work, such as `reading racks.yaml`.

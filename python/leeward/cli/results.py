@@ -5,7 +5,7 @@
     FOLDER/POLICY/*.parquet
 
 The folder is written under a temporary name and then renamed. It replaces only an earlier result: a folder
-with a summary that names its runs, and without other files than those of these runs.
+whose summary names its runs, and which holds no files but those of these runs.
 """
 
 import json

@@ -31,7 +31,7 @@ def warn(rows: Sequence[Mapping[str, Any]]) -> None:
 
         unfinished, retries = total("blocks_unfinished"), total("retries")
         if unfinished and retries and not total("blocks"):
-            message = f"{policy}: no block was written: {unfinished:,} were refused, {retries:,} times in all"
+            message = f"{policy}: no block was written: {unfinished:,} blocks were refused {retries:,} times"
             print(f"warning: {message}", file=sys.stderr)
             hint = f"leeward place replicas --policy {policy} --cluster FILE --size 256MiB shows the reason"
             print(f"hint: {hint}", file=sys.stderr)

@@ -27,7 +27,7 @@ SIGHUP it reloads tokens, certificate, rate limits, Prometheus settings and log 
 
 
 def option(metavar: str, text: str, default: str | bool = False) -> Any:
-    """An option whose value is otherwise that of the settings file, or else the shown default."""
+    """An option whose default is the value in the settings file or, without one, the shown text."""
     return typer.Option(metavar=metavar, help=text, show_default=default)
 
 
@@ -35,13 +35,16 @@ def serve(
     config: Annotated[str | None, option("FILE", "Settings file, YAML or TOML; options override it.")] = None,
     cluster: Annotated[str | None, option("FILE", "Cluster file.")] = None,
     listen: Annotated[
-        str | None, option("HOST:PORT", "Address to listen on; port 0 finds a free one.", "127.0.0.1:7600")
+        str | None, option("HOST:PORT", "Address to listen on; port 0 selects a free port.", "127.0.0.1:7600")
     ] = None,
     policy: Annotated[
-        str | None, option("POLICY", "Policy for copies of blocks, with settings after colons.", "sinbad")
+        str | None,
+        option(
+            "POLICY", "Policy for copies of blocks; settings follow colons: sinbad:remote_racks=2.", "sinbad"
+        ),
     ] = None,
     task_policy: Annotated[
-        str | None, option("POLICY", "Policy for tasks, with settings after colons.", "leeward")
+        str | None, option("POLICY", "Policy for tasks; settings follow colons: leeward:effort=1.", "leeward")
     ] = None,
     moves: Annotated[
         str | None, option("POLICY", "Policy for moves of tasks from hot racks.", "none")
@@ -55,8 +58,8 @@ def serve(
         str | None,
         option(
             "FILE",
-            "Store of decisions: a file, `memory` or the address of a PostgreSQL.",
-            "named like the cluster",
+            "Store of decisions: a file, `memory` or the address of a PostgreSQL server.",
+            "a file named after the cluster",
         ),
     ] = None,
     durable: Annotated[
@@ -67,7 +70,9 @@ def serve(
     ] = None,
     prometheus: Annotated[
         str | None,
-        option("URL", "Address of a Prometheus, queried for telemetry while this service is the leader."),
+        option(
+            "URL", "Address of a Prometheus server, queried for telemetry while this service is the leader."
+        ),
     ] = None,
     map_file: Annotated[
         str | None,

@@ -25,7 +25,7 @@ FASTEST = 100_000.0
 FIXED_OPTIONS = ("config", "cluster", "store", "durable", "tokens", "prometheus", "map", "http")
 """Options that a demo sets itself and rejects from the user."""
 SHUTDOWN_S = 45.0
-"""Seconds from the last reply of the service to its end: requests in progress get half a minute."""
+"""Seconds to wait for the service to end; it gives requests in progress half a minute."""
 
 
 def serve(options: dict[str, str | int | None], speed: float) -> None:
@@ -115,7 +115,7 @@ class _DriverThread:
             # A stopping service no longer answers; without a stop, the failure is an error.
             if not self._stop.wait(SHUTDOWN_S):
                 self._fail(error)
-        except Exception as error:  # a stopped demo must not look as if it still ran
+        except Exception as error:  # a failed demo must not appear to run
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:

@@ -30,7 +30,7 @@ Examples:
   leeward simulate examples/scenarios/first.yaml -o json
 
 \b
-A sweep over ten seeds and two delays of telemetry. If it is stopped, the same command resumes it:
+A sweep over ten seeds and two delays of telemetry; after an interruption, the same command resumes it:
   leeward simulate examples/scenarios/first.yaml --seeds 10 --set telemetry.delay=0s,2s --out sweep
 """
 
@@ -49,8 +49,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="POLICY,...",
-            help="Policies, with settings after colons; the first is the baseline. By default those of the"
-            " scenario.",
+            help="Policies, separated by commas; the first is the baseline, and settings follow colons:"
+            " sinbad:remote_racks=2. By default the policies of the scenario.",
         ),
     ] = None,
     seed: Annotated[
@@ -62,7 +62,7 @@ def simulate(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 100_000),
-            help="Number of consecutive seeds; with more than one, means and confidence intervals.",
+            help="Number of consecutive seeds; more than one gives means and confidence intervals.",
         ),
     ] = 1,
     set_: Annotated[
@@ -95,8 +95,8 @@ def simulate(
         typer.Option(
             metavar="FOLDER",
             parser=parse_path,
-            help="Folder for tables (Parquet), summary.json and report.html; for a sweep, for its cells, from"
-            " which it resumes. An existing folder must be empty or hold a result of the same kind: a"
+            help="Folder for tables (Parquet), summary.json and report.html. A sweep stores its cells there,"
+            " and resumes from them. An existing folder must be empty or hold a result of the same kind: a"
             " simulation replaces the result, a sweep adds to it.",
         ),
     ] = None,
@@ -104,7 +104,7 @@ def simulate(
 ) -> None:
     """Run a scenario under several policies and compare them.
 
-    All policies see the same arrivals. With several seeds, or with --set, it is a sweep.
+    All policies see the same arrivals. Several seeds, or --set, make a sweep.
     """
     names = split_list(policy)
     if seeds > 1 or set_:
@@ -146,7 +146,7 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
 
 
 def show(runs: list[Run], output: Format) -> None:
-    """Prints the comparison on stdout; the arrivals and the meaning of its words on stderr."""
+    """Prints the comparison on stdout; the arrivals and the meanings of words in the comparison on stderr."""
     if output is Format.json:
         print_json(summary(runs))
     else:

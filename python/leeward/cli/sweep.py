@@ -109,7 +109,7 @@ def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> N
         values = [(name.removeprefix("set."), row[name]) for name in row if name.startswith("set.")]
         by_setting.setdefault(" ".join(f"{path}={value}" for path, value in values), []).append(row)
     if len(seeds) > 1:
-        means = "mean and 95 % confidence interval; ratios and differences are of pairs under one seed"
+        means = "mean and 95 % confidence interval; ratios and differences compare runs with the same seed"
         print(f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}: {means}", file=sys.stderr)
     for at, (setting, setting_rows) in enumerate(by_setting.items()):
         if setting:

@@ -51,7 +51,7 @@ SinceOption = Annotated[
     typer.Option(
         metavar="TIME",
         help="Start: a time before the end (30d, 6h), or a date (2026-01-31, 2026-01-31T12:00Z)."
-        " By default a day before the end for Prometheus, and the start of files.",
+        " By default a day before the end for Prometheus, and the first sample of files.",
         show_default=False,
     ),
 ]
@@ -67,7 +67,7 @@ MapOption = Annotated[
         "--map",
         metavar="FILE",
         parser=parse_path,
-        help="Map file: links by labels, without a column `link`.",
+        help="Map file that finds links by labels, for telemetry without a column `link`.",
         show_default=False,
     ),
 ]
@@ -75,16 +75,21 @@ CadenceOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Time between samples (30s), at most 1h; by default the most frequent one.",
+        help="Time between samples, such as 30s, at most 1h; by default the most frequent time.",
         show_default=False,
     ),
 ]
 IntervalOption = Annotated[
-    str, typer.Option(metavar="TIME", help="Length of the intervals of utilization, 1s to 1d.")
+    str,
+    typer.Option(
+        metavar="TIME", help="Length of the intervals over which utilization is averaged, 1s to 1d."
+    ),
 ]
 CoverageOption = Annotated[
     str,
-    typer.Option(metavar="PERCENT", help="Share of an interval that telemetry must cover for it to count."),
+    typer.Option(
+        metavar="PERCENT", help="Least share of an interval with telemetry for the interval to count."
+    ),
 ]
 EngineOption = Annotated[
     EngineName,

@@ -39,11 +39,11 @@ class ClientBase:
             url: Address of the service.
             token: Token of the client, if the service requires one.
             ca: PEM file of the authority of the service's certificate; by default the system's authorities.
-            timeout_s: Time limit of an answer.
-            patience_s: Time for which a request is repeated without an answer or while the service is busy; 0
-                for never.
+            timeout_s: Time limit for an answer.
+            patience_s: Time during which a request is repeated while the service is busy or does not answer;
+                0 to send it once.
             sleep: Waits for some seconds.
-            clock: Seconds from any origin.
+            clock: Clock in seconds, with any origin.
             new_key: Returns a unique key for each placement.
 
         Raises:

@@ -13,7 +13,7 @@ TREND_STEP_S = 60
 TREND_STEPS = 10
 """Length of a trend: ten minutes."""
 TREND_S = 10.0
-"""Seconds until a trend is read again. The steps of a controller are at least as long."""
+"""Seconds until a trend is read again; at most a step of the controller's history."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Row:
     Attributes:
         link: Name.
         capacity_bps: Capacity.
-        measured_bps: Load by telemetry; None without any.
-        utilization: The same as a share of the capacity.
+        measured_bps: Load in telemetry; None without telemetry.
+        utilization: Measured load as a share of the capacity.
         pending_bps: Placed load that telemetry does not show yet.
-        hot_s: Time for which it has been hot; None if it is not.
-        age_s: Age of the last window; None without any.
+        hot_s: Time for which the link has been hot; None if it is not hot.
+        age_s: Age of the last telemetry; None without telemetry.
         trend: Utilization minute by minute, None without telemetry.
     """
 
@@ -53,7 +53,7 @@ class View:
         hot: Number of hot links.
         rows: Most loaded links.
         silent_s: Time since the controller stopped answering; 0 if it answers.
-        why: Reason without an answer.
+        why: Reason why the controller does not answer.
     """
 
     cluster: str
@@ -72,14 +72,14 @@ class View:
             return f"the controller has not answered for {self.silent_s:.0f} s: {self.why}"
         ages = [row.age_s for row in self.rows if row.utilization is not None and row.age_s is not None]
         if self.rows and not ages:
-            return "no link is seen: no loads were reported for three intervals"
+            return "no link has telemetry: no loads were reported for three intervals"
         if ages and min(ages) > 2 * self.interval_s:
             text = f"the last report ended {min(ages):.0f} s ago"
             return f"{text}, and an interval is {self.interval_s:g} s"
         return None
 
     def record(self) -> dict[str, Any]:
-        """The same as JSON; `old` is the reason for a stale view, or None."""
+        """The view as JSON; `old` is the reason why it is stale, or None."""
         return asdict(self) | {"old": self.old}
 
 
@@ -89,7 +89,7 @@ class Board:
     Attributes:
         client: Client of the controller.
         most: Number of links.
-        clock: Seconds from any origin.
+        clock: Clock in seconds, with any origin.
     """
 
     def __init__(self, client: Client, most: int, clock: Callable[[], float]) -> None:
@@ -101,7 +101,7 @@ class Board:
         self._trends: dict[str, tuple[float, list[float | None]]] = {}
 
     def view(self) -> View:
-        """Current view; the last one with its age, if the controller does not answer.
+        """Current view; if the controller does not answer, the last view with its age.
 
         Raises:
             UnreachableError: The controller has not answered yet.

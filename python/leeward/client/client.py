@@ -32,7 +32,7 @@ from leeward.client.types import (
 
 
 class Client(PlacementMethods, ProbeMethods):
-    """A client of one service. It may be shared by threads.
+    """A client of one service. Threads may share a client.
 
     A method raises `ProblemError`, with the fields of the problem document, if the service refuses;
     `RefusedError` if the policy finds no placement; and `UnreachableError` if the service does not answer
@@ -58,7 +58,8 @@ class Client(PlacementMethods, ProbeMethods):
             since: Start of the window, with a time zone.
             until: End of the window.
             links: Average load of each link, in bit/s.
-            devices: Load of each device; devices that the cluster does not have are ignored and named.
+            devices: Load of each device; devices that the cluster does not have are ignored,
+                and the answer names them.
             hosts: State of each host.
             tasks: Load of tasks on the links of their racks.
             workloads: Latency of each workload's requests at the percentile of its SLO, in seconds.
@@ -84,7 +85,7 @@ class Client(PlacementMethods, ProbeMethods):
         sort: Literal["name", "utilization"] = "name",
         most: int | None = None,
     ) -> Iterator[Link]:
-        """Links, at most a given number: hot or cool ones; the most loaded first, or by name."""
+        """Links by name or the most loaded first: all, or only the hot or cool ones; at most `most`."""
         return self._all("/v1/links", most, hot=hot, sort=sort)
 
     def link(self, link: str) -> LinkPage:
@@ -130,8 +131,10 @@ class Client(PlacementMethods, ProbeMethods):
         """Every link in short form, with the epoch of the ledger.
 
         Args:
-            after: Epoch to exceed: the answer waits for a later one. By default it comes at once.
-            wait_s: Longest wait for a later epoch, a minute at most. Then the answer is the state as it is.
+            after: Epoch of an earlier snapshot: the answer waits for a later epoch. By default the answer
+                comes at once.
+            wait_s: Longest wait for a later epoch, at most a minute. After it, the answer is the current
+                state.
         """
         wait = None if after is None else f"{round(1000 * wait_s)}ms"
         query = {"after": after, "wait": wait}
@@ -154,12 +157,12 @@ class Client(PlacementMethods, ProbeMethods):
         return cast(Migration, self._http.ask("POST", f"/v1/migrations/{part(migration)}", None, body).body)
 
     def set_job(self, job: str, *, down: int | None = None, evictions_per_hour: int | None = None) -> None:
-        """Sets the number of moves that a job accepts; None for any."""
+        """Sets the limits on moves of a job; None for no limit."""
         body = {"down": down, "evictions_per_hour": evictions_per_hour}
         self._http.ask("PUT", f"/v1/jobs/{part(job)}", None, body)
 
     def forget_job(self, job: str) -> None:
-        """Removes the limit on moves of a job, or the job after its end."""
+        """Removes the limits on moves of a job, or a job that has ended."""
         self._http.ask("DELETE", f"/v1/jobs/{part(job)}")
 
     # ---- workloads, scores and what-if ----------------------------------------------------------------
@@ -169,7 +172,7 @@ class Client(PlacementMethods, ProbeMethods):
         return self._all("/v1/workloads")
 
     def workload(self, name: str) -> Workload:
-        """A workload with a granted SLO, or the latest earlier one of its name."""
+        """A workload with a granted SLO, or the latest earlier workload of this name."""
         return cast(Workload, self._get(f"/v1/workloads/{part(name)}"))
 
     def score_hosts(self, hosts: Sequence[str], **task: Any) -> Scores:
@@ -188,7 +191,7 @@ class Client(PlacementMethods, ProbeMethods):
 
         Args:
             decision: Id of the decision.
-            policy: A policy of its kind, with settings after colons: `sinbad:remote_racks=2`.
+            policy: A policy for this kind of decision; settings follow colons: `sinbad:remote_racks=2`.
         """
         path = f"/v1/decisions/{part(decision)}/what-if"
         return cast(Decision, self._http.ask("POST", path, None, {"policy": policy}).body)
@@ -200,7 +203,7 @@ class Client(PlacementMethods, ProbeMethods):
     # ---- the service ----------------------------------------------------------------------------------
 
     def cluster(self) -> tuple[dict[str, Any], str]:
-        """The cluster, as its file; and its version."""
+        """The content of the cluster file, and its version."""
         return _cluster(self._http.ask("GET", "/v1/cluster"))
 
     def set_cluster(
@@ -209,15 +212,15 @@ class Client(PlacementMethods, ProbeMethods):
         """Replaces the cluster.
 
         Args:
-            cluster: Fields of its file.
-            version: Version to replace; if the current one is another, the problem is `version`.
+            cluster: Fields of the cluster file.
+            version: Version to replace; if the current version is another, raises the problem `version`.
         """
         return _cluster(self._http.ask("PUT", "/v1/cluster", None, dict(cluster), _version(version)))
 
     def change_cluster(
         self, fields: Mapping[str, Any], version: str | None = None
     ) -> tuple[dict[str, Any], str]:
-        """Changes fields of the cluster (RFC 7396: None removes one), with the same `version`."""
+        """Changes fields of the cluster (RFC 7396: None removes a field); `version` as in `set_cluster`."""
         return _cluster(self._http.ask("PATCH", "/v1/cluster", None, dict(fields), _version(version)))
 
     def status(self) -> Status:
@@ -237,10 +240,10 @@ class Client(PlacementMethods, ProbeMethods):
         self._http.ask("PUT", "/v1/demo", None, dict(demo))
 
     def events(self, after: str | None = None) -> Iterator[events.Event]:
-        """Events as they happen, without end; after a given event, or from now on.
+        """Events as they happen, without end: from now on, or after a given event.
 
-        A broken connection is opened again. No event is missed as long as the service keeps it; otherwise an
-        event `missed` says so.
+        The client reopens a broken connection, and gets all events that the service still stores. An event
+        `missed` reports a gap.
 
         Raises:
             ProblemError: The service refuses.

@@ -13,7 +13,7 @@ from leeward.client.problems import NotControllerError, ProblemError, Unreachabl
 
 PATH = "/v1/events"
 SILENCE_S = 45.0
-"""Seconds without a byte after which the connection is dead: the service sends one every 15 seconds."""
+"""Seconds without a byte after which a connection is broken; the service sends one byte every 15 seconds."""
 LONGEST_EVENT = 64 * 2**20
 """Greatest number of bytes of a line of a stream, and of the data of an event."""
 
@@ -23,10 +23,10 @@ class Event:
     """An event of the service.
 
     Attributes:
-        name: Kind: `decision`, `racks`, `hotspot`, `cluster`, `leader`, or `missed` where the service no
-            longer keeps the events in between.
+        name: Kind: `decision`, `racks`, `hotspot`, `cluster`, `leader`, or `missed` if the service no
+            longer stores some of the events.
         data: Fields as in the reference of the HTTP interface.
-        id: Position to resume after; None of `missed`.
+        id: Position to resume after; None for `missed`.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Event:
 
 
 def follow(http: Http, after: str | None) -> Iterator[Event]:
-    """Events from now on, or after a given one. A stream that ends is opened again after its last event.
+    """Events from now on, or after a given one. Reopens a stream that ends, and resumes after its last event.
 
     Raises:
         ProblemError: The service refuses.

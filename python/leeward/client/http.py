@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
 
 FIRST_WAIT_S = 0.1
-"""Seconds before the first retry; doubled each time."""
+"""Seconds before the first retry; each further retry doubles the time."""
 LONGEST_WAIT_S = 10.0
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
@@ -39,7 +39,7 @@ class Answer:
     """A successful answer.
 
     Attributes:
-        body: Its JSON; None without a body.
+        body: JSON body; None without a body.
         headers: Headers by names in lower case.
     """
 
@@ -55,10 +55,10 @@ class Http:
         url: Its address, without a slash at the end.
         token: Token sent with every request, if any.
         ca: PEM file of the authority of its certificate; by default the system's authorities.
-        timeout_s: Time limit of the start of an answer, and of each pause in it.
-        patience_s: Time for which a request is repeated; 0 for never.
+        timeout_s: Time limit for the start of an answer, and for each pause in it.
+        patience_s: Time during which a request is repeated; 0 to send it once.
         sleep: Waits for some seconds.
-        clock: Seconds from any origin.
+        clock: Clock in seconds, with any origin.
     """
 
     url: str
@@ -107,10 +107,10 @@ class Http:
         Args:
             method: HTTP method.
             path: Path, from `/v1` on.
-            query: Parameters; None leaves one out.
+            query: Parameters; those with the value None are omitted.
             body: JSON body, if not None.
             headers: Additional headers.
-            timeout_s: Time limit of this request; by default that of all.
+            timeout_s: Time limit for this request; by default the limit for all requests.
 
         Raises:
             ProblemError: The service refused.
@@ -148,7 +148,7 @@ class Http:
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> Iterator["BaseHTTPResponse"]:
-        """A successful answer with an unread body, to a request that is sent once.
+        """Sends a request once, and yields the successful answer with an unread body.
 
         Raises:
             ProblemError: The service refused.
@@ -183,7 +183,7 @@ class Http:
                     raise parse_problem(response.status, response.read(100_000), retry_after)
                 yield response
             finally:
-                # A response read to its end has returned to the pool, and stays open.
+                # A fully read response has returned its connection to the pool, where it stays open.
                 response.close()
         except (HTTPError, OSError) as error:
             if isinstance(error, UnreachableError):

@@ -13,13 +13,13 @@ class PlacementOptions(TypedDict, total=False):
     """Optional fields of every placement."""
 
     lasts: str | None
-    """Time after which it ends by itself, such as `2h`."""
+    """Time after which the placement ends by itself, such as `2h`."""
     client: str | None
-    """Name of a client that numbers its requests; with `sequence`."""
+    """Name of a client that numbers its requests; requires `sequence`."""
     sequence: int | None
-    """Number of the request, above the earlier ones."""
+    """Number of the request, above those of earlier requests."""
     key: str | None
-    """Unique key; by default, for requests without a number, a new one."""
+    """Unique key of the request; by default a new one, if the request has no number."""
 
 
 class PlacementMethods(ClientBase):
@@ -39,16 +39,16 @@ class PlacementMethods(ClientBase):
         tags: Sequence[str] | str = (),
         **options: Unpack[PlacementOptions],
     ) -> Decision:
-        """Decides the hosts of the copies of a block; they count until they are released.
+        """Chooses hosts for the copies of a block. The copies count until the decision is released.
 
         Args:
             size: Size of the block, such as `256MiB`.
             writer: Host that writes; None for a writer outside the cluster.
             replicas: Copies, the writer's included.
-            fault_domains: Fault domains besides the first copy's that must hold one.
+            fault_domains: Number of fault domains, besides that of the first copy, that must hold a copy.
             collocate: Hosts of related files: no other host may hold a copy.
-            max_imbalance: Greatest excess of a host's fill over the average fill of hosts, as a share of its
-                room.
+            max_imbalance: Greatest excess of a host's used share of storage over the average of all hosts,
+                0 to 1.
             blocks_left: Number of blocks of the file that are yet to be written, this one included.
             exclude: Hosts, racks and pods that must not hold a copy.
             tags: Tags that hosts must have.
@@ -82,7 +82,7 @@ class PlacementMethods(ClientBase):
         tags: Sequence[str] | str = (),
         **options: Unpack[PlacementOptions],
     ) -> Decision:
-        """Decides the hosts of tasks; they count until they are released.
+        """Chooses hosts for tasks. The tasks count until the decision is released.
 
         Args:
             app: Tasks and the transfers between them, as in an app file without `matrix`.
@@ -105,14 +105,14 @@ class PlacementMethods(ClientBase):
         return self._place("/v1/place/tasks", body, **options)
 
     def promise(self, workload: Mapping[str, Any], **options: Unpack[PlacementOptions]) -> Decision:
-        """Grants a workload its SLO on the server of its volume, if the SLO can be kept, until its release.
+        """Grants a workload its SLO on the server of its volume, if the SLO can be kept, until a release.
 
         Args:
             workload: Fields as in a file of workloads, with `server` and without names of files.
             **options: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
-            RefusedError: Its SLO, or that of another, would not be kept.
+            RefusedError: The SLO of this or of another workload would not be kept.
             ProblemError: The service refuses.
             UnreachableError: The service did not answer; see `place_replicas`.
         """
@@ -145,11 +145,11 @@ class PlacementMethods(ClientBase):
         return cast(Decision, self._http.ask("DELETE", f"/v1/commitments/{part(decision)}").body)
 
     def decision(self, decision: str) -> Decision:
-        """A kept decision."""
+        """A stored decision."""
         return cast(Decision, self._get(f"/v1/decisions/{part(decision)}"))
 
     def decisions(self, kind: str | None = None, most: int | None = None) -> Iterator[Decision]:
-        """Kept decisions, of one kind or all, the latest first; at most a given number."""
+        """Stored decisions of one kind, or of all kinds, the latest first; at most `most`."""
         return self._all("/v1/decisions", most, kind=kind)
 
     def commitments(self, kind: str | None = None) -> Iterator[Decision]:

@@ -30,11 +30,12 @@ class ProbeMethods(ClientBase):
                 share a bottleneck.
             hosts: Names in the cluster.
             key: Unique key; by default a new one.
-            options: Other fields of `POST /v1/probes`; None leaves one out.
+            options: Other fields of `POST /v1/probes`; those with the value None are omitted.
 
         Raises:
             ProblemError: Another survey is running, a host has no agent that measures, or a field is invalid.
-            UnreachableError: The service did not answer. A request with the same key begins no second survey.
+            UnreachableError: The service did not answer. A request with the same key does not begin a second
+                survey.
         """
         fields = {name: value for name, value in options.items() if value is not None}
         body = {"kind": kind, "hosts": names(hosts), **fields}
@@ -64,9 +65,9 @@ class ProbeMethods(ClientBase):
         """Runs a survey and waits for its end; an interrupt cancels it.
 
         Args:
-            kind: As in `begin_probe`, like the rest.
+            kind: Kind of the survey, as in `begin_probe`.
             hosts: Names in the cluster.
-            progress: Called with the completed and all steps.
+            progress: Called with the number of completed steps and of all steps.
             options: Other fields of the survey.
 
         Raises:

@@ -38,11 +38,11 @@ class ProblemError(Exception):
 
     Attributes:
         word: Kind of the problem, as in the reference of the HTTP interface: `not-found`, `invalid`, `busy`.
-        title: The same as a sentence.
+        title: Kind of the problem, as a sentence.
         status: Status of the answer.
         detail: Problem and remedy.
         field: Path of the invalid field; None without one.
-        after_s: Seconds that the service asks to wait before a retry; 0 without a request.
+        after_s: Seconds to wait before a retry, if the service states them; otherwise 0.
         leader: Address of the leader, if known; only for `follower`.
     """
 
@@ -68,7 +68,7 @@ class ProblemError(Exception):
 
     @property
     def passes(self) -> bool:
-        """True for temporary problems: the service is busy, or unavailable just now.
+        """True for temporary problems: the service is busy or temporarily unavailable.
 
         The answer of a follower is not temporary: the client should send the request to the leader.
         """
@@ -83,7 +83,7 @@ class RefusedError(ProblemError):
 
 
 def parse_problem(status: int, body: bytes, retry_after: str | None = None) -> ProblemError:
-    """Problem of an answer without success.
+    """Problem in an unsuccessful answer.
 
     A proxy answers in its own format; then the problem has the status and the beginning of the text.
 

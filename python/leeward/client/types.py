@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 
 class Limit(TypedDict):
-    """Narrowest place of a decision."""
+    """Bottleneck of a decision."""
 
     at: str
     value_bps: int
@@ -83,7 +83,7 @@ class LinkPage(Link):
 
 
 class Rack(TypedDict):
-    """A rack, as one of many."""
+    """A rack, as an item of a list."""
 
     rack: str
     pod: str | None
@@ -227,7 +227,7 @@ class Scores(TypedDict):
 
 
 class Snapshot(TypedDict):
-    """Every link at a moment, in short form."""
+    """State of every link at one time, in short form."""
 
     epoch: int
     time: str
@@ -291,7 +291,7 @@ class Status(TypedDict):
 
 
 class Reloaded(TypedDict):
-    """Settings read again."""
+    """Outcome of a reload of settings."""
 
     config: str | None
     reloaded: list[str]

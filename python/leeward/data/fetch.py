@@ -1,6 +1,6 @@
 """Fetching and checking files of traces.
 
-A file appears under its name only when it is complete and its checksum is right. A present file is checked
+A file appears under its name only when it is complete and its checksum is correct. A present file is checked
 and never overwritten.
 """
 
@@ -92,12 +92,12 @@ def fetch(folder: Path, file: TraceFile, progress: Callable[[int], object] | Non
     """Fetches a file that is missing.
 
     Args:
-        folder: Folder of its set; made if it is missing, and removed again if nothing is fetched.
+        folder: Folder of its set; made if it is missing, and removed again if the download fails.
         file: The file, which has a path.
         progress: Called with the number of bytes of each part.
 
     Raises:
-        FetchError: The file did not arrive, or not completely, or differs.
+        FetchError: The download failed, ended early, or has a wrong checksum.
         HostError: The host cannot be reached.
         OSError: The file cannot be written.
     """

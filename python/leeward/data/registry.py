@@ -31,7 +31,7 @@ class TraceFile:
 
     @property
     def compressed(self) -> bool:
-        """True for a file stored as gzip whose upstream file is not."""
+        """True for a file that is stored as gzip, although the upstream file is not compressed."""
         return self.name.endswith(".gz")
 
 
@@ -46,7 +46,7 @@ class TraceSet:
     commit: str
     """Commit of the repository."""
     licence: str
-    """Licence; `none stated` if the repository has none for it."""
+    """Licence; `none stated` if the repository does not state one."""
     cite: str
     files: tuple[TraceFile, ...]
 
@@ -83,7 +83,7 @@ def find(name: str) -> TraceSet:
 
 @contextmanager
 def hint_fetch() -> Iterator[None]:
-    """Adds to errors about a file of a set the command that fetches it."""
+    """Adds a hint to errors about a file of a set: the command that fetches the file."""
     try:
         yield
     except InputError as error:

@@ -1,8 +1,8 @@
 """Demonstrations of Leeward without a cluster.
 
-The module has the scenarios of `leeward demo`: an hour of a 3,000-host cluster, generated or from traces. The
-modules beside it are the cell of `leeward serve --demo`: jobs that arrive, send and end, placed by a
-controller and by a scheduler that sees no network.
+This module has the scenarios of `leeward demo`: an hour of a 3,000-host cluster, generated or from traces.
+The other modules simulate the cell of `leeward serve --demo`: jobs arrive, send and end. A controller and a
+scheduler without network information place the same jobs.
 """
 
 from importlib.resources import files
@@ -17,7 +17,7 @@ SETS = " ".join(name.partition("/")[0] for name in TRACES)
 
 
 def scenario_file() -> tuple[Path, str]:
-    """Scenario to show, and the reason for it: traces where they are at hand."""
+    """Scenario of the demo, from traces if they are present, and the reason for the choice."""
     folder, data = Path(str(files(__name__))), data_folder()
     if data is None:
         why = f"arrivals are generated; `leeward data get {SETS}` fetches real ones"

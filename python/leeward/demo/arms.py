@@ -1,4 +1,4 @@
-"""Arms of a comparison: placers of the same jobs, and the places of all tasks under each."""
+"""Arms of a comparison: placers of the same jobs, and the hosts of all tasks under each placer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ class Placer(Protocol):
 
 
 class BlindPlacer:
-    """A policy that sees no load, as schedulers are today, run by the engine in this process."""
+    """A policy without load information, as in most schedulers today; runs in this process."""
 
     def __init__(self, cluster: Cluster, policy: str, seed: int) -> None:
         """Starts without running jobs."""
@@ -61,7 +61,7 @@ class BlindPlacer:
 
 
 class ControllerPlacer:
-    """A controller over HTTP, which gets loads of links and requests. Its moves are carried out."""
+    """A controller over HTTP, which gets requests and loads of links. The demo carries out its moves."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class ControllerPlacer:
         Args:
             client: Client of the controller.
             network: Links of the controller's cluster.
-            policy: Policy that it places by.
-            interval_s: Interval of the reports that it expects.
+            policy: Policy of the controller.
+            interval_s: Interval at which the controller expects reports.
             clock: Current time.
         """
         self.policy = policy
@@ -92,7 +92,7 @@ class ControllerPlacer:
 
     def place(self, job: Job) -> list[str] | None:
         """See `Placer`."""
-        # A step may take longer than an interval; links keep their loads until it is over.
+        # A step may take longer than an interval; links keep their loads until the step ends.
         if self._clock() - self._until > self._interval:
             self._report([])
         try:
@@ -148,7 +148,7 @@ class ControllerPlacer:
 
 
 class Arm:
-    """Places of all tasks under one placer, and the loads of links.
+    """Hosts of all tasks under one placer, and the loads of links.
 
     Attributes:
         name: Name of the arm.
@@ -179,7 +179,7 @@ class Arm:
         self.moved += len(moves)
 
     def demands_bps(self, jobs: Mapping[int, Job]) -> Numbers:
-        """Load of the tasks of all jobs on each link without capacity limits."""
+        """Load on each link from the tasks of all jobs, as if capacities were unlimited."""
         running = [jobs[number] for number in self._hosts]
         if not running:
             return numpy.zeros(len(self._network.links))

@@ -17,23 +17,24 @@ class Cell:
     """A cluster and its jobs.
 
     The defaults are those of the workload `cell` of scenarios, with the racks and the load of the
-    reproduction of Hotspots. Two things differ, so that a viewer sees changes: batch jobs run for an hour and
-    services for a day; and jobs are smaller, so that a few of them do not decide a run.
+    reproduction of Hotspots. Two defaults differ. Batch jobs run for an hour and services for a day, so that
+    a viewer sees changes. Jobs are smaller, so that a few of them do not decide a run.
 
     Attributes:
-        uplinks: Number of racks by factor of the uplink that `oversubscription` gives. Hosts were refreshed
-            and uplinks were not (Hotspots section 3.3): bandwidth per processor spreads twofold.
+        uplinks: Number of racks by factor on the uplink capacity that `oversubscription` gives. Hosts were
+            upgraded without their uplinks (Hotspots section 3.3), so that bandwidth per processor varies by
+            a factor of two.
         hosts_per_rack: Number of hosts of a rack.
         pods: Number of pods of the racks.
-        nic_bps: Capacity of a host's link, each way.
-        oversubscription: Rate of all hosts of a rack over the capacity of its link.
+        nic_bps: Capacity of a host's link in each direction.
+        oversubscription: Rate of all hosts of a rack divided by the capacity of its uplink.
         cpus: Processors of a host.
         processors: Average share of all processors that tasks request.
         tolerant: Share of the requested processors in batch jobs, whose tasks may move.
         network: Average load that tasks send out of racks, as a share of the capacity of all uplinks.
         spread: Standard deviation of the logarithm of bandwidth per processor over jobs (Hotspots, figure 7:
             a tail of more than ten times the median).
-        uneven: Standard deviation of the logarithm of a job's received over its sent load.
+        uneven: Standard deviation of the logarithm of a job's received load divided by its sent load.
         restless: Standard deviation of the logarithm of a task's rate over time; half of its variance is
             common to its job.
         calm_s: Correlation time of a rate.
@@ -102,7 +103,8 @@ class Network:
         hosts: Names of the hosts, rack by rack.
         links: Names of the links: hosts' egress, then ingress; racks' up, then down; pods' up, then down.
         capacity_bps: Capacity of each link.
-        leaves_pod: Share of the traffic out of a rack that leaves its pod; all other racks get equal parts.
+        leaves_pod: Share of the traffic out of a rack that leaves its pod, if all other racks get equal
+            parts.
     """
 
     racks: list[str]
@@ -145,12 +147,12 @@ class Network:
         )
 
     def demands_bps(self, hosts: Places, egress_bps: Numbers, ingress_bps: Numbers) -> Numbers:
-        """Load of tasks on each link without capacity limits.
+        """Load of tasks on each link, as if capacities were unlimited.
 
         Args:
             hosts: Host of each task, by number.
-            egress_bps: Rate of each out of its rack.
-            ingress_bps: Rate of each from outside of its rack.
+            egress_bps: Rate of each task out of its rack.
+            ingress_bps: Rate of each task from outside of its rack.
         """
         parts = []
         for rates in (egress_bps, ingress_bps):

@@ -12,9 +12,9 @@ from leeward.demo.cell import Cell, Network, Numbers
 from leeward.demo.jobs import Arrivals, Job
 
 HOT = 0.75
-"""Utilization of a step above which a link is hot (Hotspots section 3)."""
+"""Utilization in a step above which a link is hot (Hotspots section 3)."""
 FILL_STEPS = 20
-"""Steps that fill the cell and do not count."""
+"""Number of steps that fill the cell and do not count."""
 HISTORY_STEPS = 2_000
 """Number of steps of the history."""
 START = datetime(2026, 1, 31, 8, tzinfo=UTC)
@@ -25,7 +25,7 @@ class Driver:
     """A cell under several placers.
 
     Rates are demands of tasks; a link carries at most its capacity, and the excess is lost. A job that one of
-    the placers refuses runs under none, so that all arms carry the same jobs.
+    the placers refuses runs under no placer, so that all arms carry the same jobs.
 
     Attributes:
         network: Links of the cell.
@@ -120,11 +120,11 @@ class Driver:
         return int(((up > HOT) | (down > HOT)).sum())
 
     def hot_share(self, arm: str) -> float:
-        """The same as a share of all racks."""
+        """Racks with a hot link, as a share of all racks."""
         return self.hot_racks(arm) / len(self.network.racks)
 
     def mean_hot_share(self, arm: str) -> float | None:
-        """Average of that share over the steps that count; None before the first."""
+        """Average share of racks with a hot link, over the steps that count; None before the first."""
         shares = [hot for hot in self._hot[arm] if hot is not None]
         return sum(shares) / len(shares) if shares else None
 

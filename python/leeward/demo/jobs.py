@@ -1,6 +1,6 @@
 """Jobs that arrive, send and end: the same for every placer.
 
-All random values of a job follow from the seed and its number, and not from placements.
+All random values of a job depend only on the seed and on the number of the job, not on placements.
 """
 
 import heapq
@@ -30,7 +30,7 @@ class Job:
 
     Attributes:
         number: Number of the job, from 0 in the order of arrival.
-        tolerant: Whether its tasks may move.
+        tolerant: True if the tasks may move.
         cpus: Processors of each task.
         egress_bps: Average rate of each task out of its rack.
         ingress_bps: Average rate of each task from outside of its rack.
@@ -71,7 +71,7 @@ class Job:
         self.now = numpy.exp(self.common + self.own - self.cell.restless**2 / 2)
 
     def app(self) -> dict[str, Any]:
-        """The job as an app file, with peaks as its history would show them: exceeded 5 % of the time."""
+        """The job as an app file, with peak rates that are exceeded 5 % of the time, as from a history."""
         most = math.exp(PEAK * self.cell.restless - self.cell.restless**2 / 2)
 
         def rates(mean: float) -> dict[str, str]:
@@ -94,7 +94,7 @@ class Job:
 
 
 class Arrivals:
-    """Jobs of a cell: those that run at the start, which arrive while it fills, and later ones."""
+    """Jobs of a cell: the first jobs, which arrive while the cell fills, and later jobs."""
 
     def __init__(self, cell: Cell, seed: int, fills_s: float) -> None:
         """Starts before the first arrival.
@@ -130,7 +130,7 @@ class Arrivals:
     def _first(self, tolerant: bool, mean_s: float, running: int, fills_s: float) -> list[_Arrival]:
         """Jobs that run in a full cell."""
         random = numpy.random.default_rng((self._seed, 2, tolerant))
-        # Jobs that run at a moment are longer than average, and at any point of their life.
+        # Jobs that run at a given time are longer than average, and at a random point of their duration.
         mu = math.log(mean_s) + self._cell.lasting**2 / 2
         remaining_s = random.random(running) * random.lognormal(mu, self._cell.lasting, running)
         arrive_s = random.random(running) * fills_s

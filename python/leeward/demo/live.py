@@ -55,7 +55,7 @@ def run(
         interval_s: Time between steps, and so between reports.
         stop: Set to end the loop.
         tell: Called with warnings.
-        clock: Seconds from any origin.
+        clock: Clock in seconds, with any origin.
     """
     speed, start, warning_sent, refused = driver.step_s / interval_s, clock(), False, 0
     client.set_demo(driver.comparison(speed))
@@ -64,7 +64,7 @@ def run(
         client.set_demo(driver.comparison(speed))
         if driver.refused > refused:
             refused = driver.refused
-            tell(f"{refused} jobs so far were refused by one of both policies, and run under neither")
+            tell(f"{refused} jobs so far were refused by one of the two policies, and run under neither")
         late = (clock() - start) / interval_s - driver.steps
         if late > LATE and not warning_sent:
             warning_sent = True

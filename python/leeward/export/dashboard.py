@@ -43,7 +43,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
             "none",
             4,
         ),
-        # Only ports show lost capacity: a cluster file holds the intended one.
+        # Only ports show lost capacity: a cluster file holds the intended capacity.
         *(
             [_panel("stat", "Links that lost capacity", f"count({loss}) or vector(0)", "none", 4)]
             if has_speed
@@ -51,7 +51,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         ),
         _panel(
             "stat",
-            "Links not seen any more",
+            "Links without telemetry, of those of the last day",
             f"count(max_over_time({UTILIZATION}{_SELECTOR}[1d]) unless on (link) {UTILIZATION}) or vector(0)",
             "none",
             4,
@@ -75,7 +75,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         ),
         _panel(
             "status-history",
-            "When links were hot, of the twenty that were hot most",
+            "Hot times of the twenty links that were hot most often",
             f"{HOT}{_SELECTOR} and on (link) topk(20, sum_over_time({HOT}{_SELECTOR}[1d]) > 0)",
             "none",
             24,
@@ -83,17 +83,17 @@ def dashboard(watch: Watch) -> dict[str, Any]:
             1,
         ),
         _table(
-            f"Hot links: for how many intervals of {step} in the last day",
+            f"Hot links: number of hot intervals of {step} in the last day",
             f"sort_desc(sum_over_time({HOT}{_SELECTOR}[1d]) > 0)",
             "none",
         ),
         _table(
-            "Busiest links: p98 of the last day",
+            "Busiest links: p98 of utilization in the last day",
             f"topk(20, quantile_over_time(0.98, {UTILIZATION}{_SELECTOR}[1d]))",
             "percentunit",
         ),
         *(
-            [_panel("timeseries", "Capacity of links that lost some", loss_now, "bps", 12, "{{link}}")]
+            [_panel("timeseries", "Capacity of links that lost capacity", loss_now, "bps", 12, "{{link}}")]
             if has_speed
             else []
         ),

@@ -1,9 +1,9 @@
-r"""Numbers in names of links, `{port-1}`: a rule lists each, since PromQL cannot count.
+r"""Numbers in names of links, such as `{port-1}`: a rule lists each number, since PromQL cannot compute it.
 
 The names of a cluster's links give the numbers: with `r0h47:egress`, the template `{rack}h{port-1}:egress`
-has a port 48. Only ports of these numbers are selected, so that other ports are not links. The last digits of
-a number decide those of its predecessor, except where it borrows from the digits before. So one
-`label_replace` for each ending gives a label its number::
+has a port 48. Only ports with such numbers are selected, so that other ports are not links. The last digits
+of a number decide the last digits of its predecessor, unless the subtraction borrows from earlier digits. So
+one `label_replace` for each ending computes the number::
 
     label_replace(x, "number", "${1}0", "port", "0*([1-9][0-9]*|)1")        1 -> 0, 11 -> 10, 21 -> 20, ...
     label_replace(x, "number", "9", "port", "0*10")                         10 -> 9
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 FIELD = re.compile(r"\{(\w+)([+-]\d+)?\}")
-"""Field of a template: a name, and a difference to its number."""
+"""Field of a template: a name, and a difference to add to its number."""
 MOST_ENDS = 300
 """Greatest number of endings: each is a nested function call, on all series."""
 
@@ -49,7 +49,7 @@ def numbers(template: str, names: Iterable[str]) -> dict[str, list[int]]:
 
 
 def ends(numbers: Iterable[int], difference: int) -> dict[str, str]:
-    """Rules that turn each number into its sum: patterns, and their replacements.
+    """Rules that add a difference to each number: patterns, and their replacements.
 
     Args:
         numbers: Numbers, from 0.

@@ -1,7 +1,8 @@
 """Common subset of Python's patterns and those of Prometheus (RE2), with equal meaning.
 
-Python reads map files, and Prometheus reads rules; it would reject all of them for one unknown pattern.
-Everything outside of the list below is rejected, by its name.
+Python applies the patterns of map files, and Prometheus applies the patterns of rules. Prometheus rejects a
+whole file of rules for one unknown pattern. So this module rejects, and names, all parts outside of the list
+below.
 """
 
 import re
@@ -21,16 +22,16 @@ _TOKEN = re.compile(
     r"|(?P<flags>\(\?[ims]+\))"
     r"|(?P<open>\((?:\?(?:P<[A-Za-z0-9_]+>|[ims]*:))?(?!\?))"
     r"|(?P<close>\))"
-    # A second sign would make them possessive.
+    # Another `+` would make a repetition possessive.
     rf"|(?P<repeat>{_REPEAT})\??(?!\+)"
     r"|[*+?]\??(?!\+)"
-    # Python takes {,3} for a repetition, and RE2 for letters.
+    # Python reads {,3} as a repetition, and RE2 reads it as literal text.
     rf"|{_LETTER}|\\[bBA]|\{{(?!,\d*\}}|\d+(?:,\d*)?\}})|[^\\\[(){{*+?]"
 )
 
 
 def find_unsupported(pattern: str) -> str | None:
-    """First part of a pattern that Prometheus lacks or reads otherwise; None for a common pattern.
+    """First part of a pattern that Prometheus lacks or interprets differently; None without such a part.
 
     Args:
         pattern: A pattern that Python can compile.

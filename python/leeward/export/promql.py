@@ -18,7 +18,7 @@ class Ports:
     Attributes:
         match: Pattern of the complete text of each label.
         links: For `in`, `out` or `load` the name of the link: `{rack}` stands for a group of a pattern or for
-            a label, `{port-1}` for its number less 1.
+            a label, `{port-1}` for its number minus 1.
     """
 
     match: Mapping[str, str]
@@ -33,7 +33,7 @@ class Source:
         name: Name in errors.
         counters: Selector of a counter for `in`, `out` or `load`.
         bits: Bits of one unit of a counter.
-        speed: Selector of the capacity of a port; None: `capacities` has that of links.
+        speed: Selector of the capacity of a port; None if `capacities` has the capacities.
         speed_bps: Bits per second of one unit of the speed.
         ports: Rules, of which the first match counts.
         ignore: Ports that are not links.
@@ -59,7 +59,7 @@ SNMP = Source(
     10**6,
     (Ports({}, {"in": "{instance}:{ifName}:in", "out": "{instance}:{ifName}:out"}),),
 )
-"""Without a map: each port of each switch is a link of its own, each way."""
+"""Source without a map file: each direction of each port of a switch is a link."""
 
 
 def links(source: Source, selector: str, way: str, expression_of: Callable[[str], str]) -> list[str]:
@@ -69,7 +69,7 @@ def links(source: Source, selector: str, way: str, expression_of: Callable[[str]
         source: Counters and rules.
         selector: Selector of a metric.
         way: `in`, `out` or `load`.
-        expression_of: Makes an expression of a selector, such as its `rate`.
+        expression_of: Returns an expression for a selector, such as its `rate`.
 
     Raises:
         InputError: PromQL cannot express a rule.
@@ -116,7 +116,7 @@ def _narrow(source: Source, selector: str, matchers: Sequence[str]) -> str:
 def _matcher(source: Source, number: int, label: str, sign: str, pattern: str) -> str:
     if part := find_unsupported(pattern):
         message = (
-            f"`{pattern[:60]}`: Prometheus' patterns do not have `{part}`, or it means something else there"
+            f"`{pattern[:60]}`: Prometheus does not support `{part}` in patterns, or reads it differently"
         )
         error = InputError(source.name, None, None, f"links[{number}].match.{label}", message)
         error.add_note(f"allowed are {ALLOWED}")
@@ -145,7 +145,9 @@ def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]
     for field_, field_numbers in numbers_of_field.items():
         place = f"links[{number}]"
         if not source.capacities:
-            error = InputError(source.name, None, None, place, f"`{field_}`: PromQL cannot count with labels")
+            error = InputError(
+                source.name, None, None, place, f"`{field_}`: PromQL cannot compute with labels"
+            )
             error.add_note("--cluster FILE lists the valid numbers")
             raise error
         if not field_numbers:
@@ -155,7 +157,7 @@ def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]
             raise InputError(source.name, None, None, place, message)
         if (steps := len(ends(field_numbers, _difference(field_)))) > MOST_ENDS:
             message = (
-                f"`{field_}`: PromQL would need {steps:,} steps to count with it, of at most {MOST_ENDS}"
+                f"`{field_}`: PromQL would need {steps:,} steps to compute it; expected at most {MOST_ENDS}"
             )
             raise InputError(source.name, None, None, place, message)
     return numbers_of_field

@@ -21,7 +21,7 @@ RATE = "leeward:hotspot_rate:ratio"
 ENDS = (("up", "uplink|egress"), ("down", "downlink|ingress"), ("in", "in"), ("out", "out"))
 """Direction of a link, and the ends of names that show it."""
 MANY = 0.1
-"""Hotspot rate of a cross-section that raises an alert. The paper gives none."""
+"""Hotspot rate of a cross-section that raises an alert. The paper gives no value."""
 REMEDIES = {
     "migrate": "Move tolerant tasks off the rack now.",
     "place": "Place data and long-running jobs elsewhere.",
@@ -53,8 +53,8 @@ class Watch:
         """
         if not 1 <= self.cadence_ms <= self.settings.interval_ms // 2:
             message = (
-                f"`{duration(self.cadence_ms)}`: expected half of an interval"
-                f" ({duration(self.settings.interval_ms)}) at most"
+                f"`{duration(self.cadence_ms)}`: expected at most half of an interval"
+                f" ({duration(self.settings.interval_ms)})"
             )
             raise InputError("cadence", None, None, None, message)
 
@@ -88,7 +88,7 @@ def text(watch: Watch, provenance: str) -> str:
 
 
 def recordings(watch: Watch) -> dict[str, str]:
-    """Recording rules, name and expression, each after its inputs."""
+    """Expressions of recording rules by name, each after its inputs."""
     settings, source = watch.settings, watch.source
     reach = duration(settings.interval_ms + watch.cadence_ms - 1)
     within = duration(settings.interval_ms - 1)
@@ -151,7 +151,7 @@ def _times(expression: str, factor: int) -> str:
 
 
 def _sum_by_link(aggregate: str, expressions: list[str]) -> str:
-    """Sum of ports of a link. Rules give different links, or different ports of one."""
+    """Sum over the ports of each link. Rules match different links, or different ports of one link."""
     inside = "\nor\n".join(f"  {one}" for one in expressions)
     return f"{aggregate} by (link) (\n{inside}\n)"
 
@@ -239,7 +239,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             f"{UTILIZATION} > {UNIT_PPM / 1e6:g}",
             0,
             {"severity": "warning"},
-            "{{ $labels.link }} carries more than it can: {{ $value | humanizePercentage }}",
+            "{{ $labels.link }} carries more than its capacity: {{ $value | humanizePercentage }}",
             "Its speed or the unit of its counter is probably wrong.",
         )
     )

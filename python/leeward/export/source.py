@@ -18,7 +18,7 @@ def from_map(path: str | PathLike[str], capacities: Mapping[str, int] | None = N
             known.
 
     Raises:
-        InputError: The file is invalid, or neither it nor a cluster has a value that rules need.
+        InputError: The file is invalid, or neither the file nor a cluster has a value that rules need.
     """
     telemetry_map = read_map(path)
     if telemetry_map.metrics is None:

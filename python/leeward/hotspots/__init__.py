@@ -1,7 +1,7 @@
 """Hotspots: hot links, their start, duration, cause and forecast.
 
-The package decides nothing; it reports telemetry in the words of "Datacenter network hotspots" (sections 3.1
-to 3.4, figures 3 to 9 and 14) and Sinbad (section 4.3, figure 5). A link is hot in an interval of five
+The package takes no decisions; it describes telemetry in the terms of "Datacenter network hotspots" (sections
+3.1 to 3.4, figures 3 to 9 and 14) and Sinbad (section 4.3, figure 5). A link is hot in an interval of five
 minutes if ``bits / (capacity x time) > 75 %``. One module for each analysis: `hot` (frequency), `durations`
 (duration and remedy), `causes`, `imbalance`, `forecast`. Everything is an expression in Ibis over integers,
 so that DuckDB and Spark give equal results.

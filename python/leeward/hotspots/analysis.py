@@ -30,7 +30,7 @@ class Extent:
     """Extent of the analyzed telemetry.
 
     Attributes:
-        first_ms: Start of the first interval; None without any.
+        first_ms: Start of the first interval; None without intervals.
         end_ms: End of the last interval.
         interval_ms: Length of an interval.
         cadence_ms: Usual time between samples of a link.
@@ -91,7 +91,7 @@ class Analysis:
     discards: Discards
 
     def tables(self) -> Mapping[str, pyarrow.Table]:
-        """All tables by name, as in a folder and in JSON."""
+        """All tables by name, as in an output folder and in JSON."""
         result = {
             "cross_sections": self.cross_sections,
             "kinds": self.kinds,
@@ -150,7 +150,7 @@ def analyze(
 
     Args:
         samples: Samples of the links of a cluster.
-        settings: Thresholds; the papers' by default.
+        settings: Thresholds; by default those of the papers.
         tables: Other tables of the fleet.
         advance: Called with 1 after each of `STEPS` steps.
 
@@ -198,9 +198,9 @@ def analyze(
 
 
 def _within(engine: Engine, tables: Tables, extent: Extent, discards: Discards) -> Tables:
-    """Tables of the fleet at the analyzed times; other rows are counted.
+    """Rows of the tables of the fleet at the analyzed times; other rows count as discards.
 
-    Requests stay complete: those in intervals without telemetry are a bucket of their own.
+    The table of requests stays complete: requests in intervals without telemetry get their own bucket.
 
     Raises:
         InputError: A table has no row in this time.
@@ -220,7 +220,7 @@ def _within(engine: Engine, tables: Tables, extent: Extent, discards: Discards) 
         if row["rows"] and not row["there"]:
             ours = f"{moment_text(extent.first_ms)} to {moment_text(extent.end_ms)}"
             theirs = f"{moment_text(row['first'])} to {moment_text(row['last'])}"
-            message = f"none of its {row['rows']:,} rows, {theirs}, is of the telemetry's time, {ours}"
+            message = f"no row is in the time of the telemetry, {ours}: {row['rows']:,} rows, {theirs}"
             raise InputError(name, None, None, None, message)
         discards.count("outside", row["rows"] - (row["there"] or 0), f"{name}: not of the telemetry's time")
         within[name] = table.filter(inside)

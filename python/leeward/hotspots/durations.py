@@ -1,9 +1,9 @@
 """Durations of hot links, and the remedy for each.
 
-A run is a sequence of consecutive hot intervals of a link direction, and its duration their total length
-(Hotspots, section 3.2 and figure 4). An interval without enough telemetry ends a run, unless a setting
-bridges some of them; an interval that was seen and not hot always does. A run at whose start or end the link
-was not seen is *open*: it lasted at least that long.
+A run is a sequence of consecutive hot intervals of a link direction, and its duration is their total length
+(Hotspots, section 3.2 and figure 4). An interval without enough telemetry ends a run, unless the setting
+`bridge` bridges it. An interval with enough telemetry that is not hot always ends a run. A run is *open* if
+the interval before or after it has too little telemetry: the run may have lasted longer.
 
 ====== ====================== ==========================================================
 class  duration               remedy (section 3.2)
@@ -45,7 +45,7 @@ def hot_intervals(windows: Windows, settings: Settings) -> ibis.Table:
     order = ibis.window(group_by="link", order_by="start_ms")
     seen = windows.table
     if settings.bridge:
-        # Seen intervals between two hot ones were not hot: then their numbers are not consecutive.
+        # Hot intervals with other seen intervals in between, which are not hot, have no consecutive numbers.
         seen = seen.mutate(number=ibis.row_number().over(order))
     hot = seen.filter(seen.ppm > settings.hot_ppm)
     missing = (hot.start_ms - hot.start_ms.lag().over(order)) // length - 1
@@ -86,7 +86,7 @@ def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
     edges = table.select("link", run_ms="start_ms", edge=table.start_ms - length).union(
         table.select("link", run_ms="start_ms", edge=table.end_ms)
     )
-    # Intervals are unique, so that this has at most two rows for each run.
+    # Intervals are unique, so that this table has at most two rows for each run.
     side_counts = (
         edges.join(seen, ["link", ("edge", "start_ms")]).group_by("link", "run_ms").agg(sides=ibis._.count())
     )

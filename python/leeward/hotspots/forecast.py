@@ -1,23 +1,23 @@
 """Forecast for a hot link: hot or cool after a number of minutes.
 
-Placement needs the answer before it waits for a hotspot to pass, or moves work away from it. Two simple
-answers are baselines:
+Placement needs this forecast before it waits for a hotspot to pass, or moves work away from it. Two simple
+forecasts are baselines:
 
-* *persistence*: yes;
-* *base rate*: the share of all hot intervals of the past that were followed by a hot one that much later.
+* *persistence*: every hot link is still hot;
+* *base rate*: the chance is the share of all past hot intervals whose link was hot again that much later.
 
 The *hazard* table refines the base rate by facts about a hot link: the length of its run so far (1, 2, 3-4,
 5-8, ... intervals), its excess above the threshold (in steps of 5 %) and the time of day (six blocks, UTC).
-The chance of a cell is the share of its past that stayed hot, shrunk towards its parent's (the cell without
-the last feature) with the weight of `PRIOR_WEIGHT` observations::
+The chance of a cell is the share of its past hot intervals that stayed hot. It is shrunk towards the chance
+of the parent (the cell without the last feature), which has the weight of `PRIOR_WEIGHT` observations::
 
     chance(cell) = (stayed + PRIOR_WEIGHT x chance(parent)) / (seen + PRIOR_WEIGHT)
 
-It learns from the first part of the time and is scored on the rest: Brier score (mean squared error of the
-chance), skill against each baseline (1 - its Brier score / theirs), precision and recall of "still hot" at a
-chance of one half. The intervals of skills come from a bootstrap over links. Forecasts use the hazard table
-only if it beats both baselines with 95 % confidence, else the better of the baselines: a forecast never
-claims more than its score supports. An interval without telemetry scores nothing.
+The table learns from the first part of the time and is scored on the rest: Brier score (mean squared error of
+the chance), skill against each baseline (1 - its Brier score / theirs), precision and recall of "still hot"
+at a chance of one half. The confidence intervals of skills come from a bootstrap over links. Forecasts use
+the hazard table only if it beats both baselines with 95 % confidence, else the better baseline. A forecast
+never claims more than its score supports. Intervals without telemetry are not scored.
 """
 
 from dataclasses import dataclass
@@ -50,10 +50,10 @@ class Score:
     Attributes:
         predictor: `persistence`, `base rate` or `hazard`.
         brier: Mean squared error of its chance.
-        precision: Share of its forecasts "still hot" that were right; None without any.
-        recall: Share of links still hot that it forecast so; None without any.
+        precision: Share of its forecasts "still hot" that were right; None without such forecasts.
+        recall: Share of links that stayed hot with the forecast "still hot"; None if no link stayed hot.
         skill: 1 - its Brier score / persistence's, and its 95 % interval; None if persistence makes no error.
-        over_base: The same against the base rate.
+        over_base: Skill against the base rate.
     """
 
     predictor: str
@@ -72,7 +72,7 @@ class Forecast:
         ahead_ms: Time ahead.
         learnt: Number of hot intervals learned from.
         scored: Number of scored hot intervals of later time.
-        base_rate: Share of the former that stayed hot.
+        base_rate: Share of the intervals learned from that stayed hot.
         scores: Score of each predictor; empty without enough intervals.
         used: Predictor of the forecasts; None without enough intervals.
         now: Links that are hot in the last interval: `name`, `since_ms`, `ppm`, `chance` (of being hot
@@ -93,7 +93,7 @@ def forecast(windows: Windows, hot: ibis.Table, settings: Settings) -> Forecast:
 
     Args:
         windows: All intervals.
-        hot: The hot ones, from `durations.hot_intervals`.
+        hot: Hot intervals, from `durations.hot_intervals`.
         settings: Thresholds, time ahead, and split of the time.
     """
     engine, ahead = windows.samples.engine, settings.ahead_ms
@@ -205,7 +205,7 @@ def _skill(error: Floats, resamples: Floats, index: int, other: int) -> tuple[fl
 
 
 def _best_predictor(scores: tuple[Score, ...]) -> str:
-    """The hazard table if it is surely better than both baselines, else the better of those."""
+    """The hazard table if it beats both baselines with 95 % confidence, else the better baseline."""
     persistence, base, hazard = scores
     if all(skill and skill[1] > 0 for skill in (hazard.skill, hazard.over_base)):
         return hazard.predictor

@@ -5,7 +5,7 @@ A link is hot in an interval if its mean utilization there is above 75 %; each d
 
     hotspot rate = hot link-intervals / all link-intervals that were seen      (figure 3)
 
-By kind of rack, only links between ToRs and their uplinks' other ends count, as in figure 5. Percentiles are
+By kind of rack, only uplinks and downlinks of ToRs count, as in figure 5. Percentiles are
 of histograms with bins of 1 %: the lower edge of the bin that holds the value of that rank (nearest rank), so
 that a true percentile is at most 1 % above the shown one.
 """
@@ -47,7 +47,7 @@ def histogram(windows: Windows, settings: Settings) -> ibis.Table:
 
 
 def hours(windows: Windows) -> ibis.Table:
-    """Load of each link in each hour, or in each interval if those are longer.
+    """Load of each link in each hour, or in each interval if intervals are longer.
 
     Returns:
         `link`, `start_ms`, `sure` (true for the intervals up to 105 %; those above have rows of their own),
@@ -117,7 +117,7 @@ def by_cross_section(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
 
 
 def by_kind(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
-    """The hotspots of each kind of rack (figure 5): its share of all, and its own rate.
+    """Hotspots of each kind of rack (figure 5): share of all hotspots, and hotspot rate.
 
     Returns:
         `kind`, and the columns of `by_cross_section`, and `share` (of all hot intervals of ToRs).
@@ -136,8 +136,8 @@ def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.
 
     Args:
         windows: Windows of all links.
-        bins: Their histogram.
-        by_hour: Their loads, from `hours`.
+        bins: Histogram of the windows.
+        by_hour: Loads of the links, from `hours`.
         runs: Runs of hot intervals, from `durations.runs`.
 
     Returns:
@@ -180,14 +180,14 @@ def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.
 
 
 def unit_errors(links: pyarrow.Table) -> pyarrow.Table:
-    """Links with more load than 105 % of their capacity, and the factor that explains it best.
+    """Links with loads above 105 % of their capacity, and the factor that explains the loads best.
 
     Args:
         links: Result of `by_link`.
 
     Returns:
-        `name`, `over` (intervals above 105 %), `intervals`, `most_ppm`, `factor` (null without a near one),
-        `why`. The rest of the analysis is neither cut nor scaled for it.
+        `name`, `over` (intervals above 105 %), `intervals`, `most_ppm`, `factor` (null if none is close),
+        `why`. The analysis of hot links counts these links unchanged.
     """
     columns = ("name", "over", "intervals", "most_ppm", "p98_ppm")
     rows = [row for row in links.select(columns).to_pylist() if row["over"]]

@@ -1,18 +1,18 @@
-"""Imbalance of links, stability of each, and evenness over time (Sinbad, section 4.3).
+"""Imbalance across links, and stability of each link over time (Sinbad, section 4.3).
 
 * *Unevenness*: in each interval the coefficient of variation over the links of a cross-section and direction,
-  ``Cv = standard deviation / mean`` of their utilizations (figure 5); 0 is even. Intervals last ten seconds
-  there, and here if samples come that often; else the intervals of the analysis apply, which hide changes
-  within them. An interval without any load has no Cv.
-* *Evenness in the long run*: the median of Cv of utilization averaged over longer times. It falls where the
-  imbalance is short-term.
+  ``Cv = standard deviation / mean`` of their utilizations (figure 5); 0 is even. Intervals last ten
+  seconds, as in Sinbad, if samples are that frequent; else the intervals of the analysis apply, which hide
+  changes within an interval. An interval without any load has no Cv.
+* *Evenness in the long run*: the median of Cv of utilization averaged over longer times. It falls with the
+  length of the times if the imbalance is short-term.
 * *Busiest links*: the share of intervals in which the 95th percentile over links is above the threshold
-  (nearest rank; "25 % of the time" there).
-* *Stability*: from a sample's utilization U(t) on, the chance that the mean over the next T seconds is within
-  5 % of it, ``|mean U over (t, t+T] - U(t)| <= 5 % x U(t)``, for T = 5, 10, 20, 40 s. Only for links above
-  the hosts, with samples every T seconds or a whole part of that, without a gap; else it is unknown.
+  (nearest rank; in Sinbad, 25 % of the time).
+* *Stability*: after a sample with utilization U(t), the chance that the mean over the next T seconds is
+  within 5 % of U(t), ``|mean U over (t, t+T] - U(t)| <= 5 % x U(t)``, for T = 5, 10, 20, 40 s. It is known
+  only for links above the hosts whose samples are T seconds, or a whole fraction of T, apart and have no gap.
 
-All of these leave out and count intervals with more than 105 %: their units are in doubt.
+All these analyses leave out, and count, intervals with a utilization above 105 %: their units are in doubt.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ LONGER_MS = (HOUR_MS, 6 * HOUR_MS, DAY_MS)
 UNIT = 100
 """Resolution of utilizations for Cv, in millionths: sums of their squares fit into 64 bits."""
 CV_BINS = 1000
-"""Parts of a Cv of 1."""
+"""Resolution of Cv: number of parts of a Cv of 1."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Imbalance:
         cv: `cross_section`, `direction`, `permille` (of Cv, rounded down), `intervals`.
         longer: `cross_section`, `direction`, `average_ms` (0: all of the time), `averages`, `cv_p50`.
         stability: `horizon_ms`, `links`, `pairs`, `worst` (chance of the least predictable link),
-            `worst_link`, `all` (chance over all links). Without rows where the cadence is too long.
+            `worst_link`, `all` (chance over all links). Without rows if the cadence is too long.
     """
 
     interval_ms: int
@@ -137,7 +137,7 @@ def _cv(n: ibis.Value, s: ibis.Value, q: ibis.Value) -> ibis.Value:
 
 
 def _unevenness(windows: Windows, spread: ibis.Table) -> pyarrow.Table:
-    # The value of rank ceil(0.95 n) is above the threshold if fewer values than that are not.
+    # The value of rank ceil(0.95 n) is above the threshold if fewer than ceil(0.95 n) values are not.
     judged = spread.links > 0
     rank = (spread.links * 95 + 99) // 100
     busy = judged & (spread.links - spread.hot < rank)

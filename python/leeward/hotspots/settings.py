@@ -1,4 +1,4 @@
-"""Thresholds of the analysis, where the papers leave a choice or a user may want another."""
+"""Thresholds of the analysis that the papers leave open or that a user may change."""
 
 from dataclasses import dataclass
 

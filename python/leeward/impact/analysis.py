@@ -31,7 +31,7 @@ class Impact:
         rows: Number of latencies.
         latencies: Number of latencies with a utilization.
         discards: Counts of the other latencies, by reason.
-        telemetry: Telemetry left out.
+        telemetry: Counts of telemetry that was left out, by reason.
         warnings: Doubts about the numbers.
         weights: Weights of classes of service, for weighted-effective utilizations.
         counts: Histograms behind all curves.
@@ -65,7 +65,7 @@ def measure(
         telemetry: Loads of links; or, for weighted-effective utilization, the load of each class of service
             on them, by its name.
         settings: Widths, thresholds and edges.
-        operations: Links that kinds of operations cross, besides or instead of the usual ones.
+        operations: Links that kinds of operations cross, in addition to the default links or instead of them.
         stages: A file with the times of stages, for compute ratios of queries.
         weights: Weights of classes of service, whole numbers; required with telemetry by class.
 

@@ -1,8 +1,8 @@
 """Bins of latencies: whole numbers, computed without a logarithm, so that all machines agree.
 
-A latency of less than 512 ns has a bin of its own; above, each doubling has 256 of equal width. A bin stands
-for its middle, which is within `ERROR` of all its values; so a quotient of two percentiles is within twice
-that of the quotient of the exact ones.
+Each latency below 512 ns has its own bin. Above, each range from a latency to its double has 256 bins of
+equal width. The middle of a bin stands for all its values, and is within `ERROR` of each. So a quotient of
+two percentiles is within twice `ERROR` of the exact quotient.
 """
 
 import numpy
@@ -14,7 +14,7 @@ _BITS = 8
 ERROR = 1 / (2 << _BITS)
 """Greatest distance of a bin's middle from its values, as a share of the values: 0.2 %."""
 MOST = 1 << 53
-"""Nanoseconds below which latencies have a bin: doubles represent every whole number up to there."""
+"""Nanoseconds below which latencies have a bin: doubles represent every whole number up to this limit."""
 
 
 def bins(latency_ns: Whole) -> Whole:

@@ -21,7 +21,7 @@ from leeward.errors import InputError
 from leeward.telemetry import Discards
 
 BATCH = 1 << 17
-"""Rows of a batch."""
+"""Number of rows of a batch."""
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Nanoseconds in each unit of time."""
 _MOST_LETTERS = 160
@@ -35,9 +35,9 @@ class Numbers:
     """A column of numbers.
 
     Attributes:
-        values: Numbers; 0 where there is none.
-        missing: True where there is nothing.
-        invalid: True where there is a text that is not a finite number.
+        values: Numbers; 0 for a missing or invalid one.
+        missing: True for an empty cell.
+        invalid: True for a text that is not a finite number.
         texts: The cells.
     """
 
@@ -66,7 +66,7 @@ class Rows:
         self._discards.count(reason, len(invalid_rows), *examples)
 
     def numbers(self, field: str, column: Numbers, reason: str | None) -> None:
-        """Counts rows without a number; absent ones under `reason`, if given."""
+        """Counts rows without a number; rows with an empty cell count under `reason`, if given."""
         if reason is not None:
             self.drop(reason, column.missing)
         self.drop("not-a-number", column.invalid, field, column.texts)
@@ -112,7 +112,7 @@ def _open_csv(head: Head, texts: Sequence[str]) -> Any:
 
 
 class _table_errors:  # noqa: N801 (it is used as a function)
-    """Lets errors of Arrow name the file."""
+    """Adds the name of the file to errors of Arrow."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -157,7 +157,7 @@ def numbers(column: Any) -> Numbers:
     try:
         cast = compute.cast(column, pyarrow.float64())
     except pyarrow.ArrowException:
-        # One invalid text makes the cast of all fail.
+        # A single invalid text makes the cast of the column fail.
         cast = pyarrow.array([_number(value) for value in column.to_pylist()], pyarrow.float64())
     values = compute.fill_null(cast, float("nan")).to_numpy(zero_copy_only=False).copy()
     invalid = ~numpy.isfinite(values) & ~missing
@@ -176,7 +176,8 @@ def micros(column: Any, unit_ns: float | None) -> Numbers:
     """Points in time as whole microseconds since 1970.
 
     Args:
-        column: Numbers, if a unit is given; else timestamps or texts in ISO 8601, in UTC without a zone.
+        column: Numbers, if a unit is given; else timestamps or texts in ISO 8601; without a zone,
+            they are in UTC.
         unit_ns: Nanoseconds of the unit of the numbers.
     """
     if unit_ns is not None:
@@ -190,7 +191,7 @@ def micros(column: Any, unit_ns: float | None) -> Numbers:
     missing = column.is_null().to_numpy(zero_copy_only=False)
     column_type = column.type
     if pyarrow.types.is_timestamp(column_type) or pyarrow.types.is_date(column_type):
-        # Arrow would refuse all of them for one out of range, or let it overflow.
+        # For one time out of range, Arrow would refuse the whole column, or let this time overflow.
         days = pyarrow.types.is_date32(column_type)
         ticks = compute.cast(column, pyarrow.int32() if days else pyarrow.int64())
         stated = compute.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
@@ -230,7 +231,7 @@ def texts(column: Any) -> Any:
 
 
 def lists(column: Any) -> Any:
-    """A column of lists of names as texts with spaces between; a column of texts unchanged."""
+    """A column of lists of names as texts, with spaces between names. A column of texts is unchanged."""
     column = plain(column)
     if pyarrow.types.is_list(column.type) or pyarrow.types.is_large_list(column.type):
         # An absent element of a list is not a name.

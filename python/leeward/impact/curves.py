@@ -136,11 +136,11 @@ class _Histogram:
         return float(middles(self.bins[index : index + 1])[0])
 
     def resample(self, percent: int, times: int, random: numpy.random.Generator) -> Floats:
-        """Percentile of each of a number of resamples, which have as many latencies, drawn with replacement.
+        """Percentile in each of `times` resamples: as many latencies as here, drawn with replacement.
 
-        A resample of n latencies takes the empirical distribution at n independent uniform shares. The share
-        of rank r among them has the distribution Beta(r, n + 1 - r). So one draw from that distribution
-        replaces n draws of latencies.
+        A resample consists of the quantiles of the empirical distribution at n independent uniform shares.
+        The share of rank r among them has the distribution Beta(r, n + 1 - r). So one draw from that
+        distribution replaces n draws of latencies.
         """
         rank, total = self.rank(percent), self.latencies
         share = random.beta(rank, total + 1 - rank, times)
@@ -249,13 +249,13 @@ def _tolerance(
 
 
 def _reached_at(factor: float, judged: Sequence[int], inflation: Floats, settings: Settings) -> Floats:
-    """Utilization at which each column of inflations reaches a factor; infinite if it never does."""
+    """Utilization at which each column of inflations reaches a factor; infinite if the column never does."""
     above = inflation >= factor
     first = numpy.argmax(above, axis=0)
     edges = numpy.asarray([bucket * settings.bucket_ppm for bucket in judged]) / MILLION
     result = edges[first]
     if settings.interpolate:
-        # The first bucket has an inflation of 1 and factors are above 1, so a bucket comes before.
+        # The first bucket has an inflation of 1 and factors are above 1, so there is a bucket before.
         before = numpy.maximum(first - 1, 0)
         columns = numpy.arange(inflation.shape[1])
         low, high = inflation[before, columns], inflation[first, columns]

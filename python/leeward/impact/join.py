@@ -1,6 +1,6 @@
-"""Join of latencies and utilizations: each gets the maximum over its links and its intervals.
+"""Join of latencies and utilizations: each latency gets the maximum over its links and its intervals.
 
-As in Hotspots, section 4.1: the busiest link of a storage operation limits it. Operations of the paper lie
+As in Hotspots, section 4.1, the busiest link limits a storage operation. Operations of the paper lie
 within one interval; here an operation in several intervals takes the maximum over them. If a link has no
 telemetry, the maximum is unknown, and the latency is left out and counted.
 """
@@ -26,7 +26,7 @@ from leeward.telemetry.units import UNIT_PPM
 
 MOST_EXAMPLES = 3
 USUAL = 98
-"""Percentile of a link's utilization that its unit is judged by."""
+"""Percentile of a link's utilization by which the unit of its load is judged."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class LatencyHistograms:
     """Histograms of latencies.
 
     Attributes:
-        counts: A row for each occupied bin, in order: the fields that they are split by (`operation`,
+        counts: A row for each occupied bin, in order: the fields that latencies are split by (`operation`,
             `medium`, `class`: text; `size`, `compute`: int64, the number of edges that are not above), `part`
             (`total` or `network`), `bucket` (int64: utilization over the width of buckets, rounded down),
             `bin` (int64), `latencies`, `sum_us` (both int64).
-        by: Fields that they are split by.
+        by: Fields that latencies are split by.
         latencies: Number of all latencies.
         above: Links whose load exceeds their capacity, the worst first.
     """
@@ -125,7 +125,7 @@ def join(
             there=lambda t: t.there.count(),
         )
     )
-    # An unknown class equals no other: such rows are counted by themselves.
+    # A null class equals no other class, so rows with an unknown class are counted separately.
     joined = rows.left_join(greatest, keys)
     effective = utilization.weights is not None
     state = ibis.cases(
@@ -204,7 +204,7 @@ def _count(rows: Any, by: Sequence[str], settings: Settings, latencies: Latencie
 
 
 def _classes(column: Any, edges: Sequence[int]) -> Any:
-    """Number of edges that are not above a value; null for an absent one."""
+    """Number of edges that are not above a value; null for an absent value."""
     number = ibis.literal(0, "int64")
     for edge in edges:
         number = number + (column >= edge).cast("int64")

@@ -30,7 +30,7 @@ OPTIONAL = ("src", "dst", "links", "size_bytes", "medium", "class", "compute_rat
 LONGEST_S = 86_400
 """Greatest length of an operation, a day; a longer one would span thousands of intervals."""
 TOO_FAST = 1.05
-"""Multiple of the capacity of its links that an operation cannot have carried: its unit of bytes is wrong."""
+"""Multiple of the capacity of its links above which the unit of an operation's bytes must be wrong."""
 MOST_S = 1e11
 """Greatest plausible time in seconds since 1970. Times of this century in milliseconds are greater."""
 SCHEMA = pyarrow.schema(
@@ -209,7 +209,7 @@ class _Codes:
 
 
 class _Reader:
-    """Cleans batches of rows. Caches the route of each operation and its ends."""
+    """Cleans batches of rows. Caches the route for each operation and its ends."""
 
     def __init__(self, result: Latencies, places: Places, rules: Rules) -> None:
         self._result, self._places, self._rules = result, places, rules
@@ -344,7 +344,7 @@ class _Reader:
         return self._places.racks_of(text.split())
 
     def _route(self, source: _FileColumns, key: tuple[int, ...], row: int) -> int | NoLinksError:
-        """Index of the route of an operation and its ends, all given as codes; an error if it has none."""
+        """Index of the route for an operation and its ends, all given as codes; an error without a route."""
         if key not in self._cache:
             operation = self._operations.values[key[0]]
             names = [self._names.values[code] for code in key[1:]]
@@ -405,7 +405,7 @@ def _check_unit(source: _FileColumns, times: Any) -> None:
     if source.time == "t_s":
         numbers = columns.numbers(times)
         values = numbers.values[~(numbers.missing | numbers.invalid)]
-        # The median ignores a few absurd times. They are counted later.
+        # The median ignores a few implausible times. They are counted later.
         median = float(numpy.median(values)) if len(values) else 0.0
         if median > MOST_S:
             message = f"`{median:.0f}`: too large for seconds; is it in milliseconds (`t_ms`)?"

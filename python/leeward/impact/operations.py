@@ -1,9 +1,9 @@
-"""Links that an operation crosses, whose utilization its latency is compared with.
+"""Links that an operation crosses. Its latency is compared with the utilization of these links.
 
-A rule gives them for one kind of operation, as a list of ends and sides: `src:uplink,dst:downlink`. `src` is
-the source of the bytes and `dst` their destination, so that of a read `src` is the server and of a write the
-client. Hotspots' table 4 and section 4.3 give the rules for its operations; the user gives others, and a
-latency that names its links needs none.
+A rule lists the links of one kind of operation by ends and sides: `src:uplink,dst:downlink`. `src` is the
+source of the bytes and `dst` their destination: for a read, `src` is the server; for a write, `src` is the
+client. Table 4 and section 4.3 of Hotspots give the rules for its operations, and the user can add rules. A
+latency that names its links needs no rule.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ OPERATIONS = {
     "query": "dst:downlink,dst:uplink,src:uplink?",
 }
 """Table 4 of Hotspots has the first three. For file reads and writes the server's side counts (section 4.3).
-The rule of a query is not in the paper: both sides of its workers (`dst`), and of its servers (`src`) if they
-are known."""
+The paper has no rule for a query; here both links of its workers (`dst`) count, and both links of its servers
+(`src`) if they are known."""
 SIDES = {
     "uplink": ("rack", "up"),
     "downlink": ("rack", "down"),
@@ -41,7 +41,7 @@ class Crossing:
     Attributes:
         end: `src` or `dst`.
         side: One of `SIDES`.
-        optional: Whether an operation without this end leaves it out.
+        optional: True if an operation without this end skips this part.
     """
 
     end: str
@@ -54,7 +54,7 @@ Rules = Mapping[str, Sequence[Crossing]]
 
 
 def rules(overrides: Mapping[str, str] | None = None) -> dict[str, tuple[Crossing, ...]]:
-    """Rules of `OPERATIONS`, with additional or replaced ones.
+    """Rules of `OPERATIONS`, with added and replaced rules.
 
     Args:
         overrides: Lists such as `src:uplink,dst:downlink?` by names of operations. A `?` marks an optional
@@ -82,7 +82,7 @@ class NoLinksError(ValueError):
     """An operation without links, with the reason under which it is counted."""
 
     def __init__(self, reason: str, why: str) -> None:
-        """Takes the reason's word, and the facts about this operation."""
+        """Takes the word for the reason, and the facts about this operation."""
         super().__init__(why)
         self.reason = reason
 
@@ -121,14 +121,14 @@ class Places:
         return tuple(sorted({self._link_by_name[name] for name in links}))
 
     def racks_of(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Racks of hosts, each once and in order; names that are not of this cluster stay."""
+        """Racks of hosts, each once and in order; unknown names are unchanged."""
         return tuple(sorted({self._rack.get(name) or name for name in names}))
 
     def links_crossed(self, rule: Sequence[Crossing], ends: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
         """Links that an operation crosses.
 
         Bytes between two hosts of a rack do not cross its uplink, and bytes within a host do not cross its
-        interface: the link of a place does not count if the other end is known and inside.
+        interface: the link of a place does not count if the other end is known and inside the place.
 
         Args:
             rule: Rule of its kind.
@@ -161,7 +161,7 @@ class Places:
         return tuple(sorted(links))
 
     def _within(self, kind: str, name: str) -> str | None:
-        """Rack or host of a place; None, where a rule needs a host and the place is a rack."""
+        """Rack or host of a place; None if a rule needs a host and the place is a rack."""
         if kind == "rack":
             return self._rack[name]
         return name if ("host", name, "up") in self._at or ("host", name, "down") in self._at else None

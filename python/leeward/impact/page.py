@@ -45,9 +45,9 @@ def page(impact: Impact) -> str:
 
 
 def _pictures(result: Impact) -> Iterator[Picture]:
-    """Pictures of p95: as many curves in each as are distinguishable, those of the network by themselves."""
-    band = " The band is the interval." if result.settings.resamples else ""
-    caption = f"The 95th percentile over that of the lowest bucket.{band} A gap has too few latencies."
+    """Pictures of p95, with a few curves in each. Time on the network has pictures of its own."""
+    band = " The band is the confidence interval." if result.settings.resamples else ""
+    caption = f"The 95th percentile, divided by that of the lowest bucket.{band} A gap has too few latencies."
     for part, title in (("total", "Inflation of latency"), ("network", "Inflation of time on the network")):
         drawable = [curve for curve in result.curves if curve.part == part and len(curve.judged) > 1]
         for first in range(0, len(drawable), pictures.TOGETHER):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0b62a4", "#c4411d", "#1b7f79", "#7b3fa0", "#b07d00", "#4f4f4f")
 TOGETHER = len(COLOURS)
-"""Curves in one picture."""
+"""Greatest number of curves in a picture."""
 _LOG = 8.0
-"""Inflation from which on the axis is logarithmic."""
+"""Inflation above which the axis is logarithmic."""
 
 
 def inflation(curves: Sequence[Curve], settings: Settings, percentile: str = "p95") -> str:
@@ -35,7 +35,7 @@ def inflation(curves: Sequence[Curve], settings: Settings, percentile: str = "p9
 
 
 def draw(axes: "Axes", curves: Sequence[Curve], settings: Settings, percentile: str = "p95") -> None:
-    """Draws the curves, and lines at the factors and at hot."""
+    """Draws the curves, and lines at the factors and at the hot utilization."""
     most = max(settings.factors) * 1.1
     last = 0.0
     for index, curve in enumerate(curves):
@@ -65,7 +65,7 @@ def draw(axes: "Axes", curves: Sequence[Curve], settings: Settings, percentile: 
 
 
 def _points(curve: Curve, percentile: str) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Middles of buckets in percent, inflation there, and the ends of intervals; NaN in gaps."""
+    """Middles of buckets in percent, inflation at them, and the ends of confidence intervals; NaN in gaps."""
     points: tuple[list[float], list[float], list[float], list[float]] = ([], [], [], [])
     before = None
     for bucket in curve.judged:

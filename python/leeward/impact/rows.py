@@ -9,7 +9,7 @@ from leeward.impact.curves import Bucket, Curve, Estimate, Tolerance
 from leeward.impact.settings import MILLION
 
 NEVER = "never"
-"""Text where inflation does not reach a factor."""
+"""Text for an inflation that does not reach a factor."""
 
 
 def summary(impact: Impact) -> tuple[list[str], list[list[str]]]:
@@ -58,7 +58,7 @@ def glossary(impact: Impact) -> Iterator[tuple[str, str]]:
     )
     yield (
         f"at {settings.hot_ppm / 10_000:g} %",
-        "hotspot-inflation: p95 (or median) there, over that of the lowest bucket",
+        "hotspot-inflation: p95 (or median) at that utilization, divided by that of the lowest bucket",
     )
     interval, width = f"{settings.interval_ms / 1000:g}", f"{settings.bucket_ppm / 10_000:g}"
     measure = "weighted-effective utilization" if impact.weights else "utilization"
@@ -69,10 +69,10 @@ def glossary(impact: Impact) -> Iterator[tuple[str, str]]:
     if impact.weights or any(
         bucket.high_ppm < MILLION for curve in impact.curves for bucket in curve.judged[-1:]
     ):
-        yield "above", "not reached in the buckets that are judged, the last of which ends there"
-    yield "too few", f"less than {settings.least:,} latencies: such a bucket is not judged"
+        yield "above", "not reached in the judged buckets, the last of which ends at this utilization"
+    yield "too few", f"fewer than {settings.least:,} latencies: such a bucket is not judged"
     if any(item.gap for curve in impact.curves for item in curve.tolerances):
-        yield "at most", "buckets just below have too few latencies, so that it may be reached there already"
+        yield "at most", "the buckets just below, which have too few latencies, may reach it already"
     if settings.resamples:
         yield (
             "in brackets",

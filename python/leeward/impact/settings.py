@@ -1,4 +1,4 @@
-"""Settings of the analysis, where the paper leaves a choice or a user may want another."""
+"""Settings of the analysis that the paper leaves open or that a user may change."""
 
 from dataclasses import dataclass
 
@@ -22,14 +22,15 @@ class Settings:
         interval_ms: Length of the intervals whose utilization latencies are compared with.
         coverage: Least observed share of an interval that is judged.
         bucket_ppm: The width of a bucket of utilization, in millionths (section 4.1: 5 %).
-        hot_ppm: Utilization of hotspot-inflation: that of the bucket that holds it (section 4.2: 75 %).
-        least: Least number of latencies of a judged bucket; the paper states none.
+        hot_ppm: Utilization for hotspot-inflation, which is that of the bucket that holds it (section 4.2: 75
+            %).
+        least: Least number of latencies of a judged bucket; the paper states no number.
         factors: Factors of inflation, for load-tolerance (section 4.1: 1.5 and 2).
-        interpolate: Whether load-tolerance lies between the middles of buckets, instead of on the lower edge
-            of the first that reaches the factor.
+        interpolate: True to interpolate load-tolerance between the middles of buckets, instead of taking the
+            lower edge of the first bucket that reaches the factor.
         by: Fields to split latencies by, of `SPLITS`; None: by operation, and by medium where it is known.
-        sizes: Edges of classes of size, in bytes, growing (appendix B: 10 KB, 100 KB, 1 MB, 10 MB).
-        ratios: Edges of classes of compute ratio, in millionths, growing.
+        sizes: Edges of size classes, in bytes, ascending (appendix B: 10 KB, 100 KB, 1 MB, 10 MB).
+        ratios: Edges of compute-ratio classes, in millionths, ascending.
         resamples: Number of resamples of the bootstrap.
         confidence: Share of the resamples that an interval holds.
         seed: Seed of the bootstrap.

@@ -5,7 +5,8 @@
     compute ratio = sum over stages of the processing time of the 10 slowest workers of that stage
                     / sum over stages of those workers' total time
 
-as in Hotspots, section 4.2; slowest by total time. A query with a higher share depends less on its links.
+as in Hotspots, section 4.2. The slowest workers have the greatest total time. A query with a higher ratio
+depends less on its links.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Synthetic latencies and telemetry with a known inflation.
 
-An operation takes its base time, a share of which is network. That share grows with the utilization of its
-busiest link by a given curve, and the total varies by a lognormal factor. So inflation is known in each
-bucket, for every percentile::
+An operation has a base time, a share of which is time on the network. That share grows with the utilization
+of its busiest link by a given curve, and the total varies by a lognormal factor. So inflation is known in
+each bucket, for every percentile::
 
     inflation(bucket) = 1 - share + share x growth(bucket)
 
@@ -29,7 +29,7 @@ class Kind:
 
     Attributes:
         operation: One of `OPERATIONS` whose rule has racks at both ends.
-        growth: Growth of the time on the network in each bucket, the first of them 1.
+        growth: Growth of the time on the network in each bucket; 1 in the first.
         share: Share of the base time on the network.
         base_ms: Median latency in the first bucket, at least 20.
         spread: Standard deviation of the logarithm of latencies.
@@ -44,7 +44,7 @@ class Kind:
     medium: str = "hdd"
 
     def inflation(self) -> list[float]:
-        """Planted inflation, bucket by bucket."""
+        """Planted inflation of each bucket."""
         return [1 - self.share + self.share * growth for growth in self.growth]
 
 
@@ -80,8 +80,8 @@ def plant(
         kinds: Kinds of operations. All curves have the same number of buckets: 20 if a bucket is 5 % wide.
         intervals: Number of intervals.
         per_bucket: Number of latencies of each kind in each bucket.
-        even: Whether the factors of a bucket are the distribution's quantiles, so that the analysis finds the
-            inflation as exactly as bins allow; else they are drawn.
+        even: True to take the factors of a bucket from the distribution's quantiles, so that the analysis
+            finds the inflation as exactly as bins allow; false to draw the factors.
         interval_ms: Length of an interval.
         seed: Seed of all draws.
     """
@@ -91,7 +91,7 @@ def plant(
     racks = list(dict.fromkeys(row["rack"] for row in rows))
     row_of_link = {(row["rack"], row["direction"]): number for number, row in enumerate(rows)}
     level = random.integers(0, buckets, (len(rows), intervals))
-    # Away from the edges, so that rounding of bits moves none to another bucket.
+    # Utilizations away from the edges stay in their bucket when bits are rounded.
     utilization = (level + random.uniform(0.01, 0.99, level.shape)) / buckets
     capacity = numpy.array([row["capacity_bps"] for row in rows], dtype=numpy.int64)
     bits = (utilization * (capacity * (interval_ms / 1000))[:, None]).astype(numpy.int64)

@@ -13,7 +13,7 @@ _DOUBLE = pyarrow.float64()
 
 
 def tables(impact: Impact) -> dict[str, pyarrow.Table]:
-    """All tables by name, as in a folder."""
+    """All tables by name, as in an output folder."""
     return {"buckets": buckets(impact), "tolerance": tolerance(impact), "discards": discards(impact)}
 
 

@@ -1,8 +1,8 @@
-"""Utilizations for latencies: plain ones, or weighted-effective ones of classes of service.
+"""Utilizations for latencies: plain, or weighted-effective for a class of service.
 
 The scheduler of the switch decides how classes of service share a link. Hotspots' appendix C sums the
-utilizations of all classes, where lower ones weigh less than 1 and higher ones more than 1; it prints neither
-a formula nor weights. The formula here::
+utilizations of all classes; lower classes weigh less than 1, and higher classes more than 1. It states
+neither a formula nor weights. The formula here is::
 
     effective utilization of class q = sum over classes c of (weight of c / weight of q) x utilization by c
 
@@ -59,7 +59,7 @@ def effective(by_class: Mapping[str, Windows], weights: Mapping[str, int]) -> Ut
     """Weighted-effective utilizations.
 
     Args:
-        by_class: Load of each class of service alone, of one engine, cluster and interval.
+        by_class: Load of each class of service alone; all have one engine, cluster and interval.
         weights: Weights of the same classes, whole numbers from 1.
 
     Raises:

@@ -3,7 +3,7 @@
 Schedulers, file systems and switches know the rack of each host and the switches that join racks: Kubernetes
 in the labels of nodes (topology.kubernetes.io, and those of topograph), HDFS in the answers of its topology
 script, Slurm in `topology.conf`, and switches in the messages of their neighbours (LLDP). Each importer makes
-the same `Topology` of it; `cluster_file` writes that with the speeds of links, which most of them do not
+a `Topology`; `cluster_file` writes the topology with the speeds of links, which most of these systems do not
 know. Everything that an importer leaves out is counted by reason.
 """
 
@@ -43,16 +43,17 @@ def read(
 
     Args:
         form: Format of the files.
-        files: At least one; all of them together are one cluster.
+        files: At least one file; all files together describe one cluster.
         rack_label: Kubernetes: label that names a node's rack; by default the first of
             `kubernetes.RACK_LABELS` that a node has.
-        pod_label: Kubernetes: label that names its pod; by default the first of `kubernetes.POD_LABELS`.
-        pods: Whether there are pods; if not, racks meet in one core.
-        tors: LLDP: racks' top switches, a pattern such as `leaf-*`.
-        spines: LLDP: switches that join racks.
+        pod_label: Kubernetes: label that names a node's pod; by default the first of `kubernetes.POD_LABELS`.
+        pods: True to import pods; false to join all racks in one core.
+        tors: LLDP: pattern of the names of ToRs, such as `leaf-*`.
+        spines: LLDP: pattern of the names of spines, the switches that join racks.
 
     Raises:
-        InputError: A file cannot be read, its content is not of this format, or an argument is not for it.
+        InputError: A file cannot be read, its content is not of this format, or an argument is for another
+            format.
     """
     from leeward.importers import hdfs, kubernetes, lldp, slurm
     from leeward.importers.topology import Topology

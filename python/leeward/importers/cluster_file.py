@@ -24,10 +24,11 @@ class Speeds:
 
     Attributes:
         nic: Rate of all interfaces of a host: `25Gbps`, `2x25Gbps`.
-        rack_link: Rate of all uplinks of a rack, and of its downlinks: `4x100Gbps`; instead of the next.
-        oversubscription: Sum of a rack's interfaces over its link: `3`.
-        pod_link: Rate of a pod's links, likewise.
-        pod_oversubscription: Sum of its racks' links over a pod's.
+        rack_link: Rate of all uplinks of a rack, and of its downlinks: `4x100Gbps`; instead of
+            `oversubscription`.
+        oversubscription: Rate of all interfaces in a rack divided by the rate of its uplinks: `3`.
+        pod_link: Rate of all uplinks of a pod, and of its downlinks; instead of `pod_oversubscription`.
+        pod_oversubscription: Rate of all rack uplinks in a pod divided by the rate of the pod's uplinks.
     """
 
     nic: str | None = None
@@ -42,7 +43,7 @@ def cluster_file(topology: Topology, speeds: Speeds, name: str = "cluster") -> s
 
     Args:
         topology: Hosts, racks and pods.
-        speeds: Of links.
+        speeds: Speeds of links.
         name: Display name of the cluster.
 
     Raises:
@@ -94,7 +95,7 @@ def _check_speeds(
 def _check_need(
     speeds: Speeds, speed_names: tuple[str, ...], unknown: list[str], noun: str, flags: str
 ) -> None:
-    """Checks that exactly one of some speeds is given if it is needed, and none if not."""
+    """Checks that exactly one of some speeds is given if one is needed, and none otherwise."""
     names_given = [name for name in speed_names if getattr(speeds, name) is not None]
     if unknown and not names_given:
         names = ", ".join(unknown[:_MOST_NAMES]) + (", ..." if len(unknown) > _MOST_NAMES else "")

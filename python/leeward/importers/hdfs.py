@@ -1,7 +1,7 @@
 """HDFS: answers of the topology script for hosts, or `hdfs dfsadmin -printTopology`.
 
-Lines `host /rack` are those of a mapping table (`net.topology.table.file.name`), or the output of a loop over
-hosts with a topology script::
+Lines `host /rack` come from a mapping table (`net.topology.table.file.name`), or from a loop that runs a
+topology script for each host::
 
     for host in $(cat workers); do echo "$host $(topology.sh $host)"; done
 
@@ -23,7 +23,7 @@ def read(topology: Topology) -> None:
     """Adds hosts and racks of all files.
 
     Raises:
-        InputError: A line is not of either form.
+        InputError: A line has neither form.
     """
     lines = [
         (file, number, line)

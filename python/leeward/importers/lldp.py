@@ -1,15 +1,15 @@
 """LLDP: neighbours of hosts and switches, as `lldpctl -f json` (or json0) prints them.
 
-A file is the view of one host or switch. Its name is in the file if `lldpcli -f json show chassis` was
-written into the same file before; else it is the file's name without its ending. One or both ends may see a
-link: the number of links between two devices is the greater one of both views.
+A file is the view of one host or switch. The name of the device is in the file if `lldpcli -f json show
+chassis` was written into the same file before; otherwise it is the name of the file without the suffix. One
+or both ends may see a link; the number of links between two devices is the greater number of the two views.
 
 *Kinds of switches.* A switch with a link to a host is a ToR. A switch with links to ToRs and no host is a
 spine. Hosts that share a ToR, directly or through other hosts, are one rack, so that a pair of ToRs is one
 rack. Racks that share a spine are one pod. Devices that announce the capability bridge or router are
 switches. Hosts that run containers announce these too; patterns then name ToRs and spines.
 
-*Speeds* are those of ports by their MAU type (`100GbaseSR4`), where it is sent.
+*Speeds* follow from the MAU types of ports (`100GbaseSR4`), if these are announced.
 """
 
 import json
@@ -49,7 +49,7 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
     """Adds hosts, racks and pods of all files.
 
     Raises:
-        InputError: A file is not of that form, or no host has a link to a switch.
+        InputError: A file does not have this form, or no host has a link to a switch.
     """
     view = _View()
     for file, text in topology.texts():
@@ -215,18 +215,18 @@ def _documents(file: str, text: str) -> Iterator[Any]:
 
 
 def _several(value: Any) -> list[Any]:
-    """A list: json writes a single element without one, json0 always with it."""
+    """A list: json writes a single element without a list, and json0 always writes a list."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _first(value: Any) -> dict[str, Any]:
-    """The one object of a list, or the object itself; an empty one for anything else."""
+    """The single object of a list, or the object itself; an empty object for any other value."""
     one = _several(value)[:1]
     return one[0] if one and isinstance(one[0], dict) else {}
 
 
 def _text(value: Any) -> str | None:
-    """A text: itself in json, in json0 in a list of an object with a `value`."""
+    """A text: json writes the text itself, and json0 a list of an object with a `value`."""
     if isinstance(value, str):
         return value
     inside = _first(value).get("value")

@@ -1,7 +1,8 @@
 """Slurm: `topology.conf`, of the tree plugin (switches) or the block plugin (blocks).
 
 A switch with `Nodes=` is a rack, the switch above it a pod, and switches above that a core without limits. A
-block is a rack. `LinkSpeed=` has no unit and Slurm does not use it: it is counted and not read.
+block is a rack. `LinkSpeed=` has no unit, and Slurm does not use it; the importer counts it and does not read
+it.
 """
 
 import re
@@ -58,7 +59,7 @@ def read(topology: Topology) -> None:
 
 
 def _above(switch: str, parents: dict[str, str], place: Place) -> list[str]:
-    """Switches above one, from the nearest to the topmost."""
+    """Switches above a switch, from the nearest to the topmost."""
     result: list[str] = []
     while switch in parents:
         switch = parents[switch]
@@ -81,7 +82,7 @@ def _count_levels(topology: Topology, above: list[list[str]], tree: _Switches) -
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    """Lines without comments, those that end in a backslash joined with the next."""
+    """Lines without comments; a line that ends in a backslash is joined with the next."""
     result: list[tuple[int, str]] = []
     start, joined = 0, ""
     for number, raw in enumerate(text.splitlines(), 1):

@@ -23,7 +23,7 @@ class Host:
         rack: Name of its rack.
         pod: Pod of its rack, if known.
         cpus: Processors, as in a cluster file; None if unknown.
-        memory: Memory, likewise.
+        memory: Memory, as in a cluster file; None if unknown.
         nic_bps: Rate of all its interfaces, in bits per second; None if unknown.
     """
 
@@ -43,7 +43,7 @@ class Topology:
         form: Format of the files.
         files: The files.
         hosts: Hosts in the order of the files.
-        rack_links: Rate of all uplinks of a rack, in bits per second, for racks where it is known.
+        rack_links: Rate of all uplinks of a rack, in bits per second, for racks whose rate is known.
         notes: Notes on the interpretation, in sentences.
         left_out: Omissions and changes, by reason.
     """

@@ -1,10 +1,10 @@
-"""Traffic matrices of apps: predictions of the next hour from earlier ones, and captures.
+"""Traffic matrices of apps: predictions of the next hour from earlier hours, and captures.
 
 Choreo places by a traffic matrix of earlier hours, and finds in the matrices of a cloud provider that "data
 from the previous hour and the time-of-day are good predictors of the number of bytes transferred in the next
 hour" (section 2.1). It states neither how to combine the two nor their errors. Here the prediction of a pair
 is a weighted mean of the two. Its weight is fitted (`predictor`), and its error is measured on hours outside
-of the fit, beside that of each alone (`scoring`).
+of the fit, beside the error of each of the two alone (`scoring`).
 
     capture (capturing) -> Capture: from packets --\
     read (series, lists)  ------------------------> Series -> predict -> Prediction: the next matrix

@@ -23,7 +23,7 @@ from leeward.matrix.series import Series, seconds
 BY = ("address", "host", "rack", "service")
 """Levels of a matrix."""
 SIZES = ("frame", "ip")
-"""Sizes of a packet that count."""
+"""Definitions of the size of a packet."""
 CONTENTS = ("auto", "packets", "exports")
 """Content of captured packets: traffic, or datagrams that report it."""
 CONFIDENT = 1.96
@@ -45,13 +45,13 @@ class Capture:
     sampled)."""
     sources: pyarrow.Table
     """Observers of traffic: `protocol`, `name` (a file, or an address), `flows` (packets or records),
-    `bytes`. Traffic seen by two of them counts twice."""
+    `bytes`. Traffic seen by two observers counts twice."""
     unknown: pyarrow.Table
     """Addresses outside of the mapping: `address`, `bytes` of their traffic, the most first; at most
     50,000."""
     discards: pyarrow.Table
-    """Traffic that was not counted, or with a doubt (`kept`): `reason`, `detail`, `kept`, `count`, `bytes`,
-    `meaning`, `examples`."""
+    """Traffic that was not counted, or was counted despite a doubt (`kept`): `reason`, `detail`, `kept`,
+    `count`, `bytes`, `meaning`, `examples`."""
     counters: pyarrow.Table
     """Counters of interfaces from sFlow agents, if requested: `t_ms`, `device`, `interface`, `in_octets`,
     `out_octets`, `speed_bps` (0: unknown), in order of arrival."""
@@ -60,8 +60,8 @@ class Capture:
         """The cells as a series of matrices, without a gap.
 
         Args:
-            tasks: Names of all places in the order of matrices, with those that never sent. By default names
-                are sorted (`r2` before `r10`).
+            tasks: Names of all places in the order of matrices, including those that never sent. By default
+                names are sorted (`r2` before `r10`).
 
         Raises:
             InputError: There are no cells, or too many for a series; or a place is not among `tasks`.
@@ -123,15 +123,16 @@ def capture(
             than memory.
         mapping: A file with the owners of addresses and with services: YAML, CSV (`address,host`), or lines
             as in `/etc/hosts`.
-        cluster: Network, with a mapping, whose names must all be hosts or racks of it.
+        cluster: Cluster that has all hosts and racks of the mapping; only with a mapping.
         by: One of `BY`; by default `host` with a mapping, otherwise `address`.
         interval: Length of an interval, such as `1h` or `5min`.
         size: `frame`, from the Ethernet header to the end of the payload, or `ip`, the IP packet.
         content: `packets`, to count each packet; `exports`, to count the records of sFlow, NetFlow or IPFIX
             datagrams; `auto`, to decide by the first IP packet of each file.
-        ports: Ports of such datagrams, besides 6343, 2055 and 4739.
-        sampling: Packets that each seen one stands for, if the capture or the exporter does not state it.
-        counters: Whether to keep counters of interfaces, which sFlow agents send between packets.
+        ports: UDP ports of exports, besides 6343, 2055 and 4739.
+        sampling: Number of packets that each seen packet stands for, if the capture or the exporter does not
+            state it.
+        counters: True to keep counters of interfaces, which sFlow agents send between packets.
         progress: Called with the bytes of a file read since the last call.
 
     Raises:

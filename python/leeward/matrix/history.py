@@ -1,7 +1,7 @@
-"""Knowledge about each pair before each interval: its last bytes, and those at the same time of day.
+"""Knowledge about each pair before each interval: bytes of the last interval, and at the same time of day.
 
-Everything here is of the past alone: row t follows from the intervals before t. A pair is known from the
-first interval with traffic; it has no days before that.
+Row t depends only on the intervals before t. A pair is known from its first interval with traffic on; it has
+no days before that interval.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from leeward._arrays import Floats
 
 @dataclass(frozen=True)
 class History:
-    """Knowledge before each interval; shape (intervals + 1, pairs), the last row before the next one."""
+    """Knowledge before each interval; shape (intervals + 1, pairs). The last row is for the next interval."""
 
     last: Floats
     """Bytes of the interval before; 0 before the first."""

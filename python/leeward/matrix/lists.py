@@ -1,7 +1,7 @@
 """Reads series of matrices from files: NumPy arrays, and lists of transfers as CSV or Parquet.
 
-The content of a file decides its kind, and its name does not. A list has a line for each transfer, in any
-order: lines of one pair in one interval are summed, so that sorting would change nothing.
+The kind of a file follows from its content, not from its name. A list has a line for each transfer, in any
+order: lines of one pair in one interval are summed.
 """
 
 import csv
@@ -52,10 +52,10 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
             tasks, or their numbers from 0) and `bytes`. Other columns are ignored. Lines may be in any
             order.
         interval: Length of an interval, such as `1h` or `5min`. Lines of a list are summed to intervals that
-            begin at whole multiples of it. An interval without a line, between the first and the last, has 0
-            bytes.
-        tasks: Names of the tasks in the order of matrices, which must be that of the app's; also those that
-            never send. By default names are sorted (`map2` before `map10`), and numbers go up to the
+            begin at whole multiples of this length. An interval without a line, between the first and the
+            last, has 0 bytes.
+        tasks: Names of all tasks, including those that never send, in the order of matrices and of the app
+            file. By default names are sorted (`map2` before `map10`), and numbers are those from 0 to the
             greatest.
 
     Raises:
@@ -166,7 +166,7 @@ def sum_transfers(
 def _places(
     tasks: Collection[str], name: str, order: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]]:
-    """Names of all tasks in order, and the position in it of each known one."""
+    """Names of all tasks in order, and the position of each known task in this order."""
     if order is None and all(re.fullmatch(r"\d{1,18}", task, re.ASCII) for task in tasks):
         check_tasks(max(map(int, tasks)) + 1, name)
         order = tuple(str(number) for number in range(max(map(int, tasks)) + 1))

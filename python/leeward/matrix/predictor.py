@@ -1,14 +1,14 @@
-"""The predictor: a weighted mean of the last hour's bytes and of those at the same time of day.
+"""The predictor: a weighted mean of the bytes of the last hour and at the same time of day.
 
 For a pair with l bytes in the last hour and d at the same time of day, the prediction is w l + (1 - w) d,
 with w from 0 to 1 by least squares over the hours of the fit. Weights that are not negative and add up to 1
 keep a prediction between l and d: it is finite, not negative, and exact if l and d are. Free weights did
 worse than the last hour alone, on hours outside of the fit.
 
-Four models are fitted: one weight for all pairs (errors of each count in proportion to its own size) or one
-for each pair, and the time of day as the mean of all earlier days or as the day before alone. The model with
-the least error in a rolling validation within the hours of the fit is used: each of these hours is predicted
-with the fit to the hours before it.
+Four models are fitted: with one weight for all pairs (the errors of a pair count in proportion to its size)
+or one weight for each pair; and with the mean of all earlier days, or the day before alone, as the time of
+day. The model with the least error in a rolling validation within the hours of the fit is used: each of these
+hours is predicted with the fit to the hours before it.
 """
 
 from collections.abc import Iterator
@@ -34,10 +34,10 @@ CANDIDATES: tuple[tuple[Days, Scope], ...] = (
 
 @dataclass(frozen=True)
 class Model:
-    """Combination of both predictors."""
+    """Combination of the last hour and the time of day."""
 
     days: Days
-    """Days whose same time of day is used."""
+    """Days from which the time of day is used."""
     scope: Scope
     """Scope: one weight for all pairs, or one for each."""
     last_hour: Floats
@@ -55,12 +55,12 @@ class Prediction:
     tasks: tuple[str, ...]
     """Names in the order of rows and columns."""
     matrix: Floats
-    """Bytes from each task to each, shape (tasks, tasks); finite and not negative."""
+    """Bytes from each task to each other, shape (tasks, tasks); finite and not negative."""
     model: Model
 
 
 def predict(series: Series) -> Prediction:
-    """Predicts the matrix of the interval after the last, by a model fitted to all of them.
+    """Predicts the matrix of the interval after the last, by a model fitted to all intervals.
 
     The prediction for a pair that never sent is 0. For a pair without an earlier day at this time of day, it
     is its bytes in the last interval.
@@ -101,7 +101,7 @@ def fit(values: Floats, past: History, until: int, day: int) -> Model:
     best = min(models, key=lambda model: numpy.inf if model.validation is None else model.validation)
     weights = numpy.ones(values.shape[1])
     if best.learnt_hours and best.scope == "all pairs":
-        # Weights for later pairs too.
+        # Pairs that send later get the same weight.
         weights[:] = best.last_hour[:1]
     elif best.learnt_hours:
         weights[:] = _shared(learnt, seen, best.days)[-1]
@@ -128,9 +128,9 @@ def _fit(learnt: Floats, past: History, days: Days, scope: Scope, day: int) -> M
 
 
 def _shared(learnt: Floats, past: History, days: Days) -> Floats:
-    """Weight of all pairs by the fit to the intervals before each, and to all."""
+    """Weight of all pairs, fitted to the intervals before each interval, and to all intervals."""
     above, below = _sums(learnt, past.last, time_of_day(past, days))
-    # Each pair counts in proportion to its own mean, or the largest would decide for all.
+    # Each pair counts in proportion to its own mean, or the largest pair would decide for all.
     size = (
         numpy.vstack([past.mean, learnt.mean(axis=0)]) if len(learnt) else numpy.zeros((1, learnt.shape[1]))
     )
@@ -140,7 +140,7 @@ def _shared(learnt: Floats, past: History, days: Days) -> Floats:
 
 
 def _sums(learnt: Floats, last: Floats, daily: Floats) -> Iterator[Floats]:
-    """Sums whose quotient is the best weight, over the intervals before each, and over all."""
+    """Sums whose quotient is the best weight, over the intervals before each interval, and over all."""
     apart = last - daily
     for terms in (apart * (learnt - daily), apart * apart):
         yield numpy.vstack([numpy.zeros((1, learnt.shape[1])), numpy.cumsum(terms, axis=0)])

@@ -2,9 +2,10 @@
 
 The model is fitted to the first part of a series. Every later interval is then predicted from the intervals
 before it, with fixed weights, and compared with its true bytes. A pair without traffic in an interval has no
-relative error there, nor has an interval without any traffic; predictions for them count as wrong bytes.
+relative error there. An interval without any traffic has no relative error either. Predictions for both count
+as wrong bytes.
 
-Confidence intervals are 95 % by bootstrap over time: runs of a quarter of a day are drawn from the scored
+Confidence intervals are 95 % by bootstrap over time: blocks of a quarter of a day are drawn from the scored
 hours, since errors of neighbouring hours correlate. All predictors share the draws, so that they can be
 compared.
 """
@@ -33,7 +34,7 @@ class Figure:
 
     value: float
     within: Interval | None
-    """Its 95 % interval; None with less than half a day scored."""
+    """95 % confidence interval; None if less than half a day is scored."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class Scored:
     median: Figure
     """Median relative error over pairs with traffic, mean over intervals."""
     p90: Figure
-    """The same, the 90th percentile over pairs."""
+    """90th percentile of the relative error over pairs with traffic, mean over intervals."""
     above_combination: Figure
-    """Its `wrong_bytes` less that of the combination; above 0 is worse than it."""
+    """`wrong_bytes` minus that of the combination; above 0 is worse than the combination."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Score:
     intervals: int
     """Number of intervals of the series."""
     learnt: int
-    """Number of its first intervals, which are in the fit."""
+    """Number of intervals in the fit, which are the first of the series."""
     pairs: int
     """Number of pairs with traffic."""
     model: Model

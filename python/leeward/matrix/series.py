@@ -1,6 +1,6 @@
-"""A series of traffic matrices: bytes from each task to each, interval by interval.
+"""A series of traffic matrices: bytes from each task to each other, interval by interval.
 
-Only pairs with traffic are kept, since of a thousand tasks most never exchange any.
+Only pairs with traffic are kept, since most pairs of a thousand tasks never exchange bytes.
 """
 
 import math
@@ -23,7 +23,7 @@ MOST_VALUES = 10_000_000
 MOST_BYTES = 1e18
 """Greatest bytes of a pair in an interval."""
 LEAST_BYTES = 1e-9
-"""Least bytes that are not 0: smaller values have no relative error. Scaled matrices may be below a byte."""
+"""Least number of bytes above 0; scaled matrices may be below a byte. Less would have no relative error."""
 _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": DAY_S}
 
 
@@ -63,7 +63,7 @@ class Series:
         """A series of consecutive matrices.
 
         Args:
-            matrices: Bytes from each task to each in each interval, shape (intervals, tasks, tasks).
+            matrices: Bytes from each task to each other in each interval, shape (intervals, tasks, tasks).
             interval: Length of an interval, such as `1h` or `5min`.
             tasks: Names of the tasks, in order; by default their numbers from 0.
             name: Name of the matrices in errors.

@@ -10,8 +10,8 @@
 >>> run.totals()["finished"]
 1
 
-A scheduler of the user, a function as for `circuits.schedule`, may replace a name. With `demand` it is called
-for the days of each week:
+A function of the user, as for `circuits.schedule`, may replace the name of a scheduler. With `demand`, the
+simulator calls the function for the days of each week:
 
 >>> def ring(demand, network):
 ...     return [("1980us", [(rack, (rack + 1) % len(demand)) for rack in range(len(demand))])]

@@ -17,9 +17,10 @@ _BYTES, _QUEUE, _LIMIT, _DAY = "#0b62a4", "#c4411d", "#6f6f6f", "#1f5fa8"
 def picture(scenario: PacketScenario, run: PacketRun) -> str:
     """Draws sequence plots of the pairs that a scenario samples, as SVG; equal runs give equal bytes.
 
-    For each of the first few pairs: bytes that have arrived in order since a day of it ended, on average over
-    days, and its queue with its capacity; shaded where it has a circuit, darker the more of these days have
-    one then. If the run ends too soon after every day of a pair, the pair is drawn from the run's start.
+    Shows, for each of the first few pairs, the bytes that have arrived in order since the end of a day of the
+    pair, on average over days; and the queue of the pair with its capacity. Times with a circuit are shaded;
+    a darker shade means that more days have a circuit at this time. If the run ends too soon after every day
+    of a pair, the pair is drawn from the run's start.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -14,17 +14,17 @@ WEEKS = 3
 
 @dataclass(frozen=True)
 class Sequence:
-    """Bytes and queue of a pair at moments, on average over its days.
+    """Bytes and queue of a pair over time, on average over its days.
 
     Attributes:
         source: Sending rack.
         destination: Receiving rack.
         over: Number of days of the average; 0 for the run itself, from its start.
-        at_s: Moments: seconds since a day ended, or since the run began.
+        at_s: Times, in seconds since a day ended or since the run began.
         arrived_bytes: Bytes of all flows of the pair that have arrived in order.
         queued_packets: Packets in its queue.
         capacity_packets: Capacity of its queue.
-        up: Share of the days in which the pair has a circuit then.
+        up: Share of the days on which the pair has a circuit at this time.
     """
 
     source: int
@@ -40,18 +40,18 @@ class Sequence:
 def sequence(
     run: PacketRun, source: int, destination: int, *, span_s: float | None = None, step_s: float | None = None
 ) -> Sequence | None:
-    """Arrivals from the end of a day of a pair on, on average over days (Etalon, figure 5).
+    """Arrivals after the end of a day of a pair, on average over days (Etalon, figure 5).
 
     Args:
-        run: A run of a scenario with `sample`, whose `pairs` have this one.
+        run: A run of a scenario with `sample`, whose `pairs` include this pair.
         source: Sending rack.
         destination: Receiving rack.
         span_s: Length after each day; by default three days of the pair.
-        step_s: Time between moments; by default the time between samples.
+        step_s: Time between points of the plot; by default the time between samples.
 
     Returns:
-        The sequence. It is of the complete run if no day is followed by that much of the run. None without
-        two samples.
+        The sequence. It covers the complete run if the run ends within `span_s` of the end of every day. None
+        without two samples.
     """
     samples, days = _columns(run.samples(), source, destination), _columns(run.days(), source, destination)
     times = samples["time_s"]
@@ -67,7 +67,7 @@ def sequence(
     else:
         since, starts = step * numpy.arange(round(span_s / step) + 1), whole
     arrived = [numpy.interp(start + since, times, samples["delivered_bytes"]) for start in starts]
-    # Queues change abruptly, so the last sample counts.
+    # Queues change abruptly, so the last sample counts, without interpolation.
     last = [numpy.searchsorted(times, start + since + 1e-12, side="right") - 1 for start in starts]
     up = [_up(start + since, days) for start in starts]
     return Sequence(
@@ -83,7 +83,7 @@ def sequence(
 
 
 def _up(times: Floats, days: dict[str, Any]) -> Any:
-    """True at each moment within one of a pair's days, which do not overlap."""
+    """True for each time within one of a pair's days, which do not overlap."""
     # Days are in the order of their ends, and so of their starts.
     last = numpy.searchsorted(days["began_s"], times + 1e-12, side="right") - 1
     return (last >= 0) & (times < numpy.append(days["ended_s"], -numpy.inf)[last])

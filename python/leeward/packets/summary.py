@@ -12,13 +12,13 @@ def summary(run: PacketRun) -> dict[str, Any]:
     """A run in numbers, as values of JSON.
 
     - `totals`: `PacketRun.totals`.
-    - `throughput_bps`: bytes of all flows that arrived in order, over the time until the run ended.
-    - `completion`: by class of flows their number, the number that finished, the bytes that arrived of all of
-      them, and the median and 99th percentile of the time from the first byte written to the last that
-      arrived, of those that finished (null without any).
+    - `throughput_bps`: bytes of all flows that arrived in order, divided by the time until the run ended.
+    - `completion`: for each class of flows, the number of flows and of finished flows, and the bytes of all
+      flows that arrived; for finished flows, the median and 99th percentile of the time from the first byte
+      written to the last byte received (null without finished flows).
     - `trains`: as in the table of that name.
-    - `circuits`: by pair of racks with a circuit that sent: its days that have ended, bytes, utilization.
-    - `latency_s`: median and 99th percentile of the time of packets with data in the switch, by path.
+    - `circuits`: for each pair of racks whose circuit sent: number of ended days, bytes, utilization.
+    - `latency_s`: median and 99th percentile of the time that packets with data spend in the switch, by path.
     """
     totals = run.totals()
     latency = {path: {str(share): run.latency(path, share) for share in (0.5, 0.99)} for path in PATHS}

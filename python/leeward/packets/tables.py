@@ -19,14 +19,15 @@ def tables(run: PacketRun) -> "dict[str, pyarrow.Table]":
     """Tables of a run, by name.
 
     - `flows`: ends, start and finish (seconds; null without one), bytes and segments.
-    - `trains`: of packets without a transport: ends, packets sent and received, and `rate_bps`, the estimate
-      of the probe from their arrivals (null with too few).
-    - `copies`: of blocks of files, besides the writers': owner, place, start of the block and finish.
-    - `days`: of circuits, with `utilization`, the share of the day in which the circuit sent.
-    - `samples`: of queues, in packets and bytes, and `delivered_bytes`, bytes of all flows of the pair that
-      have arrived in order.
+    - `trains`: trains of packets without a transport: ends, packets sent and received, and `rate_bps`, the
+      estimate of the probe from their arrivals (null with too few).
+    - `copies`: copies of blocks, except those on the writers' hosts: owner, place, start of the block and
+      finish.
+    - `days`: days of circuits, with `utilization`, the share of the day in which the circuit sent.
+    - `samples`: queue lengths in packets and bytes, and `delivered_bytes`, bytes of all flows of the pair
+      that have arrived in order.
     - `latencies`: number of packets with data by their time in the switch, by path.
-    - `percentiles`: of these, by path and for all.
+    - `percentiles`: percentiles of these latencies, by path and for all paths.
     """
     return {
         "flows": run.flows(),

@@ -1,4 +1,4 @@
-"""Plan of a fleet: racks over a threshold, ports or a shift for each, and both simulated."""
+"""Plan of a fleet: racks over a threshold, ports or a shift for each, and simulations of both."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -36,7 +36,7 @@ class Settings:
 
     Attributes:
         threshold_ppm: Greatest utilization of a link, in millionths.
-        percentile: Percentile of its intervals.
+        percentile: Percentile of the utilization over intervals.
         interval_ms: Length of an interval.
         coverage: Least observed share of an interval.
         port_bps: Speed of a rack's uplink port; None to derive it from the capacity.
@@ -81,9 +81,9 @@ class PlannedRack:
     Attributes:
         rack: Name.
         kind: `compute`, `disk` or `mixed`.
-        ports: Ports that it needs.
-        shift: Work that would have to leave it.
-        outcomes: For each of its links by name, and each of `RUNS`, the result of the simulator.
+        ports: Ports that the rack needs.
+        shift: Work that would have to leave the rack.
+        outcomes: Result of the simulator for each link of the rack, by name, and for each of `RUNS`.
     """
 
     rack: str
@@ -149,11 +149,11 @@ class Plan:
 def plan(
     samples: Samples, settings: Settings | None = None, advance: Callable[[], None] = lambda: None
 ) -> Plan:
-    """Plans for the racks that are over a threshold.
+    """Makes a plan for the racks that are over a threshold.
 
     Args:
         samples: Samples of the links of a cluster.
-        settings: Thresholds; the paper's by default.
+        settings: Thresholds; by default those of the paper.
         advance: Called after each of `STEPS` steps.
 
     Raises:

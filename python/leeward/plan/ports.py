@@ -19,10 +19,10 @@ class Ports:
 
     Attributes:
         speed_bps: Speed of a port.
-        assumed: Whether the speed is derived from the capacity.
-        now: Present ports: whole ones in its capacity.
-        lost: Ports of the cluster file beyond those: the first to repair.
-        needed: Ports that it needs.
+        assumed: True if the speed is derived from the capacity.
+        now: Present ports: whole ports in the present capacity.
+        lost: Ports of the cluster file that are not present; these should be repaired first.
+        needed: Ports that the rack needs.
     """
 
     speed_bps: int
@@ -41,7 +41,7 @@ def ports(links: Sequence[Series], threshold_ppm: int, thousandths: int, speed_b
     """Ports that a rack needs.
 
     Args:
-        links: Its uplink and downlink, if seen.
+        links: Uplink and downlink of the rack, if seen.
         threshold_ppm: Greatest utilization, in millionths.
         thousandths: Percentile, in thousandths of a percent.
         speed_bps: Speed of a port; None to derive it.
@@ -60,7 +60,7 @@ def ports(links: Sequence[Series], threshold_ppm: int, thousandths: int, speed_b
 
 
 def _speed(capacity_bps: int) -> int:
-    """Speed of a port for the likeliest number of ports; the total capacity if none is a usual one."""
+    """Speed of a port for the likeliest number of ports; the total capacity if none gives a usual speed."""
     for count in COUNTS:
         if capacity_bps % count == 0 and capacity_bps // count in SPEEDS:
             return capacity_bps // count

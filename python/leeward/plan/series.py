@@ -23,9 +23,9 @@ class Series:
 
     Attributes:
         name: Name of the link.
-        load_bps: Its mean load in each interval, in bits per second; NaN where it was not seen.
-        capacity_bps: Its capacity then; NaN likewise.
-        cluster_bps: Its capacity by the cluster file.
+        load_bps: Mean load in each interval, in bits per second; NaN without telemetry.
+        capacity_bps: Capacity in each interval, in bits per second; NaN without telemetry.
+        cluster_bps: Capacity in the cluster file, in bits per second.
     """
 
     name: str
@@ -35,17 +35,17 @@ class Series:
 
     @cached_property
     def seen(self) -> NDArray[numpy.bool_]:
-        """True for intervals in which it was seen."""
+        """True for intervals in which the link was seen."""
         return ~numpy.isnan(self.load_bps)
 
     @cached_property
     def now_bps(self) -> float:
-        """Capacity in the last interval in which it was seen."""
+        """Capacity in the last interval in which the link was seen."""
         return float(self.capacity_bps[self.seen][-1])
 
     @property
     def utilization(self) -> Numbers:
-        """Utilization in the intervals in which it was seen."""
+        """Utilization in the intervals in which the link was seen."""
         seen = self.seen
         return self.load_bps[seen] / self.capacity_bps[seen]
 
@@ -56,7 +56,7 @@ class Loads:
 
     Attributes:
         first_ms: Start of the first interval, Unix time in milliseconds.
-        interval_ms: Length of each.
+        interval_ms: Length of an interval.
         count: Number of intervals, seen or not.
         links: Links by name.
     """
@@ -79,7 +79,7 @@ def nearest_rank(values: Numbers, thousandths: int) -> float:
 
 
 def rank(count: int, thousandths: int) -> int:
-    """Rank of a percentile among a number of values, from the least, from 1."""
+    """Rank of a percentile among `count` values; the least value has rank 1."""
     return -(-count * thousandths // 100_000)
 
 
@@ -91,7 +91,7 @@ def loads(windows: Windows, links: Collection[int]) -> Loads:
         links: Numbers of the links.
 
     Raises:
-        InputError: Their intervals exceed `MOST_VALUES`.
+        InputError: The links have more than `MOST_VALUES` intervals together.
     """
     samples = windows.samples
     engine, table = samples.engine, windows.table

@@ -11,9 +11,9 @@ import numpy
 from leeward.plan.series import Numbers, Series, nearest_rank, rank
 
 PERCENT = 100
-"""Number of units of a rack's work: each is a hundredth of it."""
+"""Number of units of a rack's work: each unit is a hundredth of the work."""
 OVERLAP = 0.5
-"""Least share of a rack's intervals in which a rack that takes its work was seen, too."""
+"""Least share of a rack's intervals in which a rack that takes its work must have been seen, too."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Rack:
     Attributes:
         name: Name of the rack.
         kind: `compute`, `disk` or `mixed`.
-        pod: Its pod, if any.
-        links: Its `uplink` and `downlink`, if seen.
-        pod_links: Those of its pod, likewise.
+        pod: Pod of the rack, if any.
+        links: `uplink` and `downlink` of the rack, if seen.
+        pod_links: `uplink` and `downlink` of its pod, if seen.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Shift:
 
     Attributes:
         percent: Percent of the rack's work that has to leave.
-        to: For each rack that takes a part, percent of the first rack's work.
+        to: For each rack that takes a part, this part in percent of the work of the rack that it leaves.
     """
 
     percent: int
@@ -59,8 +59,8 @@ class LinkLoads:
 
     Attributes:
         threshold_ppm: Greatest utilization, in millionths.
-        thousandths: Percentile of it, in thousandths of a percent.
-        loads: Loads by name of the link, in bits per second; links without one have the measured load.
+        thousandths: Percentile of the utilization, in thousandths of a percent.
+        loads: Loads by name of the link, in bits per second; links without an entry have the measured load.
     """
 
     threshold_ppm: int
@@ -77,7 +77,7 @@ class LinkLoads:
 
         Args:
             link: The link.
-            added: Additional load in each interval, nowhere below 0.
+            added: Additional load in each interval, never below 0.
         """
         if link.name not in self._percentiles:
             self._percentiles[link.name] = nearest_rank(self.of(link)[link.seen], self.thousandths)
@@ -100,13 +100,12 @@ def shift(rack: Rack, targets: Mapping[str, Rack], loads: LinkLoads) -> Shift:
     """Moves as much of a rack's work as needed to racks that stay under the threshold with it.
 
     Each unit goes to the rack with the least maximum percentile over the links that the unit would use. All
-    traffic of a rack is assumed to leave its pod; within a pod, nothing changes above it.
+    traffic of a rack is assumed to leave its pod; a move within a pod changes no load above the pod.
 
     Args:
         rack: Rack over the threshold.
-        targets: Racks that may take work, by name; racks of another kind than the rack's take none, unless
-            they are mixed.
-        loads: Loads of links so far; shifts are added to it.
+        targets: Racks that may take work, by name. Only racks of the same kind and mixed racks take any.
+        loads: Loads of links so far; the shift is added to them.
     """
     percent = _percent(rack, loads)
     units = {way: numpy.nan_to_num(link.load_bps) / PERCENT for way, link in rack.links.items()}
@@ -145,7 +144,7 @@ def shift(rack: Rack, targets: Mapping[str, Rack], loads: LinkLoads) -> Shift:
 
 
 def _percent(rack: Rack, loads: LinkLoads) -> int:
-    """Hundredths of a rack's work that have to leave it."""
+    """Hundredths of a rack's work that have to leave the rack."""
     threshold = Fraction(loads.threshold_ppm, 10**6)
     need = 0
     for link in rack.links.values():

@@ -11,7 +11,7 @@ _TEXT, _WHOLE, _DOUBLE = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
 
 
 def tables(plan: Plan) -> dict[str, pyarrow.Table]:
-    """All tables by name, as in a folder."""
+    """All tables by name, as in an output folder."""
     return {"racks": racks(plan), "shifts": shifts(plan), "links": links(plan)}
 
 
@@ -41,7 +41,7 @@ _PORTS = ("now", "lost", "needed", "added")
 
 
 def shifts(plan: Plan) -> pyarrow.Table:
-    """Work that racks would take: `from`, `to` (racks), `percent` of the first one's work."""
+    """Work that racks would take: `from`, `to` (racks), `percent` of the work of `from`."""
     rows = [
         {"from": one.rack, "to": to, "percent": percent}
         for one in plan.planned
@@ -55,9 +55,9 @@ def shifts(plan: Plan) -> pyarrow.Table:
 def links(plan: Plan) -> pyarrow.Table:
     """Result of each link: `link`, `rack`, `run`, `hot`, `intervals`, `percentile`, `most`.
 
-    `rack` is the planned one; null for links that would take its work, or lose it. `run` is `before`, `ports`
-    or `shift`; the link is `hot` in that many of its seen `intervals`; `percentile` and `most` are of its
-    utilization, shares.
+    `rack` is the planned rack; null for other links that would take its work or lose it. `run` is `before`,
+    `ports` or `shift`; `hot` is the number of hot ones among the seen `intervals`; `percentile` and `most` of
+    the utilization are shares.
     """
     rows = [row for one in plan.planned for row in _runs(one.rack, one.outcomes)]
     rows += _runs(None, plan.taking)

@@ -1,6 +1,6 @@
-"""A page for people: one HTML file without external parts, made of a few kinds of parts.
+"""One self-contained HTML page, made of a few kinds of parts.
 
-Parts escape their texts, so that a page is made of plain texts only. Pictures are SVG.
+Parts escape their texts, so that callers pass plain text. Pictures are SVG.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,9 +51,9 @@ def document(title: str, heading: str, lead: Sequence[str], parts: Iterable[Html
 
     Args:
         title: Title of the window.
-        heading: Heading at its top.
-        lead: Lines below that.
-        parts: The rest, in order.
+        heading: Heading at the top of the page.
+        lead: Lines below the heading.
+        parts: Parts below these lines, in order.
     """
     lines = "<br>".join(escape(line) for line in lead)
     return f"""<!doctype html>
@@ -89,7 +89,7 @@ def words(meanings: Iterable[tuple[str, str]], sources: Mapping[str, str] | None
     """Words and their meanings.
 
     Args:
-        meanings: Meaning of each word; without any, the part is empty.
+        meanings: Meaning of each word; without words, the part is empty.
         sources: Sources of some of the words.
     """
     entries = []

@@ -1,7 +1,7 @@
-"""The comparison of policies over several seeds as rows: a quantity, its mean and interval under each.
+"""The comparison of policies over several seeds as rows: a quantity, its mean and interval under each policy.
 
-The lines are those of one seed. Below a time stands its ratio to the baseline's, and below an imbalance its
-difference from it.
+The lines are those of one seed. The line below a time has the ratio to the baseline's time, and the line
+below an imbalance has the difference from the baseline's imbalance.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def interval_rows(summary: Sequence[dict[str, Any]], policies: Sequence[str]) ->
 
     Args:
         summary: Results of `leeward.sweep.summarize` for the setting, as dictionaries.
-        policies: Columns; the others are compared with the first.
+        policies: Policies of the columns; the others are compared with the first.
     """
     baseline = policies[0]
     row_of = {(row["policy"], row["quantity"]): row for row in summary}

@@ -13,7 +13,7 @@ from leeward.report.rows import against, comparison_rows, glossary
 OBJECTS = {"replicas": "copies of blocks", "cell": "tasks", "apps": "tasks"}
 """Objects that runs of a kind place, in words."""
 POLICIES = {"replicas": "replicas", "cell": "tasks", "apps": "tasks"}
-"""Kind of the policies of each kind of run: a name alone may stand for a policy of each kind."""
+"""Kind of the policies of each kind of run: policies of different kinds may share a name."""
 
 
 def write_page(path: str | PathLike[str], scenario: Scenario, runs: Sequence[Run]) -> None:
@@ -88,7 +88,9 @@ def page_pictures(runs: Sequence[Run]) -> list[Picture]:
         ("How busy rack downlinks get", pictures.hot_links(runs), busy),
     ]
     if len(runs) > 1:
-        result.insert(1, (f"Each full block against the same under {baseline}", pictures.gains(runs), gain))
+        result.insert(
+            1, (f"Each full block, compared with the same block under {baseline}", pictures.gains(runs), gain)
+        )
     return result
 
 

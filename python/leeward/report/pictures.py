@@ -138,7 +138,7 @@ def run_styles(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def times_of(run: Run) -> dict[tuple[int, int], float]:
     """Seconds from the request of a full block to its last copy on disk, by file and position in it.
 
-    Blocks that were not written are left out, and those of files that began in the warm-up.
+    Blocks that were not written, and blocks of files that began in the warm-up, are left out.
     """
     blocks = run.blocks()
     files = run.files()["start_s"].to_numpy() >= run.warmup_s

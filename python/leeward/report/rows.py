@@ -1,7 +1,7 @@
 """The comparison of policies as rows of a table: a quantity, and its value under each policy.
 
-The words are those of every table, on the terminal and on the page, of one seed and of many; `glossary`
-explains them.
+All tables use the same words: on the terminal and on the page, for one seed and for many. `glossary` explains
+the words.
 """
 
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -49,7 +49,7 @@ _OTHER_WRITES = (("  smaller blocks", "partial_blocks"), ("  all blocks", "block
 _WORDS = {
     "write time": "from the request for a block to its last copy on disk; of a file, from its first block to"
     " its last",
-    "full block": "one of its file's block size; a smaller block is the rest at the end of a file",
+    "full block": "a block of the block size of its file; a smaller block is the rest at the end of a file",
     "Cv": "standard deviation over mean: of the loads of all links of a tier in an interval (the median over"
     " all intervals), or of what racks store; 0 is even",
     "hot": "of a link of a rack or pod: a mean load of more than 75 % (or the scenario's threshold) in an"
@@ -65,12 +65,12 @@ _CELL_WORDS = {
     " over their capacity",
     "network-intensive": "the tenth of all tasks with the most bandwidth per processor; on hot racks:"
     " placed on, or moved to, a rack with a link that was hot in the interval before",
-    "stretch": "time of a tolerant task from its first host on, over the time of its work alone",
+    "stretch": "time of a tolerant task from its first placement on, divided by the time of its work alone",
 }
 
 APP_TIME = "time from arrival to last transfer, mean"
 _APP_WORDS = {
-    "run time": "from its hosts to an app's last transfer; all transfers begin together, when it is placed",
+    "run time": "from the placement of an app to its last transfer; all transfers begin at the placement",
     "forecast": "run time by the model when the app was placed; of apps that ran undisturbed",
     "across the network": "bytes between tasks on different hosts, of all bytes that tasks sent",
     "Cv": _WORDS["Cv"],
@@ -99,7 +99,7 @@ class Quantity:
     """Its name in `leeward._figures`."""
     show: Show
     against: Literal["ratio", "difference"] | None = None
-    """Its relation to the baseline's over several seeds, in a line of its own."""
+    """Relation to the baseline's value over several seeds, which has its own line."""
     only_if_any: bool = False
     """Leaves the line out if it is zero under every policy."""
 
@@ -242,7 +242,7 @@ def cells(quantity: Quantity, values: Sequence[float | None]) -> Iterator[str]:
 
 
 def against(baseline: str) -> str:
-    """Name of a ratio to the baseline: above 1 is faster than it."""
+    """Name of a ratio to the baseline: above 1 is faster than the baseline."""
     return f"{baseline} / this"
 
 
@@ -270,11 +270,11 @@ def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
         words.insert(2, (against(baseline), meaning))
     names = {row.quantity for row in rows}
     if UNWRITTEN in names:
-        words.append((UNWRITTEN, "blocks that were requested and not on disk when the run ended"))
+        words.append((UNWRITTEN, "requested blocks that were not on disk when the run ended"))
     if READ_TIME in names:
         words.append(("read time", "from the request for a part of a block on disk to its last byte"))
     if DEGRADED in names:
-        meaning = "reads whose chunk did not arrive in time, so that others of its stripe were read instead"
+        meaning = "reads whose chunk did not arrive in time, so that other chunks of its stripe were read"
         words.append((DEGRADED, meaning))
     if BLIND in names:
         words.append((BLIND, "blocks that a policy left to the default policy, because it saw no load"))

@@ -1,8 +1,8 @@
 """Style of policies in pictures, numbers of axes, and labels of curves.
 
-A policy has one colour throughout the project, whatever its settings; lines distinguish settings of one
+A policy has one colour throughout the project, whatever its settings; line styles distinguish settings of one
 policy in the same picture. A curve has its label where it is farthest from the others, so that pictures read
-in grey too; without room for that there is a legend.
+in grey too; without room for labels there is a legend.
 """
 
 from collections.abc import Iterable, Sequence
@@ -66,7 +66,7 @@ _ROOM = 40.0
 
 
 def styles(policies: Sequence[str]) -> list[dict[str, Any]]:
-    """Colour and line of each policy: by its name, and by its position among those of that name."""
+    """Colour and line of each policy: by its name, and by its position among policies of this name."""
     names = [policy.partition(":")[0] for policy in policies]
     return [
         {"color": COLOURS.get(name, OTHER), "linestyle": LINES[names[:at].count(name) % len(LINES)]}

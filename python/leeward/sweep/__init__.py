@@ -51,8 +51,8 @@ def run(
 ) -> pyarrow.Table:
     """Runs a scenario under every policy, seed and setting; all policies of a seed see the same arrivals.
 
-    With `out` every finished cell is kept there, and present ones are not computed again. The logger
-    `leeward.sweep` gets the number of present and of damaged cells. The same cells give bit-identical
+    With `out`, every finished cell is stored there, and stored cells are not computed again. The logger
+    `leeward.sweep` gets the number of stored and of damaged cells. The same cells give bit-identical
     results, whatever the order, the jobs and the backend.
 
     Args:
@@ -64,8 +64,8 @@ def run(
             text or as values of JSON; a text is one value.
         jobs: Number of runs at once, at least 1; by default the number of processors.
         backend: `threading`, `loky` (processes) or `ray`.
-        out: Folder for the cells and `cells.parquet`; by default nothing is kept.
-        tables: Whether to keep the tables of every run too, in `out`, which is then required.
+        out: Folder for the cells and `cells.parquet`; by default nothing is stored.
+        tables: True to keep the tables of every run too, in `out`, which is then required.
         data: Folder of `data:...` files; by default that of `leeward.data`.
         progress: Called with the number of a cell and the completed share of it, from several threads.
 
@@ -74,8 +74,8 @@ def run(
 
     Raises:
         InputError: The scenario, a policy, a setting, a trace or the backend is invalid; or another sweep
-            writes to `out`, or it holds something other than a sweep. No cell has run then, and no file was
-            made.
+            writes to `out`, or it holds something other than a sweep. In these cases, no cell has run and no
+            file was written.
     """
     if tables and out is None:
         raise InputError("tables", None, None, None, "expected a folder for them: `out`")
@@ -99,10 +99,10 @@ def run(
 
 
 def remaining_cells(store: Store, cells: list[plan.Cell], tables: bool) -> list[int]:
-    """Numbers of the remaining cells, whose arrivals can be read.
+    """Numbers of the remaining cells, after a check that their arrivals can be read.
 
     Raises:
-        InputError: A file of theirs is missing or invalid.
+        InputError: A file of their arrivals is missing or invalid.
     """
     remaining = [at for at, cell in enumerate(cells) if not store.has(cell, tables)]
     first: dict[plan.Variant, int] = {}
@@ -122,7 +122,7 @@ def finish(
     tables: bool,
     progress: Callable[[int, float], object] | None,
 ) -> pyarrow.Table:
-    """Runs the remaining cells into a locked store, and compares all; see `run`."""
+    """Runs the remaining cells into a locked store, and compares all cells; see `run`."""
     if stale := store.others(cells):
         log.warning(
             "%s: %d cells are of an earlier state of the scenario, its files or Leeward; not used",

@@ -1,4 +1,4 @@
-"""One cell: a run, and the data that any comparison with it on the same arrivals needs.
+"""One cell: a run, and the data for comparisons with other runs on the same arrivals.
 
 Runs are compared write by write, as `Run.compare` does (Sinbad section 7.1), but from tables of write times:
 so an earlier cell can be compared with a new one, and with another baseline.
@@ -29,7 +29,7 @@ ANY = {"replicas": "uniform", "cell": "borg", "apps": "borg"}
 
 @dataclass(frozen=True)
 class Outcome:
-    """Kept data of a run."""
+    """Stored data of a run."""
 
     arrivals: list[str]
     """Sources of the arrivals: a line for each workload."""
@@ -49,7 +49,7 @@ def make(
         variant: The scenario.
         policy: Policy, with its settings.
         seed: Seed of all draws.
-        tables: Whether to keep the run's tables.
+        tables: True to keep the run's tables.
         progress: Called with 0 and the completed share.
 
     Raises:
@@ -69,7 +69,7 @@ def check_arrivals(variant: Variant, seed: int) -> None:
     """Reads the arrivals, and stops before the simulation.
 
     Raises:
-        InputError: A file of theirs is missing or invalid.
+        InputError: A file of the arrivals is missing or invalid.
     """
 
     def stop(_: int, share: float) -> None:
@@ -90,7 +90,7 @@ def writes(run: Run) -> pyarrow.Table:
 
     Returns:
         A row for each block, file, job, read and app: `kind`; `number` and `block`, which identify it in
-        every run on the same arrivals; `full`, whether it is a full block; `counts`, whether it, or its
+        every run on the same arrivals; `full`, true for a full block; `counts`, true if it, or its
         file, began after the warm-up; `time_s`, null without an end.
     """
     blocks, files, jobs, reads = run.blocks(), run.files(), run.jobs(), run.reads()

@@ -18,7 +18,7 @@ from leeward.sweep.plan import Cell
 
 BACKENDS = ("threading", "loky", "ray")
 _ROUND = 4
-"""Cells of a worker in a round on Ray: fewer lose less in a killed sweep, more wait less for the slowest."""
+"""Cells per worker in a round on Ray. A killed sweep loses a round; in longer rounds, workers wait less."""
 _PATIENCE = 2.0
 """Seconds to wait for stopping threads; they check several times a second."""
 
@@ -34,7 +34,7 @@ def outcomes(
         cells: Cells to run.
         jobs: Number of runs at once.
         backend: One of `BACKENDS`.
-        tables: Whether to keep the tables of the runs.
+        tables: True to keep the tables of the runs.
         progress: Called with the number of a cell and the completed share of it, from several threads; on
             backends with processes only when a cell is done.
 
@@ -48,7 +48,7 @@ def outcomes(
         from ray.util.joblib import register_ray
 
         register_ray()
-        # Ray's pool returns results all at once, so that finished cells are kept round by round.
+        # Ray's pool returns results all at once, so finished cells are stored after each round.
         size = _ROUND * jobs
         with joblib.Parallel(jobs, backend=backend, batch_size=1) as parallel:
             for first in range(0, len(cells), size):

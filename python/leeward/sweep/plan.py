@@ -2,7 +2,7 @@
 
 The key covers everything that a result depends on: the text of the scenario with its settings, the content of
 the cluster file and of the traces that it names, the policy, the seed, and the version and build of Leeward.
-A cell with the key therefore equals a new run, and a changed scenario has new keys.
+A stored cell with the same key therefore equals a new run, and a changed scenario has new keys.
 """
 
 import hashlib
@@ -111,7 +111,7 @@ def variants(
     """The scenario with each of the settings, read and checked.
 
     Raises:
-        InputError: The scenario is invalid, or becomes so by one of the settings.
+        InputError: The scenario is invalid, or a setting makes it invalid.
     """
     path = Path(path)
     folder = Path(data).absolute() if data else None

@@ -1,8 +1,8 @@
 """Settings of a sweep: values that replace those at a path of a scenario's text.
 
 A path has the form of errors: `telemetry.delay`, `workloads[0].facebook.load`. The text of the scenario is
-edited, and not a model of it, so that only the reader of scenarios decides the meaning of a value. The rest
-of the text stays unchanged, to the last blank.
+edited, not a parsed form of it, so that only the reader of scenarios decides the meaning of a value. The rest
+of the text is unchanged, including blanks.
 """
 
 import itertools
@@ -21,11 +21,11 @@ Setting = tuple[tuple[str, str], ...]
 
 _PART = re.compile(r"\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]")
 _APART = ("policies", "seed")
-"""Fields that a sweep sets by arguments of their own."""
+"""Fields that a sweep sets by its other arguments."""
 
 
 def axes(values: Mapping[str, Sequence[object] | str]) -> list[Setting]:
-    """Every combination of values, the last path's changing fastest.
+    """Every combination of values; the values of the last path change fastest.
 
     Args:
         values: For each path its values: YAML text, or values of JSON. A text is one value.
@@ -77,7 +77,7 @@ def edit(text: str, path: str, value: str) -> str:
 
     Args:
         text: YAML or JSON.
-        path: Such as `telemetry.delay`.
+        path: Path of the value, such as `telemetry.delay`.
         value: YAML text of the value.
 
     Raises:
@@ -151,7 +151,7 @@ def _nest(path: str, value: str, steps: Sequence[str | int]) -> str:
 
 
 def _insert(text: str, mapping: Any, field: str) -> str:
-    """Inserts a field before the first of a mapping, whose indentation is known."""
+    """Inserts a field before the first field of a mapping, whose indentation is known."""
     if mapping.flow_style:
         start = mapping.start_mark.index + 1
         return text[:start] + field + (", " if mapping.value else "") + text[start:]

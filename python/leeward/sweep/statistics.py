@@ -80,7 +80,7 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
 
 
 def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """Student's interval of the mean; None with less than two values."""
+    """Student's interval of the mean; None with fewer than two values."""
     from scipy.special import stdtrit
 
     count = len(values)

@@ -4,8 +4,8 @@
     FOLDER/cells/NAME.parquet      its write times
     FOLDER/cells/NAME/*.parquet    its tables, if requested
 
-The JSON is written last, so that a cell is present if it is. A file with another digest makes its cell
-absent. One sweep at a time writes to a folder.
+The JSON is written last, so a cell is complete if its JSON is present. A cell with a file of another digest
+counts as absent. One sweep at a time writes to a folder.
 """
 
 import fcntl
@@ -53,7 +53,7 @@ class Store:
             raise InputError("out", None, None, None, message)
 
     def _find_foreign(self) -> str | None:
-        """First thing in the folder that is not part of a sweep; None in a valid or empty one."""
+        """First entry of the folder that is not part of a sweep; None in a valid or empty folder."""
         names = sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
         if names and not self.cells.is_dir():
             return names[0]
@@ -90,7 +90,7 @@ class Store:
             os.close(folder)
 
     def has(self, cell: Cell, tables: bool) -> bool:
-        """True for a present, complete cell, with its tables if requested. Logs a damaged one."""
+        """True for a present, complete cell, with its tables if requested. Logs a damaged cell."""
         path = self._path(cell, ".json")
         if not path.is_file():
             return False
@@ -125,9 +125,9 @@ class Store:
         return count
 
     def write(self, cell: Cell, outcome: Outcome) -> None:
-        """Keeps a finished cell."""
+        """Stores a finished cell."""
         path = self._path(cell, ".json")
-        # Remains of a killed process: no other process writes here.
+        # Existing files are from a killed process, since no other process writes here.
         for stale in [*self.cells.glob(f".{path.stem}.*"), *path.with_suffix("").glob(".*")]:
             stale.unlink()
         tables = {f"{path.stem}.parquet": outcome.writes}
@@ -178,7 +178,7 @@ def write_table(path: Path, table: pyarrow.Table) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Reads the document of a cell; a ValueError describes an invalid one."""
+    """Reads the document of a cell; a ValueError describes an invalid document."""
     document = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(document, dict) or document.pop("sha256", None) != digest_of(document):
         raise ValueError("its content does not match its digest")

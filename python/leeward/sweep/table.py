@@ -18,8 +18,8 @@ def table(store: Store, cells: Sequence[Cell], baseline: str) -> pyarrow.Table:
 
     The columns are `set.PATH` for each path, `policy`, `seed`, `baseline`, and the figures of the summary
     and, for all but the baseline, of the comparison, with dots between: `full_block_write_s.p95`,
-    `against_baseline.blocks.factor`. Without a count, as in an hour in which no job ended, a figure is null,
-    so that no mean over seeds includes a time of 0 s.
+    `against_baseline.blocks.factor`. A figure is null if nothing was counted, as in an hour in which no job
+    ended, so that no mean over seeds includes a time of 0 s.
     """
     rows, names = [], set[str]()
     before: tuple[Any, pyarrow.Table] | None = None

@@ -1,8 +1,8 @@
 """Telemetry: loads of links, from any source, as one clean table.
 
 Readings come from Prometheus or from files, as counters or as rates, and become `Samples`: bits that a link
-carried in a span of time. `windows` makes utilizations in intervals of them, which decide "hot" (Hotspots,
-section 3.1). `Discards` counts unusable readings by reason.
+carried in a span of time. `windows` computes utilizations in intervals from samples; these define "hot"
+(Hotspots, section 3.1). `Discards` counts unusable readings by reason.
 """
 
 from leeward._engines import EngineName

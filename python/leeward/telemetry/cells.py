@@ -1,6 +1,6 @@
 """Cells of files as numbers and times, read equally by both engines.
 
-An invalid cell is null: it costs one reading, and not the file.
+An invalid cell is null, and invalidates one reading instead of the file.
 """
 
 from typing import Any
@@ -32,13 +32,13 @@ def number(column: Any, kind: str) -> Any:
 
 
 def whole_numbers(values: Any) -> Any:
-    """Numbers without their fraction; null for invalid ones, or beyond the range of a counter."""
+    """Numbers without their fraction; null for numbers that are invalid or beyond the range of a counter."""
     within = (values >= -MOST) & (values <= MOST) & ~values.isnan()
     return within.ifelse(values, ibis.null("float64")).floor().cast("int64")
 
 
 def finite(values: Any) -> Any:
-    """Numbers; null for infinite and invalid ones."""
+    """Numbers; null for infinite and invalid numbers."""
     return (values.isnan() | values.isinf()).ifelse(ibis.null("float64"), values)
 
 

@@ -1,12 +1,12 @@
 """Raw counters to samples: growth, restarts, wraps, gaps and jumps.
 
-Readings of a series are sorted by time. From one to the next::
+Readings of a series are sorted by time. From one reading to the next::
 
     grew = value - value before
     bits = grew x bits of one unit
 
 A counter that decreases was restarted, unless it has 32 bits and wrapped: then it grew by 2^32 more. The
-number of wraps is invisible; the least one that the speed allows is taken.
+number of wraps is unknown; the least number that fits the speed is taken.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def counters(engine: Engine, series: Series, counter: Counter, discards: Discard
 
     Args:
         engine: Engine of the tables.
-        series: Their series.
+        series: Series of the counters.
         counter: Properties of the counters.
         discards: Counts duplicates, restarts, wraps, gaps and jumps.
         name: Name of the source in errors.

@@ -13,7 +13,7 @@ class Discards:
     """Counts of samples that were left out or corrected, by reason.
 
     Attributes:
-        counts: Number of samples of each reason; in the order of the first ones.
+        counts: Number of samples of each reason; in the order of first occurrence.
         examples: A few of each reason, as text.
     """
 
@@ -43,7 +43,7 @@ class Discards:
             yield reason, number, self.examples.get(reason, [])
 
     def record(self) -> list[dict[str, Any]]:
-        """The same as JSON."""
+        """The counts as JSON."""
         return [{"reason": reason, "count": count, "examples": examples} for reason, count, examples in self]
 
     @property

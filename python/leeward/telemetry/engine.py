@@ -65,7 +65,7 @@ class Engine:
         return Engine.spark() if name is EngineName.SPARK else Engine.duckdb()
 
     def table(self, data: pyarrow.Table) -> ibis.Table:
-        """A small table as one of the engine's."""
+        """A small table as a table of the engine."""
         if self.name is EngineName.DUCKDB:
             return ibis.memtable(data)
         # Ibis would send the rows through processes of Python, one by one.
@@ -86,7 +86,7 @@ class Engine:
         columns: Sequence[str],
         compressed: bool = False,
     ) -> ibis.Table:
-        """CSV files with the same header, plain or all of gzip, as one table of texts, still unread.
+        """CSV files with the same header, all plain or all gzip, as one table of texts, still unread.
 
         Raises:
             InputError: The name of a file does not show its compression to Spark.

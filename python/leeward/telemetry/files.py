@@ -76,7 +76,8 @@ def readings(
         map_columns: Columns that a map names; by default, names of columns decide which column is which.
 
     Raises:
-        InputError: A file cannot be read, or has other kinds of columns than the others.
+        InputError: A file cannot be read, or its columns are of other kinds than those of the
+            other files.
     """
     groups: dict[_Shape, tuple[Head, Layout, list[Path]]] = {}
     for path in files(paths, "telemetry"):

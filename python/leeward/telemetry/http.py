@@ -27,7 +27,7 @@ TIMEOUT_S = 120.0
 PATIENCE_S = 300.0
 """Seconds of retries to a busy server."""
 FIRST_WAIT_S = 1.0
-"""Seconds before the first retry; doubled each time."""
+"""Seconds before the first retry; each further retry doubles the time."""
 LONGEST_WAIT_S = 60.0
 MOST_BYTES = 512 * 2**20
 """Greatest size of an answer."""
@@ -45,7 +45,7 @@ class Access:
 
     Attributes:
         headers: Headers of each request.
-        tls: Check of its certificate.
+        tls: TLS settings for the check of the server's certificate.
     """
 
     headers: dict[str, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Server:
         url: Address, to which `/api/v1/...` is added.
         access: Credentials and certificates.
         sleep: Waits for some seconds.
-        clock: Seconds from any origin.
+        clock: Clock in seconds, with any origin.
     """
 
     url: str
@@ -72,7 +72,7 @@ class Server:
         """The `data` of an answer.
 
         Args:
-            path: Below `/api/v1/`, such as `query`.
+            path: Path below `/api/v1/`, such as `query`.
             parameters: Parameters.
 
         Raises:

@@ -92,8 +92,8 @@ class Layout:
         labels: Columns whose texts identify the link or port. Empty in wide files.
         values: Readings by way: `load` of a link, or `in` and `out` of a port. In wide files, by the names of
             links.
-        wide: Whether each column is a link.
-        counter: Whether readings are counters.
+        wide: True if each column is a link.
+        counter: True if readings are counters.
         width: Bits of a counter, 32 or 64; 0 if unknown.
         speed: Capacity of the link or port, if the file has it.
     """
@@ -200,15 +200,16 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
             raise _input_error(
                 file,
                 column,
-                f"`{result[way].name}` is a reading of the same; a map file must name the one that counts",
+                f"`{result[way].name}` reads the same direction; a map file must name the column to use",
             )
         result[way] = Column(column, unit)
     # In a file with both, counters are the source of the rates, for the same ways.
     without_counter = [column for way, column in rates.items() if way not in counters]
     if counters and without_counter:
-        message = f"a rate beside the counter `{next(iter(counters.values())).name}`, and no counter of it"
+        counter_name = next(iter(counters.values())).name
+        message = f"a rate beside the counter `{counter_name}`, and no counter of the same direction"
         raise _input_error(
-            file, without_counter[0].name, f"{message}; a map file must name the one that counts"
+            file, without_counter[0].name, f"{message}; a map file must name the column to use"
         )
     columns = counters or rates
     return {"load": columns["load"]} if "load" in columns else columns

@@ -1,8 +1,8 @@
 """Samples of series to samples of links: capacities, and links with several ports.
 
 The load of a link of several ports is the sum over its ports, and so is its capacity: if half of them are
-down or not seen, its capacity is half. Their readings are seldom of the same moment, so those within a
-cadence are summed.
+down or not seen, its capacity is half. Readings of its ports seldom have the same time, so readings within
+a cadence are summed.
 """
 
 import ibis
@@ -24,8 +24,8 @@ def link_samples(
     Args:
         engine: Engine of the tables.
         samples: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
-        series: Their series.
-        speeds: Whether any has a speed.
+        series: Series of the samples.
+        speeds: True if any series has a speed.
         discards: Counts samples without a speed, and those of links that are down.
         name: Name of the source in errors.
     """

@@ -1,8 +1,8 @@
 """Map files: links of ports by labels, metrics to query, and meanings of columns.
 
-A port of a switch sees a link from its own end: for a ToR's port to the spine, incoming traffic is the rack's
-downlink and outgoing its uplink. Rules say so, once for all ports whose labels match. Several ports may be
-one link (4 x 100G to the spines are one uplink): their bits and capacities add up.
+A port of a switch sees a link from its own end: for a ToR's port to the spine, incoming traffic is on the
+rack's downlink, and outgoing traffic on its uplink. A rule states this once for all ports whose labels match.
+Several ports may be one link (4 x 100G to the spines are one uplink): their bits and capacities add up.
 """
 
 import difflib
@@ -34,7 +34,7 @@ class Metrics:
         queries: Selector of a counter for `in`, `out` or `load`, such as `ifHCInOctets{job="snmp"}`.
         unit: Unit of the counters: `octets` or `bits`.
         speed: Selector of the capacity of a port, if there is one.
-        speed_unit: Its unit.
+        speed_unit: Unit of the speed.
         width: Bits of the counters, 32 or 64.
     """
 
@@ -52,7 +52,7 @@ class Rule:
     Attributes:
         match: Pattern of the complete text of each label.
         links: Name of the link for each way: `{rack}` stands for a group of a pattern or for a label,
-            `{port-1}` for its number less 1.
+            `{port-1}` for its number minus 1.
     """
 
     match: dict[str, re.Pattern[str]]
@@ -80,7 +80,7 @@ class Map:
     def link(self, labels: Mapping[str, str], way: str) -> str | None:
         """Name of the link of a reading; None without a rule; empty, if it is ignored.
 
-        Without rules, the label `link` is the name, or the only label there is.
+        Without rules, the label `link` is the name; without this label, a single label is the name.
 
         Raises:
             InputError: A rule matches, but its name needs other labels.

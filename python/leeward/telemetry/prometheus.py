@@ -1,9 +1,10 @@
-"""Counters from Prometheus, in cached pieces, so that a second run queries only missing ones.
+"""Counters from Prometheus, in cached pieces, so that a second run queries only missing pieces.
 
-Range selectors (`ifHCInOctets[6h]`) give every reading as it was scraped, at its own time. `query_range`
-would repeat a reading at each step until the next or for five minutes, at the time of the step: rates of that
-are off by the distance of the scrape from the step, and restarts between steps are invisible. It serves for
-speeds, which seldom change; where one did between two steps, every reading between them is queried.
+Range selectors (`ifHCInOctets[6h]`) return every reading with the time of its scrape. `query_range`
+would repeat a reading at each step until the next reading, for at most five minutes, with the time of the
+step. Rates would be wrong by the time between scrape and step, and restarts between steps would be invisible.
+`query_range` serves for speeds, which seldom change. If a speed changed between two steps, every reading
+between them is queried.
 """
 
 import hashlib
@@ -75,7 +76,7 @@ def fetch(
         map_file: Metrics to query.
         period: Start, end and current time, in milliseconds since 1970.
         http: A file of credentials and certificates.
-        keep: A folder that caches its answers; by default in the user's cache.
+        keep: A folder that caches answers of the server; by default in the user's cache.
         progress: Shows the progress.
 
     Raises:
@@ -220,7 +221,7 @@ def _missing_pieces(
     Args:
         prometheus: The server.
         query: The query.
-        steps: Whether to query in steps.
+        steps: True to query in steps.
         folder: Folder of cached answers.
         period: Start, end of cacheable answers, and end of wanted ones.
     """

@@ -1,12 +1,13 @@
-"""Rates to samples: each rate stands for one cadence, the usual time since the reading before.
+"""Rates to samples: each rate stands for one cadence, the usual time since the previous reading.
 
-With readings somewhat earlier or later than that, spans overlap or leave a gap of the same length. The
-utilization is still the mean of the rates, since bits and capacities are of the same spans. A reading so
-early that it shares a slot of time (below) with the one before stands for the time since that one.
+If readings are somewhat early or late, spans overlap or leave a gap of the same length. The
+utilization is still the mean of the rates, since bits and capacities cover the same spans. A reading so
+early that it shares a slot of time (below) with the previous reading stands only for the time since that
+reading.
 
-One pass without a sort detects duplicates. Time has a slot for each cadence or somewhat less, and 32 slots
-are the bits of a number. If no two readings of a series share a slot, the sum of their bits equals their
-union. Only where it is larger are they sorted and examined one by one.
+One pass without a sort detects duplicates. Time is divided into slots of a cadence or somewhat less, and 32
+slots are the bits of a number. If no two readings of a series share a slot, the sum of their bits equals
+their union. Only if the sum is larger, the readings are sorted and examined one by one.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ def rates(engine: Engine, series: Series, discards: Discards, name: str) -> ibis
 
     Args:
         engine: Engine of the tables.
-        series: Their series.
+        series: Series of the rates.
         discards: Counts duplicates.
         name: Name of the source in errors.
     """

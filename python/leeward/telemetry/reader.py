@@ -49,14 +49,15 @@ def read(
         paths: Files or folders of them, CSV or Parquet; or none, with `prometheus`.
         prometheus: Address of a Prometheus server, such as `http://prom:9090`.
         since: Start: a time before `until` (`30d`) or a date (`2026-01-31`, `2026-01-31T12:00Z`). By default
-            the start of files, or a day of Prometheus.
-        until: End: likewise, before now.
-        map: A map file, or its content: the links of labels. By default a column `link` names them.
+            the first reading of files, or a day before the end for Prometheus.
+        until: End: a time before now, or a date; by default now.
+        map: A map file, or its content, which finds links by labels. By default a column `link` names the
+            links.
         engine: Engine of the samples; by default DuckDB in this process.
         cadence: Usual time between samples, such as `30s`, at most an hour; by default the most frequent one.
-        http: A file with credentials and certificates for Prometheus. With `prometheus` alone.
-        keep: A folder that caches answers of Prometheus; by default one in the user's cache. With
-            `prometheus` alone.
+        http: A file with credentials and certificates for Prometheus. Only with `prometheus`.
+        keep: A folder that caches answers of Prometheus; by default one in the user's cache. Only
+            with `prometheus`.
         now_ms: Current time; by default the clock's.
         progress: Shows the progress of queries to Prometheus.
 

@@ -29,19 +29,19 @@ class Sums:
 
 @dataclass(frozen=True)
 class Samples:
-    """Measured loads of links, each direction by itself.
+    """Measured loads of links, each direction separately.
 
     Attributes:
         engine: Engine of the table.
         table: A row for each sample, without duplicates: `link` (int32, its number in `links`), `t_ms` (the
             end of its span, Unix time in milliseconds), `span_ms` (length of its span, above 0), `bits`
-            (carried in it, not negative), `capacity_bps` (of the link then, above 0). With rates more
+            (carried in it, not negative), `capacity_bps` (of the link at that time, above 0). With rates more
             frequent than the cadence, spans may overlap (`rates`).
         links: Links of the cluster, as in `Cluster.links()`.
         racks: Racks of the cluster, as in `Cluster.rack_table()`.
         cadence_ms: Usual time between samples of a link.
         discards: Readings left out, by reason.
-        sums: The same in short intervals, if they were summed up while they were read.
+        sums: Samples in short intervals, if the samples were summed while they were read.
     """
 
     engine: Engine

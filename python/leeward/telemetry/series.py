@@ -1,4 +1,4 @@
-"""Series: readings of one port one way. Unusable readings are counted with examples of their links."""
+"""Series: readings of one port in one direction. Unusable readings are counted, with example links."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from leeward.telemetry.samples import MOST_CAPACITY
 LATE_MS = 60_000
 """Greatest lead of a device's clock."""
 REASONS = ("", "no-time", "outside", "future", "not-a-number", "negative", "too-fast", "past")
-"""Reasons of unusable readings, by number; those outside of the period are not lost."""
+"""Reasons of unusable readings, by number; readings outside of the period do not count as lost."""
 EARLIEST_MS = 631_152_000_000
 """Beginning of 1990: an earlier time is of a clock that was not set."""
 MOST_CADENCE_MS = 3_600_000
@@ -52,7 +52,7 @@ class Series:
 
     Attributes:
         table: `series`, `link`, `share_bps` and `members` as in `known`; `t_ms`, `value`, `speed`.
-        times: `t_ms` of the same, and of series that are not links, by the columns `by`.
+        times: `t_ms` of these readings, and of series that are not links, by the columns `by`.
         by: `key`, or `key` and `way`.
         known: For each series its `key` and `way`, `series` and `link` (int32), `share_bps` (int64: the
             cluster's capacity, divided by the number of series of the link) and `members` (int32: that
@@ -92,7 +92,7 @@ def series(
         period: Valid times.
         cadence_ms: Usual spacing, if known.
         discards: Counts of readings left out.
-        alone: Whether there are no other readings; with others, all of these may be left out.
+        alone: True if there are no other readings. Otherwise all of these may be left out.
 
     Raises:
         InputError: No reading is of a link.
@@ -106,7 +106,7 @@ def series(
     for row in rows:
         most = row["most"]
         if most is not None and most > MOST_CAPACITY:
-            speed = f"a speed of {most:g} bps, of at most {MOST_CAPACITY:g}: is its unit right?"
+            speed = f"a speed of {most:g} bps; expected at most {MOST_CAPACITY:g}: is the unit right?"
             message = f"{_series_text(readings, row)}: {speed}"
             raise InputError(readings.name, None, None, None, message)
         reason = REASONS[row["reason"]]
@@ -121,7 +121,11 @@ def series(
         cadence_ms = cadence_of(engine, clean, readings, series_links)
     if cadence_ms is None:
         error = InputError(
-            readings.name, None, None, None, "no series has two readings, so that their spacing is unknown"
+            readings.name,
+            None,
+            None,
+            None,
+            "no series has two readings, so the time between readings is unknown",
         )
         error.add_note("set it: --cadence 30s")
         raise error
@@ -296,7 +300,7 @@ def _shares(rows: list[tuple[str, str, int]], links: pyarrow.Table) -> pyarrow.T
 def cadence_of(
     engine: Engine, clean: ibis.Table, readings: Readings, series_links: pyarrow.Table
 ) -> int | None:
-    """Most frequent spacing of readings of some series; None if none has two."""
+    """Most frequent spacing of readings of some series; None if no series has two readings."""
     step = max(1, series_links.num_rows // _MOST_PROBES)
     some = series_links.take(list(range(0, series_links.num_rows, step))[:_MOST_PROBES])
     probes = clean.filter(clean.key.isin(some["key"].to_pylist())).select(*readings.by, "t_ms")
@@ -316,7 +320,7 @@ def most_frequent(spacings: Iterable[int], counts: Iterable[int]) -> int:
     """Most frequent spacing, of readings by inexact clocks.
 
     Spacings within a twentieth of one count as equal to it; the result is the median of the most frequent
-    ones.
+    spacings.
 
     Args:
         spacings: Distinct spacings, in order, above 0.

@@ -1,4 +1,4 @@
-"""Rates summed up by link and short interval, in one pass over valid ones.
+"""Rates summed up by link and short interval, in one pass over valid readings.
 
 Most readings of most files are valid. One scan finds them: it groups readings by link and interval, and for
 each group sums the bits, the number of readings, and the marks of their slots. An interval has a slot for
@@ -62,7 +62,7 @@ class SampleSums:
 
     Attributes:
         table: Samples, the columns of `samples.COLUMNS`.
-        sums: Sums of the same.
+        sums: Sums of these samples.
         cadence_ms: Most frequent spacing.
     """
 
@@ -83,7 +83,7 @@ def sum_rates(
     """Samples of rates and their sums; the arguments are those of `series`.
 
     Returns:
-        None if this way is impossible, so that all readings must be examined: no reading is of a link or
+        None if sums cannot be computed, so that all readings must be examined: no reading is of a link or
         valid, a link has several ports, or the spacing of readings is unknown.
 
     Raises:

@@ -24,7 +24,7 @@ class Plant:
         link: Name of the link.
         start_ms: Start (Unix milliseconds).
         end_ms: End.
-        utilization: Share of its full capacity that it carries; None for its usual load.
+        utilization: Load of the link as a share of its full capacity; None for its usual load.
         capacity: Remaining share of its capacity, which limits its load.
         seen: False for a link without samples.
     """
@@ -48,11 +48,11 @@ def telemetry(
     noise: float = 0.05,
     seed: int = 1,
 ) -> pyarrow.Table:
-    """Samples of links, one a link for each cadence.
+    """Samples of links, one per link and cadence.
 
     Args:
         links: Links, as in `Cluster.links`.
-        plants: Known states; of several for a sample, the last counts.
+        plants: Known states; if several apply to a sample, the last one counts.
         start_ms: Start of the first samples.
         end_ms: Greatest end of the last samples.
         cadence_ms: Span of a sample.

@@ -12,9 +12,9 @@ def moment(argument: str, text: str, before_ms: int) -> int:
 
     Args:
         argument: Name of the argument, for errors.
-        text: A length before `before_ms` (`30d`, `6h`), or a date, with a time or without, in UTC without a
-            zone.
-        before_ms: Reference of a length.
+        text: A length before `before_ms` (`30d`, `6h`), or a date with or without a time. Without a zone,
+            it is in UTC.
+        before_ms: Time from which a length counts back.
 
     Raises:
         InputError: The text is neither.

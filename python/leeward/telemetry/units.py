@@ -36,7 +36,7 @@ def off_by(utilization: float) -> tuple[float | None, str]:
     The quotient must be a possible utilization, at most 105 %, and the least factor is taken.
 
     Args:
-        utilization: Share of capacity: the 98th percentile of a link's, as single intervals may be anything.
+        utilization: 98th percentile of a link's utilization, a share; single intervals may have any value.
     """
     most = UNIT_PPM / 1e6
     for factor, why in FACTORS:

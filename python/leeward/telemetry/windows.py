@@ -5,7 +5,8 @@ A sample belongs to the interval that holds the last millisecond of its span. Fo
     utilization = sum of bits / sum of (capacity x span)
 
 so that a link whose capacity changed, or that was seen for only a part of the interval, has the ratio of its
-seen load to its seen capacity. An interval with less than a stated observed share is *thin*, and not judged.
+seen load to its seen capacity. An interval with telemetry for less than a stated share is *thin*, and is not
+judged.
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ class Windows:
     """Utilization of each link in each interval.
 
     Attributes:
-        samples: Samples behind it.
+        samples: Samples from which utilization is computed.
         table: `link` (int32), `start_ms` (a whole multiple of the interval), `bits`, `capacity_bits`,
             `covered_ms` (all int64), `ppm` (int64: utilization in millionths, rounded down). In no order.
         interval_ms: Length of an interval.
@@ -73,14 +74,14 @@ def group_samples(sample: ibis.Table, interval_ms: int) -> ibis.Table:
 
 
 def _longer(sums: ibis.Table, interval_ms: int) -> ibis.Table:
-    """The same in longer intervals, each a whole number of theirs."""
+    """Sums in longer intervals, each a whole number of the shorter ones."""
     rows = sums.mutate(start_ms=sums.start_ms - sums.start_ms % interval_ms)
     names = ("bits", "capacity_bits", "covered_ms")
     return rows.group_by("link", "start_ms").agg(**{name: rows[name].sum().cast("int64") for name in names})
 
 
 def utilization(table: ibis.Table) -> ibis.Table:
-    """The same with `ppm`."""
+    """The table with a column `ppm`."""
     share = table.bits.cast("float64") * MILLION / table.capacity_bits.cast("float64")
     return table.mutate(ppm=share.floor().cast("int64"))
 

@@ -16,6 +16,6 @@ app = group(schedule, simulate)
 def circuits() -> None:
     """Schedule and simulate circuits between racks.
 
-    Circuits complement a packet switch. A scheduler turns a demand matrix into days, in which circuits are
-    up, and nights, in which they change. A network under a schedule is simulated packet by packet.
+    Circuits complement a packet switch. A scheduler turns a demand matrix into days and nights: circuits are
+    up during a day, and change during a night. A network under a schedule is simulated packet by packet.
     """

@@ -25,9 +25,9 @@ Examples:
 MOST_DAYS = 40
 """Greatest number of days of a schedule in a table."""
 _WORDS = (
-    ("week", "the sum of all nights and days; up: the part of it with circuits"),
+    ("week", "the sum of all nights and days; up: the days, during which circuits are up"),
     ("served", "the bytes of the demand that circuits carry"),
-    ("left", "the demand left for packets; packets take: the time that the busiest port needs for it alone"),
+    ("left", "the demand left for packets; packets take: the time of the busiest port for this demand alone"),
     ("used", "the bytes that circuits carry, as a share of those that they could carry"),
 )
 
@@ -37,20 +37,23 @@ def schedule(
         str,
         typer.Argument(
             metavar="DEMAND",
-            help="Bytes from each rack to each: a square of numbers, rows are sources; CSV or .npy.",
+            help="Bytes from each rack to each other: a square of numbers, rows are sources; CSV or .npy.",
             show_default=False,
         ),
     ],
     scheduler: Annotated[
         str,
-        typer.Option(metavar="NAMES", help="Schedulers, separated by commas, with settings after colons."),
+        typer.Option(
+            metavar="NAMES",
+            help="Schedulers, separated by commas; settings follow colons: eclipse:keep_min_day=true.",
+        ),
     ] = "solstice",
     days: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             parser=parse_path,
-            help="File of days (YAML or JSON), to evaluate too.",
+            help="File of days (YAML or JSON) to evaluate as well.",
             show_default=False,
         ),
     ] = None,
@@ -150,5 +153,7 @@ def _print(result: "list[Schedule]") -> None:
             ],
         )
         if len(one.days) > MOST_DAYS:
-            print(f"... and {len(one.days) - MOST_DAYS:,} more: -o json has all, with their circuits")
+            print(
+                f"... and {len(one.days) - MOST_DAYS:,} more: -o json has all, with the circuits of each day"
+            )
     print_words(_WORDS)

@@ -25,9 +25,9 @@ SUMMARY = "summary.json"
 MOST_ROWS = 20
 """Greatest number of trains or circuits in a table."""
 _WORDS = (
-    ("completion", "the time from a flow's first byte written to its last arrived, of finished flows"),
+    ("completion", "time from the first byte written to the last byte received, of finished flows"),
     ("used", "the share of its days during which a circuit sends"),
-    ("latency", "the time of packets with data in the switch"),
+    ("latency", "the time that packets with data spend in the switch"),
 )
 
 
@@ -48,7 +48,7 @@ def simulate(
         typer.Option(
             metavar="FILE",
             parser=parse_path,
-            help="File for sequence plots and queues of the pairs under `sample`, as SVG.",
+            help="File for sequence plots and queue lengths of the rack pairs under `sample`, as SVG.",
             show_default=False,
         ),
     ] = None,
@@ -57,8 +57,8 @@ def simulate(
     """Simulate hosts, TCP and the hybrid switch.
 
     Runs a scenario packet by packet, and shows the completion times of flows, the use of circuits, and the
-    time of packets in the switch. Packets take circuits of their own pair of racks, or under `routing` those
-    of others.
+    time that packets spend in the switch. Packets take only the circuit between their own two racks; with a
+    `routing` in the scenario, they may also take circuits of other racks.
     """
     from leeward._files import atomic_file, atomic_folder, check_file, check_replaced
     from leeward.packets import picture as draw
@@ -210,4 +210,4 @@ def _print_circuits(summary: dict[str, Any]) -> None:
         ],
     )
     if len(circuits) > MOST_ROWS:
-        print(f"... and {len(circuits) - MOST_ROWS:,} more: -o json has all, and --out each of their days")
+        print(f"... and {len(circuits) - MOST_ROWS:,} more: -o json has all, and --out the days of each")

@@ -5,14 +5,15 @@ from leeward.cli.probe import bottlenecks, calibrate, cross, hops, listen, mesh,
 
 EXAMPLES = """\b
 Examples:
-  leeward probe listen                                  on every host; on this one for a first look
+  leeward probe listen                                  on every host; for a first test, on this host
   leeward probe path here 127.0.0.1
   leeward probe mesh --hosts 10.0.0.1,10.0.0.2,10.0.0.3 --out measured.yaml
   leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4
 
-A host is an address where `leeward probe listen` runs, as every other host knows it, with a port if it is
-not 7601. This process orders measurements between two other hosts, and one sends to the other. With
---controller, agents measure path, mesh and bottlenecks, and hosts have their names in the cluster.
+A host is given by the address at which all other hosts reach its `leeward probe listen`, with the port if it
+is not 7601. For a measurement between two other hosts, this process sends only the request. With
+--controller, agents run the measurements of path, mesh and bottlenecks, and a host is given by its name in
+the cluster.
 """
 
 app = group(listen, path, mesh, bottlenecks, cross, hops, steady, calibrate)

@@ -24,8 +24,8 @@ Examples:
   leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4
   leeward probe bottlenecks --hosts 10.0.0.1,10.0.0.2,10.0.1.1,10.0.1.2 --hops --pairs 5 -o json
 
-An experiment is a transfer alone, and then the same next to another one. Experiments run one at a time; with
-the defaults and four hosts they take about two minutes.
+An experiment runs a transfer alone, and then the same transfer beside another one. Experiments run one at a
+time; with the defaults and four hosts they take about two minutes.
 """
 KINDS = {
     "hose": "a hose: each source has a rate that its paths share",
@@ -42,7 +42,7 @@ def bottlenecks(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 10_000),
-            help="Number of pairs of paths between four hosts, and as many from one source.",
+            help="Number of pairs of paths between four hosts, and number of pairs from one source.",
         ),
     ] = 20,
     duration: Annotated[
@@ -58,7 +58,7 @@ def bottlenecks(
     ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Find paths that share a bottleneck, and recognise a hose."""
+    """Find paths that share a bottleneck, such as the hose of a source."""
     from leeward import probe
 
     if controller:
@@ -81,7 +81,7 @@ def bottlenecks(
         print_json(result)
     else:
         _print(result)
-    report_failures(result["errors"], "transfers failed, and their experiments are left out")
+    report_failures(result["errors"], "transfers failed; their experiments are left out")
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ def _print(result: dict[str, Any]) -> None:
     if result["kind"]:
         print(f"the network is {KINDS[result['kind']]}")
     else:
-        print("hint: the kind of network shows with at least four hosts", file=sys.stderr)
+        print("hint: with at least four hosts, the kind of network can be determined", file=sys.stderr)
 
 
 def _row(one: dict[str, Any]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ ByControllerOption = Annotated[
     ),
 ]
 PATIENCE_S = 10.0
-"""Time during which requests to a controller that is unavailable, or runs another survey, are retried."""
+"""Time during which requests are retried while the controller is unavailable or runs another survey."""
 AT_ONCE = 64
 """Greatest number of trains that a controller runs at once."""
 
@@ -35,7 +35,9 @@ def hosts_in_cluster(hosts: str) -> list[str]:
     names = [part for part in split_list(hosts) or [] if part]
     for name in names:
         if "=" in name:
-            message = f"`{name}`: with --controller, hosts are named as in its cluster, without addresses"
+            message = (
+                f"`{name}`: with --controller, expected the name of a host in the cluster, without an address"
+            )
             raise InputError("--hosts", None, None, None, message)
     return names
 
@@ -56,14 +58,14 @@ def run_survey(
     hosts: list[str],
     **fields: Any,
 ) -> dict[str, Any]:
-    """Runs a survey through a controller, and returns it with its result.
+    """Runs a survey through a controller, and returns the survey with its result.
 
     Raises:
         InputError: The controller does not answer, or rejects the survey.
         OSError: The survey failed or was cancelled.
     """
     if secret is not None:
-        message = "with --controller, the secret is `probes.secret` of the controller's settings"
+        message = "with --controller, `probes.secret` in the controller's settings sets the secret"
         raise InputError("--secret", None, None, None, message)
     with controller_errors(), survey_progress(title) as on_progress:
         service = client(controller, token_file, ca, PATIENCE_S)

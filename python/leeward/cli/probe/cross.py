@@ -40,9 +40,9 @@ def cross(
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Count competing connections.
+    """Estimate the number of competing connections on a path.
 
-    The unit is a connection that always sends.
+    The estimate is in units of a connection that always sends.
     """
     from leeward import probe
 

@@ -26,14 +26,14 @@ MOST_PORT = 65_535
 
 def listen(
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0 finds a free one.")
+        str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0 selects a free port.")
     ] = "127.0.0.1:7601",
     secret: SecretOption = None,
 ) -> None:
     """Take part in measurements.
 
-    Receives packets, and sends them on request to hosts that listen too: at most 512 MiB a train and a minute
-    a transfer.
+    Receives packets and, on request, sends packets to another listener. A train sends at most 512 MiB, and a
+    transfer takes at most one minute.
     """
     address, key = resolve_address(listen), secret_of(secret)
 
@@ -53,7 +53,7 @@ def listen(
 
 
 def resolve_address(listen: str) -> str:
-    """Numeric address with a port, for a name; an IPv4 address, if the name has any.
+    """Resolves a name to a numeric address with a port; to an IPv4 address if the name has one.
 
     Raises:
         InputError: The name has no address, or the text is not an address and port.

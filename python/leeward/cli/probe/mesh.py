@@ -41,7 +41,7 @@ Examples:
   leeward probe mesh --hosts a=10.0.0.1,b=10.0.0.2,c=10.0.0.3 --shape hose --hops --out measured.yaml
   leeward probe mesh --hosts a,b,c --controller https://leeward:7600 --token-file admin.token --keep
 
---out writes a cluster file, which `leeward place tasks` reads, with --policy choreo too.
+--out writes a cluster file for `leeward place tasks`; its --policy choreo accepts the file too.
 """
 
 
@@ -56,7 +56,7 @@ def mesh(
         typer.Option(
             metavar="|".join(Shape),
             parser=choice(Shape),
-            help="Shape of the cluster: a rate for each pair, or for each source.",
+            help="Shape of the cluster: a rate for each pair of hosts (pipe), or for each source (hose).",
         ),
     ] = Shape.pipe,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")] = "measured",
@@ -68,7 +68,7 @@ def mesh(
         typer.Option(
             metavar="N",
             parser=whole_number(1, MOST),
-            help="Greatest number of trains at once, each between other hosts; with 1, no two share a link.",
+            help="Greatest number of trains at once, each between different hosts; 1 avoids shared links.",
         ),
     ] = 1_000,
     bursts: BurstsOption = 10,
@@ -102,7 +102,7 @@ def mesh(
         survey = run_survey(*access, "measuring paths", "mesh", names, train=train, **options)
         result, keep_error = survey["result"], survey["error"]
     elif keep:
-        raise InputError("--keep", None, None, None, "requires --controller, whose cluster gets the rates")
+        raise InputError("--keep", None, None, None, "requires --controller, which stores the rates")
     else:
         targets, key = hosts_of(hosts), secret_of(secret)
         with survey_progress("measuring paths") as on_progress:
@@ -152,6 +152,6 @@ def mesh(
             temporary.write_text(result["cluster"], encoding="utf-8")
         print(f"\nwrote {out}", file=sys.stderr)
         print(
-            "hint: the file has no processors; add `cpus: 4`, the number in each host, to place tasks",
+            "hint: the file has no processors; to place tasks, add those of each host: `cpus: 4`",
             file=sys.stderr,
         )

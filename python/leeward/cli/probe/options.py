@@ -113,7 +113,7 @@ def secret_of(file: Path | None) -> str | None:
 
 @contextmanager
 def survey_progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Names flags in errors, and shows the progress of a survey; gives the function that takes it."""
+    """Names flags in errors, and shows the progress of a survey; yields the function that reports it."""
     before = 0
     advance: Callable[[int], None] | None = None
     with name_flags(**FLAGS), ExitStack() as stack:

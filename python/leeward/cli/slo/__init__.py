@@ -21,6 +21,6 @@ app = group(admit, bound, check, curve, model, pack, prioritize)
 def slo() -> None:
     """Keep objectives for tail latency, such as 99.9 % within 20 ms.
 
-    A trace of requests describes a workload, and a profile a device. A file of workloads has their objectives
-    and their hosts in a cluster.
+    A trace of requests describes a workload; a profile describes a device. A workload file lists workloads
+    with their objectives and their hosts in a cluster.
     """

@@ -23,7 +23,7 @@ Examples:
   leeward slo admit examples/slo/w.yaml --cluster examples/slo/cluster.yaml \\
       --arriving examples/slo/new.yaml --method dnc:search=false
 
-The exit code is 1 if a workload is refused, or if a present one has no bound within its SLO.
+The exit code is 1 if a workload is refused, or if a present workload has no bound within its SLO.
 """
 
 
@@ -42,21 +42,21 @@ def admit(
         str,
         typer.Option(
             metavar="POLICY",
-            help="snc, dnc, best, silo++, qjump++ or none, with settings after colons; see leeward policies.",
+            help="snc, dnc, best, silo++, qjump++ or none; settings follow colons: dnc:search=false.",
         ),
     ] = "snc",
     output: FormatOption = Format.table,
 ) -> None:
     """Decide which workloads to admit with their SLOs.
 
-    Workloads arrive one after another, next to the present ones of FILE. A workload that would break the SLO
-    of a present one is refused. But silo++ and qjump++ first admit the present ones again, and may refuse
-    them.
+    Workloads arrive one after another, in addition to the present workloads in FILE. A workload that would
+    break the SLO of a present one is refused. The methods silo++ and qjump++ also decide again on the present
+    workloads, and may refuse them.
 
-    A refused workload runs as best effort, after all others; or not at all, if it would break the SLO of
-    another one even then.
+    A refused workload runs as best effort, after all others. If it would even then break the SLO of another
+    workload, it does not run.
 
-    A workload with the name of a present one replaces it on its servers.
+    A workload with the name of a present workload replaces this workload on its servers.
     """
     workloads = load_workloads(file, cluster)
     with slow_notice("deciding"), name_flags(method="--method"), hint_schema("slo", arriving):
@@ -69,10 +69,11 @@ def admit(
         print_guarantees(record)
         print_settings(record)
         if record["method"] == "none":
-            note = "none makes no bounds; leeward slo bound makes those of the workloads of a file"
+            note = "the method none computes no bounds; leeward slo bound computes them for a workload file"
             print(f"note: {note}", file=sys.stderr)
         if record["paced"]:
-            note = f"{record['admission']} bounds the frames of admitted workloads, paced at its rates"
+            admission = record["admission"]
+            note = f"{admission} bounds the frames of admitted workloads, paced at the rates of the method"
             print(f"note: {note}", file=sys.stderr)
     refusals = [line for kind in ("residents", "arrivals") for line in _refusals(record[kind])]
     refusals += unmet_objectives(record)
@@ -83,8 +84,8 @@ def admit(
 
 
 def _outcome_rows(record: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Rows of arriving workloads, and of present ones that are refused."""
-    outcomes = [(one, "was there") for one in record["residents"] if one["refused"]]
+    """Rows of arriving workloads, and of refused present workloads."""
+    outcomes = [(one, "present") for one in record["residents"] if one["refused"]]
     outcomes += [(one, "changed" if one["changed"] else "arrives") for one in record["arrivals"]]
     return [
         (one["workload"], state, "yes" if one["admitted"] else "no", _why_not(one)) for one, state in outcomes

@@ -30,9 +30,9 @@ MethodOption = Annotated[
     str,
     typer.Option(
         metavar="METHOD",
-        help="Method of bounds. dnc (curves), priority-meister and plp (linear programs; plp serves equal"
-        " priorities in order of arrival) bound every request within the limits; snc (models) bounds the"
-        " SLO's percentile; best is the least bound of all.",
+        help="Method of bounds. dnc (curves), priority-meister and plp (linear programs) bound every request"
+        " within the limits; plp assumes arrival order at equal priorities. snc (models) bounds the SLO's"
+        " percentile. best takes the least bound of all methods.",
     ),
 ]
 _WORDS = (
@@ -50,7 +50,7 @@ def bound(
     """Bound the tail latency of workloads on a cluster.
 
     A request waits in queues at each stage of its path. With arrival curves, no request exceeds the bound;
-    with models, at most the share that the SLO's percentile leaves.
+    with models, at most the share of requests above the SLO's percentile exceeds it.
     """
     workloads = load_workloads(file, cluster)
     with slow_notice("bounding latencies"), name_flags(method="--method"):

@@ -29,16 +29,16 @@ Examples:
       --out requests.parquet
   leeward slo check examples/slo/w.yaml --cluster examples/slo/cluster.yaml --replay --tails --seed 7
 
-The exit code is 1 if an SLO is not guaranteed, not met in the replay, or if a bound is exceeded.
+The exit code is 1 if an SLO is not guaranteed or is not met in the replay, or if a bound is exceeded.
 """
 _WORDS = (
-    ("promised", "the bound on all requests or, by snc, on the SLO's percentile"),
-    ("seen", "the latency at the SLO's percentile, 99.9 for best effort"),
-    ("worst", "the largest latency"),
+    ("promised", "the bound on the latency of all requests; with snc, of the SLO's percentile"),
+    ("seen", "the latency at the SLO's percentile in the replay; for best effort, at the 99.9th"),
+    ("worst", "the largest latency in the replay"),
     ("windows", "windows of three minutes in which the SLO was met"),
     (
         "bound",
-        "held, or EXCEEDED by worst; with snc or --tails, by seen; - if no bound applies to the replay",
+        "EXCEEDED if worst (with snc or --tails: seen) is above the bound, else held; - if no bound applies",
     ),
 )
 
@@ -53,7 +53,8 @@ def check(
         str | None,
         typer.Option(
             metavar="HOW",
-            help="Requests over a limit: held (default), as bounds assume, or demoted below all others.",
+            help="Treatment of requests over a limit: held (default), as bounds assume,"
+            " or demoted below all others.",
             show_default=False,
         ),
     ] = None,
@@ -61,7 +62,8 @@ def check(
         str | None,
         typer.Option(
             metavar="ORDER",
-            help="Order: priority (default), fifo (on links too), shares, cake or deadline at devices.",
+            help="Order of requests at devices: priority (default), fifo (also on links), shares,"
+            " cake or deadline.",
             show_default=False,
         ),
     ] = None,
@@ -71,15 +73,13 @@ def check(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 1_000_000),
-            help="Requests that a device takes at once, in bounds and replay; by default the file's value.",
+            help="Number of requests that a device takes at once; by default the file's value.",
             show_default=False,
         ),
     ] = None,
     tails: Annotated[
         bool,
-        typer.Option(
-            "--tails", help="Draw the time without queueing of each request from the device's profile."
-        ),
+        typer.Option("--tails", help="Draw the unloaded latency of each request from the device's profile."),
     ] = False,
     seed: Annotated[
         int | None,
@@ -180,7 +180,7 @@ def _print(record: dict[str, Any]) -> None:
         text = "bounds assume strict priorities and requests held at limits, and do not apply to this replay"
         print(f"note: {text}", file=sys.stderr)
     silent = [one["workload"] for one in record["workloads"] if not one["traced"]]
-    print_notes([f"{name}: no trace, so it sent nothing" for name in silent])
+    print_notes([f"{name}: no trace, so the workload sent nothing" for name in silent])
     print_notes(record["notes"])
 
 
@@ -212,7 +212,10 @@ def _failures(record: dict[str, Any]) -> list[str]:
         replay = one["seen"]
         if one["kept"] is False:
             target = time_text(one["slo"]["latency_s"])
-            lines.append(f"{one['workload']}: saw {time_text(replay['tail_s'])}, above its SLO of {target}")
+            lines.append(
+                f"{one['workload']}: a latency of {time_text(replay['tail_s'])} in the replay,"
+                f" above its SLO of {target}"
+            )
         if one["broken"]:
             of_percentile = one["by"] == "snc" or record["tails_seed"] is not None
             most = replay["tail_s"] if of_percentile else replay["worst_s"]

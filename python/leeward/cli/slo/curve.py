@@ -46,9 +46,9 @@ Examples:
 MOST_BUCKETS = 12
 """Default number of buckets of a curve in a table, as in the thesis' released code."""
 _WORDS = (
-    ("mean", "work over the time from the first request to the last; for storage, as a share of the device"),
-    ("peak", "work of the busiest window over the mean of a window"),
-    ("burst at", "the least bucket at this multiple of the mean rate that delays no request"),
+    ("mean", "work divided by the time from first to last request; for storage, as a share of the device"),
+    ("peak", "work of the busiest window divided by the mean work of a window"),
+    ("burst at", "the least burst at this multiple of the mean rate that delays no request"),
     ("knee", "the bucket with the least sum of rate and burst"),
     ("effective", "the least rate that delays no request by more than --slo"),
 )
@@ -94,14 +94,14 @@ def curve(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Keep the fewest buckets that exceed the curve by at most this share: 0.01.",
+            help="Keep the fewest buckets that exceed the curve by at most this share, such as 0.01.",
             show_default=False,
         ),
     ] = None,
     margin: Annotated[
-        str, typer.Option(metavar="SHARE", help="Share that is added to the work of each request: 10%.")
+        str, typer.Option(metavar="SHARE", help="Share added to the work of each request, such as 10%.")
     ] = "0%",
-    window: Annotated[str, typer.Option(metavar="TIME", help="Window of peaks.")] = "1s",
+    window: Annotated[str, typer.Option(metavar="TIME", help="Length of the windows for peaks.")] = "1s",
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -130,8 +130,9 @@ def curve(
 ) -> None:
     """Show how bursty a trace is: its r-b curves.
 
-    Shows the least bucket of each rate that delays no request, computed exactly, at each stage of a request's
-    path, and the buckets that other methods choose from the curve.
+    A point of the curve is a rate r and the least burst b of a token bucket that delays no request. The curve
+    is computed exactly, for each stage of a request's path. Also shows the buckets that other methods choose
+    from the curve.
     """
     from leeward._files import check_file
 
@@ -253,7 +254,7 @@ def _draw(path: Path, curves: list[dict[str, Any]]) -> None:
     def draw(axes: Any) -> None:
         for one in curves:
             if one["mean_rate"]:
-                # The range ends where the burst is the largest request alone.
+                # The range ends where the burst equals the largest request.
                 points = [(bucket["rate"], bucket["burst"]) for bucket in reversed(one["buckets"])]
                 rates = [rate / one["mean_rate"] for rate, _ in points]
                 bursts = [burst / one["largest"] for _, burst in points]

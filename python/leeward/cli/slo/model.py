@@ -31,8 +31,8 @@ Examples:
   leeward slo model examples/slo/mail.csv.gz --stage network-in --published
 """
 _WORDS = (
-    ("to", "rate per second at which the chain goes from a state to another"),
-    ("misfit", "model over trace, less 1: for mean requests, mean work, and the heaviest interval"),
+    ("to", "rate per second at which the chain goes to this state"),
+    ("misfit", "model divided by trace, minus 1: for mean requests, mean work, and the heaviest interval"),
 )
 
 

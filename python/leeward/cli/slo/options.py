@@ -41,7 +41,7 @@ DialectOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Dialect of the trace: leeward, compactor, msr, spc or blktrace; by default by its first line.",
+        help="Dialect of the trace: leeward, compactor, msr, spc or blktrace; by default detected.",
         show_default=False,
     ),
 ]
@@ -54,14 +54,16 @@ EventOption = Annotated[
 ]
 VolumeOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Only requests to this volume: usr.0, 8,0.", show_default=False),
+    typer.Option(
+        metavar="NAME", help="Only requests to this volume, such as usr.0 or 8,0.", show_default=False
+    ),
 ]
 LargestOption = Annotated[str, typer.Option(metavar="SIZE", help="Greatest size of a valid request.")]
 SeekOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Seek time of every request to a disk: 8ms; by default that of the device file.",
+        help="Seek time of every request to a disk, such as 8ms; by default that of the device file.",
         show_default=False,
     ),
 ]
@@ -69,8 +71,8 @@ NetworkOption = Annotated[
     str,
     typer.Option(
         metavar="BYTES,FACTOR,FACTOR",
-        help="Bytes per request in each direction, bytes per byte of payload in its direction, and in the"
-        " other.",
+        help="Bytes on the network: per request in each direction, per byte of payload in its own"
+        " direction, and per byte of payload in the other direction.",
     ),
 ]
 MOST_MARGIN = 1e7

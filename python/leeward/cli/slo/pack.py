@@ -28,7 +28,7 @@ The exit code is 1 if a workload is refused, or has no bound within its SLO.
 """
 _WORDS = (
     ("bound", "greatest latency of a request, computed from curves, under the file's `bounds`"),
-    ("spare", "latency of the SLO less the bound"),
+    ("spare", "latency of the SLO minus the bound"),
     ("reserved", "share of a link or device that the rates of limits take, the busiest first"),
 )
 _MOST_QUEUES = 8
@@ -164,7 +164,7 @@ def _hint_again() -> Iterator[None]:
 
 @contextmanager
 def _rounds(text: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows the progress of each round; gives the function that takes a round and its placed workloads."""
+    """Shows the progress of each round; yields a function of a round and its number of placed workloads."""
     total = _count(text)
     advances: dict[int, Callable[[int], None]] = {}
     with ExitStack() as stack:
@@ -183,7 +183,7 @@ def _count(text: str) -> int:
     import yaml
 
     try:
-        # Tabs are space in JSON, and an error in YAML. Composing shares nodes of aliases.
+        # Tabs are white space in JSON, but an error in YAML. Composing does not copy nodes for aliases.
         fields = yaml.compose(text.replace("\t", " "), Loader=yaml.BaseLoader).value
         return max(len(value.value) for key, value in fields if key.value == "workloads")
     except (AttributeError, TypeError, ValueError, RecursionError, yaml.YAMLError):

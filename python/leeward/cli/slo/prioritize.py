@@ -53,8 +53,8 @@ def prioritize(
 ) -> None:
     """Find priorities under which workloads keep their SLOs.
 
-    Runs the search of PriorityMeister, from the lowest level upwards: a workload that keeps its SLO after all
-    others gets that level.
+    Runs the search of PriorityMeister, from the lowest level upwards: a workload gets a level if it keeps its
+    SLO after all workloads that have no level yet.
     """
     workloads = load_workloads(file, cluster)
     with slow_notice("looking for priorities"), name_flags(method="--method", levels="--levels"):

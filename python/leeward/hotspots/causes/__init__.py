@@ -3,7 +3,7 @@
 Changes of capacity or load (`changes`) come from telemetry, and small uplinks (`provision`) from the
 cluster. The other causes need tables of the fleet: racks' loads by storage and compute (`split`), and their
 tasks (`tasks`). A table of storage requests (`uplinks`) shows the effect of small uplinks. A cause without
-enough data is `unknown` or left out, and not guessed.
+enough data is `unknown` or left out.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Causes:
         runs: Every run with its cause, from `changes.named_changes`.
         by_cause: Result of `changes.by_cause`.
         split: Result of `split.attribution`.
-        provision: Guideline for uplinks, and the class of each rack by it.
+        provision: Guideline for uplinks, and the class of each rack by this guideline.
         tasks: Result of `tasks.tasks`; None without a table of tasks.
         served: Result of `uplinks.request_shares`; None without a table of requests.
         findings: `subject` (a link, rack or job), `cause`, `hot` (number of hot intervals with this cause;

@@ -1,22 +1,23 @@
-"""Changes at the start of a run of hot intervals: in the link's capacity, its load, or none (Hotspots, 3.4).
+"""Changes at the start of a run of hot intervals: of capacity, load, both or none (Hotspots, section 3.4).
 
 A rollout that takes half of a rack's uplinks makes it hot at an unchanged load; a new application makes it
-hot at an unchanged capacity. Each run's own mean capacity and load are compared with the maximum of the link
-over all intervals before the hour in which the run began:
+hot at an unchanged capacity. The mean capacity and load of each run are compared with the earlier capacity
+and load: the maxima of the link over all intervals before the hour in which the run began.
 
 =================== ==================================================================================
 cause               when
 =================== ==================================================================================
-`capacity-loss`     capacity below 90 % of before, load not above 110 % of before, and with the capacity
-                    of before the link would not be hot
-`demand-growth`     capacity as before, load above 110 % of before
-`both`              capacity below 90 % and load above 110 % of before; or the capacity is below 90 %,
-                    and the link would be hot at the earlier capacity too
-`demand`            neither: the link is too small for its earlier load too
-`unknown`           nothing was seen before
+`capacity-loss`     capacity below 90 % and load at most 110 % of the earlier maxima, and the link would not
+be
+                    hot at the earlier capacity
+`demand-growth`     capacity at least 90 % and load above 110 % of the earlier maxima
+`both`              capacity below 90 % of the earlier maximum; and either load above 110 % of the earlier
+                    maximum, or the link would be hot at the earlier capacity too
+`demand`            neither changed: the link is too small for its earlier load too
+`unknown`           no telemetry of the earlier time
 =================== ==================================================================================
 
-Intervals above 105 % are left out: their units are in doubt.
+Intervals with a utilization above 105 % are left out: their units are in doubt.
 """
 
 import ibis

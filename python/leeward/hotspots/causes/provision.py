@@ -1,8 +1,8 @@
-"""Provisioned uplinks: a bandwidth for each processor, and one for each byte of disks.
+"""Guideline for uplinks: a bandwidth for each processor, and a bandwidth for each byte of disks.
 
-Hotspots, section 3.3: compute racks get a bandwidth per compute unit, storage racks one by the capacity of
-their disks. Without a stated guideline the fleet gives it: the median compute rack's uplink per processor,
-the median disk rack's uplink per terabyte.
+In Hotspots, section 3.3, the uplink of a compute rack is provisioned by its compute units, and the uplink of
+a storage rack by the capacity of its disks. Without a stated guideline, medians of the fleet apply: uplink
+per processor over compute racks, and uplink per terabyte over disk racks.
 """
 
 import statistics
@@ -24,11 +24,12 @@ class Provision:
     """The guideline, and its result for each rack.
 
     Attributes:
-        cpu_bps: Bits per second for a processor; None without a stated one and without compute racks.
-        disk_bps_per_tb: Bits per second for a terabyte of disks; None likewise.
+        cpu_bps: Bits per second for a processor; None if it is not stated and there is no compute rack.
+        disk_bps_per_tb: Bits per second for a terabyte of disks; None if it is not stated and there is no
+            disk rack.
         racks: `rack`, `kind`, `uplink_bps`, `storage_bytes`, `disk_bps_per_tb` (its own; null without disks),
-            `normalized` (over the guideline), `class` (null if unknown), `storage_share` (of its uplink that
-            is provisioned for disks; null if unknown).
+            `normalized` (divided by the guideline), `class` (null if unknown), `storage_share` (of its uplink
+            that is provisioned for disks; null if unknown).
     """
 
     cpu_bps: float | None
@@ -39,9 +40,9 @@ class Provision:
 def provision(samples: Samples, settings: Settings) -> Provision:
     """Derives the guideline from a cluster, and classifies racks by it (section 4.3, figure 9).
 
-    A rack is Medium-Uplink within a share of the guideline, by default a tenth; the paper leaves it open. The
-    share of a mixed rack for storage is the bandwidth of its disks by the guideline, over that of its disks
-    and processors (section 3.2).
+    A rack is Medium-Uplink if it differs from the guideline by at most a share, by default a tenth; the paper
+    leaves this share open. The storage share of a mixed rack is the bandwidth for its disks by the guideline,
+    divided by the bandwidth for its disks and processors (section 3.2).
     """
     uplinks: dict[str, int] = {}
     for link in samples.links.select(["rack", "cross_section", "capacity_bps"]).to_pylist():

@@ -1,7 +1,7 @@
 """Owners of hotspots of mixed racks: storage, compute, both or neither (Hotspots, section 3.2).
 
 The uplink of a mixed rack is split into the parts that are provisioned for its disks and for its processors
-(`provision`). In a hot interval::
+(`provision`). A hot interval is::
 
     storage's if  mean storage throughput / (capacity x storage's share)        > 75 %
     compute's if  mean compute throughput / (capacity x (1 - storage's share))  > 75 %

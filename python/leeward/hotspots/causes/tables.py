@@ -1,7 +1,7 @@
 """Tables of a fleet besides its links: loads of racks by owner, their tasks, storage requests.
 
-Each is CSV or Parquet with named columns; `t_ms` is the end of a row's time, in Unix milliseconds, or `t_s`
-in seconds. Invalid rows are counted among the discards.
+Each table is CSV or Parquet with named columns. The column `t_ms` is the end of a row's period in Unix
+milliseconds; `t_s` is the same in seconds. Invalid rows are counted among the discards.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,9 +20,9 @@ from leeward.telemetry.cells import number
 from leeward.telemetry.files import reading
 
 MOST = 1e15
-"""Greatest value of any number in them."""
+"""Greatest value of a number in a table."""
 MOST_SUM = 4e18
-"""Greatest sum of the numbers of a column: sums, some of two columns, are whole numbers of 64 bits."""
+"""Greatest sum of a column. Sums, also those over two columns, must fit into 64 bits."""
 _EXAMPLES = 3
 
 
@@ -34,7 +34,7 @@ class Column:
         name: Name.
         kind: `text`, or a `number` that is not negative.
         default: Value for a missing column; None for a required one.
-        parts: Factor of the numbers in sums, which are of whole numbers: 1000 for thousandths.
+        parts: Factor that makes numbers whole for sums: 1000 for thousandths.
     """
 
     name: str
@@ -75,12 +75,12 @@ def read(
     racks: Sequence[str],
     discards: Discards,
 ) -> ibis.Table:
-    """A table of the fleet, without invalid rows, which are counted.
+    """Reads a table of the fleet; invalid rows are left out and counted.
 
     Args:
         engine: Engine of the table.
         path: CSV or Parquet.
-        columns: Its columns.
+        columns: Columns of the table.
         racks: Names of the cluster's racks.
         discards: Counts of rows left out.
 
@@ -130,7 +130,7 @@ def _check_sums(engine: Engine, table: ibis.Table, head: Head, columns: Sequence
     sums = engine.arrow(table.agg(**totals)).to_pylist()[0]
     for column in numbers:
         if (sums[column.name] or 0) * column.parts > MOST_SUM:
-            message = f"its numbers add up to {sums[column.name]:.2g}: is their unit right?"
+            message = f"the numbers of this column add up to {sums[column.name]:.2g}: is the unit right?"
             raise InputError(str(head.path), None, None, column.name, message)
 
 
@@ -183,7 +183,7 @@ def _any(conditions: Iterable[ibis.Value]) -> ibis.Value:
 
 
 def _first(bad: dict[str, ibis.Value]) -> ibis.Value:
-    """First reason that holds for a row; empty for a valid one."""
+    """First reason why a row is invalid; empty for a valid row."""
     reason: ibis.Value = ibis.literal("")
     for name, condition in reversed(bad.items()):
         reason = ibis.ifelse(ibis.coalesce(condition, False), name, reason)

@@ -1,11 +1,11 @@
 """Jobs that make racks hot: bandwidth per compute unit, and places (Hotspots, section 3.3).
 
-* *Bandwidth per compute unit* of a job: load of its tasks, sent and received, over their processors (figure
-  7, normalized to the median job's). Above twice the median, a job is network-intensive; the paper lists such
-  jobs instead.
-* *Network-intensive tasks per unit of bandwidth* of a rack: their mean number over the times of the table,
-  over the rack's uplink in Gb/s, against the rack's mean utilization (the busier direction), with Pearson's
-  correlation over racks (figure 8).
+* *Bandwidth per compute unit* of a job: sent and received load of its tasks, divided by their processors
+  (figure 7, normalized to the median job). A job above twice the median is network-intensive; the paper has a
+  list of such jobs instead.
+* *Network-intensive tasks per unit of bandwidth* of a rack: their mean number over time, divided by the
+  rack's uplink in Gb/s. Pearson's r over racks correlates it with the mean utilization of the busier
+  direction (figure 8).
 * *Concentration* (the second incident of section 3.4): a constraint keeps a job off most machines and packs
   it on the rest. A job is concentrated if, among racks of one kind, the share of its tasks on hot racks is
   at least twice the share of hosts there, it causes at least a tenth of their traffic, and some idle racks
@@ -35,12 +35,12 @@ class Tasks:
     """Results about tasks.
 
     Attributes:
-        jobs: `job`, `bps_per_cpu`, `normalized` (over the median job's), `intensive`, the most first. Jobs
-            without processors have null, and are not intensive.
-        racks: `rack`, `kind`, `intensive_tasks`, `per_gbps`, `traffic` (share of the rack's traffic that is
-            theirs), `mean_ppm`, `hot_rate`.
+        jobs: `job`, `bps_per_cpu`, `normalized` (divided by the median job's), `intensive`; the largest
+            first. Jobs without processors have null, and are not intensive.
+        racks: `rack`, `kind`, `intensive_tasks`, `per_gbps`, `traffic` (share of the rack's traffic that
+            these tasks cause), `mean_ppm`, `hot_rate`.
         correlation: Pearson's r of `per_gbps` and `mean_ppm` over racks, and its 95 % interval (Fisher); None
-            if one of them is constant.
+            if one of the two is constant.
         concentrated: `job`, `kind`, `share` (of its tasks on hot racks), `expected` (share of hosts in these
             racks), `traffic` (its share of the hot racks' traffic), `hot_racks`, `idle_racks`, `idle_without`
             (idle racks without its tasks), `concentrated`.
@@ -88,7 +88,7 @@ def tasks(
 
 
 def correlation(xs: list[float], ys: list[float]) -> tuple[float, float, float] | None:
-    """Pearson's r and its 95 % interval by Fisher's transformation; None where it does not exist."""
+    """Pearson's r and its 95 % interval by Fisher's transformation; None if there is no correlation."""
     if len(xs) < LEAST_RACKS or len(set(xs)) < 2 or len(set(ys)) < 2:
         return None
     r = max(-1.0, min(1.0, float(numpy.corrcoef(xs, ys)[0, 1])))

@@ -1,6 +1,6 @@
 """Racks with too little uplink for their disks, and the utilization of links that serve requests (figure 14).
 
-Racks are High-, Medium- or Low-Uplink by uplink capacity over disk capacity (`provision`). Each storage
+Racks are High-, Medium- or Low-Uplink by uplink capacity per disk capacity (`provision`). Each storage
 request counts at the utilization of its rack's link in its interval: a read at the uplink, a write at the
 downlink, and others at the busier of the two. Buckets of utilization are 5 % wide::
 

@@ -193,7 +193,10 @@ def uplinks(analysis: Analysis) -> Section | None:
         rows,
         more,
         words=(
-            ("least, most", "uplink over disk capacity of racks with disks, of the guideline (figure 9)"),
+            (
+                "least, most",
+                "uplink per disk capacity of racks with disks, as a share of the guideline (figure 9)",
+            ),
             (
                 "high-, medium-, low-uplink",
                 f"above, at (to {share_text(analysis.settings.matches)}) or below it",
@@ -224,7 +227,7 @@ def _requests(result: Analysis) -> dict[str, tuple[float | None, float | None]]:
 
 
 def _share(rows: list[dict[str, Any]], name: str) -> float | None:
-    """Share of requests of a class; None without any."""
+    """Share of requests of a class; None without requests."""
     total = sum(row["requests"] for row in rows)
     return sum(row["requests"] for row in rows if row["class"] == name) / total if total else None
 
@@ -256,7 +259,7 @@ def served(analysis: Analysis) -> Section | None:
         words=(
             (
                 "high-, medium-, low-uplink",
-                "uplink over disk capacity above, at (to a tenth) or below the guideline (figure 14)",
+                "uplink per disk capacity above, at (to a tenth) or below the guideline (figure 14)",
             ),
         ),
     )

@@ -75,12 +75,12 @@ def links(analysis: Analysis, top: int) -> Section | None:
             for row in hot[:top]
         ],
         rest(len(hot) - top, "links that were hot"),
-        words=(("since, until", "the start of its first hot interval, the end of its last"),),
+        words=(("since, until", "start of the first hot interval of the link, end of the last one"),),
     )
 
 
 def classes(analysis: Analysis) -> Section | None:
-    """Runs by persistence class; None without any."""
+    """Runs by persistence class; None without runs."""
     rows = analysis.classes.to_pylist()
     if not rows:
         return None
@@ -108,13 +108,13 @@ def classes(analysis: Analysis) -> Section | None:
                 f"less than {days_text(settings.days_ms)}: place data and long-running jobs elsewhere",
             ),
             ("days", "more than that: plan capacity, or upgrade the rack (section 3.2)"),
-            ("open", "begins or ends where the link was not seen, and may have lasted longer"),
+            ("open", "begins or ends next to an interval without telemetry; may have lasted longer"),
         ),
     )
 
 
 def units(analysis: Analysis, top: int) -> Section | None:
-    """Links whose units are in doubt; None without any."""
+    """Links whose units are in doubt; None without such links."""
     rows = analysis.units.to_pylist()
     if not rows:
         return None

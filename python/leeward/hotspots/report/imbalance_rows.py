@@ -75,22 +75,22 @@ def stability(analysis: Analysis) -> Section | None:
         words=(
             (
                 "all links, least predictable",
-                f"chance that a mean is within {analysis.settings.stable_percent} % of now (Sinbad, 4.3)",
+                "chance that the next mean is within"
+                f" {analysis.settings.stable_percent} % of the last sample (Sinbad, 4.3)",
             ),
         ),
     )
 
 
 def scores(analysis: Analysis) -> Section | None:
-    """Scores of forecasts on later time; None without enough of it."""
+    """Scores of forecasts on later intervals; None without enough of them."""
     ahead = analysis.forecast
     if not ahead.scores:
         return None
     title = f"Will a hot link still be hot in {days_text(ahead.ahead_ms)}?"
     note = (
         f"learnt from {ahead.learnt:,} hot intervals, {share_text(ahead.base_rate)} of which stayed hot"
-        f"; scored"
-        f" on {ahead.scored:,} of later time; forecasts are by {ahead.used}"
+        f"; scored on {ahead.scored:,} later ones; forecasts are by {ahead.used}"
     )
     return Section(
         title,
@@ -105,8 +105,11 @@ def scores(analysis: Analysis) -> Section | None:
         ],
         [note],
         words=(
-            ("persistence, base rate", "hot links stay hot; as often as hot links did in the past"),
-            ("hazard", "by the duration and the excess above the threshold, and the time of day"),
+            (
+                "persistence, base rate",
+                "every hot link stays hot; hot links stay hot as often as in the past",
+            ),
+            ("hazard", "chance by duration, excess above the threshold and time of day"),
             ("Brier", "mean squared error of the chance; skill: 1 - Brier / persistence's"),
             ("in brackets", "95 % confidence interval; of skills by bootstrap over links"),
         ),
@@ -114,7 +117,7 @@ def scores(analysis: Analysis) -> Section | None:
 
 
 def now(analysis: Analysis, top: int) -> Section | None:
-    """Links that are hot at the end, and their chance to stay so; None without any."""
+    """Links that are hot at the end, and their chance to stay hot; None without such links."""
     ahead = analysis.forecast
     rows = ahead.now.to_pylist()
     few = (
