@@ -1,4 +1,4 @@
-"""Figures made of sweeps and experiments: runs the needed ones, and makes rows and pictures."""
+"""Figures made of sweeps and experiments: runs those of the selected figures, and makes rows and pictures."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class Experiment:
 
     name: str
     run: Callable[[int, bool], Any]
-    """Runs it with a seed; True asks for a short run, for a first look. Several may run at once."""
+    """Runs it with a seed, from several threads. The second argument is True for a short first look."""
 
 
 class Results(dict[Sweep, Cells]):
@@ -57,13 +57,13 @@ def runs(selection: Mapping[str, Figure], seeds: int) -> int:
 
 
 def _sweeps(selection: Mapping[str, Figure]) -> list[Sweep]:
-    """Sweeps of the figures, each once, if their traces are present."""
+    """Sweeps of the figures without duplicates; sweeps with missing traces are left out."""
     needed = dict.fromkeys(sweep for figure in selection.values() for sweep in figure.sweeps)
     return [sweep for sweep in needed if not (sweep.traces and _absent_trace())]
 
 
 def _experiments(selection: Mapping[str, Figure]) -> list[Experiment]:
-    """Experiments of the figures, each once."""
+    """Experiments of the figures without duplicates."""
     return list(dict.fromkeys(one for figure in selection.values() for one in figure.experiments))
 
 
@@ -82,7 +82,7 @@ def make(
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
-    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
+    """Runs sweeps and experiments of figures and makes rows; see `leeward_reproduce.perform.reproduce`."""
     sweeps, experiments = _sweeps(selection), {one.name: one for one in _experiments(selection)}
     total = runs(selection, inputs.seeds)
     results = Results()

@@ -10,20 +10,20 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper
 
 SMALL, LARGE = 11, 21
-"""Workloads of one packet and of objects (section 4.4.3)."""
+"""Number of workloads with requests of one packet, and number of workloads of objects (section 4.4.3)."""
 SMALL_SLO, LARGE_SLO = 0.004, 0.05
 """Their SLOs, in seconds."""
 SCALES = (1, 2, 3)
 """Factors of larger clusters (figure 4.15)."""
 RIVALS = (caches.PM, caches.SILO, caches.QJUMP)
-"""The thesis' other systems."""
+"""The systems with which the thesis compares SNC."""
 OPT = "OPT"
 
 Outcome = dict[str, Any]
 
 
 def optimum(seed: int) -> Outcome:
-    """Figure 4.11: the most workloads, in order, that meet their SLOs when replayed without any bound."""
+    """Figure 4.11: the most workloads, in order of arrival, that meet their SLOs in a replay without bounds."""
     workloads, on = caches.draws(seed), caches.links(seed)
     result: Outcome = {
         name: caches.admit(name, workloads, on, replayed=False)
