@@ -1,4 +1,4 @@
-"""The sources are in plain words: no phrase of the list below; comments begin with a noun or a verb."""
+"""Sources contain no phrase of the list below, and few of their comments begin with a question word."""
 
 import re
 from collections import Counter
@@ -24,10 +24,10 @@ UNCLEAR_PHRASES = (
     r"\bthat which\b",
     r"\bIts name\.",
 )
-# A phrase that a source may hold, by the end of its path.
+# Phrases that a source may contain, by its path.
 ALLOWED = {
     "python/tests/test_words.py": UNCLEAR_PHRASES,
-    # The text stands in docs/reference/ledger-vectors.json, which other implementations rely on.
+    # The text is in docs/reference/ledger-vectors.json, which other implementations use.
     "crates/ledger/tests/it/vectors/scripts.rs": (r"\b(is|are) told\b",),
 }
 

@@ -1,4 +1,4 @@
-"""Values that Etalon reports, each once: printed in text and figures, or read from a picture's coordinates."""
+"""Values that Etalon reports, each once: printed in text and figures, or read off the pictures."""
 
 VOQ = (4, 8, 16, 32, 64, 128)
 """Packets of static queues, figures 6a, 7a and 9."""

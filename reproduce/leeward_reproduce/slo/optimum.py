@@ -23,7 +23,7 @@ Outcome = dict[str, Any]
 
 
 def optimum(seed: int) -> Outcome:
-    """Figure 4.11: the most workloads, in order of arrival, that meet their SLOs in a replay without bounds."""
+    """Figure 4.11: the most workloads, in order, that meet their SLOs in a replay without any bound."""
     workloads, on = caches.draws(seed), caches.links(seed)
     result: Outcome = {
         name: caches.admit(name, workloads, on, replayed=False)
