@@ -24,10 +24,10 @@ UNCLEAR_PHRASES = (
     r"\bthat which\b",
     r"\bIts name\.",
 )
-# Phrases that a source may contain, by its path.
+# A phrase that a source may hold, by the end of its path.
 ALLOWED = {
     "python/tests/test_words.py": UNCLEAR_PHRASES,
-    # The text is in docs/reference/ledger-vectors.json, which other implementations use.
+    # The text stands in docs/reference/ledger-vectors.json, which other implementations rely on.
     "crates/ledger/tests/it/vectors/scripts.rs": (r"\b(is|are) told\b",),
 }
 

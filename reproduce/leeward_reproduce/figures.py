@@ -1,4 +1,4 @@
-"""Figures made of sweeps and experiments: runs those of the selected figures, and makes rows and pictures."""
+"""Figures made of sweeps and experiments: runs the needed ones, and makes rows and pictures."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class Experiment:
 
     name: str
     run: Callable[[int, bool], Any]
-    """Runs it with a seed, from several threads. The second argument is True for a short first look."""
+    """Runs it with a seed; True asks for a short run, for a first look. Several may run at once."""
 
 
 class Results(dict[Sweep, Cells]):
@@ -82,7 +82,7 @@ def make(
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
-    """Runs sweeps and experiments of figures and makes rows; see `leeward_reproduce.perform.reproduce`."""
+    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
     sweeps, experiments = _sweeps(selection), {one.name: one for one in _experiments(selection)}
     total = runs(selection, inputs.seeds)
     results = Results()

@@ -1,9 +1,8 @@
 """Figures 2 and 6: rates that packet trains estimate, compared with the rate of bulk TCP.
 
 A known link is modelled: a queue and a token bucket, fed at 10 Gb/s, without cross traffic. Its rate is drawn
-from the results of section 2.2, and the size of its bucket is our choice. TCP gets the rate of the link less
-headers. Trains are also sent in the packet simulator (`simulated`), and between namespaces at a tenth of the
-rates.
+from section 2.2, and the size of its bucket is our choice. TCP gets the rate of the link less headers. Trains
+also run in the packet simulator (`simulated`) and between namespaces, on links with a tenth of the rates.
 """
 
 import time
@@ -37,7 +36,7 @@ MB = 1e6
 MACHINES = (300, 600, 940, 960, 980, 1000, 1020, 1040, 1060, 1080)
 """Rates in Mb/s of ten machines for figure 2 between namespaces; eight are typical of EC2."""
 SCALE = 0.1
-"""Factor of these rates between namespaces, so that a busy machine can carry the traffic."""
+"""Factor of these rates, so that a busy machine can carry them."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +247,7 @@ def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row
 
 
 def _within(least: float, most: float) -> Any:
-    """Function that returns the percentage of rates in a range."""
+    """Function from rates to the percentage of them in a range."""
     return lambda rates: 100 * float(((least <= rates) & (rates <= most)).mean())
 
 

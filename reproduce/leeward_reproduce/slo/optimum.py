@@ -10,7 +10,7 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper
 
 SMALL, LARGE = 11, 21
-"""Number of workloads with requests of one packet, and number of workloads of objects (section 4.4.3)."""
+"""Workloads of one packet and of objects (section 4.4.3)."""
 SMALL_SLO, LARGE_SLO = 0.004, 0.05
 """Their SLOs, in seconds."""
 SCALES = (1, 2, 3)
@@ -23,7 +23,7 @@ Outcome = dict[str, Any]
 
 
 def optimum(seed: int) -> Outcome:
-    """Figure 4.11: the most workloads, in order, that meet their SLOs in a replay without any bound."""
+    """Figure 4.11: the most workloads, in order, that meet their SLOs when replayed without any bound."""
     workloads, on = caches.draws(seed), caches.links(seed)
     result: Outcome = {
         name: caches.admit(name, workloads, on, replayed=False)
