@@ -140,7 +140,7 @@ def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
         line = wait_for_line(agent, "reports accepted")
         assert 1 <= int(line.split()[-1]) <= 100, line
         assert controller.link("r0h1:egress")["measured_bps"] is not None
-        # The links of a stopped agent are unknown, not idle: they take no work.
+        # The links of a stopped agent are unknown, not idle, so they take no work.
         agent.send_signal(signal.SIGTERM)
         agent.wait(20)
         time.sleep(1)

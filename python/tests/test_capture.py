@@ -110,7 +110,7 @@ def test_host_and_rack_names_are_from_the_cluster_and_service_names_from_the_map
     assert {*racks["src"].to_pylist()} == {"r0", "r1", "r2", "r3"}
     assert {*hosts["src"].to_pylist()} == {"r0h0", "r1h0", "r1h1", "r2h0"}
     assert {*services["src"].to_pylist()} == {"split", "map", "reduce", "others"}
-    # The matrix by service has all traffic. The matrix by rack leaves out clients outside of the cluster.
+    # The matrix by service has all traffic. The matrix by rack leaves out clients outside the cluster.
     everything = capture(path).total()["bytes"].to_pylist()
     assert sum(services["bytes"].to_pylist()) == sum(everything) > sum(racks["bytes"].to_pylist())
 

@@ -24,7 +24,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
 """
 HEADERS = 14 + 20 + 8
 SENT = {("10.77.0.1", "10.77.0.2"): (200, 1000), ("10.77.0.2", "10.77.0.1"): (50, 300)}
-"""Number of packets from each end to the other, and bytes of payload in each."""
+"""Number of packets in each direction, and bytes of payload in each packet."""
 
 
 def need(program: str) -> None:
@@ -79,7 +79,7 @@ def run(*command: str) -> None:
 
 @contextmanager
 def run_tcpdump(namespace: str, interface: str, to: Path, *arguments: str) -> Iterator[None]:
-    """Captures traffic inside the block."""
+    """Captures the traffic that is sent inside the `with` block."""
     command = [
         "ip",
         "netns",
@@ -121,7 +121,7 @@ def settle(path: Path, least: int = 24, seconds: float = 2, most: float = 30) ->
 
 @pytest.fixture(scope="module")
 def tcpdump_file(ends: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A capture of the packets from each end to the other."""
+    """A capture of packets in both directions."""
     path = tmp_path_factory.mktemp("dumped") / "cable.pcap"
     with run_tcpdump(ends[0], "cable", path, "-s", "64", "udp port 5000"):
         for namespace, ((_, to), (count, size)) in zip(ends, SENT.items(), strict=True):

@@ -167,7 +167,7 @@ def test_invalid_days_from_a_python_scheduler_are_rejected(days: Any, message: s
 def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> None:
     idle = circuits.schedule(RING, lambda *_: [])
     assert (idle.days, idle.served_bytes, idle.left_bytes) == ((), 0, idle.demand_bytes)
-    # A built-in scheduler returns no days either if the demand is zero.
+    # A built-in scheduler also returns no days if the demand is zero.
     assert circuits.schedule([[0, 0], [0, 0]], "solstice").days == ()
     with pytest.raises(InputError, match="settings: the function"):
         circuits.schedule(RING, lambda *_: [], settings="fair: true")

@@ -1,4 +1,4 @@
-"""Samples from raw counters: planted counts come back despite resets, losses, duplicates and reordering."""
+"""Samples from raw counters: planted counts are recovered despite resets, losses, duplicates and disorder."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ MOST = 10**9
 """Greatest number of octets in a step: a 32-bit counter wraps at most once in three steps."""
 
 Steps = list[tuple[int, str]]
-"""Octets of a link in each step, and the fault of the reading at the end of the step."""
+"""For each step: the octets of a link, and the fault of the reading at the end of the step."""
 steps = st.lists(
     st.tuples(st.integers(0, MOST), st.sampled_from(["", "", "", "", "lost", "twice", "restart", "order"])),
     min_size=4,
@@ -39,7 +39,7 @@ class Planted:
             else:
                 value += octets
                 carried += octets
-            # At most two steps have no reading: more would be a gap.
+            # At most two successive steps have no reading: three would be a gap.
             if fault == "lost" and lost < 2 and not restarted:
                 lost += 1
                 continue
@@ -52,7 +52,7 @@ class Planted:
             if restarted and reading < seen:
                 self.resets += 1
             elif restarted:
-                # The restart is invisible: the counter grew.
+                # The restart is not visible, because the reading is not below the previous one.
                 self.bits += 8 * (reading - seen)
             else:
                 self.bits += 8 * carried
@@ -105,7 +105,7 @@ def test_bits_survive_resets_losses_duplicates_and_reordering(
 @settings(max_examples=settings().max_examples // 5)
 @given(drawn=steps, start=st.integers(0, 2**32 - 1))
 def test_32_bit_counters_wrap_without_losing_bits(tmp_path_factory: Any, drawn: Steps, start: int) -> None:
-    # A restart of a 32-bit counter may look like a wrap, so that this test has none.
+    # A restart of a 32-bit counter may look like a wrap, so this test has no restarts.
     once = [(octets, "" if fate == "restart" else fate) for octets, fate in drawn]
     planted = Planted(once, start, 2**32)
     samples = read_samples(Engine.duckdb(threads=1), tmp_path_factory.mktemp("narrow"), [planted], 32)
@@ -119,7 +119,7 @@ def test_a_32_bit_reset_is_distinguished_from_a_wrap_by_the_speed(tmp_path: Any)
         planted.rows = [(T + step_ms * at, value) for at, value in enumerate([10**6, 10**6 + 10, 0, 10, 20])]
         return dict(read_samples(Engine.duckdb(threads=1), tmp_path, [planted], 32).discards.counts)
 
-    # 10 Gbit/s need 3.4 s for 2^32 octets. In ten seconds the counter may have wrapped, even twice.
+    # At 10 Gbit/s, 2^32 octets take 3.4 s. In ten seconds the counter may have wrapped up to twice.
     assert counts(1000) == {"reset": 1}
     assert counts(STEP) == {"wrap-32": 1, "ambiguous-32": 3}
 
@@ -134,7 +134,7 @@ def test_gaps_and_jumps_of_a_counter_give_no_samples(tmp_path: Any) -> None:
     ]
     samples = read_samples(Engine.duckdb(threads=1), tmp_path, [planted])
     assert samples.discards.counts == {"gap": 1, "too-fast": 1}
-    # Ten before the gap, nine after it, and nine after the jump.
+    # Ten samples are before the gap, nine after it, and nine after the jump.
     assert len(every(samples)) == 10 + 9 + 9
 
 

@@ -1,4 +1,4 @@
-"""An irregular line of CSV is named, with the expected content, by every reader."""
+"""Every reader names an irregular line of CSV, and the expected content."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""The traces that Leeward knows: listing, checking and fetching them."""
+"""The traces that Leeward knows: commands that list, check and fetch them."""
 
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Upstream(ThreadingHTTPServer):
-    """A server of files on this machine, with a fault on request."""
+    """A local file server; a test sets its fault."""
 
     daemon_threads = True
 

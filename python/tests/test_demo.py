@@ -73,7 +73,7 @@ def test_link_loads_add_up_to_the_traffic_of_the_tasks(tasks: list[tuple[int, in
         total = pytest.approx(rates.sum())
         assert sum(loads[f"{host}:{ends}"] for host in NETWORK.hosts) == total
         assert sum(loads[f"{rack}:{way}"] for rack in NETWORK.racks) == total
-        # Of the five other racks, three are in the other pod.
+        # A receiver is in one of the five other racks, of which three are in the other pod.
         assert sum(loads[f"p{pod}:{way}"] for pod in range(2)) == pytest.approx(0.6 * rates.sum())
         for at, host in enumerate(NETWORK.hosts):
             assert loads[f"{host}:{ends}"] == pytest.approx(rates[hosts == at].sum())
@@ -107,7 +107,7 @@ def test_running_processors_and_traffic_match_the_settings_of_the_cell() -> None
     assert all(job.ends_s >= 600.0 for job in running), (
         "the jobs of the start still run when the cell is full"
     )
-    # A task sends at most a quarter of an interface, so that the mean is slightly lower than the setting.
+    # A task sends at most a quarter of its interface's rate, so the mean is slightly lower than the setting.
     sent = sum(job.egress_bps.sum() for job in running) / processors / cell.per_processor_bps
     assert 0.7 < sent < 1.2
     job = max(running, key=lambda one: len(one.now))
@@ -186,7 +186,7 @@ def test_the_demo_compares_both_placements_and_stops_on_sigint() -> None:
             means = [_mean(arm["hot_share"]) for arm in (default, leeward)]
             assert means[1] < means[0], means
             assert demo["arms"][0]["policy"] == "borg"
-            # After three intervals without a report a link is unknown. A busy machine may be as slow as that.
+            # A link is unknown after three intervals without a report. A busy machine may be as late as that.
             while any(rack["up"]["utilization"] is None for rack in client.racks() if rack["up"]):
                 assert time.monotonic() < end, "the service does not use the reports"
                 time.sleep(0.05)

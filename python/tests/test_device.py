@@ -72,7 +72,7 @@ def measurements(mixed: float) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def test_faster_mixes_leave_the_rates_of_reads_and_writes_unchanged() -> None:
-    # A mix of 333 reads and 333 writes a second is a second of work: 333 / 1000 + 333 / 500.
+    # A mix of 333 reads and 333 writes per second keeps the device busy: 333 / 1000 + 333 / 500 = 1.
     result = profile(SETTINGS, measurements(1000 / 3), "fio-3.33", "d")
     assert [row["size_bytes"] for row in result["table"]] == [4096, 65536]
     assert result["table"][0]["read_iops"] == pytest.approx(1000)
@@ -89,7 +89,7 @@ def test_a_slow_measured_mix_lowers_the_rates_of_the_profile() -> None:
 def test_percentiles_with_too_few_requests_are_left_out() -> None:
     rows = profile(SETTINGS, measurements(300), "fio-3.33", "d")["unloaded"]
     reads = [row["percentile"] for row in rows if row["kind"] == "read" and row["size_bytes"] == 4096]
-    # Of 1000 requests ten took longer than the 99th percentile, and five than the 99.5th.
+    # Of 1000 requests, ten take longer than the 99th percentile, and five take longer than the 99.5th.
     assert reads == [50.0, 90.0, 95.0, 99.0]
     assert BEYOND == 10
     with pytest.raises(InputError, match="no read of 4096 bytes was completed in 1 s"):
@@ -115,7 +115,8 @@ def test_a_dry_run_prints_the_fio_commands_and_writes_no_files(run: Run, tmp_pat
     result = run(*ARGUMENTS, "--dry-run")
     assert (result.returncode, result.stderr, list(tmp_path.iterdir())) == (0, "", [])
     lines = [shlex.split(line) for line in result.stdout.splitlines()]
-    # The file is filled; then reads, writes and a mix at saturation, reads and writes alone, of two sizes.
+    # One command fills the file. Five commands follow for each of two sizes: reads, writes and a mix at
+    # saturation, and reads and writes one at a time.
     assert len(lines) == 1 + 2 * 5
     assert all(line[0] == "fio" and "--direct=1" in line for line in lines)
     assert sum("--iodepth=1" in line for line in lines) == 4

@@ -1,4 +1,4 @@
-"""Pages: one skeleton, whose parts show any text as it is."""
+"""Pages: they share a skeleton, whose parts show any text unchanged."""
 
 from collections.abc import Callable
 from html.parser import HTMLParser

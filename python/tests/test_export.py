@@ -1,4 +1,4 @@
-"""Rules and dashboard that compute the same as `leeward hotspots`, by promtool and by a real Prometheus."""
+"""Rules and dashboard: promtool and a real Prometheus compute the same results as `leeward hotspots`."""
 
 import json
 import re
@@ -71,10 +71,10 @@ def port(name: str, instance: str, port: str, values: str) -> dict[str, str]:
 
 
 def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promtool, tmp_path: Path) -> None:
-    """r0's uplink, two ports of 1 Gb/s, carries 1.6 Gb/s all day; r1's for 30 minutes; r2 loses a port."""
+    """Uplinks have two 1 Gb/s ports. r0's carries 1.6 Gb/s all day, r1's for 30 minutes; r2 loses a port."""
     day = 24 * 120
     busy, calm = 30 * 100_000_000, 30 * 25_000_000
-    # Prometheus takes a counter that begins at 0 for one that has just started.
+    # Prometheus assumes that a counter which begins at 0 has just started.
     zero = 10**12
     series = []
     for instance, values in (
@@ -147,7 +147,7 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
     test_file = {"rule_files": ["rules.yaml"], "evaluation_interval": "5m", "tests": [tests]}
     (tmp_path / "test.yaml").write_text(yaml.safe_dump(test_file))
     assert "SUCCESS" in check_rules(promtool, tmp_path / "test.yaml", "test")
-    # The test fails with a wrong expectation: r1 hot for five minutes longer.
+    # The rule test fails with a wrong expectation: here, r1 is hot for five minutes longer.
     tests["promql_expr_test"][2] = hot("35m", "r0:uplink", "r1:uplink")
     (tmp_path / "test.yaml").write_text(yaml.safe_dump(test_file))
     assert promtool("test", "rules", "test.yaml", folder=tmp_path).returncode == 1
@@ -240,7 +240,7 @@ SCRAPES = 240
 START = 1_767_225_600_000
 OFFSETS = {"tor0": 0, "tor1": 7_123, "core": 29_999}
 GAP = range(95, 131)
-"""Scrapes of tor1 that are missing."""
+"""Numbers of the missing scrapes of tor1."""
 
 
 def counters() -> dict[tuple[str, str, str], list[tuple[int, int]]]:
@@ -262,7 +262,7 @@ def counters() -> dict[tuple[str, str, str], list[tuple[int, int]]]:
 
 
 def leeward_windows() -> dict[tuple[str, int], tuple[int, int]]:
-    """Results of leeward on the same counters: millionths and covered time, by link and interval."""
+    """Results of leeward on the same counters: utilization in ppm and covered time, by link and interval."""
     cluster = Cluster(
         {
             "racks": 2,
@@ -304,7 +304,7 @@ def leeward_windows() -> dict[tuple[str, int], tuple[int, int]]:
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory, backfill: Any) -> Iterator[str]:
-    """The address of a Prometheus that holds the counters."""
+    """Address of a Prometheus that has the counters."""
     lines = []
     for (metric, instance, name), readings in sorted(counters().items()):
         job = ',job="snmp"' if metric == "ifHCOutOctets" else ""
@@ -341,7 +341,7 @@ def test_rules_and_hotspots_call_the_same_intervals_hot(prometheus: str) -> None
     ours = leeward_windows()
     theirs = prometheus_values(prometheus, expand_recordings(HOT))
     ratios = prometheus_values(prometheus, expand_recordings(UTILIZATION))
-    # The first readings have no predecessor. Both need observations for half of an interval.
+    # A first reading has no predecessor. An interval counts in both systems if half of it is observed.
     assert theirs.keys() == ours.keys() == ratios.keys()
     whole = {key for key, (_, covered) in ours.items() if covered == INTERVAL}
     assert len(whole) > 0.8 * len(ours)
@@ -363,7 +363,7 @@ def test_every_query_of_the_dashboard_is_answered(prometheus: str) -> None:
 def test_the_hotspot_rate_of_a_day_weighs_each_interval_equally(promtool: Promtool, tmp_path: Path) -> None:
     (panel,) = (one for one in dashboard(WATCH)["panels"] if one["title"] == RATE_OF_DAY)
     query = panel["targets"][0]["expr"].replace("$cross_section", ".*").replace("$direction", ".*")
-    # Of two links one was seen once, and hot; the other three times, and was not.
+    # Link a has one interval, which is hot. Link b has three intervals, of which none is hot.
     series = [
         {"series": f'{HOT}{{link="{link}"}}', "values": values} for link, values in (("a", "1"), ("b", "0x2"))
     ]

@@ -1,4 +1,4 @@
-"""Rules of map files: PromQL names links as the map does. Rules list numbers, which PromQL cannot compute."""
+"""Rules of map files: PromQL names links as the map does; rules list numbers that PromQL cannot compute."""
 
 import json
 import re
@@ -65,7 +65,7 @@ def racks() -> dict[str, int]:
 
 
 def series(selector: str, labels: dict[str, str], values: str) -> dict[str, str]:
-    """A series of promtool's tests that a selector selects."""
+    """A series of a promtool test that matches a selector."""
     name, _, matchers = selector.partition("{")
     own = dict(re.findall(r'(\w+)="([^"]*)"', matchers))
     text = ",".join(f'{label}="{value}"' for label, value in {**own, **labels}.items())
@@ -73,7 +73,7 @@ def series(selector: str, labels: dict[str, str], values: str) -> dict[str, str]
 
 
 def expect(metric: str, values: dict[str, float], scale: int = 1) -> dict[str, Any]:
-    """Expected values of a metric after an hour, by link, in whole multiples of a factor."""
+    """Expected values of a metric after an hour, by link; values are multiples of a factor."""
     samples = [
         {"labels": f'{{link="{link}"}}', "value": round(scale * value)}
         for link, value in sorted(values.items())
@@ -101,7 +101,7 @@ def test_promql_and_the_map_give_ports_the_same_link_names(
     for number, labels in enumerate(PORTS[file.stem]):
         for way, selector in mapping.metrics.queries.items():
             step = 30 * 1000 * (number + 1) * (2 if way == "in" else 1)
-            # The first count is not 0: Prometheus would take the counter for one that has just started.
+            # The first count is not 0; otherwise Prometheus assumes that the counter has just started.
             given.append(series(selector, labels, f"{10**12}+{step}x130"))
             name = mapping.link(labels, way)
             if name in racks:
@@ -249,7 +249,7 @@ def test_a_narrowed_pattern_matches_like_the_pattern_for_these_numbers(
 ) -> None:
     given = f"{before}{zeros}{number}{after}"
     whole = re.fullmatch(pattern, given)
-    # Rules require both patterns, so that the narrowed one may match more.
+    # Rules require both patterns, so the narrowed pattern may match more names.
     both = bool(whole) and bool(re.fullmatch(narrow_group(pattern, "n", to), given))
     held = whole["n"] if whole else None
     if held is not None and not held.isdecimal():

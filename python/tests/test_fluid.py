@@ -277,7 +277,7 @@ def test_a_rack_of_a_mesh_is_an_unknown_host() -> None:
 
 
 def many_flows(count: int) -> pa.Table:
-    """Flows that all arrive at once between few hosts, which are slow to simulate."""
+    """Flows that all arrive at once between few hosts: their simulation takes long."""
     numbers = range(count)
     return flows(
         src=[i % 12 for i in numbers], dst=[i * 7 % 12 for i in numbers], size_bytes=[MB + i for i in numbers]
@@ -309,7 +309,7 @@ def test_an_interrupt_stops_a_simulation() -> None:
     table = many_flows(200_000)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        # Even a fast machine needs more time for the simulation.
+        # The simulation takes longer than this on any machine.
         signal.setitimer(signal.ITIMER_REAL, 0.005)
         with pytest.raises(KeyboardInterrupt):
             simulate_flows(CLUSTER, table)

@@ -77,7 +77,7 @@ def test_flows_are_no_faster_than_alone_and_no_slower_than_in_sequence(
     for flow, duration in zip(flows, result["fct_s"].to_pylist(), strict=True):
         assert duration >= alone(flow) * (1 - 1e-9) - 1e-9
     if flows:
-        # As long as flows are left, one of them is held back by a resource that is fully used, or by its cap.
+        # At any time, a full resource or its own cap limits at least one of the unfinished flows.
         last = max(flow["t_arrival_s"] for flow in flows)
         in_turn = last + sum(alone(flow) for flow in flows)
         assert max(result["t_finish_s"].to_pylist()) <= in_turn * (1 + 1e-9) + 1e-9

@@ -1,4 +1,4 @@
-"""Command lines of the guides: self-contained ones run as printed, with the output that the page shows."""
+"""Self-contained command lines of the guides run as printed, and print the output that the page shows."""
 
 import re
 import subprocess
@@ -14,17 +14,17 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 REPOSITORY = Path(__file__).parents[2]
 GUIDES = REPOSITORY / "docs" / "guides"
 NOT_RUN = (
-    # These start or query a service, or measure other hosts, and have tests of their own.
+    # These commands start or query a service, or measure other hosts, and have tests of their own.
     *("leeward serve", "leeward agent", "leeward probe", "leeward explain", "leeward top"),
     "leeward data get",
     # The page shows a folder of another machine.
     "device profile",
-    # Ten runs of minutes.
+    # The command makes ten runs of several minutes.
     "--seeds 10",
     "...",
 )
 CSV = {"place-a-block.md": "loads.csv"}
-"""Pages with a CSV file in a block of its own, whose first line cannot name it."""
+"""Pages with a CSV file in a block: the first line of such a block cannot name the file."""
 REFUSES = ("leeward slo admit", "leeward slo check")
 """Commands whose examples show a refusal, with exit code 1."""
 SHELL = set("|&;<>$`*")

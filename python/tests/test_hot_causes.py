@@ -1,4 +1,4 @@
-"""Causes of planted hotspots are found with their evidence; hotspots without one have an unknown cause."""
+"""Causes of planted hotspots are found with evidence; hotspots without evidence have an unknown cause."""
 
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def causes(analysis: Analysis) -> set[tuple[str, str]]:
 
 
 CHANGES: dict[str, tuple[tuple[float, float] | None, tuple[float, float], str]] = {
-    # Load and capacity before and during, and the cause.
+    # Load and capacity before the hotspot, load and capacity during it, and the cause.
     "r0:uplink": ((0.48, 1.0), (0.48, 0.5), "capacity-loss"),
     "r1:uplink": ((0.4, 1.0), (0.85, 1.0), "demand-growth"),
     "r2:uplink": ((0.3, 1.0), (0.48, 0.5), "both"),
@@ -115,7 +115,7 @@ def test_evidence_of_a_capacity_loss_gives_the_remaining_capacity() -> None:
 
 
 SPLITS = {
-    # Gb/s of storage and of compute, and the class above its share.
+    # Load of storage and of compute in Gb/s, and the class that is above its share.
     "r3": (3.0, 6.0, "both"),
     "r4": (4.0, 4.9, "storage"),
     "r5": (2.4, 6.0, "compute"),
@@ -138,7 +138,7 @@ def split() -> Analysis:
     return analysis_of(plants, SPLIT, rows, fabric)
 
 
-# The guideline is 0.5 Gb/s a processor and 0.05 Gb/s a terabyte: a third of each 10 Gb/s is for its disks.
+# The guideline is 0.5 Gb/s per processor and 0.05 Gb/s per terabyte: a third of each 10 Gb/s is for disks.
 @pytest.mark.parametrize("rack", SPLITS)
 def test_hotspots_of_mixed_racks_belong_to_the_class_above_its_share(split: Analysis, rack: str) -> None:
     storage, _, owner = SPLITS[rack]
@@ -210,7 +210,7 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
         ("read", 90, "unknown", 2, 2 / 42),
         ("write", 30, "Low-Uplink", 5, 1.0),
     ]
-    # Of a rack's 96 intervals both ways, the twelve of its uplink's hour are hot.
+    # A rack has 96 intervals in both directions together; twelve of them, an hour of its uplink, are hot.
     (table,) = (one for one in sections(result, 10) if one.title == "Do uplinks fit their disks?")
     assert table.rows == [
         (
@@ -238,7 +238,7 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
 
 
 def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dict[str, Any]]:
-    """Rows for each job and rack at four times, from its tasks, its processors and its Gb/s out."""
+    """Rows of each job and rack at four times; `spread` has its tasks, its processors and its Gb/s sent."""
     return [
         {"rack": rack, "job": job, "t_ms": START + hour * HOUR, "tasks": float(tasks), "cpus": cpus}
         | {"tx_bps": rate * GIGA, "rx_bps": 0.0}
@@ -255,7 +255,7 @@ def test_a_job_concentrated_on_hot_racks_is_named() -> None:
     tasks = result.causes.tasks
     assert tasks is not None
     jobs = {row["job"]: row for row in tasks.jobs.to_pylist()}
-    # 0.875 against 0.1 Gb/s a processor.
+    # The job has 0.875 Gb/s per processor; the median job has 0.1.
     assert (jobs["io"]["bps_per_cpu"], jobs["io"]["normalized"]) == (0.875 * GIGA, 8.75)
     assert [row["job"] for row in tasks.jobs.to_pylist() if row["intensive"]] == ["io"]
     (first, *others) = tasks.concentrated.to_pylist()

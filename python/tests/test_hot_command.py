@@ -44,7 +44,7 @@ def test_the_example_prints_its_planted_hotspots_and_writes_all_files(run: Run, 
 
     page = (tmp_path / "page.html").read_text()
     assert page.count("<svg") == 6
-    # The page loads nothing.
+    # The page loads no other files.
     assert not re.findall(r"(?:href|src)\s*=\s*[\"'](?!#|data:)[^\"']*", page)
     assert "<script" not in page
     assert "r7" in page

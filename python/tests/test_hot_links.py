@@ -34,7 +34,7 @@ PLANTS = (
     Plant("r0:uplink", START + 2 * HOUR, START + 2 * HOUR + 40 * MIN, 0.8),
     Plant("r2:downlink", START + 3 * HOUR, START + 9 * HOUR, 0.95),
     Plant("r3:uplink", START + DAY, START + 2 * DAY + 2 * HOUR, 0.9),
-    # Half of its ports fail, and its load stays.
+    # Half of the link's ports fail, and its load stays the same.
     Plant("r1:uplink", START + 30 * HOUR, START + 34 * HOUR, 0.48, 0.5),
     Plant("r1:uplink", START + 20 * HOUR, START + 30 * HOUR, 0.48),
     Plant("r1h0:ingress", START + 5 * HOUR, START + 5 * HOUR + 10 * MIN, 0.99),
@@ -42,7 +42,7 @@ PLANTS = (
     Plant("r0:downlink", START + 6 * HOUR + 20 * MIN, START + 6 * HOUR + 30 * MIN, seen=False),
 )
 TRUTH = {
-    # Link and start: length, class, cause.
+    # Each link and start of a run has its length, its class and its cause.
     ("r0:uplink", 2 * HOUR): (40 * MIN, "minutes", "demand-growth"),
     ("r2:downlink", 3 * HOUR): (6 * HOUR, "hours", "demand-growth"),
     ("r3:uplink", DAY): (26 * HOUR, "days", "demand-growth"),
@@ -109,7 +109,7 @@ def test_rates_of_cross_sections_are_hot_over_observed_intervals(analysis: Analy
     assert (up["links"], up["hot_links"], up["intervals"]) == (4, 3, 4 * intervals)
     assert up["hot"] == (40 * MIN + 26 * HOUR + 4 * HOUR) // (5 * MIN)
     assert up["rate"] == up["hot"] / up["intervals"]
-    # Two of r0's intervals were not seen.
+    # Two of r0's intervals were not observed.
     assert rows["ToR-pod", "down"]["intervals"] == 4 * intervals - 2
     assert rows["pod-core", "up"]["hot"] == 0
 

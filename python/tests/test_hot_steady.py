@@ -1,4 +1,4 @@
-"""Imbalance, stability and forecasts of links, against values worked out by hand."""
+"""Imbalance, stability and forecasts of links, compared with calculations by hand."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -63,7 +63,7 @@ def test_cv_is_the_standard_deviation_over_the_mean(percents: list[tuple[int, in
     if cvs:
         assert row["cv_p50"] == pytest.approx(sorted(cvs)[-(-len(cvs) // 2) - 1] / 1000, abs=0.0011)
         assert row["above_one"] == pytest.approx(sum(cv > 1000 for cv in cvs) / len(cvs), abs=0.3)
-    # Of three links the 95th percentile is the busiest.
+    # With three links, the 95th percentile is the utilization of the busiest link.
     assert row["busy"] == sum(max(one) > 75 for one in percents) / len(percents)
 
 
@@ -126,7 +126,7 @@ def forecast_of(loads: Loads, **chosen: Any) -> Forecast:
 
 
 def test_hotspots_of_equal_length_are_forecast_better_than_by_persistence() -> None:
-    # Half an hour hot, then an hour and a half not; a little later on each link.
+    # Each link is hot for half an hour and then not for an hour and a half; each starts later than the last.
     loads: Loads = {
         link: [0.9 if (at + shift) % 24 < 6 else 0.2 for at in range(24 * 12 * 6)]
         for shift, link in enumerate(UPLINKS.values())
@@ -175,5 +175,5 @@ def test_too_little_training_data_gives_no_forecast() -> None:
 
 def test_intervals_across_the_split_are_neither_learned_nor_scored() -> None:
     result = forecast_of({6: 100 * [0.9]}, train=0.5, ahead_ms=20 * MIN)
-    # Learned intervals end, with their successors, before the cut; 4 of the scored ones have no successor.
+    # Learned intervals and their successors end before the split; 4 scored intervals have no successor.
     assert (result.learnt, result.scored) == (50 - 4, 50 - 4)

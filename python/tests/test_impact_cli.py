@@ -129,5 +129,5 @@ def test_each_class_may_have_telemetry_of_its_own(run: Run, tmp_path: Path) -> N
     document = json.loads(result.stdout)
     assert document["weights"] == {"PC": 3, "NC": 1}
     low = {curve["split"]["class"]: curve["buckets"][0]["from"] for curve in document["curves"]}
-    # The same load in both: 4/3 of it for one, four times for the other.
+    # Both classes have the same load, and effective utilizations of 4/3 and 4 times this load.
     assert low["NC"] == pytest.approx(3 * low["PC"], abs=0.15)

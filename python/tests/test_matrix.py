@@ -1,4 +1,4 @@
-"""Series of traffic matrices: read, predicted, scored."""
+"""Series of traffic matrices: reading, prediction and scores."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ from leeward.matrix.scoring import held_out
 Run = Callable[..., subprocess.CompletedProcess[str]]
 HEADER = "t_s,src,dst,bytes\n"
 
-# Six intervals of four hours a day, so that a few days are few numbers.
+# A day has six intervals of four hours, so that series of several days are short.
 INTERVAL, DAY = "4h", 6
 AMOUNTS = some.just(0.0) | some.floats(0, 1e18) | some.floats(1e-9, 10)
 
@@ -75,7 +75,7 @@ def test_later_intervals_do_not_change_earlier_predictions(sent: Floats, data: s
     for name in PREDICTORS:
         seen = []
         for one in (Series.of(sent, INTERVAL), Series.of(other, INTERVAL)):
-            # Up to the prediction of the first interval that differs.
+            # Predictions are equal up to that of the first interval that differs.
             rows = held_out(one, learnt)[1][name][: from_here - learnt + 1]
             seen.append([one.square(row).tolist() for row in rows])
         assert seen[0] == seen[1]
@@ -120,7 +120,7 @@ def read_text(text: str | bytes, name: str = "list.csv", **options: Any) -> Seri
         try:
             return read(path, **options)
         except InputError as error:
-            # The folder has another name each time.
+            # Each call has a folder of another name.
             file = error.file.replace(f"{folder}/", "")
             raise InputError(file, error.line, error.column, error.field, error.message) from None
 
@@ -147,24 +147,25 @@ def test_days_before_the_first_traffic_of_a_pair_are_ignored() -> None:
 
 
 def test_scores_match_a_calculation_by_hand() -> None:
-    # Pair a sends 10, 20, 10, 40; pair b 0, 5, 5, 0. Two intervals are learnt from, which have no day before.
+    # Pair a sends 10, 20, 10, 40, and pair b sends 0, 5, 5, 0. The first two intervals are learnt from; they
+    # have no earlier day.
     sent = numpy.zeros((4, 2, 2))
     sent[:, 0, 1], sent[:, 1, 0] = (10, 20, 10, 40), (0, 5, 5, 0)
     result = score(Series.of(sent, "4h"), train=0.5)
     last = result.scored[1]
-    # Off by 10 and 0, then by 30 and 5, of 15 and 40 bytes.
+    # Predictions by the last interval are off by 10 and 0 of 15 bytes, and then by 30 and 5 of 40 bytes.
     assert last.wrong_bytes.value == pytest.approx(45 / 55)
     assert last.total.value == pytest.approx((10 / 15 + 25 / 40) / 2)
     assert last.median.value == pytest.approx(((1 + 0) / 2 + 30 / 40) / 2)
     assert last.p90.value == pytest.approx((0.9 + 30 / 40) / 2)
     assert (result.learnt, result.pairs) == (2, 2)
-    # The pair a has 15 on average, and b from its first traffic on 5; then 40 / 3 and 5.
+    # The mean of pair a is 15, then 40 / 3. The mean of pair b since its first traffic is 5 both times.
     past = result.scored[3]
     assert past.wrong_bytes.value == pytest.approx((5 + 0 + (40 - 40 / 3) + 5) / 55)
 
 
 def test_each_pair_has_its_own_weight_if_that_validates_better() -> None:
-    # One pair repeats the day before, the other the last interval.
+    # One pair repeats the previous day, the other pair repeats the previous interval.
     random = numpy.random.default_rng(1)
     sent = numpy.zeros((20 * DAY, 2, 2))
     sent[:, 0, 1] = numpy.tile(random.uniform(1, 9, DAY), 20)

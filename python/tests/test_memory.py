@@ -18,7 +18,7 @@ def test_a_million_flows_and_their_table_take_under_100_megabytes(tmp_path: Path
     path = tmp_path / "flows.arrow"
     with pyarrow.ipc.new_file(path, flows.schema) as file:
         file.write_table(flows)
-    # A process of its own: this one has held the table before.
+    # The measurement needs its own process, because this process may have used more memory before.
     process = subprocess.run([sys.executable, BENCHMARK, path], capture_output=True, text=True, check=True)
     measured = json.loads(process.stdout)
     assert measured["flows"] == 1_000_000

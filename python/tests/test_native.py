@@ -1,4 +1,4 @@
-"""The extension module: the stub declares all of it, and every method has a description."""
+"""The extension module: the stub declares all its members, and every method has a description."""
 
 import ast
 import inspect

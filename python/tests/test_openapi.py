@@ -1,6 +1,6 @@
 """The service follows its OpenAPI document: it accepts valid requests, rejects invalid ones.
 
-Schemathesis generates the requests from `/v1/openapi.json`. The test adds the existing names,
+Schemathesis generates the requests from `/v1/openapi.json`. The test adds existing names,
 and a valid request for each operation that Schemathesis seldom generates one for.
 """
 
@@ -33,7 +33,7 @@ Operation = APIOperation[Any, Any, Any, Any]
 Tried = Case[Operation]
 
 EXAMPLES = 10
-"""Number of requests of each operation, valid and invalid."""
+"""Number of valid requests, and of invalid requests, of each operation."""
 ROLES = ("read", "report", "place", "admin")
 """Roles of tokens; each includes the ones before it."""
 CLUSTER = {
@@ -71,7 +71,7 @@ FIELDS = {
 HOSTS = [f"r{rack}h{host}" for rack in range(3) for host in range(2)]
 """Existing hosts, for fields with several distinct names."""
 NUMBER = r" *([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)? *"
-"""The number of a quantity in its pattern; most that fit it are too large for their units."""
+"""The number in the pattern of a quantity; most numbers that match it are too large for their units."""
 BUSY = "urn:leeward:problem:busy"
 LEFT_OUT = {"/v1/events": "it is a stream, which does not end; test_client.py tests it"}
 WAIT = {"/v1/snapshot": {"wait": "1ms"}}
@@ -91,7 +91,7 @@ VALID_BODIES: dict[str, Callable[[], Any]] = {
     "POST /v1/workloads": lambda: {"workload": _workload("mail", server="r1h1")},
     "PUT /v1/cluster": lambda: CLUSTER | {"name": "another"},
 }
-"""Valid bodies by operation: generated ones are seldom valid, since fields depend on each other."""
+"""Valid bodies by operation: generated bodies are seldom valid, because their fields depend on each other."""
 EXPECTED_REFUSALS = re.compile(
     r"has no such|has this name|has the tag|unknown host|unknown policy|no policy|\btwice\b|is a duplicate"
     r"|two tasks|to itself|not both|needs one|too large|too much|at most|more than nothing"
@@ -101,7 +101,7 @@ EXPECTED_REFUSALS = re.compile(
     r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes no part in measurements"
     r"|in a report of their own|the cluster is a tree|each once|no stage"
 )
-"""Messages that may refuse a body that its schema allows: about existing objects, or several fields."""
+"""Errors of bodies that match their schema: errors about existing objects, or about several fields."""
 
 NOW = datetime.now(UTC)
 # Reports of future times are invalid.
@@ -110,7 +110,7 @@ TIMES = st.integers(-1800, 0).map(lambda seconds: (NOW + timedelta(seconds=secon
 
 @dataclass(frozen=True)
 class Service:
-    """A service, and the ids of existing objects, by path, where they differ from `PATHS`."""
+    """A service, and the ids of existing objects for paths whose ids differ from `PATHS`."""
 
     url: str
     ids: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""An operator's path: a Prometheus that scraped a fabric for half a day, and the hotspots that it saw."""
+"""An operator's use: a Prometheus that scraped a fabric for half a day, and the hotspots in its data."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ HALVED = START + 6 * HOUR
 PLANTS = (
     # The load is higher than ever before, for eighty minutes.
     Plant("r0:uplink", START + 2 * HOUR, START + 2 * HOUR + 80 * MIN, 0.8),
-    # Half of the ports fail, and the load stays.
+    # Half of the ports fail, and the load stays the same.
     Plant("r1:uplink", START, START + HOURS * HOUR, 0.48),
     Plant("r1:uplink", HALVED, HALVED + 2 * HOUR, 0.48, 0.5),
     Plant("r1:downlink", HALVED, HALVED + 2 * HOUR, 0.1, 0.5),
@@ -80,7 +80,7 @@ TASKS += [
 
 
 def openmetrics() -> Iterator[str]:
-    """Counters of switches each minute: both directions of each port, and its speed."""
+    """Counters of switches for each minute: octets in both directions of each port, and its speed."""
     links = Cluster(FABRIC).links()
     end = START + HOURS * HOUR
     result = telemetry(links, PLANTS, start_ms=START, end_ms=end, cadence_ms=MIN, means=(0.1, 0.4))
@@ -132,7 +132,7 @@ def test_hotspots_in_prometheus_are_reported_with_their_causes(run: Run, command
     }
     actual = {(row["subject"], row["cause"]) for row in document["findings"]}
     assert actual >= CAUSES
-    # Links have no other findings.
+    # The other links have no findings.
     assert {one for one in actual if ":" in one[0]} == {one for one in CAUSES if ":" in one[0]}
     assert document["discards"] == []
 
@@ -158,7 +158,7 @@ def test_the_exported_rules_mark_the_same_intervals_hot(
         for rule in yaml.safe_load(exported.stdout)["groups"][0]["rules"]
         if "record" in rule
     }
-    # Prometheus did not evaluate the rules, so that each recorded name is replaced by its expression.
+    # Prometheus did not evaluate the rules, so each recorded name is replaced by its expression.
     expression = "leeward:link_hot:bool == 1"
     for name, recording in reversed(recorded.items()):
         expression = expression.replace(name, f"({recording})")

@@ -39,7 +39,7 @@ def test_tables_add_up_to_the_totals() -> None:
     assert flows["delivered_bytes"] == flows["written_bytes"] == [5_000_000, 5_000_000]
     assert all(0 < end <= totals["ended_s"] for end in flows["finished_s"])
     days = tables["days"].to_pydict()
-    # The table has no days that are still open at the end of the run.
+    # The table leaves out days that have not ended when the run ends.
     assert 0.9 * totals["circuit_bytes"] < sum(days["bytes"]) <= totals["circuit_bytes"]
     of_pair = [
         used
@@ -243,11 +243,11 @@ def test_sequences_cover_three_more_days_and_never_decrease() -> None:
     run = packets.simulate(str(EXAMPLE))
     actual = packets.sequence(run, 0, 1)
     assert actual is not None
-    # 100 ms have 72 days, one each 1.4 ms. All but the last three have three successors.
+    # A run of 100 ms has 72 days, one every 1.4 ms. All but the last three have three successors.
     assert (actual.over, actual.at_s[0], actual.at_s[-1]) == (69, 0, pytest.approx(4.2e-3))
     assert actual.arrived_bytes[0] == 0
     assert (numpy.diff(actual.arrived_bytes) >= 0).all()
-    # The circuit is up for the last 180 us of each 1.4 ms.
+    # The circuit is up for the last 180 us of every 1.4 ms.
     day = (actual.at_s > 1.22e-3) & (actual.at_s < 1.40e-3)
     assert (actual.up[day] == 1).all()
     assert actual.up.mean() == pytest.approx(180 / 1400, abs=0.02)

@@ -1,4 +1,4 @@
-"""Plans for busy racks, which add ports or move work, and their simulation."""
+"""Plans that add ports to busy racks or move their work, and simulations of these plans."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -205,7 +205,7 @@ def test_a_busy_rack_gets_ports_and_a_shift_and_both_cool_it() -> None:
     assert (result.racks, result.over, result.ports) == (3, 1, 1)
     (one,) = result.planned
     assert (one.rack, one.ports.now, one.ports.needed) == ("r0", 1, 2)
-    # 9 Gb/s has to become 7.5: a sixth of the work, 17 %.
+    # The load has to fall from 9 to 7.5 Gb/s, which is a sixth of the work, or 17 %.
     assert one.shift.percent == 17
     assert sum(one.shift.to.values()) == 17
     assert set(one.shift.to) == {"r1", "r2"}
@@ -353,7 +353,7 @@ def test_interval_length_and_coverage_are_settings(run: Run, tmp_path: Path) -> 
     command = [*write_files(tmp_path), "--interval", "10min", "-o", "json"]
     record = json.loads(run(*command).stdout)
     assert record["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 11
-    # The first and the last sample are each half of an interval.
+    # The first and the last interval are observed for half of their length.
     strict = json.loads(run(*command, "--coverage", "60%").stdout)
     assert strict["settings"]["coverage"] == 0.6
     assert strict["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 9

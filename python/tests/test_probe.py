@@ -1,4 +1,4 @@
-"""Active measurement: hosts on the loopback that listen, and the commands' results."""
+"""Active measurement: listeners on the loopback interface, and the results of the commands."""
 
 import json
 import re
@@ -185,7 +185,7 @@ def examples() -> Iterator[str]:
 def test_examples_in_help_are_valid(run: Run, tmp_path: Path, example: str) -> None:
     name, *arguments = split(example)
     assert name == "leeward"
-    # No host exists there: that is the only possible error.
+    # No host exists at the address: that is the only possible error.
     arguments = [re.sub(r"(10\.0\.\d\.\d|127\.0\.0\.1)", r"\1:1", one) for one in arguments]
     arguments = [re.sub(r"10\.0\.(\d)\.(\d)", r"127.1.\1.\2", one) for one in arguments]
     if "listen" in arguments:

@@ -56,7 +56,7 @@ BOTTLENECKS = {
 
 @contextmanager
 def controller(**over: Any) -> Iterator[tuple[str, Requests]]:
-    """A controller with one survey, which ends at the second query; yields its address and requests."""
+    """Yields the address and requests of a controller with one survey, which ends at the second query."""
     requests: Requests = []
     survey: dict[str, Any] = {"id": "7", "kind": "path", "hosts": [], "time": "", "done": 0}
     survey |= dict.fromkeys(("steps", "ended", "error", "cluster_version", "result"))

@@ -1,4 +1,4 @@
-"""Telemetry from a Prometheus server: a real one with a month of data, and fake ones that misbehave."""
+"""Telemetry from a real Prometheus server with a month of data, and from fake servers with faults."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def openmetrics() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: Any, backfill: Any) -> Iterator[str]:
-    """The address of a Prometheus that runs here."""
+    """Address of a Prometheus server on this machine."""
     with backfill(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
         yield address
 
@@ -117,7 +117,7 @@ def test_a_second_run_queries_only_the_missing_pieces(prometheus: str, tmp_path:
     kept[3].unlink()
     again = read_month(prometheus, tmp_path, progress=counted)
     assert pieces[0] > 30
-    # The second run queries the missing piece, and the last minutes, which may have been incomplete.
+    # The second run queries the missing piece, and the last minutes, whose data may be incomplete.
     assert pieces[1] <= 1 + 3
     assert by_link(first) == by_link(again)
 
@@ -140,7 +140,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @pytest.fixture
 def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
-    """Starts servers whose answer is a function of the number of the request and of its text."""
+    """Starts servers whose response is a function of the request's number and text."""
     started = []
 
     def start(answer: Callable[[int, str], Answer]) -> str:
@@ -266,7 +266,7 @@ LOADS = "prometheus: {load: ifHCOutOctets}\n"
 
 
 def loads(request_text: str) -> Answer:
-    """Answers of a server with a counter of one link, read each half minute."""
+    """Responses of a server with a counter of one link, which is scraped every half minute."""
     if "__name__" in request_text:
         return good(["ifHCOutOctets"])
     if "count_over_time" in request_text:
@@ -298,7 +298,7 @@ def test_a_second_run_queries_at_most_twenty_minutes_besides_new_time(fake: Any,
         lengths.clear()
         sums.append(by_link(read_month(url, tmp_path, since="3d", text=LOADS, now_ms=1000 * now)))
         assert sum(lengths) <= new + 1200
-    # No sample is lost or duplicated where pieces meet.
+    # No sample is lost or duplicated at the edges of pieces.
     assert sums == [{"r0:uplink": 8 * 10**6 * (3 * DAY // 30 - 1) * 30}] * 3
 
 

@@ -1,4 +1,4 @@
-"""Reads of written blocks: their table, their figures, and the comparison."""
+"""Reads of written blocks: their table, their summary, and their comparison."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Presentation of a comparison: rows, their words, pictures, the page."""
+"""Presentation of a comparison: its rows and their labels, the pictures, and the page."""
 
 import html
 import re
@@ -23,7 +23,7 @@ BLOCK = 256 * 2**20
 
 
 def scenario(folder: Path, sizes: list[int], warmup: str = "0s", more: str = "") -> leeward.Scenario:
-    """A scenario whose jobs write files of these sizes, one each two seconds."""
+    """A scenario whose jobs write files of these sizes; a job arrives every two seconds."""
     jobs = [f"job{i}\t{2 * i}\t0\t0\t0\t{size}" for i, size in enumerate(sizes)]
     (folder / "cluster.yaml").write_text(CLUSTER)
     (folder / "jobs.tsv").write_text("\n".join(jobs) + "\n")
@@ -93,7 +93,7 @@ def test_the_colour_of_a_policy_does_not_depend_on_its_settings() -> None:
     assert plain["color"] == spread["color"] != sinbad["color"]
     assert plain["linestyle"] != spread["linestyle"]
     assert other["color"] == style.OTHER
-    # No picture shows a policy for admission.
+    # Admission policies appear in no picture.
     named = {policy["name"] for policy in leeward.policies() if policy["kind"] != "admission"}
     assert named == set(style.COLOURS)
     assert len({*style.COLOURS.values(), style.OTHER}) == len(named) + 1
@@ -129,7 +129,7 @@ def test_the_page_describes_the_run_and_explains_its_terms(tmp_path: Path, polic
 
 @pytest.mark.parametrize("kind", ["replicas", "cell", "apps"])
 def test_a_page_describes_a_policy_by_its_kind_and_name(kind: str) -> None:
-    # Policies of several kinds are called `leeward`.
+    # Policies of several kinds have the name `leeward`.
     of_kind = {
         policy["name"]: policy for policy in leeward.policies() if policy["kind"] == page.POLICIES[kind]
     }

@@ -128,7 +128,7 @@ def test_a_sweep_and_a_single_result_do_not_share_a_folder(run: Run, scenario: s
 def test_the_table_is_printed_even_if_files_cannot_be_written(
     run: Run, scenario: str, tmp_path: Path
 ) -> None:
-    # A name as long as a file system takes leaves no room for a temporary one beside it.
+    # The name has nearly the maximum length of a file name, so a longer temporary name is impossible.
     result = run("simulate", scenario, "--out", "x" * 254)
     assert result.returncode == 1
     assert result.stdout.splitlines()[1].startswith("blocks written")

@@ -91,7 +91,7 @@ def test_decisions_after_reports_are_stored_and_released(tmp_path: Path) -> None
         block = {"size": "256MiB", "writer": "r0h1", "client": "test", "sequence": 1}
         status, decision = service.ask("POST", "/v1/place/replicas", block)
         assert status == 201
-        # The first copy is on the writer, the others are in the other rack with most residual capacity.
+        # The first copy is on the writer; the others are in the remote rack with most residual capacity.
         assert decision["hosts"][0] == "r0h1"
         assert {host[:2] for host in decision["hosts"][1:]} == {"r2"}
         assert decision["limit"] == {"at": "r2:downlink", "value_bps": 700_000_000}

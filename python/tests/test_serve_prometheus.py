@@ -45,7 +45,7 @@ class Switch:
         self._octets = dict.fromkeys(self._rates, 1e12)
 
     def carry(self, **bps: float) -> None:
-        """Sets the rates of ports in bits per second, as in `In_up1=1e8`."""
+        """Sets the rates of ports in bits per second: `In_up1=1e8` is for inbound traffic of `up1`."""
         with self._lock:
             self._count()
             self._rates |= {_split(name): rate for name, rate in bps.items()}
@@ -80,7 +80,7 @@ def _split(name: str) -> tuple[str, str]:
 
 @pytest.fixture
 def switch() -> Iterator[tuple[Switch, int]]:
-    """A switch, and the port that it exports at."""
+    """A switch, and the TCP port of its exporter."""
     exporter = Switch()
 
     class Handler(BaseHTTPRequestHandler):
@@ -138,7 +138,7 @@ def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
                 8,
                 6,
             )
-            # The interval of the restart is left out, or it would be the hottest of all.
+            # The service discards the interval of the restart; otherwise the link would seem very hot in it.
             exporter.restart()
             exporter.carry(Out_up1=1e8, Out_up2=1e8)
             wait_until("it cools", lambda: (get("/v1/links/r0:uplink")["measured_bps"] or 2e9) < 1.2e9)

@@ -51,7 +51,7 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def loads(tmp_path: Path) -> Path:
-    """Telemetry of every link. Rack 2 is the least loaded one, and its host 3 the least loaded in it."""
+    """Telemetry of every link. Rack 2 is the least loaded rack, and host 3 is the least loaded host in it."""
     cluster = leeward.Cluster.from_text(CLUSTER)
     least_loads = {"r2:downlink": 1e6, "r2h3:ingress": 1e6, "r2h1:ingress": 2e6}
     lines = ["link,load_bps"]
@@ -138,7 +138,7 @@ def test_results_are_written_completely(run: Run, scenario: Path, tmp_path: Path
         assert len(parquet.read_table(out / folder / "blocks.parquet")) == 26
     page = (out / "report.html").read_text()
     assert page.count("<svg") == 4
-    # The report works offline: it links to nothing and loads nothing. URLs of XML namespaces are only names.
+    # The report works offline: it links to no page and loads no file. URLs of XML namespaces are only names.
     assert not re.search(r"""(src|href)=["']https?:|url\(["']?https?:""", page)
 
 

@@ -85,7 +85,7 @@ def test_snc_admits_a_workload_that_the_worst_case_refuses(run: Run) -> None:
     result = run(*arriving, "--method", "dnc")
     assert result.returncode == 1
     assert "error: mail6 is refused: " in result.stderr
-    # In the worst case, one request of mail6 in service is enough to break the SLO of the six.
+    # In the worst case, one request of mail6 in service makes the six other workloads miss their SLOs.
     assert "it does not run" in result.stderr
     assert "error: mail6: even as best effort it would disturb mail0, mail1, mail2, mail3" in result.stderr
     assert "mail6 " not in result.stdout.split("\n\n")[1]
@@ -97,7 +97,8 @@ def test_a_search_for_priorities_meets_slos_that_the_order_by_slo_misses(run: Ru
         slo = f"slo: {{percentile: 99, latency: {latency}}}"
         return f"  - {{name: {name}, client: r0h0, server: r0h7, unloaded: 0s, {slo}, {curve}}}\n"
 
-    # By SLO: (5.3 + 0.6) / 0.9 = 6.6 ms of 6. The other way round: 5.9 / 0.999 = 5.91 of 5.95.
+    # In the order by SLO, `bursty` has a bound of (5.3 + 0.6) / 0.9 = 6.6 ms and an SLO of 6 ms. In the other
+    # order, `steady` has a bound of 5.9 / 0.999 = 5.91 ms and an SLO of 5.95 ms.
     workloads = line("steady", "5950us", "10%", "600us") + line("bursty", "6ms", "0.1%", "5300us")
     path = file(tmp_path, workloads, "margin: 0%\nbounds: {unit: fluid}")
     options = (path, "--cluster", CLUSTER, "-o", "json")
@@ -143,8 +144,8 @@ def test_the_json_of_curves_and_models_gives_the_bounds_of_the_trace(run: Run, t
         workloads = load(file(tmp_path, f"  - {{{where}, {source}}}\n", "buckets: 100000"), CLUSTER)
         bounds.append([workloads.bound(method)["workloads"][0]["stages"] for method in METHODS])
     assert bounds[0] == bounds[1]
-    # The file of a model has the curve, but no latencies without queueing, so that another method may be the
-    # best overall.
+    # The file of a model has the curve, but no latencies without queueing. Another method may therefore be
+    # the best one overall, so `best` is left out.
     single = [at for at, method in enumerate(METHODS) if method != "best"]
     network = [[bounds[0][at][stage]["bound_s"] for stage in (0, 2)] for at in single]
     assert network == [[bounds[2][at][stage]["bound_s"] for stage in (0, 2)] for at in single]

@@ -222,7 +222,7 @@ devices: [{name: ssd, read: 450MB/s, write: 330MB/s}]
 
 
 def own(name: str, client: str, more: str = "") -> str:
-    """A mail volume of a client that is a server too."""
+    """A mail volume whose client is also a server."""
     return mail(name, "200ms", more).replace("clientsh0", client)
 
 

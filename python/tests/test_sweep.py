@@ -299,10 +299,11 @@ def table(values: dict[str, list[float | None]]) -> pyarrow.Table:
 
 
 def test_confidence_intervals_match_a_calculation_by_hand() -> None:
-    # t with 3 degrees of freedom at 0.975 is 3.18245. Of b: mean 5, squares 9 + 1 + 1 + 9 = 20, s = 2.58199,
-    # half = 3.18245 s / 2 = 4.10853. Of b - a: -1, 1, 1, -1: mean 0, s = 1.15470, half = 1.83739. Of a / b:
-    # 1.5, 0.75, 5 / 6, 1.125: mean 1.052083, squares 0.200629 + 0.091255 + 0.047852 + 0.005317 = 0.345052,
-    # s = 0.339142, half = 0.539651.
+    # The 0.975 quantile of Student's t with 3 degrees of freedom is 3.18245; a half-width is 3.18245 s / 2.
+    # b has a mean of 5 and a sum of squares of 9 + 1 + 1 + 9 = 20: s = 2.58199, half-width 4.10853.
+    # b - a has the values -1, 1, 1, -1 and a mean of 0: s = 1.15470, half-width 1.83739.
+    # a / b has the values 1.5, 0.75, 5 / 6, 1.125, a mean of 1.052083, and a sum of squares of 0.200629 +
+    # 0.091255 + 0.047852 + 0.005317 = 0.345052: s = 0.339142, half-width 0.539651.
     rows = sweep.summarize(table({"a": [3, 3, 5, 9], "b": [2, 4, 6, 8]})).to_pylist()
     a, b = rows
     assert (a["mean"], a["difference"], a["ratio"], a["ratio_low"]) == (5, None, None, None)

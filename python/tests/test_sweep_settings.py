@@ -1,4 +1,4 @@
-"""Settings of a sweep: values put into the text of a scenario."""
+"""Settings of a sweep: values that are edited in the text of a scenario."""
 
 from typing import Any, cast
 

@@ -61,7 +61,7 @@ def test_all_table_readers_accept_the_same_csv_dialects(tmp_path: Path, form: An
         (tmp_path / f"{name}.csv").write_bytes(form(text))
     assert count(telemetry(tmp_path / "t.csv")) == 20
     assert latency_count(tmp_path / "l.csv") == 3
-    # A name of digits stays a text.
+    # A name that consists of digits stays a string.
     assert [row["rack"] for row in read_tasks(tmp_path / "k.csv")] == ["001", "r1"]
     assert matrix.read(tmp_path / "m.csv").bytes.sum() == 12
 

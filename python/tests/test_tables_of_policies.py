@@ -1,4 +1,4 @@
-"""The tables of policies in docs/ are those of the registries."""
+"""The tables of policies in docs/ match the registries."""
 
 import subprocess
 import sys

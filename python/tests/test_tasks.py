@@ -150,7 +150,7 @@ def test_the_tasks_of_a_job_are_decided_one_by_one(run: Run) -> None:
     result = run("place", "tasks", *options, *telemetry, "--policy", "utp", "--explain")
     assert result.returncode == 0, result.stderr
     placed = dict(row.split() for row in result.stdout.splitlines()[1:5])
-    # Spread comes before balance, and r0 is the busiest.
+    # Spread ranks before balance, and r0 is the busiest rack.
     assert len({host.split("h")[0] for host in placed.values()}) == 4
     assert not any(host.startswith("r0") for host in placed.values())
     assert "LOAD WITH IT" in result.stdout

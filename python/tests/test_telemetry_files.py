@@ -36,7 +36,7 @@ ignore:
 
 
 def rows(samples: Samples) -> list[tuple[str, int, int, int, int]]:
-    """Name, seconds since `T`, span in seconds, bits, capacity."""
+    """Rows of samples: link name, seconds since `T`, span in seconds, bits, and capacity."""
     table = samples.engine.arrow(samples.table.order_by("link", "t_ms")).to_pylist()
     return [
         (
@@ -400,7 +400,7 @@ def test_public_loads_of_machines_are_read_unchanged(tmp_path: Path, lines: int,
 def test_sums_computed_while_reading_match_the_samples(
     drawn: list[tuple[str, int, int, str]], cadence: int
 ) -> None:
-    # Both links have some valid rows, so that there are sums.
+    # Both links have some valid rows, so each has sums.
     good = [(link, at, 0, "3e9") for link in ("r0:uplink", "r1:uplink") for at in range(100, 120)]
     lines = [f"{link},{value},{T + cadence * at + late}" for link, at, late, value in drawn + good]
     with TemporaryDirectory() as folder:
@@ -420,5 +420,5 @@ def test_sums_computed_while_reading_match_the_samples(
                 [row[name] for name in names] for row in theirs
             ]
         samples = result.engine.arrow(result.table.agg(n=result.table.count()))["n"][0].as_py()
-        # The last two rows have no time, or one in the future. Every discarded row is counted.
+        # The last two rows have no time or a time in the future. Each discarded row is counted.
         assert samples + result.discards.total == len(lines) + 2

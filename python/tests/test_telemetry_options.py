@@ -27,7 +27,7 @@ def required_arguments(command: str) -> tuple[str, ...]:
 
 
 def options(command: str) -> dict[str, Any]:
-    """The options of telemetry as a command has them, by name."""
+    """A command's telemetry options, by name."""
     names = [field.name for field in fields(Telemetry)]
     group: Any = typer.main.get_command(app)
     actual = {one.name: one for one in group.commands[command].params if one.name in names}

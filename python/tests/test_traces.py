@@ -29,10 +29,10 @@ def test_the_example_trace_has_the_statistics_of_the_guide() -> None:
     assert described["dialect"] == "leeward"
     assert described["device"] == "example SSD"
     assert described["seconds"] == pytest.approx(300, rel=0.01)
-    # Workload B of the thesis; a trace of five minutes is a small sample of such gaps.
+    # Gaps are drawn with the C^2 of workload B of the thesis; five minutes are a small sample of such gaps.
     assert described["gap_c2"] == pytest.approx(14, rel=0.15)
     assert [stage["unit"] for stage in described["stages"]] == ["bytes", "s", "bytes"]
-    # The largest requests are of 128 KiB: a fifteenth of the way from 64 KiB to 1 MiB, in the profile.
+    # The largest requests have 128 KiB, which is a fifteenth of the way from 64 KiB to 1 MiB in the profile.
     assert described["unloaded_s"] == pytest.approx(0.003 + (0.01 - 0.003) / 15)
 
 
@@ -117,7 +117,7 @@ def test_a_curve_is_printed_as_a_table_with_figures_of_burstiness(run: Run) -> N
     for word in ("C^2 of gaps", "KNEE", "BURST AT 1.5 MEAN", "EFFECTIVE AT 20 ms", "99.9 %"):
         assert word in result.stdout
     for stage in ("network-in", "storage", "network-out"):
-        # A line among the figures, and a line for each of at most twelve buckets.
+        # One line is among the figures, and each of at most twelve buckets has a line.
         assert 3 <= sum(line.startswith(stage) for line in result.stdout.splitlines()) <= 13
 
 

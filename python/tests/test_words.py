@@ -1,4 +1,4 @@
-"""The sources are in plain words: no phrase of the list below; comments begin with a noun or a verb."""
+"""Sources contain no phrase of the list below, and few of their comments begin with a question word."""
 
 import re
 from collections import Counter

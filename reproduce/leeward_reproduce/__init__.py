@@ -1,4 +1,4 @@
-"""Reproductions: figures of papers, measured again on Leeward's simulator, side by side with the papers' own.
+"""Reproductions: figures of papers, measured again on Leeward's simulator and compared with the papers.
 
 The package is a plug-in: it adds the command `reproduce` to `leeward`.
 

@@ -13,7 +13,7 @@ from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import STEPS, progress, steps
 from leeward.cli.sweep import remarks_to_stderr, resumable
 
-SHORT_HELP = "Measure a paper's figures again, beside its own."
+SHORT_HELP = "Measure a paper's figures again and compare them with its values."
 EXAMPLES = """\b
 Examples:
   leeward reproduce sinbad                           all figures; a stopped run continues
@@ -21,7 +21,7 @@ Examples:
   leeward reproduce sinbad --figure 12 -o json
   leeward reproduce choreo                           placements of apps; with root, also measurements
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
-  leeward reproduce slo                              limits and admission for tail latency
+  leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
   leeward reproduce sinbad --seeds 2 --horizon 5min --out look       a first look
 """
@@ -37,7 +37,7 @@ FIGURES = {
     "etalon": "1 5a 5b 6a 6b 7a 7b 8 9 10 12 16 19 leeward scale rotor transport 5 6 7 13 14 15 2 20 21 22"
     " beyond",
 }
-"""Names of `--figure`, as in the papers; listed here, because the modules of papers load slowly."""
+"""Figure names for `--figure`, as in the papers; listed here, because the modules of papers load slowly."""
 
 EXAMPLES += "\n\n\b\nFigures:\n" + "".join(
     f"{line}\n"
@@ -60,7 +60,10 @@ def reproduce(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 100_000), help="Number of seeds, from 1 on.")
+        int,
+        typer.Option(
+            metavar="N", parser=whole_number(1, 100_000), help="Number of seeds; they are numbered from 1."
+        ),
     ] = 10,
     jobs: Annotated[
         int | None,
@@ -83,17 +86,17 @@ def reproduce(
         typer.Option(
             metavar="FOLDER",
             parser=parse_path,
-            help="Folder for rows, pictures and runs, from which a stopped reproduction continues; by default"
-            " reproduce- and the paper's name.",
+            help="Folder for rows, pictures and runs; a stopped reproduction continues from it. The default"
+            " is reproduce-PAPER.",
             show_default=False,
         ),
     ] = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Measure a paper's figures again, and print them beside the paper's own.
+    """Measure a paper's figures again, and print them beside the paper's values.
 
-    Every row has the paper's value, ours with its 95 % confidence interval over seeds, and a note where they
-    differ. A figure that cannot be measured is marked NOT MEASURED.
+    Every row has the paper's value, the measured value with its 95 % confidence interval over seeds, and a
+    note where the two differ. A figure that cannot be measured is marked NOT MEASURED.
     """
     from leeward_reproduce import perform, results_folder, table
 

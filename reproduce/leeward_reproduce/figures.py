@@ -57,13 +57,13 @@ def runs(selection: Mapping[str, Figure], seeds: int) -> int:
 
 
 def _sweeps(selection: Mapping[str, Figure]) -> list[Sweep]:
-    """Sweeps of the figures, each once, if their traces are present."""
+    """Sweeps of the figures without duplicates; sweeps with missing traces are left out."""
     needed = dict.fromkeys(sweep for figure in selection.values() for sweep in figure.sweeps)
     return [sweep for sweep in needed if not (sweep.traces and _absent_trace())]
 
 
 def _experiments(selection: Mapping[str, Figure]) -> list[Experiment]:
-    """Experiments of the figures, each once."""
+    """Experiments of the figures without duplicates."""
     return list(dict.fromkeys(one for figure in selection.values() for one in figure.experiments))
 
 

@@ -1,4 +1,4 @@
-"""Links of a simulated run as telemetry, for the analyses of an operator's links."""
+"""Link loads of a simulated run as telemetry, the input of the analyses of links."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ def samples(links: pyarrow.Table, cluster: Path) -> Samples:
     """The table `links` of a run, as telemetry.
 
     Args:
-        links: Mean loads in intervals of one length.
-        cluster: File of the cluster of the run.
+        links: Mean loads in intervals of equal length.
+        cluster: Cluster file of the run.
     """
     network = Cluster(cluster)
     known = network.links()

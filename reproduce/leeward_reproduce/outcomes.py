@@ -1,4 +1,4 @@
-"""Experiments of figures under seeds, several at once."""
+"""Runs experiments of figures under several seeds, in parallel."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ def outcomes(
     """Results of each figure, in the order of its tasks.
 
     Args:
-        tasks: Figures and seeds.
-        run: Runs one, in one of several threads.
+        tasks: Pairs of a figure and a seed.
+        run: Runs the experiment of a figure with a seed; called from several threads.
         jobs: Number of runs at once; by default the number of processors.
         progress: Called with the completed share.
     """

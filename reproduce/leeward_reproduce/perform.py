@@ -1,7 +1,7 @@
-"""Runs a reproduction: the runs that figures of a paper need, their rows, their pictures.
+"""Runs a reproduction: makes the runs that figures of a paper need, then their rows and pictures.
 
-Each paper is a module of one shape: its figures by name, the number of their runs, and the maker of their
-rows.
+The module of each paper has the same members: `FIGURES` by name, `runs` for the number of runs, `make` for
+the rows, and `check_horizon`.
 """
 
 import tempfile
@@ -54,19 +54,19 @@ def reproduce(
 
     Args:
         paper: One of `PAPERS`.
-        figures: Names of its figures; by default all. A text is one name.
-        seeds: Number of seeds, from 1 on; all policies of a seed see the same arrivals.
+        figures: Names of its figures; by default all. A string is one name.
+        seeds: Number of seeds, which are numbered from 1; all policies of a seed see the same arrivals.
         jobs: Number of runs at once; by default the number of processors.
-        out: Folder for `rows.json`, `results.md` (the same as tables), `run.json` (inputs), `pictures/`, and
-            `sweeps/`, from which another call continues; by default nothing is kept. Another call of the same
-            seeds and horizon adds its figures.
-        horizon: Length of every run, such as `5min`, for a first look, which notes of rows then mention; by
-            default the paper's.
+        out: Folder for `rows.json`, `results.md` (the rows as tables), `run.json` (inputs), `pictures/`, and
+            `sweeps/`, from which another call continues; by default nothing is kept. Another call with the
+            same seeds and horizon adds its figures.
+        horizon: Length of every run, such as `5min`, for a first look; the notes of rows then say so. By
+            default, runs are as long as the paper's.
         progress: Called with the completed share of all runs, from several threads.
 
     Raises:
-        InputError: The paper, a figure or an argument is invalid; or another reproduction writes to `out`, or
-            it holds something else, or figures of another one. Nothing has run then.
+        InputError: The paper, a figure or an argument is invalid; another reproduction writes to `out`; or
+            `out` holds other files, or figures with other inputs. Nothing has run in these cases.
     """
     inputs = check(paper, figures, seeds, jobs, out, horizon)
     selection = _select(paper, figures)
@@ -120,7 +120,7 @@ def figure_names(paper: str) -> list[str]:
 
 
 def _aliases(paper: str) -> Mapping[str, Sequence[str]]:
-    """Figures without runs of their own, each with those that show it."""
+    """Figures without runs of their own, each with the figures that show it."""
     return getattr(PAPERS[paper], "ALIASES", {})
 
 

@@ -1,12 +1,13 @@
-"""Identity of a reproduction, and the figures in its folder.
+"""Inputs of a reproduction, and the files in its folder.
 
     FOLDER/run.json       paper, Leeward's version, number of seeds, horizon
     FOLDER/rows.json      the rows of all figures made so far
-    FOLDER/results.md     the same as tables
-    FOLDER/pictures/, FOLDER/sweeps/
+    FOLDER/results.md     the same rows as tables
+    FOLDER/pictures/      pictures of the figures
+    FOLDER/sweeps/        runs
 
-Figures of one reproduction may be made one by one. Figures of another one, with other seeds or shorter runs,
-are rejected, because their rows would look alike.
+Figures of one reproduction may be made one by one. A folder rejects figures with other inputs, such as other
+seeds or shorter runs, because their rows would look alike.
 """
 
 import json
@@ -32,9 +33,9 @@ class Inputs:
 
     paper: str
     leeward: str
-    """Version."""
+    """Leeward's version."""
     seeds: int
-    """Number of seeds, from 1 on."""
+    """Number of seeds; they are numbered from 1."""
     horizon: str | None
     """Length of runs; None for the paper's."""
 
@@ -60,7 +61,7 @@ def current_inputs(paper: str, seeds: int, horizon: str | None) -> Inputs:
 
 
 def mark_rows(rows: Sequence[Row], inputs: Inputs) -> list[Row]:
-    """Rows of runs, whose notes mark a first look."""
+    """Rows of runs; in a first look, their notes say so."""
     if not inputs.look:
         return list(rows)
     look = f"a first look: {inputs.look}"
@@ -71,10 +72,10 @@ def mark_rows(rows: Sequence[Row], inputs: Inputs) -> list[Row]:
 
 
 def read_rows(out: Path, inputs: Inputs) -> list[Row]:
-    """Reads the rows in a folder; none from an empty one.
+    """Reads the rows in a folder; an empty folder has no rows.
 
     Raises:
-        InputError: The folder cannot be written; or it holds other files, or figures with other inputs.
+        InputError: The folder cannot be written, holds other files, or holds figures with other inputs.
     """
     check_folder(out, "out")
     present = sorted(path.name for path in out.iterdir()) if out.is_dir() else []

@@ -29,7 +29,7 @@ class Row:
     deviation_percent: float | None
     """Difference of our value from the paper's, in percent of the paper's."""
     note: str
-    """Differences and their reasons."""
+    """Differences from the paper, and their reasons."""
 
 
 def measured_row(
@@ -40,7 +40,7 @@ def measured_row(
     paper: float | None = None,
     note: str = "",
 ) -> Row:
-    """A row of one value for each seed."""
+    """A row with the mean of values, one value for each seed."""
     if not values:
         return missing_row(figure, quantity, unit, paper, "nothing of this kind in these runs")
     mean = math.fsum(values) / len(values)
@@ -56,19 +56,19 @@ def reference_row(
     paper: float | None,
     note: str,
 ) -> Row:
-    """A row beside a value of the paper that is for reference only, so without a deviation."""
+    """A row without a deviation, because the paper's value is for reference only."""
     return replace(measured_row(figure, quantity, unit, values, paper, note), deviation_percent=None)
 
 
 def computed_row(
     figure: str, quantity: str, unit: str, value: float, paper: float | None = None, note: str = ""
 ) -> Row:
-    """A row of a formula's result."""
+    """A row with the result of a formula."""
     return Row(figure, quantity, unit, paper, value, None, None, _deviation(value, paper), note)
 
 
 def missing_row(figure: str, quantity: str, unit: str, paper: float | None, why: str) -> Row:
-    """A row without our value, and with the reason."""
+    """A row without a measured value; its note states the reason."""
     return Row(figure, quantity, unit, paper, None, None, None, None, f"not measured: {why}")
 
 

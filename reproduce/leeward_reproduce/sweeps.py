@@ -1,7 +1,7 @@
 """Sweeps behind figures, and values from their cells.
 
-Several figures of a paper use the same runs, so each sweep has a name and runs once. Each has a folder in
-the format of `leeward.sweep`: present cells are not run again.
+Several figures of a paper use the same runs, so each sweep has a name and runs once. Each sweep has a folder
+in the format of `leeward.sweep`; cells that are in the folder are not run again.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from leeward.sweep.store import Store
 
 @dataclass(frozen=True)
 class Sweep:
-    """Policies by seeds by the values of one setting, of a scenario."""
+    """A sweep of a scenario over policies, seeds and the values of one setting."""
 
     name: str
     scenario: Path
@@ -38,16 +38,16 @@ class Sweep:
     max_seeds: int | None = None
     """Maximum number of seeds, for long runs."""
     traces: bool = False
-    """True if it needs public traces."""
+    """True if the scenario needs public traces."""
     ignores_horizon: bool = False
-    """True if its runs have the scenario's length under every horizon."""
+    """True if the runs keep the scenario's length even if a horizon is given."""
 
     def settings(self, horizon: str | None) -> dict[str, Sequence[str]]:
         """Settings for `leeward.sweep`."""
         result: dict[str, Sequence[str]] = {path: [value] for path, value in self.fixed}
         if horizon and not self.ignores_horizon:
             result["horizon"] = [horizon]
-            # The sampling interval of a day may be longer than the horizon.
+            # A scenario of a day may have a sampling interval that is longer than the horizon.
             result.pop("sample", None)
         if self.axis:
             result[self.axis] = self.values
@@ -68,7 +68,7 @@ class Cells:
 
     sweep: Sweep
     rows: list[dict[str, Any]]
-    """Rows of the table of `leeward.sweep.run`."""
+    """Rows of the table that `leeward.sweep.run` returns."""
     store: Store
     planned: list[plan.Cell] = field(repr=False)
 
@@ -97,7 +97,7 @@ class Cells:
 
         Args:
             policy: Policy, with its settings.
-            seed: One of the sweep's.
+            seed: A seed of the sweep.
             since: `asked` counts the wait for the decision; `placed` does not, and returns blocks only.
             value: Value of the varied setting.
         """
@@ -145,11 +145,11 @@ def perform(
 
     Args:
         needed: The sweep.
-        seeds: Number of seeds, from 1 on.
+        seeds: Number of seeds; they are numbered from 1.
         jobs: Number of runs at once.
         out: Folder of all sweeps.
-        horizon: Length of the runs, if another than the full one.
-        progress: Called with the number of a cell and the completed share of it, from several threads.
+        horizon: Length of the runs; None for the scenario's.
+        progress: Called with the number of a cell and its completed share, from several threads.
     """
     store = Store(out / needed.name)
     variants = plan.variants(needed.scenario, data.data_folder(), axes(needed.settings(horizon)))

@@ -19,11 +19,11 @@ def cells(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[tuple[str, s
 
 
 def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
-    """A page of tables, one for each figure, between anchors with which a book includes them.
+    """A page of tables, one for each figure; a book includes each table by the anchors around it.
 
     Args:
         head: First line, with the inputs of the tables.
-        by_figure: Title and rows for the name of each figure.
+        by_figure: Title and rows of each figure, by its name.
     """
     parts = [f"{head}\n"]
     for name, (title, rows) in by_figure.items():

@@ -30,7 +30,7 @@ def test_a_small_ring_is_sent_completely() -> None:
         }
     )
     assert (len(actual.small), len(actual.big), actual.unfinished) == (12, 0, 0)
-    # The run ends with its last flow; the rate is all arrivals over that time.
+    # The run ends with its last flow; the rate is that of all arrivals until then.
     assert actual.ended_ms == actual.small.max() < 1000
     assert actual.gbps == pytest.approx(12 * 0.25 * 8 / actual.ended_ms)
     assert actual.gbps > 0
@@ -49,7 +49,7 @@ def test_flows_of_a_ring_finish_after_the_arrivals_end() -> None:
     assert len(ring) == len(extensions.ROTORS) + 2
     assert all(one.unfinished == 0 for one in ring), ring
     assert any(one.ended_ms > 3 for one in ring)
-    # No more arrives than the circuits and the packet switch of eight racks, and hosts within racks, carry.
+    # The rate is at most that of circuits, the packet switch and the hosts within racks, for eight racks.
     assert all(0 < one.gbps < 8 * (80 + 10 + 160) for one in ring)
 
 

@@ -62,7 +62,7 @@ def test_links_of_a_run_become_telemetry_with_the_same_utilization(tmp_path: Pat
 
 
 def test_workers_use_the_links_of_their_rack_before_and_after_a_move() -> None:
-    # One task, on rack 0 up to 300 s and on rack 1 from there on; another that is not network-intensive.
+    # The first task is on rack 0 until 300 s, and then on rack 1. The second task is not network-intensive.
     columns: dict[str, list[Any]] = {
         "placed_s": [0.0, 0.0],
         "finished_s": [600.0, 600.0],
@@ -118,7 +118,7 @@ def test_hotspots_planted_in_a_synthetic_fleet_are_found_exactly() -> None:
     assert (actual.hot, actual.owned) == (truth.hot, truth.owned)
     assert actual.storage == pytest.approx(truth.storage)
     assert actual.jobs == pytest.approx(truth.jobs)
-    # Each kind is planted, and seeds differ.
+    # Hotspots of each cross-section and owner are planted, and seeds differ.
     assert all(hot for hot, _ in truth.hot.values())
     assert all(truth.owned.values())
     assert fleet.plant_hotspots(2, 1)[0].owned != truth.owned

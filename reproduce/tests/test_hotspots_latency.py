@@ -1,4 +1,4 @@
-"""Latencies of Hotspots by utilization: effect of a loaded rack link on operations."""
+"""Latencies of Hotspots by utilization: the effect of a loaded rack link on operations."""
 
 import numpy
 import pytest

@@ -64,8 +64,9 @@ def test_greedy_placement_is_no_slower_than_uniform_with_one_block_per_link(
 
 
 def test_the_equations_match_a_calculation_by_hand() -> None:
-    # Two links, 2 Gb/s and 0.1 Gb/s left, one block of 2^31 bit: at 0.4 Gb/s it takes 5.36871 s, at 0.1 Gb/s
-    # 21.47484 s. Uniform has half of each, OPT the first. The second block still finds 1.6 Gb/s there.
+    # Two links have 2 Gb/s and 0.1 Gb/s left. A block of 2^31 bit takes 5.36871 s at 0.4 Gb/s, and 21.47484 s
+    # at 0.1 Gb/s. Uniform has the mean of both times. OPT places both blocks on the first link, which has
+    # 1.6 Gb/s left for the second block.
     background = numpy.array([[0.0, 1.9e9]])
     default, opt = analysis.predict(background, numpy.array([2.0]))
     assert [default, opt] == pytest.approx([13.42177, 5.36871], abs=1e-5)

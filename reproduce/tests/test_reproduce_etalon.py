@@ -27,7 +27,7 @@ def test_figures_are_close_to_the_paper_and_drawn(tmp_path: Path) -> None:
     ours = [row.ours or 0.0 for row in used]
     assert ours == sorted(ours)
     assert all(abs(row.deviation_percent or 0.0) < 30 for row in used)
-    # A row far off states a reason, beside the note that runs were short.
+    # A row with a large deviation states a reason, besides the note that runs were short.
     far = [row for row in rows if abs(row.deviation_percent or 0.0) > 15]
     near = [row for row in rows if abs(row.deviation_percent or 0.0) <= 15]
     assert all(len(row.note) > len(near[0].note) for row in far)
@@ -74,6 +74,6 @@ def test_section_6_has_rows_for_all_systems_and_for_leeward() -> None:
         # No write ends within 30 ms; an unfinished write counts with its time until the end.
         assert (row.paper, row.unit) == (value, "ms")
         assert row.ours == pytest.approx(30)
-    # Within a turn copies of a rack lie in one other rack, as under reHDFS.
+    # Within a turn, the copies of a rack's blocks are in one other rack, as under reHDFS.
     assert by_quantity["of a rack's copies in the rack with most, the paper's job: leeward"].ours == 100
     assert by_quantity["p99 of writes against reHDFS, the paper's job: leeward"].ours == 0

@@ -1,4 +1,4 @@
-"""Figures of predictors of traffic matrices: drawn and public matrices."""
+"""Figures of predictors of traffic matrices, on generated and on public matrices."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""`leeward reproduce slo` on small traces of its own."""
+"""`leeward reproduce slo` on small generated traces."""
 
 import json
 from pathlib import Path
@@ -234,7 +234,7 @@ def test_each_workload_of_the_table_has_its_load() -> None:
     for letter, (load, gap_c2) in contention.TABLE.items():
         alone = contention.own_clients([contention.storage_member(letter, 1.0), contention.copy()])
         fared = contention.contend(1, alone, seconds, [50.0], schedulers=("pm",), measured=1.0)["pm"]
-        # The rest of the disk serves the copy, with a seek by distance for each MiB.
+        # The copy uses the rest of the disk's time, with a seek of 9 ms for each MiB.
         copied = fared[1]["requests"] * (0.009 + (1 << 20) / 150e6) / seconds
         assert abs(1 - copied - load) < 0.02 + 3 * (gap_c2 * load * 0.01 / seconds) ** 0.5, letter
 

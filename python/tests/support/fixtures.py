@@ -25,7 +25,7 @@ from leeward.sweep import cell
 from leeward.telemetry import Engine
 from support.parts import lack, require
 
-# Tests with slow examples divide the number, so that fuzzing raises theirs too.
+# Tests with slow examples divide this number, so fuzzing with a greater number has more of them too.
 settings.register_profile("test", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("fuzz", deadline=None, max_examples=5000)
 settings.load_profile("test")
@@ -50,7 +50,7 @@ def golden() -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Runs `leeward` with arguments in an empty folder, its output captured.
+    """Runs `leeward` with arguments in an empty folder, and captures its output.
 
     The command runs in this process, because starting another takes longer than most commands. Tests of
     closed outputs, signals and imports start a process of their own.
@@ -138,7 +138,7 @@ def _spark() -> Iterator[Engine]:
         java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-java-options '{java}' pyspark-shell")
         engine = Engine.spark()
-    # Tables are small: starting a task takes longer than the task itself, and so does compiling it.
+    # Tables are small: the start of a task and its compilation each take longer than the task itself.
     for name, value in {
         "shuffle.partitions": "1",
         "codegen.wholeStage": "false",
@@ -154,7 +154,7 @@ def _spark() -> Iterator[Engine]:
 def spark(_spark: Engine) -> Iterator[Engine]:
     """Spark on this machine."""
     yield _spark
-    # The garbage collector closes Spark's sockets, which must not happen in another test.
+    # The garbage collector closes Spark's sockets here, so that it does not close them during another test.
     gc.collect()
 
 
@@ -167,7 +167,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def promtool() -> Promtool:
-    """Runs promtool with arguments in a folder, its output captured."""
+    """Runs promtool with arguments in a folder, and captures its output."""
     require("promtool", package="prometheus")
 
     def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -186,7 +186,7 @@ def backfill() -> Backfill:
     @contextmanager
     def start(folder: Path, lines: Iterable[str]) -> Iterator[str]:
         (folder / "history.om").write_text("\n".join(lines) + "\n# EOF\n")
-        # One block, because many take long to create.
+        # A single block is faster to create than many blocks.
         blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=2000h"]
         subprocess.run([*blocks, "history.om", "data"], cwd=folder, check=True, capture_output=True)
         with _prometheus(folder, "global: {}\n") as address:

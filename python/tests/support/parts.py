@@ -1,6 +1,6 @@
-"""Checks for what some tests need: Prometheus, Spark, network namespaces, programs of Debian packages.
+"""Checks for requirements of tests: Prometheus, Spark, network namespaces, programs of Debian packages.
 
-Continuous integration has all of these: a test without its program fails there, and is skipped elsewhere.
+Continuous integration has all of these. A test without its requirements fails there and is skipped elsewhere.
 """
 
 import os
@@ -18,7 +18,7 @@ def lack(reason: str) -> NoReturn:
 
 
 def require(*programs: str, package: str | None = None) -> None:
-    """Requires programs of the system; a hint names their Debian package, or else each program."""
+    """Requires programs of the system; a hint names their Debian package, or the programs themselves."""
     for program in programs:
         if shutil.which(program) is None:
             lack(f"no {program}: as root, apt-get install {package or program}")

@@ -1,7 +1,7 @@
 """Rows of figure 10 and of section 5: relative speed-ups, app by app.
 
-The relative speed-up of an app is its time under a baseline less that under Choreo, as a share of the former
-(section 6.2); negative for a slower app.
+The relative speed-up of an app is its time under a baseline less its time under Choreo, as a share of its
+time under the baseline (section 6.2). It is negative for a slower app.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from leeward_reproduce.rows import Row, measured_row
 Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 Range = tuple[float, float]
 _SAME = 0.01
-"""Speed-ups and slow-downs below this share count as none."""
+"""Speed-ups and slow-downs below this share count as no change."""
 
 
 def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -143,6 +143,6 @@ def _extra(outcome: Outcome, ours: str) -> Floats:
     after = numpy.array([times[ours] for times in outcome.times])
     extra = numpy.zeros(len(best))
     numpy.divide(after - best, best, out=extra, where=best > 0)
-    # A time above a best time of 0 is infinitely worse, which no mean can show.
+    # If the best time is 0, a greater time would be an infinite excess, and so would the mean.
     assert not ((best == 0) & (after > 0)).any()
     return extra

@@ -1,10 +1,12 @@
 """Figure 4: the equivalent number of competing connections over time, in the packet simulator.
 
-One connection sends for ten seconds; others are on and off for exponential times of mean 5 s. In (a) ten
-share a link of 1 Gb/s; in (b) hosts have 1 Gb/s and share a link of 10 Gb/s, so that fewer than ten others
-are invisible (section 3.2, figure 3). Each receiver is in a rack of its own, since the simulator's switch has
-a queue for each pair of racks and serves these in turn: connections share the link evenly, as the method
-assumes. A sender's bytes are its even share of the link over its on-period; the run decides when it ends.
+One connection, the probe, sends for ten seconds; others are on and off for exponential times of mean 5 s. In
+(a) ten connections share a link of 1 Gb/s. In (b) hosts of 1 Gb/s share a link of 10 Gb/s, so the probe sees
+other connections only if they fill the link (section 3.2, figure 3).
+
+Each receiver is in a rack of its own: the simulator's switch has a queue for each pair of racks and serves
+the queues in turn, so connections share the link evenly, as the method assumes. A sender gets as many bytes
+as its even share of the link carries in its on-period; the simulator determines the end of the transfer.
 """
 
 from collections.abc import Sequence
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 WINDOW = 0.1
-"""Seconds of a window of the probe. The paper has 10 ms."""
+"""Length of a window of the probe, in seconds; the paper's is 10 ms."""
 MEAN = 5.0
 """Mean of exponential times on and off, in seconds."""
 NIC = 1e9
@@ -53,7 +55,7 @@ _LEAST = {
 
 @dataclass(frozen=True)
 class ConnectionCounts:
-    """True and counted connections, in windows of time."""
+    """Actual and estimated number of connections in each window."""
 
     actual: Floats
     estimated: Floats
@@ -75,7 +77,7 @@ def _count(kind: Kind, random: numpy.random.Generator) -> ConnectionCounts:
     ]
     for k, start, end in everything:
         size = max(int(_share(kind, everything, start, end)), 10_000)
-        # Thousandths of a millisecond are enough.
+        # Microseconds are precise enough.
         flows.append(
             {"from": [0, k + 1], "to": [k + 2, 0], "start": f"{round(1e6 * start)}us", "bytes": f"{size}B"}
         )
@@ -87,7 +89,7 @@ def _count(kind: Kind, random: numpy.random.Generator) -> ConnectionCounts:
                 "nic": f"{int(NIC)}bps",
                 "packet_rate": f"{int(kind.link)}bps",
             },
-            # Without a bound a connection alone fills the queue of its own interface.
+            # Without this bound, a single connection would fill the queue of its own interface.
             "tcp": {"receive_window": 262_144},
             "workload": {"flows": flows},
             "horizon": f"{int(SECONDS)}s",
@@ -112,7 +114,7 @@ def _count(kind: Kind, random: numpy.random.Generator) -> ConnectionCounts:
 
 
 def _periods(random: numpy.random.Generator) -> list[tuple[float, float]]:
-    """Times at which a connection is on."""
+    """Start and end of each on-period of a connection, in seconds."""
     now, is_on = 0.0, bool(random.random() < 0.5)
     result = []
     while now < SECONDS:
@@ -124,7 +126,7 @@ def _periods(random: numpy.random.Generator) -> list[tuple[float, float]]:
 
 
 def _share(kind: Kind, everything: Sequence[tuple[int, float, float]], start: float, end: float) -> float:
-    """Bytes of an even share of the link between two times."""
+    """Bytes that an even share of the link carries between two times."""
     edges = sorted({start, end, *(edge for _, *span in everything for edge in span if start < edge < end)})
     total = 0.0
     for one, other in pairwise(edges):

@@ -41,12 +41,12 @@ def at_once(seed: int) -> Outcome:
 
 
 def in_sequence(seed: int) -> Outcome:
-    """Section 6.3: two to four apps, one after the other; times are sums of their run times."""
+    """Section 6.3: two to four apps that arrive one after the other; a time is the sum of their run times."""
     return _outcome(seed, 2, _sequence)
 
 
 def exact(seed: int) -> Outcome:
-    """Section 5: greedy against the best placement, by the model that the program minimizes."""
+    """Section 5: greedy against the best placement; times are those of the exact program's model."""
     return _outcome(seed, 3, _exact)
 
 
@@ -81,7 +81,7 @@ def _once(random: numpy.random.Generator, rates: list[float], seed: int) -> Time
 
 def _sequence(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
     apps = [workload.app(random) for _ in range(random.integers(2, 5))]
-    # Close enough to overlap mostly: a transfer of the usual size takes 8 s.
+    # Apps mostly overlap: they arrive every 8 s on average, and a transfer of the usual size takes 8 s.
     starts = numpy.concatenate([[0.0], random.exponential(8.0, len(apps) - 1)]).cumsum()
     arrivals = [(float(start), app) for start, app in zip(starts, apps, strict=True)]
     network = workload.hose(rates)
@@ -100,7 +100,7 @@ def _accuracy(random: numpy.random.Generator, rates: list[float], seed: int) -> 
 
 
 def within(policy: str, error: float) -> str:
-    """Name of the times of a policy whose rates have errors up to a share."""
+    """Label of a policy that places by rates with errors of at most this share."""
     return f"{policy}, rates within {100 * error:g} %"
 
 
@@ -126,7 +126,7 @@ def _run(
 
 
 def _sums(runs: dict[str, list[dict[str, Any]]]) -> Times | None:
-    """Time of each policy, if all of them placed every app."""
+    """Time of each policy; None unless every policy placed every app."""
     if any(run["seconds"] is None for app_runs in runs.values() for run in app_runs):
         return None
     return {policy: sum(run["seconds"] for run in app_runs) for policy, app_runs in runs.items()}

@@ -1,6 +1,6 @@
 """Figures 7 and 8 and section 4.3, between namespaces: real packets, limits by `tc`, and no other traffic.
 
-They show that the tools work and how exact they are; they say nothing about clouds.
+These measurements show that the tools work, and their errors. They say nothing about clouds.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST, MOST = 60e6, 110e6
-"""Range of the limits of hosts, in bits per second: a busy machine can still carry them."""
+"""Range of the limits of hosts, in bits per second: a busy machine can carry these rates."""
 EVERY_S, TIMES = 0.5, 120
-"""Interval and number of the trains of a path: one minute, where the paper has TCP for half an hour."""
+"""Seconds between the trains of a path, and their number: one minute in all. The paper has TCP for half an
+hour."""
 LAGS_S = (1, 5, 10, 30)
-"""Lags, for the paper's minutes."""
+"""Lags in seconds, which stand for the paper's minutes."""
 PATHS = 3
 PAIRS = 20
-"""Experiments of each kind (section 4.3)."""
+"""Number of pairs of paths of each kind (section 4.3)."""
 LASTS = "2s"
 """Duration of a transfer of these pairs."""
 _ALONE = "limits by `tc tbf`, and nobody else there"
@@ -58,9 +59,9 @@ class InterferenceResult:
     four: float
     """Percent of pairs of paths between four hosts that take rate from each other."""
     one: float
-    """The same, of pairs from one source."""
+    """Percent of pairs of paths from one source that take rate from each other."""
     sum: float
-    """Sum of the rates of two paths from one source, in percent of one alone."""
+    """Sum of the rates of two paths from one source, in percent of the rate of one path alone."""
     kind: str
 
 
@@ -68,7 +69,7 @@ def stability() -> list[PathStability]:
     """Figure 7: several paths, one after the other.
 
     Raises:
-        UnableError: Namespaces are unavailable; or trains failed, so that rates are not at equal intervals.
+        UnableError: Namespaces are unavailable; or trains failed, so the rates have unequal intervals.
     """
     with network((2, 2)) as testbed:
         _hose(testbed)
@@ -104,7 +105,7 @@ def lengths() -> PathLengths:
 def protocol() -> dict[str, InterferenceResult]:
     """Section 4.3: interference between paths of four hosts, and between paths from one source.
 
-    The networks are a hose, as the paper's clouds are, and pipes, which none of them is.
+    One network is a hose, as the paper's clouds are. The other one has pipes, unlike any of these clouds.
 
     Raises:
         UnableError: Namespaces are unavailable.

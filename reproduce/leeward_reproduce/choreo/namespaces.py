@@ -21,12 +21,12 @@ from typing import Any
 COMMAND = (str(Path(sys.executable).with_name("leeward")),)
 """The `leeward` command of this Python."""
 Place = tuple[int, int]
-"""A host: the number of its rack over all pods, and its number there."""
+"""A host: the number of its rack over all pods, and its number in the rack."""
 _ALONE = threading.Lock()
-"""Lock, because two networks at once would disturb each other's measurements."""
+"""Lock for one network at a time: two networks would disturb each other's measurements."""
 _NUMBERS = itertools.count()
 _QUEUE = 1_514_000
-"""Queue at a limit, in bytes: a thousand packets, as at an interface. A sender has fewer."""
+"""Queue at a limit, in bytes: a thousand packets, as at an interface. A single sender does not fill it."""
 
 
 class UnableError(Exception):
@@ -48,7 +48,7 @@ class Network:
         _run("tc", "-n", self._name(host), "qdisc", "replace", "dev", "eth0", "root", *shape)
 
     def limit_paths(self, host: Place, rates: Mapping[Place, float]) -> None:
-        """Limits the rate of a host to each of some others, separately."""
+        """Limits the rates from a host to other hosts, each separately."""
         on = ("tc", "-n", self._name(host))
         to = ("dev", "eth0", "parent", "1:")
         _run(*on, "qdisc", "replace", "dev", "eth0", "root", "handle", "1:", "htb")
@@ -108,7 +108,7 @@ def network(*pods: Sequence[int]) -> Iterator[Network]:
     """Makes a network, and removes it.
 
     Args:
-        pods: Racks of each pod, as numbers of hosts.
+        pods: For each pod, the number of hosts in each of its racks.
 
     Raises:
         UnableError: Namespaces are unavailable, or no listener starts in them.
@@ -153,7 +153,7 @@ def _cable(*ends: tuple[str, str, str]) -> None:
     _run("ip", "link", "add", end, "netns", one, "type", "veth", "peer", "name", far, "netns", other)
     for namespace, name, address in ends:
         _run("ip", "-n", namespace, "addr", "add", f"{address}/30", "dev", name)
-        # Without segmentation offload, each packet of a shared queue is a real one.
+        # Without segmentation offload, packets in a queue are as large as on a wire.
         _run("ip", "-n", namespace, "link", "set", name, "gso_max_segs", "1", "up")
 
 

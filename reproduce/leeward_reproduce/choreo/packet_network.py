@@ -1,8 +1,8 @@
 """Networks in the packet simulator: hosts in racks, each limited by a token bucket, as in clouds.
 
-A switch joins the racks; hosts of one rack reach each other without it. TCP is Reno with Linux's timers,
-packets are of 1,500 bytes, and a socket has at most 128 KiB in its interface, which makes it wait and loses
-nothing.
+A switch joins the racks; hosts of one rack reach each other without it. TCP is Reno with Linux's timers, and
+packets have 1,500 bytes. A socket has at most 128 KiB in the queue of its interface: at that limit it waits,
+and nothing is lost there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ from leeward import packets
 from leeward._arrays import Floats
 
 Place = tuple[int, int]
-"""A host: its rack, and its number there."""
+"""A host: the number of its rack, and its number in the rack."""
 Path = tuple[Place, Place]
 BUCKET = 16_000
-"""Size of a limiter's bucket in bytes, by default. Ours."""
+"""Default size of a limiter's bucket in bytes; our choice."""
 LINE = 10e9
-"""Rate of an interface, at which a bucket is emptied."""
+"""Rate of an interface in bits per second; a burst that fits the bucket is sent at this rate."""
 _QUEUE = 128
-"""Queue of a link between racks, in packets, for each pair."""
+"""Capacity of the queue between two racks, in packets."""
 _TCP = {
     "mss": 1448,
     "rack": "always",
@@ -45,7 +45,7 @@ class Network:
     """Limits of hosts, in bits per second."""
     bucket: int = BUCKET
     link: float = LINE
-    """Rate of a rack's link to the switch, and of that from it, in bits per second."""
+    """Rate of a rack's links to and from the switch, in bits per second."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Transfer:
     start: float = 0.0
     """Start in seconds."""
     size: int | None = None
-    """Size in bytes; None for one without end."""
+    """Size in bytes; None for a transfer without end."""
 
 
 @dataclass(frozen=True)
 class Train:
-    """A packet train: its path, K and B."""
+    """A packet train: its path, its number of bursts (K), and the packets of a burst (B)."""
 
     path: Path
     bursts: int
@@ -77,7 +77,7 @@ def measure_transfers(
     seconds: float,
     every: float,
 ) -> Floats:
-    """Arrivals of transfers that are alone between their racks.
+    """Measures the arrivals of transfers, no two of which are between the same two racks.
 
     Args:
         network: Network of the transfers.
@@ -111,7 +111,7 @@ def measure_transfers(
     )
     samples = run.samples()
     arrivals = samples["delivered_bytes"].to_numpy().reshape(-1, len(pairs))
-    # After the end of a run no more bytes arrive.
+    # A run may end before the last sample; no bytes arrive after its end.
     moments = round(seconds / every) + 1
     last = numpy.repeat(arrivals[-1:], max(0, moments - len(arrivals)), axis=0)
     whole = numpy.concatenate([arrivals[:moments], last]).astype(float)
@@ -119,7 +119,7 @@ def measure_transfers(
 
 
 def estimate_rates(network: Network, trains: Sequence[Train]) -> Floats:
-    """Rates that trains estimate, in bits per second. Trains with the same start run at once."""
+    """Rates that trains estimate, in bits per second. Trains with the same start are sent at once."""
     run = packets.simulate(
         {
             "network": _network_fields(network),

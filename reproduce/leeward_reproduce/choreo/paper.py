@@ -29,7 +29,7 @@ EC2_MEAN, EC2_MEDIAN = 957.0, 929.0
 RACKSPACE_RATE = 300.0
 """Rate of every path on Rackspace, almost exactly, in Mb/s."""
 MESH_S = 180.0
-"""Upper bound for the 90 paths between ten machines (section 4.1)."""
+"""Upper bound in seconds for measuring the 90 paths between ten machines (section 4.1)."""
 
 LEAST_SEEN = 10.0
 """The smallest count of figure 4b."""
@@ -37,7 +37,7 @@ LEAST_SEEN = 10.0
 EC2_ERROR = 9.0
 """Error in percent of trains of 10 x 200 on EC2 (section 4.1, figure 6)."""
 RACKSPACE_ERROR = 4.0
-"""The same of 10 x 2,000 on Rackspace."""
+"""Error in percent of trains of 10 x 2,000 on Rackspace."""
 STABILITY = {"median": ("median", 0.45), "mean": ("mean", 2.2), "p95": ("95 %", 6.0)}
-"""Error in percent of an earlier rate on EC2, each with its name: 0.4 to 0.5, 1.4 to 3, and 95 % of paths by
-6 or less (section 4.1, figure 7)."""
+"""Label of a statistic, and its value: the error of an earlier rate on EC2, in percent. The paper states a
+median of 0.4 to 0.5, a mean of 1.4 to 3, and at most 6 for 95 % of paths (section 4.1, figure 7)."""

@@ -31,7 +31,7 @@ class Figure:
 
     title: str
     rows: Callable[..., list[Row]]
-    """Makes rows of the runs under all seeds and of measurements between namespaces, if it has either."""
+    """Makes rows from the runs under all seeds, and from the measurements between namespaces, if any."""
     experiment: Callable[[int], Any] | None = None
     """Runs an experiment under a seed."""
     between: Callable[[], Any] | None = None
@@ -102,7 +102,7 @@ def runs(selection: Mapping[str, Figure], seeds: int) -> int:
 
 
 def check_horizon(horizon: str) -> None:
-    """Apps run until they end, so that a horizon is an error.
+    """Rejects every horizon: apps run until they end.
 
     Raises:
         InputError: Always.
@@ -118,7 +118,7 @@ def make(
     keep: bool,
     progress: Callable[[float], object] | None,
 ) -> list[Row]:
-    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
+    """Runs the experiments of figures and makes their rows; see `leeward_reproduce.perform.reproduce`."""
     total = runs(selection, inputs.seeds)
     by_seed = {name: figure.experiment for name, figure in selection.items() if figure.experiment}
     tasks = [(name, seed) for name in by_seed for seed in range(1, inputs.seeds + 1)]
@@ -131,7 +131,7 @@ def make(
         tasks, lambda name, seed: by_seed[name](seed), jobs, lambda share: report(share * len(tasks))
     )
     results: dict[str, list[Any]] = {name: [result[name]] if name in result else [] for name in selection}
-    # One after the other at the end: they measure this machine.
+    # Measurements run one after the other, after all runs, because other load would disturb them.
     measurements = [(name, figure.between) for name, figure in selection.items() if figure.between]
     for number, (name, between_namespaces) in enumerate(measurements, 1):
         results[name].append(_measure(between_namespaces))
@@ -147,7 +147,7 @@ def make(
 
 
 def _measure(between_namespaces: Callable[[], Any]) -> Any:
-    """Result of a measurement, or the reason without one."""
+    """Result of a measurement, or the error that prevented it."""
     try:
         return between_namespaces()
     except UnableError as error:

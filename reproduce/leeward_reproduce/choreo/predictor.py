@@ -1,9 +1,9 @@
 """Section 2.1: prediction of the next hour's bytes from the previous hour and the time of day.
 
-The paper's matrices are private, and it says only that both are "good predictors". Here the error is measured
-on two kinds of matrices. The generated ones have a known cycle of a day, and around it deviations that last
-for some hours: each of the two predictors misses one of them. The public ones are of Abilene, a network
-between universities: hourly, but not of a cloud's tenant.
+The paper's matrices are private, and it says only that both are "good predictors". Here the errors of the
+predictors are measured on two kinds of matrices. Generated matrices have a known cycle of a day, and
+deviations from it that last for some hours: one predictor misses the cycle, and the other the deviations.
+Public matrices are those of Abilene, a network between universities: hourly, but not of a cloud's tenant.
 
 The predictor learns from the first 70 % of the hours and is scored on the others (`leeward.matrix.scoring`).
 """
@@ -34,7 +34,7 @@ SWING = 0.8
 STAYS = 0.9
 """Share of a deviation that remains after an hour."""
 DEVIATION, NOISE = 0.3, 0.1
-"""Standard deviations of logarithms: of the lasting part, and of the new part of every hour."""
+"""Standard deviations of logarithms: of the lasting deviations, and of the independent noise of each hour."""
 _ERRORS = {
     "wrong_bytes": "wrong bytes",
     "total": "error of the total",
@@ -51,7 +51,7 @@ def score_generated(seed: int) -> Score:
 
 
 def matrices(random: numpy.random.Generator) -> Floats:
-    """Hourly matrices whose pairs have a daily cycle each, and lasting deviations."""
+    """Hourly matrices, in which each pair has a daily cycle and lasting deviations."""
     hours = numpy.arange(24 * DAYS)[:, None, None]
     pairs = (TASKS, TASKS)
     size, peak = random.lognormal(numpy.log(1e9), 1.5, pairs), random.uniform(0, 24, pairs)
@@ -70,7 +70,7 @@ def abilene() -> Score | None:
     """Scores the predictors on the public matrices; None if they are not in the folder of traces.
 
     Raises:
-        InputError: The file is not the expected one.
+        InputError: The file has another format.
     """
     folder = data.data_folder()
     if folder is None or not (folder / ABILENE).is_file():
@@ -86,7 +86,7 @@ def abilene() -> Score | None:
 
 
 def rows(scores: Sequence[Score]) -> list[Row]:
-    """Section 2.1, on both."""
+    """Section 2.1, on both kinds of matrices."""
     hours = scores[0].intervals - scores[0].learnt
     note = f"{hours} hours scored; matrices with a cycle of a day and deviations that last, drawn by a seed"
     result: list[Row] = []

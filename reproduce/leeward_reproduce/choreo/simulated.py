@@ -1,8 +1,8 @@
 """Figures 2, 6, 7 and 8 and section 4.3 in the packet simulator: without root, and determined by a seed.
 
-TCP replaces netperf, and trains go through the same network; the probe's own arithmetic turns their arrivals
-into rates. Ten machines are in four racks at random; paths have two hops within a rack and four between
-racks, and no others.
+TCP replaces netperf, and trains go through the same network; the probe's own code computes rates from the
+arrivals of trains. Ten machines are in four racks at random. A path has two hops within a rack, and four
+between racks.
 """
 
 from collections.abc import Sequence
@@ -47,28 +47,28 @@ if TYPE_CHECKING:
 SIMULATED = "in the packet simulator"
 RACKS = 4
 TRANSFER_S = 0.5
-"""Seconds of a transfer of a path at the paper's rates, whose first tenth does not count: the paper has 10
+"""Length of a TCP transfer in seconds; the first tenth of it does not count. The paper's transfers take 10
 s."""
 SLOT_S = 0.01
 """Window in which the probe counts the arrivals of a transfer."""
 APART_S = 0.2
-"""Time between trains of 10 x 200 from one machine: each ends before the next begins."""
+"""Seconds between trains of 10 x 200 from one machine: each train ends before the next begins."""
 PACKETS = (50, 200, 1000, 2000)
-"""Lengths of bursts to try."""
+"""Lengths of bursts to try, in packets."""
 BURSTS = (10, 20, 50)
 PATHS = 4
 """Paths of different rates on which trains are tried."""
 SEEN, OTHERS = 3, 6
-"""Figure 7: number of measured paths, and of other hosts, which send at times."""
+"""Figure 7: number of measured paths, and number of other hosts, which are on and off."""
 MEAN_S = 5.0
-"""Mean of exponential times on and off of these others, as in figure 4."""
+"""Mean of the exponential on-periods and off-periods of the other hosts, in seconds, as in figure 4."""
 LINKS = {"with room above": 1e9, "with a full link above": 250e6}
 """Rates of the shared link of figure 7, in bits per second: the hosts' limits add up to 765 Mbit/s."""
 HOSTS = 6
 """Hosts of section 4.3."""
 
 Grid = dict[tuple[int, int], list[float]]
-"""Errors of each train in percent, by K and B, one for each path."""
+"""Errors of a train in percent, one for each path, by its number of bursts and the packets of a burst."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Mesh:
 
 @cache
 def mesh(seed: int) -> Mesh:
-    """Figures 2 and 8: each path alone by TCP, and by trains from all machines at once to a machine each."""
+    """Figures 2 and 8: rates of all paths, by TCP on one path at a time, and by trains sent at once."""
     random = numpy.random.default_rng([seed, 9])
     machines = [1e6 * rate for rate in workload.ec2(random)]
     racks = [int(rack) for rack in random.integers(RACKS, size=workload.MACHINES)]
@@ -108,7 +108,7 @@ def _tcp(network: Network, path: Path) -> float:
 
 
 def errors(seed: int, bucket: int, rate: float | None) -> Grid:
-    """Figure 6: trains against TCP, on paths of one rate in Mb/s or of those of EC2."""
+    """Figure 6: trains against TCP, on a path with a rate in Mb/s; None selects paths with EC2's rates."""
     machines = workload.ec2(numpy.random.default_rng([seed, 10]))[:PATHS] if rate is None else [rate]
     path = ((0, 0), (1, 0))
     networks = [Network(2, 1, {path[0]: 1e6 * machine}, bucket) for machine in machines]
@@ -124,7 +124,7 @@ def errors(seed: int, bucket: int, rate: float | None) -> Grid:
 
 
 def stability(seed: int) -> dict[str, list[PathStability]]:
-    """Figure 7: hosts of a rack, three that always send and six at times, under links of two rates."""
+    """Figure 7: nine hosts behind a link of each rate; three always send, and six are on and off."""
     random = numpy.random.default_rng([seed, 11])
     rates = [float(rate) for rate in numpy.linspace(LEAST, MOST, SEEN)]
     rates += [float(rate) for rate in random.uniform(LEAST, MOST, OTHERS)]
@@ -166,7 +166,7 @@ def lengths(seed: int) -> PathLengths:
 
 
 def protocol(seed: int) -> dict[str, InterferenceResult]:
-    """Section 4.3, on a hose and on pipes: the probe's own draws of pairs and its own judgement.
+    """Section 4.3, on a hose and on pipes; the probe's own code draws the pairs and recognises the network.
 
     On pipes a host has an interface for each other host, so that each path has a limit of its own.
     """
@@ -273,7 +273,7 @@ def rows_stability(results: Sequence[dict[str, list[PathStability]]]) -> list[Ro
                     float(numpy.mean([100 * _lag(path, lag)[key] for path in one[name]])) for one in results
                 ]
                 words = f"{SIMULATED}, {name}: error of a rate {lag} s earlier, {name_text}"
-                # No path of the paper was as crowded.
+                # The paper has no path behind a full link.
                 beside = paper_value if name == next(iter(LINKS)) else None
                 result.append(measured_row("7", words, "%", values, beside, note.format(round(link / 1e6))))
     return result
@@ -286,7 +286,7 @@ def _lag(path: PathStability, seconds: float) -> dict[str, Any]:
 def draw_stability(
     outcomes: Sequence[dict[str, list[PathStability]]], results: list[PathStability] | UnableError
 ) -> "Figure":
-    """Figure 7: between namespaces, or without them, with room above."""
+    """Figure 7: paths between namespaces; without namespaces, simulated paths with room above."""
     if isinstance(results, UnableError):
         return draw_steady([path for one in outcomes for path in one[next(iter(LINKS))]])
     return draw_steady(results)
@@ -315,7 +315,7 @@ def rows_lengths(results: Sequence[PathLengths]) -> list[Row]:
 
 
 def draw_lengths(outcomes: Sequence[PathLengths], results: PathLengths | UnableError) -> "Figure":
-    """Figure 8: between namespaces, or without them, of the first seed."""
+    """Figure 8: paths between namespaces; without namespaces, simulated paths of the first seed."""
     return draw_paths(outcomes[0] if isinstance(results, UnableError) else results)
 
 

@@ -59,7 +59,7 @@ CLOUDS = {
     "Rackspace": Cloud(128_000, paper.RACKSPACE_RATE, 2000, paper.RACKSPACE_ERROR),
 }
 REAL_PACKETS = (50, 200, 1000, 2000)
-"""Lengths of bursts to try between namespaces."""
+"""Lengths of bursts to try between namespaces, in packets."""
 REAL_RATE = 100e6
 REAL_PATHS = 4
 

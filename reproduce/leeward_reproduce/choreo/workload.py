@@ -1,8 +1,8 @@
 """Networks and apps of Choreo's experiments, drawn by a seed.
 
-The paper's matrices are of HP Cloud and private, and EC2 of 2013 is gone. Networks have the rates that
-section 2.2 reports of it; apps have the tasks and processors of section 6.1 and usual shapes of traffic: a
-few transfers carry most of the bytes. Nothing is tuned to the paper's results.
+The paper's matrices are those of HP Cloud and private, and the EC2 of 2013 is gone. Networks have the rates
+that section 2.2 reports for EC2. Apps have the tasks and processors of section 6.1 and usual shapes of
+traffic, in which a few transfers carry most of the bytes. Nothing is tuned to the paper's results.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def ec2(random: numpy.random.Generator) -> list[float]:
 
 
 def with_error(random: numpy.random.Generator, rates: list[float], error: float) -> list[float]:
-    """Measured rates, each wrong by up to a share of it."""
+    """Rates as measured with an error: each differs from the true rate by at most the share `error`."""
     return [float(rate * random.uniform(1 - error, 1 + error)) for rate in rates]
 
 
@@ -52,7 +52,7 @@ def app(random: numpy.random.Generator) -> App:
     count = int(random.integers(3, 7))
     tasks = [(float(cores), 0) for cores in random.integers(1, 9, count) / 2]
     pairs = _SHAPES[int(random.integers(len(_SHAPES)))](count)
-    # Lognormal with a wide spread: the largest transfer of an app is often most of it.
+    # Lognormal with a wide spread: the largest transfer of an app often has most of the app's bytes.
     sizes = random.lognormal(numpy.log(1e9), 1.5, len(pairs))
     return App(tasks, [(a, b, int(size)) for (a, b), size in zip(pairs, sizes, strict=True)])
 
@@ -82,7 +82,7 @@ _SHAPES = (_star, _scatter, _chain, _shuffle, _all)
 
 
 def join(apps: list[App]) -> App:
-    """Apps as one: their matrices on the diagonal (section 6.2)."""
+    """Joins apps into one, which has their matrices on its diagonal (section 6.2)."""
     tasks: Tasks = []
     transfers: Transfers = []
     for one in apps:

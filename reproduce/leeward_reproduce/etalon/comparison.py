@@ -13,7 +13,7 @@ Series = Sequence[Sequence[LongFlowRun]]
 """For each seed, a run of each point."""
 
 FAR = 15.0
-"""Deviation in percent from which on a row states a reason."""
+"""Deviation in percent above which a row states a reason."""
 _IDLE = (
     "with queues of 4 packets windows are one or two packets, so what stands in the queue is how exactly "
     "hosts answer; theirs were containers on shared machines, as far as we know"
@@ -63,7 +63,7 @@ _SHARE = (
 def row(
     figure: str, quantity: str, unit: str, values: Sequence[float | None], paper_value: float | None, why: str
 ) -> Row:
-    """A row with a reason where it is far from the paper's value."""
+    """A row; if the value is far from the paper's, its note is the reason."""
     present = [value for value in values if value is not None]
     result = measured_row(figure, quantity, unit, present, paper_value)
     if result.deviation_percent is not None and abs(result.deviation_percent) > FAR:
@@ -141,7 +141,7 @@ def medians(
 
 
 def retcp(outcomes: Sequence[dict[str, Sequence[LongFlowRun]]]) -> list[Row]:
-    """Figure 8: reTCP, notified early as in the paper's code, and at the circuit as in its text."""
+    """Figure 8: reTCP, notified early as in the paper's code, and at a circuit's start as in its text."""
     rows = []
     names = ["queues of 16", *(f"{tau} us early" for tau in paper.TAU[1:])]
     papers: tuple[tuple[str, str, Sequence[float], Callable[[LongFlowRun], float | None]], ...] = (

@@ -14,15 +14,15 @@ HORIZON = "2s"
 EARLY = "tau_early"
 AT = "at_circuit"
 BIG = 128
-"""Packets of a queue before a circuit."""
+"""Capacity in packets of a queue that has grown for a circuit."""
 JITTER = "1us"
-"""Greatest delay of a host's start, so that seeds differ."""
+"""Maximum delay of a host's start; the random delay makes seeds differ."""
 FLOWS = 16
 """Flows between two racks in section 4."""
 STEP_US, WEEKS_US = 20, 4200
-"""Time between samples of arrivals, and the three weeks of sequence plots."""
+"""Time between samples of arrivals, and the three weeks of a sequence plot, in microseconds."""
 SINCE_US = numpy.arange(0, WEEKS_US + 1, STEP_US)
-"""Times of a sequence plot, since the end of a day of the pair."""
+"""Times of a sequence plot in microseconds since the end of a day of the pair of racks."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LongFlowRun:
     """A run of section 4. Latencies are in microseconds, by path."""
 
     used: float
-    """Percent of its days in which the circuit sent."""
+    """Percent of the time of its days in which the circuit sent."""
     medians: Mapping[str, float | None]
     tail: float
     """99th percentile over both paths."""
@@ -52,10 +52,10 @@ def long(
     Args:
         seed: Seed of the run.
         horizon: Length of the run.
-        voq: Packets of a queue.
-        tau: Microseconds before its day at which a queue grows to 128 packets; None for a static queue.
-        ece: Time at which reTCP is notified of circuits; None for Reno.
-        delay_us: Delay of a circuit.
+        voq: Capacity of a queue, in packets.
+        tau: Microseconds before its circuit's day at which a queue grows to 128 packets; None if it does not.
+        ece: Time at which reTCP is notified of circuits, `EARLY` or `AT`; None for Reno.
+        delay_us: Delay of a circuit, in microseconds.
     """
     scenario: dict[str, Any] = {
         "network": {"voq_capacity": voq, "circuit_delay": f"{round(1000 * delay_us)}ns", "jitter": JITTER},
@@ -87,7 +87,7 @@ def _sequence(run: Any) -> tuple[float, ...]:
 def optimum() -> list[float]:
     """Thousands of bytes of a flow at `SINCE_US` with both links always full while they are up."""
     in_week = (SINCE_US + 180) % 1400
-    # A week from the start of the day on: circuit, then packets until a night before the next.
+    # A week begins with a day of the circuit; packets follow until the night before the next day.
     weeks = (SINCE_US + 180) // 1400
     current = numpy.minimum(in_week, 180) * CIRCUIT_KB_US + numpy.clip(in_week - 180, 0, 1200) * PACKET_KB_US
     whole = 180 * CIRCUIT_KB_US + 1200 * PACKET_KB_US
@@ -96,7 +96,7 @@ def optimum() -> list[float]:
 
 
 PACKET_KB_US, CIRCUIT_KB_US = 10 / 8, 80 / 8
-"""Capacity of links in a microsecond, in thousands of bytes."""
+"""Rates of the links, in thousands of bytes per microsecond."""
 
 
 def _us(seconds: float | None) -> float | None:
@@ -153,7 +153,7 @@ class Improvement:
 
 
 def improvements(seed: int, horizon: str) -> list[Improvement]:
-    """Queues that grow 1 ms early against static ones of the same utilization, by round trips in a day."""
+    """Queues that grow 1 ms early against static queues at equal utilization, by round trips in a day."""
     result = []
     for trips in paper.TRIPS:
         delay = 180 / (2 * trips)
@@ -164,9 +164,10 @@ def improvements(seed: int, horizon: str) -> list[Improvement]:
 
 
 def improvement(static: list[LongFlowRun], grown: LongFlowRun) -> float | None:
-    """Percent by which the median is lower than that of static queues, interpolated by utilization.
+    """Percent by which the median is lower than that of static queues at equal utilization.
 
-    As the authors' script does: between the six queues of figure 6a, and the nearest beyond them.
+    As in the authors' script, the median of static queues is interpolated between the six queues of figure
+    6a; beyond them, it is the median of the nearest queue.
     """
     points = sorted((one.used, one.medians["all"] or 0.0) for one in static)
     used, medians = zip(*points, strict=True)
@@ -178,21 +179,21 @@ def improvement(static: list[LongFlowRun], grown: LongFlowRun) -> float | None:
 
 GIB = 2**30
 OPENED = "10ms"
-"""First retransmission timeout of connections opened before use, as flowgrind's."""
+"""Initial retransmission timeout of connections that are opened before their use, as flowgrind does."""
 ANSWERS = 2
-"""Classes from here on are of answers."""
+"""Flows whose class has at least this number are answers."""
 
 
 @dataclass(frozen=True)
 class Rings:
-    """A run of section 5: completion in ms and Gb/s of flows that ended within two seconds; GiB sent."""
+    """A run of section 5: times in ms and rates in Gb/s of flows that ended within two seconds; GiB sent."""
 
     small: Any
     big: Any
     small_gbps: Any
     big_gbps: Any
     packet_gib: float
-    """Bytes sent up to the packet switch, which sent them back each time, as the testbed counts."""
+    """GiB sent up to the packet switch, as the testbed counts them."""
     circuit_gib: float
     given_up: float
     """Percent of big flows that did not end."""
@@ -200,10 +201,10 @@ class Rings:
 
 @lru_cache(maxsize=256)
 def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) -> Rings:
-    """Big flows along rings of racks and small ones between all (section 5), under one of `paper.SYSTEMS`.
+    """Section 5 under one of `paper.SYSTEMS`: big flows along rings of racks, small flows between all racks.
 
-    Flows start for as long as `horizon`, and each is stopped after the same time, as in the authors' scripts:
-    a run is up to twice as long. A flow ends with its answer of 60 bytes.
+    Flows start until `horizon`, and each flow is stopped when it has run for as long, as in the authors'
+    scripts; so a run is up to twice as long. A flow ends with its answer of 60 bytes.
     """
     scenario: dict[str, Any] = {
         "network": {"voq_capacity": 16, "jitter": JITTER},

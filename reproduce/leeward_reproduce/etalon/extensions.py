@@ -1,7 +1,7 @@
 """Experiments beyond the paper.
 
-Schedulers at up to 128 racks; rotors, whose packets may go by other racks, against schedules by demand;
-earlier and later transports beside reTCP.
+The experiments are: schedulers at up to 128 racks; rotors, also with packets routed over other racks, against
+schedules by demand; and earlier and later transports compared with reTCP.
 """
 
 import time
@@ -26,13 +26,13 @@ SCHEDULERS = ("solstice-etalon", "solstice", "eclipse")
 ROTORS = ("direct", "vlb", "rotorlb", "hoho")
 TAU = "1000us"
 LONG_QUEUE = 256
-"""Packets of a rotor's queues: a day's worth and a little more."""
+"""Capacity of a rotor's queue in packets: a little more than a circuit carries in a day."""
 STARTS = "1s"
-"""Greatest time of flows' starts."""
+"""Time until which flows start."""
 FEW = "200ms"
-"""Greatest time of flows' starts with many racks."""
+"""Time until which flows start in the runs with many racks."""
 ENDS = "1min"
-"""Latest end of these runs, which end with the last flow."""
+"""Latest end of these runs; a run ends earlier with its last flow."""
 REPEATS = 5
 WEEK_BYTES = 20_000_000
 """Bytes of a circuit of 80 Gb/s in a week of 2 ms."""
@@ -44,9 +44,10 @@ def shorter(horizon: str, limit: str) -> str:
 
 
 def demand(racks: int, seed: int) -> Any:
-    """Bytes by pair of racks; each sends and receives a circuit's capacity in a week.
+    """Bytes by pair of racks; each rack sends and receives as much as a circuit carries in a week.
 
-    Three quarters are of big flows along five drawn rings, the others of small flows between all.
+    Three quarters of the bytes belong to big flows along five drawn rings, the others to small flows between
+    all racks.
     """
     draw = numpy.random.default_rng(seed)
     others = numpy.arange(1, racks)
@@ -65,9 +66,10 @@ def demand(racks: int, seed: int) -> Any:
 
 @dataclass(frozen=True)
 class ServedDemand:
-    """A schedule: percent of the demand on circuits, and the time to make it, in ms.
+    """Percent of the demand that a schedule serves by circuits, and the time to make the schedule, in ms.
 
-    The time is the least of several, on the core, with serving the demand and the way to Python and back.
+    The time is the least processor time of several repetitions. It includes serving the demand, and the call
+    from Python.
     """
 
     percent: float
@@ -75,7 +77,7 @@ class ServedDemand:
 
 
 def schedules(seed: int) -> dict[tuple[str, int], ServedDemand]:
-    """Every scheduler on the same demand of a number of racks."""
+    """Results of every scheduler on the same demand, for each number of racks."""
     results = {}
     for racks in RACKS:
         matrix = demand(racks, seed)
@@ -91,16 +93,16 @@ def schedules(seed: int) -> dict[tuple[str, int], ServedDemand]:
 
 @dataclass(frozen=True)
 class FlowRun:
-    """A run: times of flows in ms, of unfinished ones until the end of the run; and totals."""
+    """Times of flows in ms, and totals of a run. Times of unfinished flows are until the end of the run."""
 
     small: Any
     big: Any
     unfinished: float
     """Percent of flows that did not end."""
     gbps: float
-    """Rate of arrivals in order, of all hosts: until the last start if sampled, else of the complete run."""
+    """Rate of in-order arrivals of all hosts: until the last start if sampled, else of the complete run."""
     again: float
-    """Percent of segments sent again."""
+    """Percent of segments that are retransmitted."""
     lost: float
     """Percent of packets lost in the switch."""
     passed: float
@@ -131,7 +133,7 @@ def run_scenario(scenario: Mapping[str, Any]) -> FlowRun:
 
 
 def _gbps(run: packets.PacketRun) -> float:
-    """Arrivals until the first sample after the starts, or of the complete run without samples."""
+    """Rate of arrivals until the first sample, after the starts; of the complete run without samples."""
     samples = columns(run.samples())
     after = samples["time_s"][samples["time_s"] > 0]
     if not len(after):
@@ -143,7 +145,7 @@ def _gbps(run: packets.PacketRun) -> float:
 
 
 def ring_runs(seed: int, horizon: str) -> dict[tuple[str, int], FlowRun]:
-    """Two rings of big flows, and small flows between all, under schedules by ADUs."""
+    """Two rings of big flows, and small flows between all racks, under schedules by the demand of ADUs."""
     result = {}
     for racks in RACKS:
         for name in SCHEDULERS:
@@ -213,9 +215,9 @@ def _completion(figure: str, label: str, runs: Sequence[FlowRun]) -> list[Row]:
 
 
 def rotors(seed: int, horizon: str) -> dict[tuple[str, str], FlowRun]:
-    """Section 5's ring and all to all, on rotors without a packet switch, and on networks with one.
+    """Section 5's ring, and an all-to-all, on rotors without a packet switch and on networks with one.
 
-    All queues are equally long, since rotors without a packet switch need them.
+    All queues are equally long, because rotors without a packet switch need long queues.
     """
     result = {}
     until = shorter(horizon, STARTS)
@@ -281,12 +283,12 @@ TRANSPORTS: Mapping[str, Mapping[str, Any]] = {
 }
 QUEUES = ("queues of 16", f"16 to {BIG}, {TAU} early")
 MARK_AT = 10
-"""Packets in a queue from which on it marks packets of DCTCP."""
+"""Length of a queue, in packets, from which on it marks packets for DCTCP."""
 
 
 @dataclass(frozen=True)
 class Long:
-    """Sixteen flows from a rack to another; latencies are in microseconds, shares in percent."""
+    """A run of sixteen flows from a rack to another; latencies are in microseconds, shares in percent."""
 
     used: float
     median: float
@@ -344,7 +346,7 @@ def transport_rows(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> list[R
 
 
 def scale_picture(outcomes: Scale) -> "Figure":
-    """Share of the demand served by schedulers, and their time, by racks."""
+    """Share of the demand that schedulers serve, and their time, by the number of racks."""
     quantities: tuple[tuple[str, Callable[[ServedDemand], float]], ...] = (
         ("demand served, %", lambda one: one.percent),
         ("time to make, ms", lambda one: one.took_ms),

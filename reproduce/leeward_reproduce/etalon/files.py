@@ -1,7 +1,8 @@
 """Section 6: files of DFSIO under the placement of HDFS, reHDFS and Leeward; measurements of a run.
 
-As in the testbed one data node of each rack runs eight mappers, on a port that the paper did not limit (40
-Gb/s, and its times are divided by 20, so 800). Solstice reads demand from queues, entries from 8 kB on.
+As in the testbed, one data node of each rack runs eight mappers on a port that the paper does not limit. The
+port has 40 Gb/s, which are 800 Gb/s because the testbed divides its times by 20. Solstice reads the demand
+from queues, and counts entries of at least 8 kB.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from leeward import packets
 from leeward_reproduce.etalon.experiments import BIG, EARLY, HORIZON, JITTER, columns
 
 POLICIES = {"HDFS": "uniform", "reHDFS": "rehdfs", "leeward": "leeward:circuit_turn=2s"}
-"""Placers, by the paper's names. The paper's would change racks every few seconds, and so does `leeward`."""
+"""Policies by the paper's names. The paper's reHDFS is meant to change racks every few seconds; so does
+`leeward`."""
 KINDS = ("", "+Resize", "+reTCP")
 FILES, RACKS = 64, 8
 GIB = 2.0**30
@@ -23,11 +25,12 @@ _FULL = 99 * 2**20
 _ENOUGH = "20s"
 """Maximum length of a run without a horizon: all files are written by then."""
 IN_JOB = "leeward:circuit_turn=400ms"
-"""The second turn begins 300 ms after the files do: policies see an idle network for 100 ms before."""
+"""Policy whose second turn begins 300 ms after the files: it sees an idle network for 100 ms before them."""
 LONG, LONG_TURN = "4GiB", "leeward:circuit_turn=2s"
 """A job that lasts for several turns."""
 BESIDE_SEEDS, LONG_SEEDS = 3, 1
-"""Number of seeds of `leeward` beside reHDFS, and of the long job: a run of it takes half a minute."""
+"""Number of seeds of the comparison with reHDFS, and number of seeds of the long job, of which each run takes
+half a minute."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,13 @@ class WriteRun:
     writes: Any
     job: float
     gbps: float
-    """As in the paper's scripts: DFSIO's rate of a file times the files, by copies, of 2^30 bits to a Gb."""
+    """As in the paper's scripts: DFSIO's rate of a file times the files, halved; a Gb has 2^30 bits."""
     packet_gib: float
     circuit_gib: float
     racks: float
     """Average number of other racks that hold copies of a rack's blocks."""
     worst: float
-    """Average percent of a rack's copies in the other rack that holds most."""
+    """Percent of a rack's copies that are in the other rack with most of them; average over racks."""
 
 
 @lru_cache(maxsize=512)
@@ -52,7 +55,7 @@ def run_writes(seed: int, horizon: str, policy: str, kind: str, size: str = "400
 
     Args:
         seed: Seed of the run.
-        horizon: Greatest length of the run; that of other figures counts as none.
+        horizon: Maximum length of the run; with `HORIZON`, the default, it ends when all files are written.
         policy: Policy for replicas.
         kind: One of `KINDS`.
         size: Size of each file.
@@ -96,7 +99,7 @@ def systems(seed: int, horizon: str) -> dict[str, WriteRun]:
 
 
 def compare_leeward(seed: int, horizon: str) -> dict[str, dict[str, WriteRun]]:
-    """Leeward beside reHDFS: the paper's job, the same with a turn in it, and one of several turns."""
+    """Leeward and reHDFS on the paper's job, on that job with a turn in it, and on a job of several turns."""
 
     def runs(policies: dict[str, str], max_seed: int, size: str = "400MiB") -> dict[str, WriteRun]:
         return {

@@ -1,4 +1,4 @@
-"""Values that Etalon reports, each once: printed in text and figures, or read from coordinates."""
+"""Values that Etalon reports, each once: printed in text and figures, or read off the pictures."""
 
 VOQ = (4, 8, 16, 32, 64, 128)
 """Packets of static queues, figures 6a, 7a and 9."""
@@ -25,21 +25,22 @@ RESIZED_MEDIANS = {
 }
 """Microseconds, figure 7b."""
 RETCP_STATIC = (38.1, 115.0, 139.8)
-"""reTCP with queues of 16 packets: percent used, median, 99th percentile; figures 8 and 9."""
+"""reTCP with queues of 16 packets: percent used, median and 99th percentile in microseconds; figures 8, 9."""
 RETCP_USED = (66.8, 71.0, 84.7, 94.1, 97.2, 99.1, 99.4)
 RETCP_MEDIANS = (113.9, 115.8, 122.0, 129.0, 139.0, 202.8, 451.9)
-"""reTCP with queues that grow 200 to 1400 us early, figure 8."""
+"""reTCP with queues that grow 200 to 1400 us early: percent used, and median in microseconds; figure 8."""
 STATIC_TAILS = (55.7, 84.1, 140.8, 257.8, 485.0, 944.0)
 RESIZED_TAILS = (153.8, 178.9, 226.7, 297.8, 336.8, 460.9, 944.9)
 RETCP_TAILS = (166.8, 270.8, 377.7, 453.9, 488.7, 540.8, 944.9)
-"""99th percentiles in microseconds; of queues that grow 200 to 1400 us early; figure 9."""
+"""99th percentiles in microseconds, figure 9: of static queues by `VOQ`; of queues that grow 200 to 1400 us
+early; and of reTCP with such queues."""
 TRIPS = (0.75, 1.125, 1.5, 2.25, 3, 4.5, 6, 9, 18)
 """Round trips on the circuit within a day, figure 10."""
 IMPROVED = (4.7, 36.4, 39.8, 38.2, 35.3, 33.4, 32.4, 33.4, 31.7)
 """Percent by which the median is lower than with static queues of the same utilization, figure 10."""
 
 RING_GAINS = (8.0, 11.0, 2.0)
-"""Speed-up of ADUs against VOQs in the ring: big flows' median and p99, small ones' p99."""
+"""Speed-up of ADUs against VOQs in the ring: median and p99 of big flows, and p99 of small flows."""
 SYSTEMS = (
     "ToR VOQ",
     "VOQ+Resize",
@@ -61,7 +62,7 @@ TAIL_BIG = (1988.84, 1917.55, 1869.5, 1815.74, 432.5, 406.44, 1860.53, 1998.27, 
 """Milliseconds, table 2, of flows that ended within 2 s of their start."""
 BY_PACKETS = (28.4, 24.7, 23.7, 23.6, 18.9, 18.9, 24.5, 36.0, 57.3, 59.5, 55.5)
 BY_CIRCUITS = (27.1, 33.3, 34.4, 33.3, 38.1, 38.1, 32.1, 0.0, 0.0, 0.0, 0.0)
-"""Sent, figure 16: its axis says GB, its script counts 2^30 bytes."""
+"""GiB sent, figure 16; its axis says GB, and its script counts 2^30 bytes."""
 
 FILES_SYSTEMS = ("HDFS", "HDFS+Resize", "HDFS+reTCP", "reHDFS", "reHDFS+Resize", "reHDFS+reTCP")
 """Bars of figures 20 to 22."""
@@ -72,7 +73,7 @@ FILES_JOB = 47.0
 FILES_TAILS = (1369, 1101, 999, 173, 128, 127)
 """99th percentile of writes in milliseconds, figure 20."""
 FILES_GBPS = (72, 87, 86, 381, 565, 600)
-"""Aggregate throughput, figure 21."""
+"""Aggregate throughput in Gb/s, figure 21."""
 FILES_PACKETS = (15.1, 12.5, 11.9, 0.5, 0.6, 0.4)
 FILES_CIRCUITS = (14.6, 17.3, 17.7, 26.3, 26.3, 26.4)
 """GiB sent, figure 22; its axis says GB, and its script divides by 2^30."""

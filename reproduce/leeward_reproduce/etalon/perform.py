@@ -189,7 +189,7 @@ def check_horizon(horizon: str) -> None:
     """Checks the length of runs.
 
     Raises:
-        InputError: The text is not a time, or too short for two weeks of circuits.
+        InputError: The text is not a time, or the time is too short for two weeks of circuits.
     """
     try:
         seconds = _native.seconds(horizon)

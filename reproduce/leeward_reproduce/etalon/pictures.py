@@ -1,4 +1,4 @@
-"""Etalon's figures, ours as lines and the paper's values as marks."""
+"""Etalon's figures, with our values as lines and the paper's values as marks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -188,9 +188,9 @@ def by_switch(outcomes: Sequence[dict[str, Rings]]) -> "Figure":
 def lines(
     panels: Mapping[str, Sequence[tuple[str, Sequence[float], Sequence[float]]]], x: str, log: set[str]
 ) -> "Figure":
-    """A panel for each quantity, by its y axis, with named lines over x in powers of two.
+    """A panel for each label of a y axis, with named lines over an x axis in powers of two.
 
-    The y axes in `log` are logarithmic.
+    The y axes whose labels are in `log` are logarithmic.
     """
     from matplotlib import pyplot
 

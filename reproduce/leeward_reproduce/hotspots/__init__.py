@@ -1,7 +1,7 @@
 """Datacenter network hotspots at Google: UTP and CCP, and the incidents that led to them.
 
-Cells, racks and chunks are generated from the paper's statements. It publishes neither loads nor all of a
-scheduler's objectives; the notes of rows name our substitutes, and nothing is tuned to its results.
+Cells, racks and chunks are generated from the paper's statements. The paper publishes no loads, and only some
+objectives of the scheduler; the notes of rows name our substitutes. Nothing is tuned to the paper's results.
 """
 
 from functools import partial

@@ -16,13 +16,13 @@ SWEEPS = (CHUNKS,)
 BUCKET = 0.05
 BUCKETS = 20
 LOW, HOT = 0.2, 0.75
-"""Bounds of a low utilization, and of a hotspot."""
+"""Utilization below which a ToR is lightly loaded, and utilization above which it is hot."""
 KINDS: dict[str, Callable[..., Requests]] = {"reads": reads, "writes": writes}
 _QUIET = "the paper: nearly all, in a figure without numbers"
 
 
 def shares(cells: Cells, policy: str, kind: str) -> Floats:
-    """Share of each class among the requests of each bucket, percent; NaN in buckets without any.
+    """Percent of the requests of each bucket that went to each class; NaN in buckets without requests.
 
     Returns:
         Shape (buckets, classes), over all seeds and loads.
@@ -65,7 +65,7 @@ def rows(results: Results) -> list[Row]:
 
 
 def _pooled(cells: Cells, policy: str, seed: int, find: Callable[..., Requests]) -> Requests:
-    """The requests under all loads."""
+    """Requests of one seed under all loads."""
     results = [find(cells, STORAGE, policy, seed, load) for load in CHUNKS_LOADS]
     columns = [(one.utilization, one.kind) for one in results]
     return Requests(*(numpy.concatenate(several) for several in zip(*columns, strict=True)))

@@ -1,10 +1,10 @@
-"""Synthetic telemetry of a fleet with planted truths, for parts of figures 3, 6 and 7.
+"""Synthetic telemetry of a fleet with planted hotspots, for parts of figures 3, 6 and 7.
 
-No simulated run has data for these parts. Links carry little (`leeward.telemetry.synthetic`), except for runs
-of hot intervals that are drawn by seed, at rates that are stated here. The owners of hot intervals of mixed
-racks are drawn, and so is the bandwidth of jobs for a processor. `leeward.hotspots` then finds the planted
-runs, as it would in an operator's fleet: that shows the form of a figure, and that nothing is lost on the
-way. Rates and shares are ours, not those of the paper.
+No simulated run has data for these parts. Links carry little (`leeward.telemetry.synthetic`), except in runs
+of hot intervals that are drawn by seed, at rates that are stated here. The owners of the hot intervals of
+mixed racks are drawn too, and so is the bandwidth per processor of jobs. `leeward.hotspots` then finds the
+planted runs, as it would in an operator's fleet. The result shows the form of a figure, and that the analysis
+finds all of the planted runs. Rates and shares are our choice, not those of the paper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
 CLUSTER = HERE / "clusters" / "fleet.yaml"
 INTERVAL_MS = 300_000
 DAY = 288
-"""Intervals of a day."""
+"""Number of intervals in a day."""
 DAYS, SHORT_DAYS = 2, 1
 HOT = {"host-ToR": 0.005, "ToR-pod": 0.04, "pod-core": 0.01}
-"""Approximate share of the time in which links of a cross-section are hot."""
+"""Approximate share of the time for which links of a cross-section are hot."""
 LENGTH = 6.0
 """Average number of intervals of a hot run."""
 UTILIZATION = 0.9
 """Utilization of a hot link."""
 OWNED = {"storage": (0.4, 0.45, 0.45), "compute": (0.4, 0.2, 0.7), "both": (0.2, 0.35, 0.55)}
-"""Owners of a hot interval of a mixed rack: their chance, and the shares of its capacity that storage and
-compute carry."""
+"""Owner of a hot interval of a mixed rack, with its probability, and with the shares of the link's capacity
+that storage and compute use."""
 JOBS, SPREAD = 61, 0.9
-"""Number of jobs, and the standard deviation of the logarithm of their bandwidth for a processor."""
+"""Number of jobs, and the standard deviation of the logarithm of their bandwidth per processor."""
 CPUS = 10
-"""Tasks of a job."""
+"""Number of processors of a job."""
 _MADE_UP = "a made-up fleet, in which just this was planted; the paper's value is for reference only"
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """Results for a fleet, found or planted.
+    """Planted hotspots of a fleet, or those that the analysis finds.
 
     Attributes:
-        hot: Number of hot link-intervals of each cross-section, and of all intervals.
-        owned: Hot intervals of mixed racks by owner.
-        storage: Share of storage in their traffic.
-        jobs: Bandwidth for a processor, over the median job's, in order.
+        hot: Number of hot link-intervals, and number of all link-intervals, of each cross-section.
+        owned: Number of hot intervals of mixed racks, by owner.
+        storage: Share of storage in the traffic of these intervals.
+        jobs: Bandwidth per processor of each job over that of the median job, sorted.
     """
 
     hot: Mapping[str, tuple[int, int]]
@@ -67,7 +67,7 @@ class Fleet:
 
 
 def plant_hotspots(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
-    """Returns what is planted in a fleet, and the fleet's telemetry and tables."""
+    """Plants hotspots in a fleet; returns the planted hotspots, and the fleet's telemetry and tables."""
     random = numpy.random.default_rng([seed, 0])
     network, engine = Cluster(CLUSTER), Engine.duckdb(threads=1)
     links, racks = network.links(), network.rack_table()
@@ -108,7 +108,7 @@ def plant_hotspots(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
 
 
 def analyze_fleet(samples: Samples, tables: Tables) -> Fleet:
-    """Analyzes telemetry by `leeward.hotspots`."""
+    """Analyzes telemetry with `leeward.hotspots`."""
     result = analyze(samples, Settings(), tables)
     counts = dict.fromkeys(HOT, (0, 0))
     for row in result.cross_sections.to_pylist():
@@ -131,11 +131,11 @@ def _run(seed: int, short: bool) -> Fleet:
 
 
 FLEET = Experiment("fleet", _run)
-"""Synthetic telemetry, and its results."""
+"""Analysis of synthetic telemetry."""
 
 
 def section_rows(results: Results) -> list[Row]:
-    """Figure 3: rates of hot links of a cross-section, over those of others."""
+    """Figure 3: rate of hot links of ToRs over the rates of other cross-sections."""
     rates = [
         {name: hot_ / every for name, (hot_, every) in fleet.hot.items()} for fleet in results.outcomes[FLEET]
     ]
@@ -186,7 +186,7 @@ def job_rows(results: Results) -> list[Row]:
 
 
 def owners(results: Results, _: Sequence[Row]) -> "Figure":
-    """Figure 6: a bar for each owner of hotspots, of all seeds."""
+    """Figure 6: a bar for each owner of hotspots, over all seeds."""
     from matplotlib import pyplot
 
     sums = {name: sum(fleet.owned[name] for fleet in results.outcomes[FLEET]) for name in OWNED}
@@ -200,7 +200,7 @@ def owners(results: Results, _: Sequence[Row]) -> "Figure":
 
 
 def needs(results: Results, _: Sequence[Row]) -> "Figure":
-    """Figure 7: bandwidth per compute unit of jobs, cumulative, of all seeds."""
+    """Figure 7: cumulative distribution of the bandwidth per compute unit of jobs, over all seeds."""
     from matplotlib import pyplot
 
     values = numpy.sort(numpy.concatenate([fleet.jobs for fleet in results.outcomes[FLEET]]))
@@ -217,7 +217,7 @@ def needs(results: Results, _: Sequence[Row]) -> "Figure":
 
 
 def _hot_intervals(random: numpy.random.Generator, intervals: int, rate: float) -> Any:
-    """Hot intervals of a link."""
+    """Draws the hot intervals of a link, as a mask."""
     marked = numpy.zeros(intervals, dtype=bool)
     for _ in range(random.poisson(rate * intervals / LENGTH)):
         start = int(random.integers(intervals))
@@ -234,7 +234,7 @@ def _plants(name: str, marked: Any) -> list[Plant]:
 
 
 def _split(link: Mapping[str, Any], at: int, storage: float, compute: float) -> dict[str, Any]:
-    """A row of the loads of a rack's storage and compute in an interval."""
+    """Row with the loads of a rack's storage and compute in an interval."""
     return {
         "rack": link["rack"],
         "t_ms": START_MS + INTERVAL_MS * (at + 1),
@@ -245,7 +245,7 @@ def _split(link: Mapping[str, Any], at: int, storage: float, compute: float) -> 
 
 
 def _tasks(needs: Floats, racks: Sequence[str]) -> list[dict[str, Any]]:
-    """A task of each job, on the racks in turn, with equal load in both directions."""
+    """A row of tasks for each job, on the racks in turn, with equal load in both directions."""
     return [
         {
             "rack": racks[at % len(racks)],

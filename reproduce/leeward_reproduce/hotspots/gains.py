@@ -1,8 +1,8 @@
 """Effect of placement on latency: queries before and after UTP (figure 19), HDD reads with CCP (figure 20).
 
-The fluid simulator gives the loads of links under each policy, and the request simulator the times of
-operations on links with these loads (`rack_storage`). The two meet in buckets of 5 % of utilization, as
-latencies and telemetry do in the paper. The paper's own curves of inflation are not used.
+The fluid simulator gives the loads of links under each policy, and the request simulator gives the times of
+operations on links with these loads (`rack_storage`). They are joined by buckets of 5 % of utilization, as
+the paper joins latencies and telemetry. The paper's own curves of inflation are not used.
 """
 
 from collections import defaultdict
@@ -29,9 +29,9 @@ QUERY_EXPERIMENTS = (RACK,)
 READ_SWEEPS = (CHUNKS_PAIR,)
 READ_EXPERIMENTS = (UNEVEN,)
 DRAWN = 4000
-"""Queries of a benchmark under a policy and a seed."""
+"""Number of queries of a benchmark, for each policy and seed."""
 READS = 20_000
-"""HDD reads under a policy and a seed."""
+"""Number of HDD reads, for each policy and seed."""
 HOT, FULL = 0.75, 0.95
 _FULL = (
     "above 5 % the p95 before UTP is that of links that are all but full, where queues that no TCP holds back"
@@ -72,7 +72,7 @@ def query_rows(results: Results) -> list[Row]:
 
 
 def _windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
-    """Loads of workers for each seed: before UTP, after it, and in the same window without it."""
+    """Loads of workers for each seed: before UTP; after UTP; and without UTP in the window after it."""
     cells = results[PILOT_PAIR]
     return [
         (
@@ -100,10 +100,10 @@ def _p95(worker: Worker, benchmark: Benchmark, loads: Floats, seed: int) -> floa
 
 
 def _workers(cells: Cells, policy: str, seed: int, half: int) -> Floats:
-    """Utilization of the links of racks with network-intensive tasks, at times drawn from theirs.
+    """Utilization of the links of racks with network-intensive tasks, at random times of these tasks.
 
     Returns:
-        Shape (2, `DRAWN`): downlinks, which their reads cross, and uplinks, which their writes cross.
+        Shape (2, `DRAWN`): downlinks, which reads of the tasks cross, and uplinks, which their writes cross.
     """
     random = numpy.random.default_rng([seed, half])
     links = cells.table("links", policy, seed)
@@ -122,7 +122,7 @@ def _workers(cells: Cells, policy: str, seed: int, half: int) -> Floats:
     moved = _moves(cells, policy, seed)
     racks = []
     for task, time, host in zip(drawn.tolist(), at.tolist(), hosts, strict=True):
-        # Before a move a task is on the move's source.
+        # Until it is moved, a task runs on the source of the move.
         later = next((source for when, source in moved.get(task, ()) if when > time), host)
         racks.append(int(later.partition("h")[0][1:]))
     interval = numpy.searchsorted(start, at, side="right") - 1
@@ -177,7 +177,7 @@ _STRICT = "uplinks spread 2.25-fold here and are seldom hot, and most of a read'
 
 
 def _read_times(results: Results, policy: str, seed: int, load: str) -> dict[str, float]:
-    """p95 of reads, in seconds: total, and on the network."""
+    """p95 of the time of reads, and p95 of their time on the network, in seconds."""
     random = numpy.random.default_rng([seed, 20])
     requests = reads(results[CHUNKS_PAIR], STORAGE, policy, seed, load)
     drawn: Ints = random.integers(0, len(requests.kind), READS)
@@ -194,7 +194,7 @@ def _read_times(results: Results, policy: str, seed: int, load: str) -> dict[str
 
 
 def changes(_: Results, rows: list[Row]) -> "Figure":
-    """Figures 19 and 20: ours with intervals, and the paper's values."""
+    """Figures 19 and 20: our values with intervals, and the paper's values."""
     from matplotlib import pyplot
 
     visible = [row for row in rows if row.unit == "%" and "change" in row.quantity and row.ours is not None]

@@ -1,7 +1,7 @@
-"""Figures 11 to 13 and 21 to 23 and table 1 as templates: drawn from the tables of `leeward impact`.
+"""Templates of figures 11 to 13 and 21 to 23, and of table 1, for the tables of `leeward impact`.
 
-The paper measured Google's fleet, which is private. The curves here are those of the tables, and marks show
-the paper's values for comparison. Synthetic latencies give the curves that they were generated from.
+The paper measured Google's fleet, which is private. Curves show the values of the tables, and marks show the
+paper's values for comparison. With synthetic latencies, the curves are those used to generate the latencies.
 
     leeward impact ... --by operation,compute --out impact
     impact_figures.TEMPLATES["12b"].draw(impact_figures.read("impact"))
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 PRIVATE = "the paper's value is of Google's fleet, which is private"
 _LEFT = 30.0
-"""Names of marks up to this utilization are to the right of the mark, so that they stay inside the axes."""
+"""Utilization up to which the name of a mark is to its right, so that the name stays inside the axes."""
 _LOG = 8.0
-"""Inflation from which on the axis is logarithmic."""
+"""Largest inflation that a linear axis shows; above it, the axis is logarithmic."""
 FULL = 100.0
-"""Utilization in percent at which marks of load-tolerances that the paper does not reach are drawn."""
+"""Utilization in percent of the mark for a load-tolerance that is never reached in the paper."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Tables:
     tolerance: pyarrow.Table
 
     def curves(self, part: str, keys: Sequence[str]) -> dict[tuple[str, ...], list[tuple[float, float]]]:
-        """For each kind the middles of buckets in percent, and the inflation of p95; judged ones only."""
+        """Points of each kind: middle of a bucket in percent, and inflation of p95; judged buckets only."""
         results: dict[tuple[str, ...], list[tuple[float, float]]] = {}
         for row in self.buckets.to_pylist():
             if row["part"] == part and row["enough"]:
@@ -53,7 +53,7 @@ class Tables:
     def figures(
         self, figure: str, factor: float | None, keys: Sequence[str], part: str = "total"
     ) -> dict[tuple[str, ...], dict[str, Any]]:
-        """For each kind the row of a figure of p95: `load-tolerance` at a factor, or `hotspot-inflation`."""
+        """Row of each kind for a figure of p95: `load-tolerance` at a factor, or `hotspot-inflation`."""
         return {
             _kind(row, keys): row
             for row in self.tolerance.to_pylist()
@@ -67,8 +67,8 @@ class Template:
 
     Attributes:
         title: Title.
-        by: Fields that `leeward impact --by` must have split latencies by.
-        draw: Draws it.
+        by: Fields that `leeward impact --by` needs for these tables.
+        draw: Draws the figure.
     """
 
     title: str
@@ -84,7 +84,7 @@ def read(folder: str | PathLike[str]) -> Tables:
 
 
 def table_1(tables: Tables) -> list[Row]:
-    """Table 1's columns for each operation: load-tolerance at 1.5x and 2x, hotspot-inflation."""
+    """Columns of table 1 for each operation: load-tolerance at 1.5x and at 2x, and hotspot-inflation."""
     result = []
     columns = (
         ("load-tolerance", 1.5, "load-tolerance at 1.5x", "%", 100.0),
@@ -105,7 +105,7 @@ def table_1(tables: Tables) -> list[Row]:
 
 
 def aggregation(tables: Tables) -> "Figure":
-    """Figure 11: parts of an aggregation, and the utilization at which each of the paper's reaches 1.5x."""
+    """Figure 11: parts of an aggregation; marks show where each part of the paper's reaches 1.5x."""
     figure, (axes,) = _panels(1)
     _curves(axes, tables.curves("total", ("operation",)))
     marks = {name: (value, 1.5) for name, value in paper.AGGREGATION.items()}
@@ -114,7 +114,7 @@ def aggregation(tables: Tables) -> "Figure":
 
 
 def queries(tables: Tables) -> "Figure":
-    """Figure 12a: queries, and the paper's hotspot-inflation of each."""
+    """Figure 12a: queries; marks are the paper's hotspot-inflation of each query."""
     figure, (axes,) = _panels(1)
     _curves(axes, tables.curves("total", ("operation",)))
     _marks(axes, {name: (77.5, values[2]) for name, values in paper.QUERIES.items()})
@@ -138,7 +138,7 @@ def compute_ratios(tables: Tables) -> "Figure":
 
 
 def file_access(tables: Tables) -> "Figure":
-    """Figure 13: file reads and writes, their total latency and its part on the network."""
+    """Figure 13: file reads and writes, with their total latency and the network's part of it."""
     figure, panels = _panels(2)
     for axes, (operation, (tolerance, hotspot)) in zip(panels, paper.FILES.items(), strict=True):
         results: dict[tuple[str, ...], list[tuple[float, float]]] = {
@@ -166,8 +166,8 @@ def sizes(tables: Tables) -> "Figure":
 def classes(tables: Tables) -> "Figure":
     """Figure 22: load-tolerance at 2x by size and class of service; in the paper, PC's is above NC's.
 
-    Utilization is weighted-effective: a full link is at another value for each class, for some above 100 %,
-    so that no line is the end for all.
+    Utilization is weighted-effective: the value of a full link differs by class and may be above 100 %.
+    Therefore the figure has no line at a full link.
     """
     figure, axes = _by_size(tables, ("operation", "class", "size"), {})
     axes.set_ylabel("load-tolerance at 2x, effective utilization, %")
@@ -213,7 +213,7 @@ def _curves(axes: "Axes", results: Mapping[tuple[str, ...], Sequence[tuple[float
         across, up = zip(*sorted(points), strict=True)
         style: dict[str, Any] = {
             "color": COLOURS[at % len(COLOURS)],
-            # Colours and lines have equal counts: a repeated colour has another line.
+            # The lists of colours and lines are equally long, so a repeated colour gets another line.
             "linestyle": LINES[(at + at // len(COLOURS)) % len(LINES)],
             "label": " ".join(kind),
         }
@@ -231,10 +231,10 @@ def _curves(axes: "Axes", results: Mapping[tuple[str, ...], Sequence[tuple[float
 
 
 def _marks(axes: "Axes", values: Mapping[str, tuple[float, float]]) -> None:
-    """The paper's values: crosses with names."""
+    """Draws the paper's values as crosses with names."""
     for at, (name, (across, up)) in enumerate(values.items()):
         axes.plot([across], [up], marker="x", color="#111111", linestyle="none", label="_paper")
-        # Marks side by side or one above another have separate names, each ending at its mark.
+        # If marks share a coordinate, each name is higher than the previous one, so names do not overlap.
         lift = (
             4 + 9 * at
             if any(len(set(coordinates)) < len(values) for coordinates in zip(*values.values(), strict=True))
@@ -253,7 +253,7 @@ def _marks(axes: "Axes", values: Mapping[str, tuple[float, float]]) -> None:
 def _by_size(
     tables: Tables, keys: Sequence[str], reported: Mapping[str, float | None]
 ) -> "tuple[Figure, Axes]":
-    """Bars of load-tolerance at 2x; where it is not reached, the bar is empty and ends with the buckets."""
+    """Bars of load-tolerance at 2x; if it is not reached, the bar is empty and ends at the last bucket."""
     from matplotlib.patches import Patch
 
     figure, (axes,) = _panels(1)

@@ -1,7 +1,7 @@
 """The four incidents of section 3.4, as scenarios for users to start from.
 
-The paper states the events and the factor of a slow-down, without loads or sizes. Here racks are loaded as in
-the pilot cell (the first two) or as the files say; the factors are results.
+The paper states the events and the slow-down factors, but neither loads nor sizes. The first two incidents
+have the load of the pilot cell here, the others the loads of their files. The factors are results.
 """
 
 import math
@@ -125,7 +125,7 @@ def _read_time(cells: Cells, seed: int, start: float, end: float) -> float:
 
 
 def _hot_seconds(cells: Cells, seed: int, link: str) -> float:
-    """Time for which a link was hot."""
+    """Seconds for which a link was hot."""
     spots = cells.table("hotspots", "uniform", seed).to_pylist()
     return math.fsum(spot["end_s"] - spot["start_s"] for spot in spots if spot["link"] == link)
 
@@ -140,7 +140,7 @@ def _factors(cells: Cells, base: Cells, policy: str, needed: Wanted) -> list[flo
 
 
 def _stretch(cells: Cells, policy: str, seed: int, needed: Wanted) -> float | None:
-    """Mean time of batch tasks over their duration; None without such tasks."""
+    """Mean over batch tasks of their time over their duration; None without such tasks."""
     names = ("placed_s", "finished_s", "duration_s", "tolerant")
     tasks = cells.table("tasks", policy, seed)
     placed, finished, duration, tolerant = (tasks[name].to_numpy(zero_copy_only=False) for name in names)
@@ -157,7 +157,7 @@ def _intensive(cells: Cells, policy: str, seed: int) -> Mask:
 
 
 def _on(racks: Sequence[str], cells: Cells, policy: str, seed: int) -> Mask:
-    """Tasks that came to these racks during the first incident, early enough to end in it mostly."""
+    """Tasks placed on these racks in the first half of the first incident, so that most of them end in it."""
     tasks, hosts = cells.table("tasks", policy, seed), cells.table("hosts", policy, seed)
     rack = dict(zip(hosts["host"].to_pylist(), hosts["rack"].to_pylist(), strict=True))
     there = numpy.array([rack.get(host) in racks for host in tasks["host"].to_pylist()])

@@ -1,7 +1,7 @@
 """Latency by utilization: figures 11 to 13 and 21 to 23, and table 1.
 
-Operations wait in the request simulator (`rack_storage`), telemetry has the load of their link, and
-`leeward.impact` joins the two, as for an operator. None of the paper's curves is an input.
+The request simulator gives the latencies of operations and the telemetry of their link (`rack_storage`);
+`leeward.impact` joins the two, as it does for an operator. None of the paper's curves is an input.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WEIGHTS = {"PC": 8, "NC": 4}
-"""Weights of a switch's scheduler; an example, the paper prints none."""
+"""Weights of a switch's scheduler; an example, because the paper prints no weights."""
 QUERIES = 100
-"""Queries of each benchmark, in each interval."""
+"""Number of queries of each benchmark in each interval."""
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Shares of computation in queries of figure 12b."""
+"""Compute ratios of figure 12b: shares of computation in the time of a query."""
 _FIFO = "a sender of more waits no longer: a queue without TCP, which would share the link fairly by flow"
 _NEVER = "counted as reached where buckets end, if not before"
 _BURSTS = "bursts of C^2 3.6 and no congestion control: queues are longer than TCP would let them be"
@@ -133,11 +133,11 @@ def ratio_rows(results: Results) -> list[Row]:
 
 
 def picture(name: str, tables: str, results: Results, _: Sequence[Row]) -> "Figure":
-    """Draws a template from all seeds together.
+    """Draws a template from the results of all seeds together.
 
     Args:
         name: Name of the template.
-        tables: Source of its tables, one of `TABLES`.
+        tables: Name of the function that makes its tables, in `TABLES`.
         results: Results of the runs.
     """
     experiment = BY_CLASS if tables == "classes" else RACK
@@ -192,7 +192,7 @@ def _present(values: Sequence[Any]) -> list[Any]:
 
 
 def _network_share(tables: impact_figures.Tables, name: str, low: float, high: float) -> list[float]:
-    """Percent of the latency on the network, between two utilizations."""
+    """Network's part of the latency in percent, between two utilizations; empty without latencies."""
     sums = {"network": 0.0, "total": 0.0}
     for row in tables.buckets.to_pylist():
         if row["operation"] == name and low <= row["from_utilization"] + 1e-9 < high:
@@ -236,7 +236,7 @@ def _matching_rows(
 
 
 def _aggregation(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
-    """Parts by the paper's names: writes of a shuffle end in memory, as those of files do."""
+    """Parts of an aggregation by the paper's names. Shuffles write as files do: both writes end in memory."""
     rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
     parts = {("file-read", "hdd"): "chunk-read", ("file-read", "ram"): "shuffle-read"}
     parts |= {("file-write", "hdd"): "shuffle-write"}
@@ -258,7 +258,7 @@ def _queries(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
 
 
 def _ratios(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
-    """Split by the compute ratio on idle links: a hot link lowers that of the same query."""
+    """Queries split by their compute ratio on idle links; a hot link lowers the ratio of the same query."""
     parts = []
     for ratio in RATIOS:
         rows = _request_times(served, seed, {one.name: (one, ratio) for one in BENCHMARKS})
@@ -274,7 +274,7 @@ def _nominal(ratio: float) -> str:
 def _request_times(
     served: ServedOperations, seed: int, queries: Mapping[str, tuple[Any, float]]
 ) -> pyarrow.Table:
-    """Latencies of queries, a number of each in each interval."""
+    """Latencies of `QUERIES` queries of each kind in each interval."""
     worker, length = Worker(served), rack_storage.INTERVAL_S
     intervals = numpy.repeat(numpy.arange(len(served.level)), QUERIES)
     parts = []

@@ -1,28 +1,30 @@
 """Values that the paper reports of UTP, CCP and incidents, each once. Sections and figures are Hotspots'.
 
-Claims about the fleet and those about medians of one cell's windows differ, and are kept apart.
+The paper's statements about the fleet and about the medians of one cell's windows are separate values here,
+because they differ.
 """
 
 FLEET_HOT_TORS = -90.0
-"""Figure 15 and section 5.1: hot compute ToRs, outbound, of the fleet; averages, in percent."""
+"""Figure 15 and section 5.1: change of the average number of hot outbound compute ToRs of the fleet, in
+percent."""
 HOT_TORS = -44.6
 P98 = -18.5
 UTILIZATION = 10.9
-"""Table 2: change of the median over five days before and after UTP, in percent; the last is growth for other
-reasons."""
+"""Table 2: change of the median from the five days before UTP to the five days after it, in percent. The
+utilization grew for other reasons."""
 THRESHOLD = 75.0
 """Section 5.1, in percent: upper bound of the 98th percentile with UTP."""
 MOVES = -41.0
 VIOLATIONS = -74.1
-"""Table 3: change of the median with the proactive part against without it, in percent."""
+"""Table 3: change of the median that the proactive part makes, in percent."""
 MOVES_FACTOR = 2.0
 VIOLATIONS_FACTOR = 7.0
 """Section 5.1, in words: a purely reactive design moves nearly twice as many tasks, and puts
-network-intensive ones on hot ToRs seven times as often."""
+network-intensive tasks on hot ToRs seven times as often."""
 CAPACITY_STRETCH = (2.0, 3.0)
 CONSTRAINT_LATENCY = 1.5
 REPLICATION_LATENCY = 2.0
-"""Section 3.4: factors in three of the four incidents; degraded reads have none."""
+"""Section 3.4: slow-down factors of three incidents; the paper has no factor for degraded reads."""
 
 AGGREGATION = {"shuffle-write": 40.0, "shuffle-read": 52.0, "chunk-read": 72.0, "aggregation": 85.0}
 """Figure 11 and section 4.2: load-tolerance at 1.5x of an aggregation and its parts, in percent."""
@@ -39,7 +41,7 @@ QUERIES = {
 FLUSH_RATIO, FLUSH_INFLATION = 0.1, 2.25
 """Figure 12b: a compute ratio of the shuffle flush, and its hotspot-inflation."""
 FILES = {"file-read": (95.0, 1.5), "file-write": (50.0, 4.0)}
-"""Figure 13 and section 4.3: load-tolerance at 2x in percent, and hotspot-inflation, of HDDs. The
+"""Figure 13 and section 4.3: load-tolerance at 2x in percent, and hotspot-inflation, for files on HDDs. The
 introduction says that writes reach 2x at 40 %."""
 FILES_NETWORK = 4.0
 """Figure 13: hotspot-inflation of the network's part of reads."""
@@ -50,25 +52,26 @@ NETWORK_SHARES = {
     ("file-write", "below 25 %"): "30 to 40 %",
     ("file-write", "75 to 95 %"): "more than 50 %",
 }
-"""Section 4.3: the network's part of the latency, by utilization. Bounds, from which nothing deviates."""
+"""Section 4.3: the network's part of the latency, by utilization. The values are bounds, so rows have no
+deviation."""
 SIZES = {"10kB to 100kB": None, "1MB to 10MB": 50.0}
-"""Figure 21 and appendix B: load-tolerance at 2x of HDD reads by size, in percent."""
+"""Figure 21 and appendix B: load-tolerance at 2x of HDD reads by size, in percent (None: not reached)."""
 MEDIA = {"ssd": (55.0, 2.5), "ram": (30.0, 3.0)}
 """Figure 23 and appendix D: load-tolerance at 2x in percent, and hotspot-inflation, of reads."""
 QUERY_GAINS = {"shuffle-flush": -13.0, "materialize": -9.0, "tpc-h-q02": 0.0}
 """Figure 19 and the introduction: change of the p95 with UTP, in percent; TPC-H's is not significant."""
 READ_GAINS = {"network": (-80.0, -50.0), "total": (-60.0, -30.0)}
-"""Figure 20: change of the p95 of HDD reads with CCP, from and to, in percent."""
+"""Figure 20: range of the change of the p95 of HDD reads with CCP, in percent."""
 HALVES = 50.0
 TIMES_HOSTS, TIMES_CORE = 10.0, 2.0
-"""Section 3.2 and figure 3: share of hot ToR links that are hot upwards, in percent; how much more often
-links of ToRs are hot than hosts', and than the core's."""
+"""Section 3.2 and figure 3: percent of hot ToR links that are hot upwards; rate of hot links of ToRs over the
+rate of hosts' links, and over the rate of the core's links."""
 DURATIONS = {"below 1 h": 33.0, "1 to 12 h": 40.0, "1 day to 2 weeks": 13.0}
 KINDS = {"mixed": 50.0, "disk": 40.0}
 STORAGES = 45.0
-"""Section 3.2 and figures 4 to 6: percent of hotspots by duration and by kind of rack, and of those on
-mixed racks that storage makes."""
+"""Section 3.2 and figures 4 to 6: percent of hotspots by duration; percent of hotspots by kind of rack; and
+percent of the hotspots of mixed racks that storage causes."""
 WIDEST_JOB = 10.0
 WIDEST_RACK = 2.0
-"""Section 3.3 and figures 7 and 9: bandwidth per compute unit of some jobs over the median's; the largest
-uplink over disk capacity over the smallest."""
+"""Section 3.3 and figures 7 and 9: bandwidth per compute unit of some jobs over that of the median job; and
+largest ratio of uplink to disk capacity over the smallest one."""

@@ -1,4 +1,4 @@
-"""The pictures of figures 15 to 18: two windows side by side, hour by hour, means over seeds."""
+"""Pictures of figures 14 to 18; of figures 15 to 18 two windows hour by hour, as means over seeds."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ def fleet(results: Results, _: Sequence[Row]) -> "Figure":
 
 
 def pilot(results: Results, _: Sequence[Row]) -> "Figure":
-    """Figure 16: the 98th percentile of ToRs, and all uplinks together."""
+    """Figure 16: the 98th percentile of ToRs' utilization, and the utilization of all uplinks together."""
     from matplotlib import pyplot
 
     pairs = windows(results[PILOT], "borg", "utp")
@@ -110,7 +110,7 @@ def _two(
     policies: tuple[str, str],
     unit: float,
 ) -> None:
-    """The window before left of zero, and the window after right of it."""
+    """Draws the window before the change left of zero, and the window after it right of zero."""
     for at, policy in enumerate(policies):
         values = _mean(pairs, metric, at) / unit
         first = -len(values) if at == 0 else 0
@@ -122,7 +122,7 @@ def _two(
 
 
 def _mean(pairs: Pairs, metric: str, at: int) -> Floats:
-    """Hour by hour over seeds; an hour without a value in any seed is left out."""
+    """Mean of each hour over the seeds that have a value; NaN if none has."""
     values = numpy.array([pair[at].hourly(metric) for pair in pairs])
     there = numpy.isfinite(values)
     with numpy.errstate(divide="ignore", invalid="ignore"):

@@ -1,8 +1,8 @@
 """Places, durations and causes of hot links: figures 3 to 9, by `leeward.hotspots` on simulated links.
 
-The fluid simulator replaces a fleet's telemetry: the pilot cell before UTP (figures 3, 4 and 8), and chunks
-before CCP (figure 5). A synthetic fleet (`fleet`) replaces data that no run has (figures 6, 7 and a part of
-3). The paper's fleet is private: its values stand beside ours for reference, without any claim.
+Runs of the fluid simulator replace a fleet's telemetry: the pilot cell before UTP (figures 3, 4 and 8), and
+chunks before CCP (figure 5). A synthetic fleet (`fleet`) replaces data that no run has (figures 6, 7 and a
+part of 3). The paper's fleet is private: its values are for reference only.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CELL_SWEEPS = (PILOT_PAIR,)
 KIND_SWEEPS = (CHUNKS_PAIR,)
 KIND_INTERVAL_MS = 30_000
-"""Interval of figure 5: in half an hour no link of these runs averages as hot over five minutes."""
+"""Interval of figure 5: in these runs of half an hour, no link is hot on average over five minutes."""
 COMPUTE = HERE / "clusters" / "compute.yaml"
 _REFERENCE = "the paper's fleet is private: its value is for reference only"
 _DAY_S = 86_400.0
@@ -116,9 +116,9 @@ def kind_rows(results: Results) -> list[Row]:
 
 
 def _crowding(cells: Cells, seed: int) -> tuple[Floats, Floats]:
-    """For each rack: mean network-intensive tasks per Gb/s of uplink, and its utilization, 0 to 1.
+    """For each rack: mean number of network-intensive tasks per Gb/s of uplink, and utilization, 0 to 1.
 
-    The utilization is the mean of its busier direction.
+    The utilization of a rack is the mean utilization of its busier direction.
     """
     every = _cell(cells, seed)
     bins = hot.histogram(every, Settings())
@@ -148,7 +148,7 @@ def _crowding(cells: Cells, seed: int) -> tuple[Floats, Floats]:
 
 
 def crowding_rows(results: Results) -> list[Row]:
-    """Figure 8: network-intensive tasks for each unit of bandwidth, against utilization."""
+    """Figure 8: network-intensive tasks per Gb/s of uplink, against utilization."""
     cells = results[PILOT_PAIR]
     pairs = [_crowding(cells, seed) for seed in cells.seeds]
     outcome = [correlation(x.tolist(), y.tolist()) for x, y in pairs]
@@ -174,7 +174,7 @@ def provision_rows(_: Results) -> list[Row]:
 
 
 def lasting(results: Results, _: Sequence[Row]) -> "Figure":
-    """Figure 4: durations of all seeds, cumulative."""
+    """Figure 4: cumulative distribution of durations over all seeds."""
     from matplotlib import pyplot
 
     cells = results[PILOT_PAIR]

@@ -1,9 +1,9 @@
 """Queries of storage operations and computation: figures 11 and 12, table 1, and figure 19.
 
-The paper has seven benchmark queries. `BENCHMARKS` holds its statements about them; the notes of rows name
-our assumptions. A query is as slow as its slowest worker, which computes and does its storage operations one
-after another. The latency of each operation is drawn from the request simulator's operations of the same
-kind, at the same utilization of the link. Compute takes the same time at every utilization.
+The paper has seven benchmark queries. `BENCHMARKS` has its statements about them; the notes of rows name our
+assumptions. The slowest worker of a query determines its time; this worker computes, and does its storage
+operations one after another. The latency of each operation is drawn from the request simulator's operations
+of the same kind, at the same utilization of the link. Computation takes the same time at every utilization.
 """
 
 from collections.abc import Mapping
@@ -31,9 +31,9 @@ class Benchmark:
 
     name: str
     compute: float
-    """Share of computation in its time, on idle links."""
+    """Share of computation in the time of a query, on idle links."""
     storage: Mapping[str, float]
-    """Shares of the rest, by operation."""
+    """Shares of the operations in the other part of its time."""
     note: str
 
 
@@ -73,7 +73,7 @@ class Worker:
     """Sampler of storage operations by the utilization of the link, from one experiment."""
 
     def __init__(self, served: ServedOperations) -> None:
-        """Samples from these operations of the simulator."""
+        """Prepares samples of these operations of the simulator."""
         self._served = served
         self._pools: dict[tuple[str, int], tuple[Floats, Floats]] = {}
 
@@ -82,7 +82,7 @@ class Worker:
         return {way: utilization(self._served, way) for way in ("up", "down")}
 
     def _pool(self, operation: str, interval: int) -> tuple[Floats, Floats]:
-        """Latencies of the operations that ended in an interval, and the time of each on the network."""
+        """Latencies of the operations that ended in an interval, and their seconds on the network."""
         if (operation, interval) not in self._pools:
             served = self._served
             rows = served.of(operation) & (served.interval == interval)
@@ -95,7 +95,7 @@ class Worker:
         return {name: float(self._pool(name, 0)[0].mean()) for name in (READ, SHUFFLE_READ, WRITE)}
 
     def draw_intervals(self, loads: Floats, way: str, random: numpy.random.Generator) -> Ints:
-        """Draws an interval for each utilization: with the link in the same bucket, or else the nearest."""
+        """Draws an interval for each utilization, from those in the same bucket; if none is, the nearest."""
         seen = self._utilization[way]
         bucket = (seen / BUCKET).astype(numpy.int64)
         needed = (numpy.minimum(loads, 1 - 1e-9) / BUCKET).astype(numpy.int64)
@@ -111,13 +111,13 @@ class Worker:
     def storage_s(
         self, benchmark: Benchmark, ratio: float, reads: Ints, writes: Ints, random: numpy.random.Generator
     ) -> Floats:
-        """Draws the time in storage operations of queries, one for each element of `reads`.
+        """Draws the seconds that queries spend in storage operations, one value for each query.
 
         Args:
             benchmark: Benchmark of the queries.
             ratio: Share of computation in the time of a query, on idle links.
-            reads: Interval for the reads of each query.
-            writes: Interval for the writes of each query.
+            reads: Interval from which the reads of each query are drawn.
+            writes: Interval from which the writes of each query are drawn.
             random: Source of the draws.
         """
         total = numpy.zeros(len(reads))
@@ -129,7 +129,7 @@ class Worker:
     def operations_s(
         self, name: str, intervals: Ints, count: int, random: numpy.random.Generator
     ) -> tuple[Floats, Floats]:
-        """Draws `count` operations of a kind in each of some intervals, one after another.
+        """Draws `count` operations of a kind from each interval; they follow one another.
 
         Returns:
             For each interval, the sum of the latencies and its part on the network, in seconds.

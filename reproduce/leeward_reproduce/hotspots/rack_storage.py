@@ -1,19 +1,19 @@
 """Storage operations through a loaded rack link, request by request (Hotspots, section 4.3 and appendices).
 
-A rack serves operations, and its other traffic, at a given utilization, in both directions. The request
-simulator makes every request wait for the device and for each link on its way; the results are the time of
-each operation and the load of the rack's link in each interval. No inflation is an input::
+A rack serves the observed operations and other traffic; the utilization of its link is given, in both
+directions. In the request simulator every request waits for the device and for each link on its path. The
+results are the time of each operation and the load of the rack's link in each interval. No inflation is an
+input::
 
     read:   device of the server --> server's NIC --> rack's uplink   --> client's NIC
     write:  client's NIC --> rack's downlink --> server's NIC --> memory of the server
 
-*Bursts.* Each host of the rack sends and receives chunks of its own. Their gaps have the C^2 of the median
-published workload (SLO table 3.1; here hyperexponential gaps of balanced means), and their sizes are those of
-the paper's chunks. *Links* send 64 KiB at a time, first come first served: a NIC gets that many bytes at
-once.
+*Bursts.* Each host of the rack sends and receives chunks of its own as other traffic. The gaps between chunks
+have the median C^2 of the published workloads (SLO table 3.1) and are hyperexponential with balanced means;
+chunks have the sizes of the paper's chunks. *Links* send 64 KiB at a time, first come first served.
 
-*Left out.* No TCP: a sender has all of a chunk in its NIC's queue, and only the links hold it back. No time
-in servers, RPCs or switches either. The load of devices does not depend on the link.
+*Left out.* There is no TCP: a sender puts a whole chunk into its NIC's queue, and only the links delay it.
+Servers, RPCs and switches take no time. The load of devices does not depend on the load of the link.
 """
 
 import statistics
@@ -36,7 +36,7 @@ HOSTS = 5
 """Hosts of the rack, as in `clusters/storage.yaml`."""
 NIC = "10Gbps"
 MEDIUM_BPS = 3e9
-"""A rack's link at the guideline there."""
+"""Link of a rack at the guideline in that cluster, in bits per second."""
 CHUNK = (100_000, 1_000_000)
 SMALL, LARGE = (10_000, 100_000), (1_000_000, 10_000_000)
 """Bytes of operations (section 4.3, appendix B); logarithms of sizes are drawn evenly."""
@@ -62,7 +62,7 @@ DEVICES: dict[str, dict[str, Any]] = {
         ]
     },
 }
-"""A disk of 7,200 revolutions a minute, an SSD of 500 MB/s, and memory of 10 GB/s; round numbers of ours."""
+"""A disk of 7,200 rpm, an SSD of 500 MB/s, and memory of 10 GB/s; all are round numbers of our choice."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Operation:
 
     name: str
     kind: str
-    """`read` or `write`; writes end in a cache, as the paper's do."""
+    """`read` or `write`; writes end in a cache, as in the paper."""
     medium: str
     sizes: tuple[int, int]
     rate: float
-    """Operations a second, without bursts."""
+    """Operations per second, with exponential gaps."""
 
 
 OPERATIONS = (
@@ -90,7 +90,7 @@ OPERATIONS = (
 )
 """All observed operations; the link carries their bytes too."""
 CLASSES = ("PC", "NC")
-"""Classes of service (appendix C): PC is served first here."""
+"""Classes of service (appendix C); links serve PC first."""
 STAGES = {"read": ("storage", "network-out"), "write": ("network-in", "storage")}
 
 
@@ -101,21 +101,24 @@ def burstiness() -> float:
 
 @dataclass(frozen=True)
 class ServedOperations:
-    """Operations at all levels, and the load of the link. Arrays have a value for each operation."""
+    """Operations at all levels of utilization, and the load of the link.
+
+    Arrays without another description have a value for each operation.
+    """
 
     operation: Ints
-    """Its number in `operations`."""
+    """Position of the operation's kind in `operations`."""
     interval: Ints
-    """Number of the interval that it ended in, from 0, level after level."""
+    """Number of the interval in which the operation ended; all levels' intervals are numbered from 0."""
     end_s: Floats
-    """Its end, from the start of the first interval; levels follow one another."""
+    """End of the operation in seconds from the start of the first interval; levels follow one another."""
     bytes: Ints
     storage_s: Floats
     network_s: Floats
     level: Ints
     """Level of each interval."""
     carried: Mapping[str, Floats]
-    """Bits by `up` and `down` in each interval; by class, `PC up`, with classes."""
+    """Bits of each interval by direction, `up` or `down`; with classes also by class, such as `PC up`."""
     operations: tuple[str, ...]
     """Names of the operations."""
     link_bps: float
@@ -131,7 +134,7 @@ class ServedOperations:
 
 
 def cluster(link_bps: float) -> Cluster:
-    """The rack `r0`, and its peers."""
+    """A cluster of the rack `r0`, and of a rack for all its clients."""
     devices = [{"name": name, "read": "1GB/s", "write": "1GB/s"} for name in DEVICES]
     return Cluster(
         {
@@ -158,11 +161,11 @@ def serve(
 
     Args:
         seed: Seed of arrivals, sizes and offsets.
-        intervals: Intervals of 30 s at each level.
-        levels: Utilizations of the link, background and operations together; 0 to 1.
+        intervals: Number of intervals of 30 s at each level.
+        levels: Utilizations of the link, 0 to 1, by operations and other traffic together.
         link_bps: Rate of the rack's link.
         operations: Observed operations.
-        classes: True if half of all requests are of each of `CLASSES`, and links serve by class.
+        classes: True if each of `CLASSES` has half of all requests, and links serve them by class.
     """
     parts = [
         _level(seed, at, level, intervals, link_bps, operations, classes) for at, level in enumerate(levels)
@@ -183,7 +186,7 @@ def serve(
 
 @dataclass(frozen=True)
 class _Sender:
-    """A sender of requests, and their kind."""
+    """A sender of requests of one kind."""
 
     name: str
     kind: str
@@ -204,7 +207,7 @@ def _names(operations: Sequence[Operation], classes: bool) -> list[str]:
 
 
 def _senders(level: float, link_bps: float, operations: Sequence[Operation], classes: bool) -> list[_Sender]:
-    """Operations in the order of `_names`, then all other traffic."""
+    """Senders of operations in the order of `_names`, then senders of all other traffic."""
     groups: Sequence[str | None] = CLASSES if classes else (None,)
     result = [
         _Sender(name, one.kind, at % HOSTS, one.medium, one.sizes, one.rate, 1.0, group)
@@ -225,7 +228,7 @@ def _senders(level: float, link_bps: float, operations: Sequence[Operation], cla
 
 
 def _mean(sizes: tuple[int, int]) -> float:
-    """Mean of sizes whose logarithms are drawn evenly."""
+    """Mean size if logarithms of sizes are drawn evenly."""
     return (sizes[1] - sizes[0]) / float(numpy.log(sizes[1] / sizes[0]))
 
 
@@ -294,7 +297,7 @@ def _level(
 
 
 def _arrivals(random: numpy.random.Generator, rate: float, c2: float, length: float) -> Floats:
-    """Times from 0 up to a length, by gaps of this C^2: exponential for 1, else of two means, balanced."""
+    """Arrival times from 0 to a length. Gaps are exponential for C^2 of 1, else hyperexponential."""
     if rate <= 0:
         return numpy.empty(0)
     count = int(1.3 * rate * length) + 100
@@ -308,7 +311,7 @@ def _arrivals(random: numpy.random.Generator, rate: float, c2: float, length: fl
 
 
 def _write(folder: Path, sent: Mapping[_Sender, tuple[Floats, Ints, Ints]], classes: bool) -> Path:
-    """The file of workloads, with their traces and devices beside it."""
+    """Writes the file of workloads, and the files of their traces and devices beside it."""
     for name, device in DEVICES.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(device), encoding="utf-8")
     workloads, devices = [], {}

@@ -1,4 +1,4 @@
-"""Experiments on a rack's link behind the figures of latency, as telemetry and logs."""
+"""Experiments on a rack's link for the figures of latency, with results as telemetry and logs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,11 +21,11 @@ from leeward_reproduce.links import START_MS
 SHORT_LEVELS = (0.025, 0.475, 0.775, 0.975)
 """Utilizations of a first look."""
 INTERVALS = 2
-"""Intervals of 30 s, at each level."""
+"""Number of intervals of 30 s at each level."""
 CAPACITIES_BPS = (4.5e9, 3e9, 2e9)
-"""Uplinks of High-, Medium- and Low-Uplink racks in `clusters/storage.yaml`."""
+"""Capacities of the uplinks of High-, Medium- and Low-Uplink racks in `clusters/storage.yaml`."""
 LEAST = 50
-"""Minimum number of latencies of a judged bucket."""
+"""Minimum number of latencies of a bucket that is judged."""
 LINKS = {"read": "r0:uplink", "write": "r0:downlink"}
 _BY_CLASS = (Operation("hdd-read", "read", "hdd", CHUNK, 5), Operation("hdd-write", "write", "ram", CHUNK, 5))
 _READS = (Operation("hdd-read", "read", "hdd", CHUNK, 10),)
@@ -87,10 +87,10 @@ def join(parts: Sequence[ServedOperations]) -> ServedOperations:
 
 
 def logs(served: ServedOperations) -> pyarrow.Table:
-    """Operations in the form of a file of latencies, with the links that each crossed.
+    """Operations in the form of a file of latencies, each with the link that it crossed.
 
-    `operation` is `file-read` or `file-write`, and `medium` that of the file: writes are of HDDs, though they
-    end in memory. `class` is null without classes.
+    `operation` is `file-read` or `file-write`. `medium` is the medium of the file: it is `hdd` for writes,
+    although they end in memory. `class` is null without classes of service.
     """
     names = [name.split("-") for name in served.operations]
     columns = {
@@ -112,7 +112,7 @@ def logs(served: ServedOperations) -> pyarrow.Table:
 
 
 def telemetry(served: ServedOperations, engine: Engine, of_class: str | None = None) -> Samples:
-    """Load of the rack's link; of one class of service, if one is named."""
+    """Load of the rack's link by all traffic, or by one class of service."""
     links = rack_storage.cluster(served.link_bps).links()
     number = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
     ends = START_MS + 1000 * rack_storage.INTERVAL_S * (1 + numpy.arange(len(served.level)))
@@ -142,15 +142,15 @@ def inflation(
     by: Sequence[str],
     weights: Mapping[str, int] | None = None,
 ) -> impact_figures.Tables:
-    """Latencies joined with the telemetry, as by `leeward impact --by`.
+    """Joins latencies with the telemetry, as `leeward impact --by` does.
 
     Args:
-        served: Loads of links.
+        served: Operations with the loads of links.
         rows: Latencies.
-        by: Fields to split them by.
+        by: Fields by which latencies are split.
         weights: Weights of classes of service, for weighted-effective utilization.
     """
-    # Confidence intervals are over seeds; a bootstrap would cover one run only.
+    # Confidence intervals are over seeds, so the bootstrap over a single run is off.
     settings = Settings(by=tuple(by), least=LEAST, resamples=0)
     engine = Engine.duckdb(threads=1)
     with TemporaryDirectory(prefix="leeward-latencies-") as folder:

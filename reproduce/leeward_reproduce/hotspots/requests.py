@@ -1,8 +1,8 @@
 """Chunk requests, each with the class of its rack and the utilization of that rack's link.
 
-A read leaves its rack by the uplink and a write comes by the downlink. A request counts at the highest
-utilization of that link among the windows of 30 s that it spans (section 4.1). A read degraded to others of
-its stripe counts once for each of them.
+A read leaves its rack by the uplink, and a write arrives by the downlink. The utilization of a request is the
+highest one of that link in the windows of 30 s that the request spans (section 4.1). A degraded read counts
+as one request for each chunk of the stripe that it reads.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ CLASSES = ("High", "Medium", "Low")
 """Uplinks above the racks' average, within a tenth of it, and below (section 4.3)."""
 WITHIN = 0.1
 LONGEST = 40
-"""Maximum number of windows of a request whose utilization counts."""
+"""Maximum number of windows after the first one of a request whose utilization counts."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _requests(
     table: pyarrow.Table,
     since: str,
 ) -> Requests:
-    """Requests to `hosts`, `count` of them for each row of a table, one row after the other."""
+    """Requests to `hosts`: the first `count[0]` of them belong to the first row of the table, and so on."""
     rack = {name: at for at, name in enumerate(class_of_rack)}
     position = _positions(links["link"], lambda link: rack.get(link.removesuffix(f":{direction}"), -1))
     start = links["start_s"].to_numpy()

@@ -14,28 +14,28 @@ from leeward_reproduce.sweeps import Sweep
 HERE = Path(str(files(__package__)))
 CELL = HERE / "cell.yaml"
 WARMUP_S = 2 * 86_400.0
-"""Warm-up of the cell."""
+"""Warm-up of the cell, in seconds."""
 LEAST_S = WARMUP_S + 2 * 3600.0
-"""Shortest runs of a cell with two windows of an hour."""
+"""Shortest horizon of a cell, in seconds: it leaves two windows of an hour."""
 
 NETWORK = "workloads[0].cell.network"
 STRICT = "utp:spread=0"
-"""UTP where each task of a job in a rack counts, so that lower ranks hardly ever decide."""
+"""UTP in which each task of a job in a rack counts for spread, so lower-ranked objectives seldom decide."""
 GROWN = "0.665"
 """The pilot's load after the growth that the paper's cell saw (table 2)."""
 FLEET_LOADS = ("0.2", "0.35", "0.5")
-"""Loads of cells that stand for a fleet: on average, ToRs are loaded little."""
+"""Loads of the cells that represent a fleet; the average load of ToRs is low."""
 
 PILOT = Sweep("pilot", CELL, ("borg", "utp-reactive", "utp"), tables=True)
 """The cell of tables 2 and 3."""
 PILOT_LEEWARD = Sweep("pilot", CELL, ("leeward",), tables=True, max_seeds=3)
-"""The same under `leeward`, which decides as `utp` does; among the runs of the pilot."""
+"""The pilot cell under `leeward`, which decides as `utp` does; stored with the runs of the pilot."""
 PILOT_PAIR = Sweep("pilot", CELL, ("borg", "utp"), tables=True)
-"""Runs of figure 19."""
+"""The pilot cell under the two policies of figures 3, 4, 8 and 19."""
 PILOT_GROWN = Sweep("pilot-grown", CELL, ("utp",), fixed=((NETWORK, GROWN),), tables=True)
-"""The same with more traffic."""
+"""The pilot cell with more traffic."""
 PILOT_STRICT = Sweep("pilot", CELL, (STRICT,), tables=True)
-"""The same where spread comes first at any price; among the runs of the pilot."""
+"""The pilot cell with spread before all lower-ranked objectives; stored with the runs of the pilot."""
 FLEET = Sweep("fleet", CELL, ("borg", "utp"), axis=NETWORK, values=FLEET_LOADS, tables=True)
 """Cells under several loads (figure 15)."""
 
@@ -62,7 +62,8 @@ UPLINKS_TOLD = Sweep(
 UPLINKS_WHOLE = Sweep(
     "uplinks-whole", UPLINKS_FILE, IN_CELL, fixed=(("events", "[]"),), tables=True, ignores_horizon=True
 )
-"""Uplinks at half capacity, unreported; reported; and uplinks at full capacity."""
+"""Three variants of the first incident: uplinks at half capacity, without and with the scheduler's knowledge;
+and uplinks at full capacity."""
 HERDING = Sweep("herding", INCIDENTS / "herding-constraint.yaml", IN_CELL, tables=True, ignores_horizon=True)
 HERDING_NONE = Sweep(
     "herding-none",
@@ -72,7 +73,7 @@ HERDING_NONE = Sweep(
     tables=True,
     ignores_horizon=True,
 )
-"""With the constraint, and without it."""
+"""The second incident with the constraint, and without it."""
 
 STORAGE = HERE / "clusters" / "storage.yaml"
 CHUNKS_LOADS = ("12Gbps", "24Gbps", "36Gbps")
@@ -97,7 +98,7 @@ CHUNKS_PAIR = Sweep(
     tables=True,
     ignores_horizon=True,
 )
-"""Policies of figure 20, under all seeds."""
+"""The policies of figures 5 and 20, under all seeds."""
 DEGRADED = Sweep(
     "degraded", INCIDENTS / "degraded-reads.yaml", ("uniform",), tables=True, ignores_horizon=True
 )
@@ -109,18 +110,18 @@ DEGRADED_NONE = Sweep(
     tables=True,
     ignores_horizon=True,
 )
-"""An incast with degraded reads, and without."""
+"""The third incident: an incast with degraded reads, and without them."""
 REPLICATION = Sweep(
     "replication", INCIDENTS / "hot-storage-tor.yaml", ("uniform",), tables=True, ignores_horizon=True
 )
-"""A hot storage ToR for ten minutes."""
+"""The fourth incident: a storage ToR that is hot for ten minutes."""
 
 
 def check_horizon(horizon: str) -> None:
     """Checks the length of a cell's runs.
 
     Raises:
-        InputError: The text is not a time, or shorter than `LEAST_S`.
+        InputError: The text is not a time, or the time is shorter than `LEAST_S`.
     """
     try:
         (variant,) = plan.variants(CELL, None, axes({"horizon": [horizon], "warmup": ["0s"]}))

@@ -44,13 +44,13 @@ _TABLE_2 = {"hot": paper.HOT_TORS, "p98": paper.P98, "utilization": paper.UTILIZ
 _TABLE_3 = {"moves": paper.MOVES, "violations": paper.VIOLATIONS}
 
 Pairs = Sequence[tuple[Window, Window]]
-"""For each seed the window before, of one policy, and the window after, of another."""
+"""For each seed: the window before the change, of one policy, and the window after it, of another policy."""
 
 
 def windows(
     cells: Cells, before: str, after: str, after_cells: Cells | None = None, value: str | None = None
 ) -> Pairs:
-    """The windows of two policies; that after may be of another sweep."""
+    """The windows before and after a change; the window after it may be of another sweep (`after_cells`)."""
     late = after_cells or cells
     first = [half(run(cells, before, seed, value), 0) for seed in cells.seeds]
     second = [half(run(late, after, seed, value), 1) for seed in cells.seeds]
@@ -58,7 +58,7 @@ def windows(
 
 
 def _same(cells: Cells, before: str, after: str) -> Pairs:
-    """The second windows of two policies, in which the same tasks run."""
+    """The second window of each of two policies; the same tasks run in both windows."""
     return [(half(run(cells, before, seed), 1), half(run(cells, after, seed), 1)) for seed in cells.seeds]
 
 
@@ -116,7 +116,7 @@ def pilot_rows(results: Results) -> list[Row]:
 
 
 def moves_rows(results: Results) -> list[Row]:
-    """Figures 17 and 18, and table 3: reactive alone, and both parts."""
+    """Figures 17 and 18, and table 3: the reactive part alone, and both parts."""
     pilot, result = results[PILOT], []
     pairs = windows(pilot, "utp-reactive", "utp")
     result += _changes("table-3", "utp-reactive to utp", pairs, _TABLE_3, _TWO_WINDOWS)
@@ -135,7 +135,7 @@ def moves_rows(results: Results) -> list[Row]:
 
 
 def objectives_rows(results: Results) -> list[Row]:
-    """Cost of UTP for other objectives (section 5.1: none), and cost of an objective above it."""
+    """Cost of UTP for other objectives (section 5.1: no cost), and cost of spread, which ranks above UTP."""
     pilot, strict, result = results[PILOT], results[PILOT_STRICT], []
     for quantity, words, unit in (
         ("tasks.unplaced", "tasks that never had a host", ""),
@@ -161,7 +161,7 @@ def leeward_rows(results: Results) -> list[Row]:
     for metric in ("hot", "p98", "moves", "violations"):
         ours, theirs = _means(leeward, "leeward", metric), _means(pilot, "utp", metric)
         unit = "a day" if metric == "moves" else "%"
-        # Windows of the first seeds.
+        # `leeward` runs under the first seeds only.
         values = [one - other for one, other in zip(ours, theirs, strict=False)]
         note = "three seeds: single tasks are decided alike" if metric == "hot" else ""
         result.append(
@@ -171,7 +171,7 @@ def leeward_rows(results: Results) -> list[Row]:
 
 
 def _changes(figure: str, words: str, pairs: Pairs, reported: Mapping[str, float], note: str) -> list[Row]:
-    """Change of medians over days."""
+    """Rows with the change of the median of samples."""
     result = []
     for metric, paper_value in reported.items():
         values = _flat([change(before.samples(metric), after.samples(metric)) for before, after in pairs])
@@ -184,7 +184,7 @@ def _changes(figure: str, words: str, pairs: Pairs, reported: Mapping[str, float
 def _significance(
     figure: str, metrics: Sequence[str], pairs: Pairs, cells: Cells, policies: tuple[str, str]
 ) -> list[Row]:
-    """The paper's test on the samples of two windows, and one in pairs over seeds."""
+    """P-values of two tests: the paper's test of the samples of two windows, and a paired test over seeds."""
     result = []
     for metric in metrics:
         results = [student_p_value(before.samples(metric), after.samples(metric)) for before, after in pairs]

@@ -1,9 +1,10 @@
 """Samples of a cell's metrics in two windows of a run, as tables 2 and 3 compare them.
 
-The paper has five days before and five days after, of one cell. Here the time after the warm-up is cut in two
-windows; *before* is the first of a run without the change, and *after* the second of a run with it, so that
-other tasks run in it, as in the paper. Each run is under one policy from its start: the change itself is not
-simulated. A sample is a fifth of a window, so a day of five: the time of day is then in none of them.
+The paper compares five days before a change with five days after it, in one cell. Here the time of a run
+after the warm-up is cut into two windows. *Before* is the first window of a run without the change; *after*
+is the second window of a run with the change. The two windows have different tasks, as in the paper. Each run
+has one policy from its start: the change itself is not simulated. A sample is a fifth of a window: with
+windows of five days a sample is a whole day, so the time of day has no effect on it.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ HOUR_S = 3600.0
 SAMPLES = 5
 """Samples of a window."""
 METRICS = ("hot", "p98", "utilization", "moves", "violations")
-"""Percent of ToRs hot in the outbound direction; 98th percentile of ToRs' outbound utilization, and that of
-all uplinks together, in percent; tasks moved, a day; share of placements of network-intensive tasks on a hot
-ToR, in percent."""
+"""In this order: percent of ToRs that are hot outbound; 98th percentile of ToRs' outbound utilization, in
+percent; utilization of all uplinks together, in percent; tasks moved per day; percent of placements of
+network-intensive tasks that are on a hot ToR."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ class Window:
     """Columns of a table `cell`."""
 
     def samples(self, metric: str) -> Floats:
-        """One of `METRICS` in each fifth; those without a value are left out."""
+        """One of `METRICS` in each fifth of the window; fifths without a value are left out."""
         at = numpy.arange(self._count) * SAMPLES // max(self._count, 1)
         results = self._binned(metric, at.astype(numpy.int64), SAMPLES)
         return results[numpy.isfinite(results)]
 
     def hourly(self, metric: str) -> Floats:
-        """One of `METRICS` in each hour, NaN without a value; a part of an hour at the end is left out."""
+        """One of `METRICS` in each hour, or NaN; an incomplete hour at the end is left out."""
         start, length = self.intervals["start_s"], self.intervals["length_s"]
         if not self._count:
             return numpy.empty(0)
@@ -73,7 +74,7 @@ class Window:
 
 
 def run(cells: Cells, policy: str, seed: int, value: str | None = None) -> Window:
-    """All of a run after the warm-up."""
+    """The window of a complete run after the warm-up."""
     return whole(cells.table("cell", policy, seed, value))
 
 
@@ -90,19 +91,19 @@ def half(window: Window, number: int) -> Window:
 
 
 def change(before: Floats, after: Floats) -> list[float]:
-    """Difference of the median of `after`, in percent of that of `before`, as a list; empty without one."""
+    """Change from the median of `before` to that of `after`, in percent, as a list; empty if undefined."""
     if not len(before) or not len(after):
         return []
     return change_of(float(numpy.median(before)), float(numpy.median(after)))
 
 
 def change_of(before: float, after: float) -> list[float]:
-    """Difference of `after`, in percent of `before`, as a list; empty if `before` is zero."""
+    """Change from `before` to `after` in percent, as a list; empty if `before` is zero."""
     return [100 * (after - before) / before] if before > 0 else []
 
 
 def student_p_value(before: Floats, after: Floats) -> float:
-    """P-value of Student's t of two samples, two-sided; 1 without a difference."""
+    """P-value of Student's t-test of two samples, two-sided; 1 without a difference."""
     from scipy import stats
 
     if len(before) < 2 or len(after) < 2:
@@ -113,7 +114,7 @@ def student_p_value(before: Floats, after: Floats) -> float:
 
 
 def paired_p_value(before: Sequence[float], after: Sequence[float]) -> float:
-    """P-value of Student's t of differences in pairs, two-sided; 1 without a difference."""
+    """P-value of Student's t-test of paired differences, two-sided; 1 without a difference."""
     from scipy import stats
 
     differences = numpy.asarray(after, dtype=float) - numpy.asarray(before, dtype=float)

@@ -1,7 +1,7 @@
 """Sinbad: leveraging endpoint flexibility in data-intensive clusters (SIGCOMM 2013), section by section.
 
 Each figure has its sweeps, its rows and its picture. The paper's trace is private; arrivals are generated
-from its statements, and nothing is tuned to its results.
+from the paper's statements, and nothing is tuned to its results.
 """
 
 from leeward_reproduce.figures import Figure

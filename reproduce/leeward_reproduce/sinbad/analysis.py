@@ -1,12 +1,13 @@
-"""The paper's analysis: equations (2) to (5) compared with the simulation, and figure 12.
+"""The paper's formulas: equations (2) to (5) compared with the simulation, and figure 12.
 
 A link l has the available capacity AC(l) = min(Cap(l) - U(l), DiskWriteCap). The mean time of a block is::
 
     (3) under uniform placement   Size / |L| x sum over l of 1 / AC(l)
     (2) under OPT                 Size x sum over l of f(l) / AC(l)
 
-L are the racks' downlinks, and f(l) is the share of the blocks that cross l. The paper prints equation (4),
-the improvement, as a reciprocal; here it is (3) over (2). For several intervals, (5) divides the sums.
+L is the set of the racks' downlinks, and f(l) is the share of the blocks that cross l. The paper prints
+equation (4), the improvement, as a reciprocal; here it is (3) over (2). Over several intervals, the
+improvement (5) is the sum of (3) over the sum of (2).
 
 U(l) is the background: the load of the link less the blocks themselves, each spread evenly over its time. A
 greedy assignment determines f: each block takes the link with the most capacity left, and its rate reduces
@@ -35,12 +36,12 @@ COPIES = range(1, 11)
 
 
 def slowdown(contended: int, copies: int, racks: int = RACKS) -> float:
-    """Probability that one of some off-rack copies crosses a contended link under uniform placement (A.2)."""
+    """Probability that any of the off-rack copies crosses a contended link under uniform placement (A.2)."""
     return 1 - comb(racks - contended, copies) / comb(racks, copies)
 
 
 def approximation(share: float, copies: int) -> float:
-    """The same probability if copies could share a rack."""
+    """Probability that any copy crosses a contended link if copies could share a rack."""
     return 1 - (1 - share) ** copies
 
 
@@ -58,7 +59,7 @@ def slowdown_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
-    """Equations (2), (3) and their ratio, beside the simulation."""
+    """Results of equations (2) and (3) and their ratio, compared with the simulation."""
     hour, uniform = results[HOUR], policy("uniform", 1)
     by_uniform, by_opt, predicted = [], [], []
     simulated: dict[str, list[float]] = {uniform: [], policy(OPT, 1): []}
@@ -108,7 +109,7 @@ def predict(background: Floats, arrivals: Floats) -> tuple[float, float]:
 
 def _greedy_rates(available: Floats, count: int) -> list[float]:
     """Rates of blocks that are placed one after the other, each on the link with the most capacity left."""
-    # A heap gives the smallest item, so capacities are negative.
+    # The heap returns its smallest item first, so capacities are negated.
     heap = [(-float(capacity), link) for link, capacity in enumerate(available)]
     heapq.heapify(heap)
     rates = []

@@ -1,7 +1,7 @@
 """Experiments beyond the paper.
 
-Reports that are late, lost or wrong; ten times the racks; other arrival rates on racks; the policy `leeward`;
-public traces of the same cluster in place of the generator.
+The experiments are: reports that are late, lost or wrong; ten times the racks; other arrival rates on racks;
+the policy `leeward`; and public traces of the same cluster in place of the generator.
 """
 
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ def large_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 
 def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
-    """Half, once and twice the arrivals on the racks of the simulation."""
+    """Arrivals at 0.5, 1 and 2 times the rate, on the racks of the simulation."""
     cells, result = results[LOAD], []
     for load in LOAD.values:
         result += _by_remote("load", cells, ("sinbad", "leeward"), "uniform", _TIMES, load)
@@ -121,5 +121,5 @@ def _by_remote(
 
 
 def _wins(values: list[float], even: float) -> str:
-    """Number of seeds under which a policy is the better one."""
+    """Note with the number of seeds under which a policy is better."""
     return f"better under {sum(value > even for value in values)} of {len(values)} seeds"

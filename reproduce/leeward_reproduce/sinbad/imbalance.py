@@ -1,4 +1,4 @@
-"""Imbalance of links: the input (figure 5), and the effect of placement on it (figures 8 and 9).
+"""Imbalance of links: that of the input (figure 5), and the effect of placement (figures 8 and 9).
 
 Cv is the standard deviation over the mean of the loads of all links of a kind, in each interval of 10 s
 (section 4.3).
@@ -43,7 +43,7 @@ _TIERS = {
 
 
 def cv(cells: Cells, policy: str, seed: int, kind: str) -> Floats:
-    """Cv of each interval in which a tier carried anything, sorted."""
+    """Cv of each interval in which links of a kind carried anything, sorted."""
     balance = cells.table("balance", policy, seed)
     of_kind = balance["kind"].to_numpy(zero_copy_only=False) == kind
     values = balance["cv"].to_numpy(zero_copy_only=False)[of_kind]
@@ -116,7 +116,7 @@ def rack_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 
 def machine_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
-    """Figure 9: the same over machines."""
+    """Figure 9: decrease of the median Cv, over machines."""
     machines, result = results[MACHINES], []
     for name in ("sinbad", "leeward"):
         for quantity, reported in paper.MACHINES_CV_DECREASE.items():

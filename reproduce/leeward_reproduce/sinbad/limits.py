@@ -1,10 +1,15 @@
 """Limits of a full block: its disk alone, a disk that others write to, or a busy link.
 
-Counted from the tables of runs, so that numbers explain a difference from the paper. A block is limited by
-`the disk alone` if it took at most 1 % longer than a disk takes for it. Otherwise the first true one of these
-counts: a link into a rack of its copies was busy in an interval in which it was written; the link out of the
-writer's rack was; another block was written to a disk of its copies at the same time; to the writer's own. A
-link is busy if it has less than a disk's rate left, counting the block's own rate.
+The limits are counted in the tables of runs; the counts explain differences from the paper. The limit of a
+block is `the disk alone` if the block took at most 1 % longer than a disk takes for it. Otherwise the limit
+is the first of these conditions that is true:
+
+* A link into a rack of its copies was busy while the block was written.
+* The link out of the writer's rack was busy while the block was written.
+* Another block was written at the same time to a disk of its copies.
+* Another block was written at the same time to the writer's own disk.
+
+A link is busy in an interval if all its traffic, including the block, leaves less than a disk's rate free.
 """
 
 from collections.abc import Mapping
@@ -41,7 +46,7 @@ REASONS = (
 )
 _BUSY = 1 - DISK_BPS / RACK_LINK_BPS
 _TOUCH = 0.05
-"""Share of a disk's time for a block that another must share to count."""
+"""Least overlap with another block that counts, as a share of the time that a disk takes for the block."""
 
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
@@ -67,7 +72,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 
 def words(hour: Cells) -> str:
-    """Reasons for smaller factors than in the paper, in numbers."""
+    """Note with numbers that explain factors smaller than the paper's."""
     uniform = policy("uniform", 1)
     results = [one for seed in hour.seeds if len((one := held_back(hour, uniform, seed)).reason)]
     if not results:
@@ -118,16 +123,16 @@ class HeldBack:
         self.time: Floats = (finished - placed)[counted]
         """Seconds from placing to the last copy on disk."""
         self.least: Floats = least[counted]
-        """Seconds that a disk takes for it."""
+        """Seconds that a disk takes for the block."""
         self.reason: Ints = reason[counted]
-        """Its limit, one of `REASONS`."""
+        """Limit of the block, as its position in `REASONS`."""
 
 
 _KEPT: WeakKeyDictionary[Cells, dict[tuple[str, int], HeldBack]] = WeakKeyDictionary()
 
 
 def held_back(cells: Cells, policy: str, seed: int) -> HeldBack:
-    """Limits of the full blocks of a run; cached as long as the cells are."""
+    """Limits of the full blocks of a run; cached for the lifetime of the cells."""
     kept = _KEPT.setdefault(cells, {})
     if (policy, seed) not in kept:
         kept[policy, seed] = HeldBack(cells, policy, seed)
@@ -147,7 +152,7 @@ class _Links:
         self.loads: Floats = links["utilization"].to_numpy().reshape(-1, max(count, 1))
 
     def busy(self, racks: Any, side: str, start: Floats, end: Floats) -> Any:
-        """True for each of these links that was busy in any interval between its start and end."""
+        """For each rack's link: true if it was busy in any interval between its `start` and `end`."""
         column = numpy.array([self.column[rack + side] for rack in racks], dtype=numpy.int64)
         last = len(self.loads) - 1
         begin = numpy.clip((start - self.first) // self.length, 0, last).astype(numpy.int64)
@@ -159,7 +164,7 @@ class _Links:
 
 
 def shared(host: Ints, start: Floats, end: Floats) -> Floats:
-    """For each copy, the seconds in which other copies are written to its host, added up."""
+    """For each copy, the sum of the seconds in which each other copy is written to the same host."""
     order = numpy.lexsort((start, host))
     result = numpy.zeros(len(host))
     bounds = numpy.flatnonzero(numpy.diff(host[order])) + 1

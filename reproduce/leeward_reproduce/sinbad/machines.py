@@ -1,10 +1,10 @@
 """The experiments on EC2, simulated: figures 6, 7 and 11, and blocks kept in memory (section 7.6).
 
-No topology is known, so every machine is a fault domain of its own, its links are the bottlenecks, and there
-is no rack to choose: each copy goes to a machine by itself. Decisions are at once (q = 0). Jobs of bins 1 to
-4 shuffle before they write, and replicas slow their shuffles down, as on real machines. Besides, blocks are
-tried with shuffles apart from jobs, as uneven as the generator is fitted to (section 4.3). Jobs are put into
-bins by their share of time in writing under `uniform`.
+The topology is unknown, so every machine is a fault domain of its own and its links are the bottlenecks.
+There are no racks: each copy goes to another machine. Decisions are immediate (q = 0). Jobs of bins 1 to 4
+shuffle before they write, and replicas slow the shuffles down, as on real machines. A second sweep has
+shuffles that belong to no job and are as uneven as in section 4.3, to which the generator is fitted. The bin
+of a job is determined by its share of time in writing under `uniform`.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ SIZE_SWEEPS = (MACHINES,)
 MEMORY_SWEEPS = (MACHINES_MEMORY,)
 LOAD_SWEEPS = (MACHINES_LOAD,)
 SIZES = ((0, "under 100 MB"), (1e8, "100 MB to 1 GB"), (1e9, "1 to 10 GB"), (1e10, "10 GB and more"))
-"""Bytes written by jobs, lower bounds of classes; figure 7's own classes cannot be read from its text."""
+"""Classes of jobs by bytes written: lower bound and name. The paper's text lacks the classes of figure 7."""
 LOADS = dict(zip(MACHINES_LOAD.values, ("0.5x", "1x", "2x"), strict=True))
 
 _BLOCKS = {"full blocks": "full_block_write_s.mean", "all blocks": "block_write_s.mean"}
@@ -38,7 +38,7 @@ def time_factors(cells: Cells, name: str, what: str, needed: _Wanted) -> list[fl
     Args:
         cells: The sweep.
         name: The policy.
-        what: `time`, from submission to the last write, or `writing`, from the first write.
+        what: `time`, from submission to the last write, or `writing`, from the first write to the last.
         needed: Selects the jobs that count.
     """
     result = []
@@ -49,7 +49,7 @@ def time_factors(cells: Cells, name: str, what: str, needed: _Wanted) -> list[fl
 
 
 def of_bin(number: int) -> _Wanted:
-    """Jobs of a kind of table 3."""
+    """Jobs of a bin of table 3."""
     return lambda jobs: jobs.bin == number
 
 

@@ -1,7 +1,7 @@
-"""Two runs on the same arrivals, write by write: the factors that the paper reports.
+"""Comparison of two runs on the same arrivals, write by write, by the factors that the paper reports.
 
-A factor of improvement is the default's time over Sinbad's, so above one is better; the paper's formula
-(section 7.1) is printed the other way round, its numbers are not. A mean factor is a ratio of mean times,
+A factor of improvement is the default's time over Sinbad's time; a factor above one is better. The paper
+prints the formula (section 7.1) as a reciprocal, but not its numbers. A mean factor is a ratio of mean times,
 not a mean of ratios.
 """
 
@@ -19,7 +19,7 @@ from leeward_reproduce.sweeps import Cells
 def compared(cells: Cells, ours: str, base_cells: Cells, base: str, since: str) -> list[dict[str, Any]]:
     """Comparison of a policy's full blocks with another's, by seed, by `leeward.sweep.cell.compare`.
 
-    Seeds without a full block that was written by both are left out.
+    Seeds without a full block that was written in both runs are left out.
 
     Args:
         cells: The sweep of the policy.
@@ -36,31 +36,32 @@ def compared(cells: Cells, ours: str, base_cells: Cells, base: str, since: str) 
 
 
 def quotients(before: Mapping[int, float], after: Mapping[int, float]) -> list[float]:
-    """Values over others, by seed; seeds without one of them, or with a zero divisor, are left out."""
+    """Quotients by seed; seeds that lack one of the two values, or have a zero divisor, are left out."""
     return [value / after[seed] for seed, value in before.items() if after.get(seed, 0.0) > 0]
 
 
 def quotient(before: Floats, after: Floats) -> list[float]:
-    """Sum of some values over that of others, as a list; empty for a zero divisor."""
+    """Sum of `before` over the sum of `after`, as a list; empty for a zero divisor."""
     return [float(before.sum() / after.sum())] if after.sum() > 0 else []
 
 
 def ratios(cells: Cells, quantity: str, ours: str, base: str, value: str | None = None) -> list[float]:
-    """A figure of the summaries under the baseline over that under a policy, by seed."""
+    """A column of the summaries by seed: the value under the baseline over the value under a policy."""
     return quotients(cells.by_seed(quantity, base, value), cells.by_seed(quantity, ours, value))
 
 
 def differences(cells: Cells, quantity: str, ours: str, base: str, value: str | None = None) -> list[float]:
-    """A figure of the summaries under the baseline less that under a policy, by seed."""
+    """A column of the summaries by seed: the value under the baseline less the value under a policy."""
     before, after = cells.by_seed(quantity, base, value), cells.by_seed(quantity, ours, value)
     return [before[seed] - after[seed] for seed in before if seed in after]
 
 
 def writer_times(cells: Cells, policy: str, seed: int) -> Floats:
-    """Seconds that each writer of a full block spends in writing, by file: its blocks' times from placing.
+    """Seconds that each writer of a full block spends in writing, by file: the sum of its blocks' times.
 
-    Blocks of a file follow each other, so this is the writer's time without waiting for decisions. NaN for
-    files without a full block, that are not finished, or that began before the warm-up ended.
+    Times of blocks are from placing. Blocks of a file follow each other, so the sum is the writer's time
+    without waiting for decisions. It is NaN for files that have no full block, are unfinished, or began
+    before the end of the warm-up.
     """
     blocks, files = cells.table("blocks", policy, seed), cells.table("files", policy, seed)
     times = blocks["finished_s"].to_numpy(zero_copy_only=False) - blocks["placed_s"].to_numpy(
@@ -74,7 +75,7 @@ def writer_times(cells: Cells, policy: str, seed: int) -> Floats:
 
 
 class Jobs:
-    """Jobs of one run, in the order of submission. Times in seconds, NaN for unfinished ones."""
+    """Jobs of one run, in the order of submission. Times are in seconds, NaN for unfinished jobs."""
 
     def __init__(self, cells: Cells, policy: str, seed: int) -> None:
         """Reads the tables of a run."""
@@ -85,7 +86,7 @@ class Jobs:
 
         finished, first = column("finished_s"), column("write_start_s")
         self.bin = column("bin")
-        """Kind by its share of time in writing in this run, 1 to 5 (table 3)."""
+        """Bin from 1 to 5, by the job's share of time in writing in this run (table 3)."""
         self.bytes = column("bytes")
         """Bytes written."""
         self.time = finished - column("start_s")
@@ -96,7 +97,7 @@ class Jobs:
 
 
 def job_pairs(cells: Cells, ours: str, base_cells: Cells, base: str) -> list[tuple[Jobs, Jobs, Mask]]:
-    """Jobs under a policy and under a baseline, and those finished under both, by seed."""
+    """For each seed: jobs under a policy, jobs under a baseline, and a mask of those that count in both."""
     result = []
     for seed in cells.seeds:
         after, before = Jobs(cells, ours, seed), Jobs(base_cells, base, seed)

@@ -1,4 +1,4 @@
-"""The pictures: ours with confidence intervals, and the paper's values drawn in."""
+"""Pictures of our values with confidence intervals, and of the paper's values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ _LINES = {"uniform": "-", "sinbad": "--", "sinbad-file": "--", "leeward": "-."}
 
 
 def intervals(_: Mapping[Sweep, Cells], rows: Sequence[Row]) -> "Figure":
-    """A point with its interval for each row with a value, and the paper's; a panel for each unit.
+    """A panel for each unit, with our value, its interval and the paper's value of each measured row.
 
-    Rows that differ only in the number of remote racks share a line.
+    Rows that differ only in the number of remote racks share a line of the panel.
     """
     lines: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
@@ -207,7 +207,7 @@ def _cumulative(axes: "Axes", values: Any, colour: str, line: str, label: str) -
 
 
 def _colour(text: str) -> str:
-    """Colour of the policy of a quantity: the last that it names besides the default."""
+    """Colour of the last policy that a text names, other than the default if possible."""
     named = re.findall("|".join(sorted(COLOURS, key=len, reverse=True)), text)
     others = [name for name in named if name != "uniform"]
     return COLOURS[(others or named)[-1]] if named else PAPER

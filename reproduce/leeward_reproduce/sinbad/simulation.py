@@ -1,8 +1,9 @@
-"""The trace-driven simulation of section 7.2, and the two of its kind: free sources, no disks (section 7.6).
+"""The trace-driven simulation of section 7.2, and its variants: free sources, and no disks (section 7.6).
 
-Time under the default over time under a policy, for full blocks, which alone Sinbad places. The paper decides
-every 10 s and yet finds 47 % of its blocks as fast as before, so its times cannot include waiting for the
-decision; here both are shown, from placing and from asking. `same` is within 1 %.
+A factor is the time under the default over the time under a policy, for full blocks: Sinbad places no other
+blocks. The paper decides every 10 s and yet finds 47 % of its blocks as fast as before, so its times cannot
+include waiting for the decision. Here times from placing and times from asking are both shown. Blocks are as
+fast if their times differ by at most 1 %.
 """
 
 from collections.abc import Mapping
@@ -55,7 +56,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 
 def source_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
-    """Section 7.2, sources placed as well, against the default with sources as they are."""
+    """Section 7.2, with sources that are placed as well, against the default with sources as they are."""
     why = "no link out of the writer counts here; its own disk does"
     return _rows("7.2-sources", results[SOURCES], results[HOUR], paper.SOURCES, why)
 
@@ -118,7 +119,7 @@ def _batching(hour: Cells) -> list[Row]:
 def _job_rows(
     figure: str, cells: Cells, base: Cells, remote: int, paper_value: float, what: str, note: str
 ) -> list[Row]:
-    """Jobs weighted by size; their times include waiting, so q = 0 is compared with the paper."""
+    """Jobs weighted by size. Times include waiting, so the run with q = 0 is compared with the paper."""
     result = []
     for name, words, is_paper in _TIMED:
         factors = _jobs(cells, policy(name, remote), base, policy("uniform", remote))

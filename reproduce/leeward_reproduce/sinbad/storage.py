@@ -23,10 +23,10 @@ from leeward_reproduce.sweeps import Cells, Sweep
 SWEEPS = (DAY_TABLES, DAY, DAY_FEW, HOUR)
 MACHINE_SWEEPS = (MACHINES,)
 RACK_BYTES = 20 * 3e12
-"""Capacity of the disks of a rack; our choice, because the paper gives none for its simulation."""
+"""Bytes that the disks of a rack hold; our choice, because the paper gives no capacity for its simulation."""
 MACHINE_BYTES = 4 * 400e9
 _FAR = 1.5
-"""Multiple of the mean that counts as far too much; the paper gives no number."""
+"""Multiple of the mean above which a rack has far too much; the paper gives no number."""
 
 
 def by_rack(cells: Cells, policy: str, seed: int, column: str) -> Floats:

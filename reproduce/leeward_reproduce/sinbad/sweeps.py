@@ -1,7 +1,7 @@
 """The sweeps of this paper.
 
-Policies are compared at equal numbers of remote racks, so each is tried with both. All sweeps take the same
-seeds, so that runs of two sweeps may be paired where the same files arrive in both.
+Policies are compared at equal numbers of remote racks, so each policy runs with one and with two. All sweeps
+take the same seeds, so runs of two sweeps can be compared write by write if the same files arrive in them.
 """
 
 from importlib.resources import files
@@ -21,28 +21,28 @@ EC2 = HERE / "machines.yaml"
 """The experiments on EC2."""
 REMOTE_RACKS = (1, 2)
 WARMUP_S = 60.0
-"""Warm-up of both scenarios."""
+"""Warm-up of both scenarios, in seconds."""
 SAMPLE_S = 10.0
-"""Length of the intervals of loads of links in both."""
+"""Length of an interval of link loads in both scenarios, in seconds."""
 LEAST_S = WARMUP_S + 6 * SAMPLE_S
-"""Shortest useful runs: by then even a policy that waits for 100 s has placed blocks."""
+"""Shortest useful horizon, in seconds: even a policy that waits for 100 s places blocks in such a run."""
 _WHY = f"and {(LEAST_S - WARMUP_S) / SAMPLE_S:.0f} intervals of {SAMPLE_S:.0f} s"
 DISK_BPS = 50e6 * 8
-"""A disk of the simulation (section 7.1)."""
+"""Rate of a disk of the simulation (section 7.1)."""
 RACK_LINK_BPS = 2e9
-"""A rack's link of the simulation: 20 interfaces of 1 Gb/s, 10:1."""
+"""Rate of a rack's link of the simulation: 20 interfaces of 1 Gb/s, oversubscribed 10:1."""
 OPT = "sinbad-file:interval=10s"
 """OPT' as the paper simulates it."""
 
 
 def policy(name: str, remote_racks: int) -> str:
-    """A policy of the racks' simulations, named with its settings."""
+    """Name of a policy for the simulations of racks, with its settings."""
     name, colon, settings = name.partition(":")
     return f"{name}:remote_racks={remote_racks}{colon}{settings}"
 
 
 def short(name: str) -> str:
-    """A policy's name without settings; OPT' is simulated with one interval mostly."""
+    """A policy's name without settings; most rows have OPT' with one interval only."""
     return name.partition(":")[0]
 
 
@@ -52,7 +52,7 @@ def both(*names: str) -> tuple[str, ...]:
 
 
 WAITS_LONG = "sinbad-file:interval=100s"
-"""The same with the longest interval that the paper tried."""
+"""OPT' with the longest interval that the paper tried."""
 CLUSTER = "cluster"
 HALF = (("horizon", "30min"),)
 """Half an hour, for sweeps of many runs."""
@@ -61,7 +61,7 @@ PHASES = "workloads[0].facebook.phases"
 HOUR = Sweep("hour", RACKS, both("uniform", "sinbad", OPT, WAITS_LONG, "leeward"), tables=True)
 """The simulation of section 7."""
 HOUR_UNIFORM = Sweep("hour", RACKS, (policy("uniform", 1),), tables=True)
-"""Its runs under the default alone."""
+"""The runs of `HOUR` under the default alone."""
 MEMORY = Sweep(
     "memory",
     RACKS,
@@ -69,7 +69,7 @@ MEMORY = Sweep(
     fixed=((CLUSTER, "clusters/memory.yaml"),),
     tables=True,
 )
-"""The same without disks (section 7.6)."""
+"""The simulation without disks (section 7.6)."""
 SOURCES = Sweep(
     "free-sources",
     RACKS,
@@ -77,9 +77,9 @@ SOURCES = Sweep(
     fixed=(("workloads[0].facebook.flexible", "true"),),
     tables=True,
 )
-"""The same with writers without link limits (section 7.2)."""
+"""The simulation with sources that are placed as well, so that no link limits a writer (section 7.2)."""
 JOBS = Sweep("jobs", RACKS, both("uniform", OPT, "sinbad", "leeward"), fixed=((PHASES, "{}"),))
-"""The same with shuffles that belong to the jobs, and yield to placed blocks."""
+"""The simulation with shuffles that belong to the jobs, and yield to placed blocks."""
 TASKS = Sweep("jobs", RACKS, (policy("uniform", 1),), fixed=JOBS.fixed, tables=True)
 """Runs of figure 4, with their tasks."""
 DAY = Sweep(
@@ -105,7 +105,7 @@ DAY_TABLES = Sweep(
     tables=True,
     max_seeds=1,
 )
-"""One day, whose distribution over racks is drawn; its runs are among those of `DAY` and `DAY_FEW`."""
+"""One day for the picture of storage over racks; its runs are among those of `DAY` and `DAY_FEW`."""
 LOAD = Sweep(
     "load",
     RACKS,
@@ -114,13 +114,13 @@ LOAD = Sweep(
     axis="workloads[0].facebook.load",
     values=("0.5", "1", "2"),
 )
-"""Half, once and twice the arrivals, on the racks of the simulation."""
+"""Arrivals at 0.5, 1 and 2 times the rate, on the racks of the simulation."""
 
 MACHINE_POLICIES = ("uniform", "sinbad", "leeward")
 MACHINES = Sweep("machines", EC2, MACHINE_POLICIES, fixed=((PHASES, "{}"),), tables=True)
 """The experiments on EC2, with jobs that shuffle before they write."""
 MACHINES_APART = Sweep("machines-apart", EC2, MACHINE_POLICIES)
-"""The same with shuffles apart from the jobs, as uneven as the generator is fitted to."""
+"""The experiments with shuffles that belong to no job, as uneven as in section 4.3."""
 MACHINES_MEMORY = Sweep(
     "machines-memory",
     EC2,
@@ -128,7 +128,7 @@ MACHINES_MEMORY = Sweep(
     fixed=((CLUSTER, "clusters/machines-memory.yaml"), (PHASES, "{}")),
     tables=True,
 )
-"""The same in memory (section 7.6)."""
+"""The experiments with blocks in memory (section 7.6)."""
 MACHINES_LOAD = Sweep(
     "machines-load",
     EC2,
@@ -137,7 +137,7 @@ MACHINES_LOAD = Sweep(
     axis="workloads[0].facebook.load",
     values=("9.68", "19.36", "38.72"),
 )
-"""Half, once and twice the arrivals (figure 11)."""
+"""Arrivals at 0.5, 1 and 2 times the rate (figure 11)."""
 
 DELAYS = Sweep(
     "delay",
@@ -199,7 +199,7 @@ def check_horizon(horizon: str) -> None:
     """Checks the length of runs.
 
     Raises:
-        InputError: The text is not a time, or shorter than `LEAST_S`.
+        InputError: The text is not a time, or the time is shorter than `LEAST_S`.
     """
     try:
         (variant,) = plan.variants(RACKS, None, axes({"horizon": [horizon], "warmup": ["0s"]}))

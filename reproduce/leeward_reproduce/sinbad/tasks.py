@@ -1,7 +1,7 @@
 """Figure 4: share of tasks' time in writing.
 
-A reducer fetches its share of the shuffle and then writes; its write phase is from the end of the fetching to
-its own end (section 4.2). Other writers fetch nothing in the generator, so that all their time is writing.
+A reducer fetches its share of the shuffle and then writes; its write phase begins when it has fetched all,
+and ends with the reducer (section 4.2). Other writers of the generator fetch nothing and write all the time.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _FETCHES = "a reducer fetches 4.6 bytes for each that it writes (table 2), at 1 
 
 
 def write_shares(cells: Cells, policy: str, seed: int, reducers: bool) -> Floats:
-    """Shares of their time that tasks of a run spend in writing, sorted."""
+    """Share of its time that each task of a run spends in writing, sorted."""
     files = cells.table("files", policy, seed)
     start, finished = (files[name].to_numpy(zero_copy_only=False) for name in ("start_s", "finished_s"))
     writing = finished - files["write_start_s"].to_numpy(zero_copy_only=False)

@@ -1,6 +1,7 @@
-"""Tail-latency SLOs: Zhu's thesis (CMU 2017), its experiments on public traces.
+"""Experiments of Zhu's thesis on tail-latency SLOs (CMU 2017), on public traces.
 
 Workloads are drawn from the traces that were released with WorkloadCompactor (`workloads`). The modules
-compare the number of servers that each method of rate limits needs (`packing`), the admission by each policy
-(`admission`), and kept SLOs in a replay of the half of the traces that no limit is based on (`held_out`).
+compare the number of servers that each method of rate limits needs (`packing`), and the admission by each
+policy (`admission`). They also count the SLOs that are kept in a replay of the second half of each trace,
+with limits from the first half (`held_out`).
 """

@@ -1,10 +1,10 @@
 """Figures 4.4, 4.10 and 4.16 to 4.19: admission by each policy, and the SLOs that admitted workloads meet.
 
-Workloads arrive one by one in random order, each on a client and a server drawn for it. Bounds use the first
-half of each trace, and the second half is replayed. The replay enforces limits for the policies of
-`caches.LIMITED`. On networks, a further replay enforces them for DNC. All figures use the released traces,
-which are of block devices. The figures of networks also use traces drawn after the thesis' description
-(`caches`).
+Workloads arrive one by one in random order; the client and the server of each workload are drawn. Bounds use
+the first half of each trace, and the second half is replayed. The replay enforces limits for the policies of
+`caches.LIMITED`. On networks, a further replay enforces the limits of DNC. All figures use the released
+traces, which are of block devices. The figures of networks also use traces drawn after the thesis'
+description (`caches`).
 """
 
 import json
@@ -25,9 +25,9 @@ STORED_SLOS = (0.15, 0.2, 0.4)
 MIXED = (0.15, 0.5)
 """Range of SLOs of figure 4.19, in seconds."""
 SETS = 5
-"""Sets of SLOs for each seed (figure 4.19); the thesis has 1000 in all."""
+"""Number of sets of SLOs for each seed (figure 4.19); the thesis has 1000 sets in all."""
 LOAD = 0.6
-"""Greatest mean load of the device by all drawn workloads, a share."""
+"""Maximum mean load of the device by all drawn workloads, as a share."""
 NONE = "none"
 POLICIES = (SNC, RELEASED, DNC, PM, SILO, QJUMP, NONE)
 BASELINES = (PM, SILO, QJUMP)
@@ -86,7 +86,7 @@ def mixtures(seed: int) -> Outcome:
 
 
 def _draw_stored(seed: int) -> workloads.Draws:
-    """Draws workloads with storage, as many as their mean load allows on the device."""
+    """Draws workloads with storage, up to the maximum mean load of the device."""
     pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(workloads.study()))]
     draw_list, loads, total = draw_workloads(seed, STORED, pairs), workloads.loads(), 0.0
     for at, (trace, _, _) in enumerate(draw_list):

@@ -1,4 +1,4 @@
-"""Figures 4.7, 4.8, 4.13 and 4.14: bounds of one path by each analysis, and the time of all bounds."""
+"""Figures 4.7, 4.8, 4.13 and 4.14: bounds of one path by each analysis, and the time to compute bounds."""
 
 import itertools
 import json
@@ -10,17 +10,17 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper, workloads
 
 ON_PATH = (2, 4, 6, 8, 10)
-"""Workloads from one client to one server (figure 4.7)."""
+"""Numbers of workloads from one client to one server (figure 4.7)."""
 SEVEN = 7
-"""Workloads of figure 4.8, equal to one another."""
+"""Number of equal workloads of figure 4.8."""
 DEPENDENT = (0, 2, 3, 4, 5, 6, 7)
-"""Number of dependent ones among them."""
+"""Numbers of dependent workloads among the seven."""
 NINES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 33, 40, 50, 70, 100)
-"""Nines of the percentile (figure 4.13)."""
+"""Numbers of nines of the percentile (figure 4.13); 3 nines are 99.9 %."""
 SIZES = (45, 90, 180)
-"""Workloads of figure 4.14."""
+"""Numbers of workloads of figure 4.14."""
 KINDS = {"ours": {}, "as published": {"bounds": caches.PUBLISHED}}
-"""Analyses with blocks and percentiles of requests, and as the thesis has them."""
+"""Settings of the analyses: ours, with blocks and percentiles of requests; and those of the thesis."""
 
 Outcome = dict[str, Any]
 
@@ -56,7 +56,7 @@ def nines(seed: int) -> Outcome:
 
 
 def clock(seed: int) -> Outcome:
-    """Figure 4.14: seconds of the processor for the bounds of all workloads of a cluster."""
+    """Figure 4.14: processor time in seconds of the bounds of all workloads of a cluster."""
     result: Outcome = {}
     request = {
         "part": "first",
@@ -66,7 +66,7 @@ def clock(seed: int) -> Outcome:
     }
     for size in SIZES:
         draw_list, on = caches.draws(seed, size), caches.links(seed, size, 3)
-        # Models are fitted once, and not counted.
+        # The first call fits the models; their time does not count.
         caches.study().bounds(draw_list, on, json.dumps(request))
         began = time.thread_time()
         caches.study().bounds(draw_list, on, json.dumps(request))

@@ -1,8 +1,9 @@
 """Figure 3.7: workloads on devices of their own with links as the bottleneck.
 
-Four share a link of 1 Gb/s with a load of more than 80 % of it: I and J read from disks, K from memory, and
-C, which the thesis does not name, makes four. Where the server sends, all are on one server; where the client
-receives, each is on a server of its own and all run on one machine.
+Four workloads share a link of 1 Gb/s and load it by more than 80 %. I and J read from disks, and K reads from
+memory; the thesis does not name the fourth workload, and here it is C. If the bottleneck is the server's
+egress, all are on one server; if it is the client's ingress, each is on a server of its own, and all run on
+one client machine.
 """
 
 from collections.abc import Sequence
@@ -13,13 +14,13 @@ from leeward_reproduce.slo import contention, paper
 from leeward_reproduce.slo.contention import DRAWN, SCHEDULERS
 
 SLOS = {"C": 0.5, "I": 2.0, "J": 0.6, "K": 0.4}
-"""Seconds: K has the tightest and I a loose one, as in the thesis (section 3.4.4)."""
+"""SLOs in seconds: K has the tightest SLO and I a loose one, as in the thesis (section 3.4.4)."""
 SCALES = (1.0, 0.5, 0.25)
-"""Factors of these SLOs: PriorityMeister's bounds are within the first."""
+"""Factors of these SLOs; with a factor of 1, PriorityMeister's bounds are within the SLOs."""
 PERCENTILE = 99.9
 SECONDS = 400
 COMPARED = ("ps", "by-slo", "pm")
-"""Schedulers that the thesis compares: Cake and EDF have no meaning on networks."""
+"""Schedulers that the thesis compares; Cake and EDF do not schedule networks."""
 PLACES = ("server egress", "client ingress")
 
 Outcome = dict[str, Any]
@@ -86,5 +87,5 @@ def _words(place: str, scale: float) -> str:
 
 
 def constants() -> object:
-    """Inputs of the outcomes."""
+    """Inputs that determine the outcomes."""
     return [contention.constants(), SLOS, SCALES, PERCENTILE, SECONDS]

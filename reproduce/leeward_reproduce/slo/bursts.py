@@ -1,4 +1,4 @@
-"""Figures 4.2 and 4.9: peaks over the mean, of one trace and of several together."""
+"""Figures 4.2 and 4.9: peak rates of several traces together, and peak rate over mean rate of one trace."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,9 +8,9 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import caches, paper, workloads
 
 WINDOW = 1.0
-"""Seconds of the window of a rate; the thesis does not say."""
+"""Window of a rate, in seconds; the thesis does not state it."""
 TOGETHER = 3
-"""Traces of figure 4.2."""
+"""Number of traces of figure 4.2."""
 
 Outcome = dict[str, Any]
 

@@ -1,8 +1,8 @@
 """Traces of lookups in a cache, drawn as the thesis describes its own, which are private (section 4.3.2).
 
-The released traces (`workloads`) are of block devices, and far burstier: their peak over a second is 2 to 130
-times the mean, where figure 4.9 has 2 to 6. So chapter 4's experiments on networks use drawn traces too.
-`crates/experiments/src/cache.rs` draws them.
+The released traces (`workloads`) are of block devices, and far burstier: their peak rate over a second is 2
+to 130 times the mean rate, and 2 to 6 times for the traces of figure 4.9. So chapter 4's experiments on
+networks use drawn traces too. `crates/experiments/src/cache.rs` draws them.
 """
 
 import json
@@ -15,13 +15,14 @@ from leeward._native import Study, draw_links, draw_workloads
 from leeward_reproduce.slo import workloads
 
 TRACES, SECONDS, SEED = 24, 600.0, 1
-"""Number of traces, their length, and their parameters: the thesis has 180, of half an hour each."""
+"""Number of traces, their length in seconds, and the seed of their parameters. The thesis has 180 traces of
+half an hour each."""
 PACKET = 1400
 """Bytes of a request that is one packet (section 4.4.3)."""
 SMALL = 6
-"""Additional traces of such requests."""
+"""Number of additional traces of requests of one packet."""
 SLOS = (0.01, 0.02, 0.05, 0.1)
-"""Seconds (section 4.4.1)."""
+"""SLOs in seconds (section 4.4.1)."""
 NETWORK = ["network-in", "network-out"]
 WORKLOADS, CLIENTS, SERVERS = 60, 4, 2
 """A third of the thesis' 180 workloads on 12 clients and 6 servers."""
@@ -29,9 +30,9 @@ SNC, RELEASED, DNC, PM, SILO, QJUMP = "SNC", "SNC as released", "DNC", "DNC as p
 FRAME = 1538.0
 """Bytes that links send at once: an Ethernet frame with all overhead."""
 PUBLISHED = {"unit": "fluid", "fifo": False, "by_request": False, "blocks": False}
-"""Bounds as the thesis has them."""
+"""Settings of the bounds of the thesis."""
 BOUNDS = {"unit": "frames", "frame": FRAME}
-"""Bounds of real networks."""
+"""Settings of bounds for real networks, which send whole frames."""
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     SNC: ("snc", {"bounds": BOUNDS}),
     RELEASED: ("snc", {"bounds": PUBLISHED}),
@@ -40,16 +41,17 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     SILO: ("silo++", {}),
     QJUMP: ("qjump++", {}),
 }
-"""Policies and their settings. Priorities are by SLO: the thesis finds no other order to admit more."""
+"""Policies and their settings. Priorities follow SLOs: in the thesis, no other order admits more."""
 LIMITED = (SILO, QJUMP)
-"""Policies whose limits are enforced in replays. The buckets of a curve by which DNC knows a trace are not:
-the last of them is at the mean rate of the first half, and would hold back growth in the second for good."""
+"""Policies whose limits are enforced in replays. The buckets of DNC's curves are not enforced: the rate of
+the last bucket is the mean rate of the first half, and a higher rate in the second half would be delayed
+without end."""
 
 Outcome = dict[str, Any]
 
 
 def study(released: bool = False) -> Study:
-    """Drawn traces; with models as released or Leeward's."""
+    """Drawn traces, with the released models or with Leeward's models."""
     folder = data.data_folder()
     if folder is None:
         raise FileNotFoundError(workloads.absent())
@@ -94,12 +96,12 @@ def admit(
     limited: bool = False,
     traces: Study | None = None,
 ) -> Outcome:
-    """Admission by the first halves, and the replay of the second halves.
+    """Admits workloads by the first halves of their traces, and replays the second halves.
 
     Args:
-        policy: Of `POLICIES`, or `none`.
+        policy: One of `POLICIES`, or `none`.
         drawn: Workloads.
-        on: Their clients and servers.
+        on: Client and server of each workload.
         times: Factor of the cluster's size.
         replayed: True to replay the second halves.
         limited: True to enforce limits in the replay under every policy.

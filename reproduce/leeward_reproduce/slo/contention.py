@@ -1,9 +1,10 @@
-"""Workloads of table 3.1, drawn again, and the machines they share.
+"""Random workloads after table 3.1, and the machines that they share.
 
-The thesis' traces are private. It gives the load and C^2 of the gaps of each, and these are drawn by them;
-sizes and mixes are ours. A disk is busy with a request for a seek by distance and a transfer, unless it
-continues a stream; links turn to a higher priority after 64 KiB. Workload L, a copy of files, requests the
-next MiB when it has one: four at a time, and each with a seek, because others come between.
+The thesis' traces are private. The thesis states the load of each workload and the C^2 of its gaps, and
+workloads are drawn with these values; sizes and mixes are our choice. A request takes a disk a seek, by
+distance, and a transfer; a request that continues a stream takes no seek. Links switch to a higher priority
+after at most 64 KiB. Workload L, a copy of files, has four outstanding requests of 1 MiB, and sends the next
+request when one ends. Each of them takes a seek, because other requests come between.
 """
 
 import json
@@ -23,11 +24,11 @@ def _table_rows(letters: str, load: str) -> dict[str, tuple[float, float]]:
 TABLE = _table_rows("ABCDFGH", "storage_load")
 """Load of the disk, and C^2 of gaps (table 3.1)."""
 FLOOD = (1.5, _table_rows("E", "storage_load")["E"][1])
-"""The same of E, which is D misbehaving; the thesis says of its load that it exceeds the capacity."""
+"""Load and C^2 of E, which is D misbehaving; the thesis says only that this load exceeds the capacity."""
 LINKS = _table_rows("IJK", "network_load")
 """Load of the network, and C^2 of gaps (table 3.1)."""
 SIZES = ((4096, 4.0), (16384, 3.0), (65536, 2.0))
-"""Bytes of a request, and their rate. Of I and J the table has two loads, which a request of 1 MiB has."""
+"""Bytes of requests, with relative rates. I and J have requests of 1 MiB, which fit their two loads."""
 LARGE = ((1 << 20, 1.0),)
 MEMORY = ((65536, 1.0),)
 READS = 0.7
@@ -51,7 +52,7 @@ PACKET = 65536
 DRAWN = "drawn by the load and C^2 of table 3.1, for the thesis' traces are private"
 """Note of every row here."""
 SCHEDULERS = {"ps": "ps", "cake": "Cake", "edf": "EDF", "by-slo": "bySLO", "pm": "PM"}
-"""Names of schedulers, and the thesis' names of them."""
+"""Names of schedulers, with the thesis' name of each."""
 
 Outcome = dict[str, Any]
 Member = dict[str, Any]
@@ -65,7 +66,7 @@ def storage_member(letter: str, slo: float, **settings: Any) -> Member:
 
 
 def network_member(letter: str, slo: float, device: int | None, **settings: Any) -> Member:
-    """A workload by its load of the network: reads, as they load that direction."""
+    """A workload with a load of the network: it has only reads, because reads load that direction."""
     load, gap_c2 = LINKS[letter]
     sizes = LARGE if device is not None else MEMORY
     member = _member(letter, slo, {"network-out": load}, gap_c2, sizes, device=device, **settings)
@@ -99,7 +100,7 @@ def _member(
 
 
 def own_clients(members: Sequence[Member]) -> list[Member]:
-    """Each on a client machine of its own."""
+    """Members, each on a client machine of its own."""
     return [{**member, "client": at} for at, member in enumerate(members)]
 
 
@@ -117,12 +118,12 @@ def contend(
     """Latencies of workloads under each scheduler, with the same requests.
 
     Args:
-        seed: Seed of their requests.
+        seed: Seed of the requests.
         members: The workloads.
-        seconds: Time in which they send requests.
+        seconds: Time in which workloads send requests.
         percentiles: Measured percentiles, in percent.
         schedulers: Names of schedulers.
-        measured: Last share of that time, which is measured: the second half (section 3.3.1).
+        measured: Share of that time, at its end, that is measured; by default the half (section 3.3.1).
         percentile: Percentile of SLOs, in percent.
         poor: True if curves assume that all seeks take the same time.
     """
@@ -152,6 +153,6 @@ def _rates() -> dict[str, Any]:
 
 
 def constants() -> object:
-    """Inputs of the outcomes."""
+    """Inputs that determine the outcomes."""
     table = [TABLE, FLOOD, LINKS, SIZES, LARGE, MEMORY, READS, SEQUENTIAL, OUTSTANDING]
     return [*table, DISK, POOR_SEEK, PACKET]

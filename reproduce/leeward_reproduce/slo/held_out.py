@@ -1,7 +1,7 @@
-"""Figures 5.5 and 5.6: limits of the first half of each trace, and a replay of the second.
+"""Figures 5.5 and 5.6: limits from the first half of each trace, and a replay of the second half.
 
-A workload keeps its SLO if 99.9 % of its requests are within it, over the complete replay. Another row has
-the share of windows of three minutes (section 4.3); a half of five minutes has two.
+A workload keeps its SLO if 99.9 % of its requests in the complete replay are within the SLO. Another row has
+the share of 3-minute windows within the SLO (section 4.3); a replayed half of five minutes has two windows.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import paper, workloads
 
 MARGINS = (0.1, 0.0)
-"""Safety margins: with and without."""
+"""Safety margins: 10 %, and no margin."""
 OVERRUNS = {"enforced": "as the thesis enforces", "demoted": "demoted everywhere"}
-"""Treatment of requests over a limit. The thesis holds them on networks, and demotes them at devices (section
-2.2)."""
+"""Treatment of requests over a limit. The thesis delays them on networks, and demotes them at devices
+(section 2.2)."""
 
 Outcome = dict[str, Any]
 
@@ -31,13 +31,13 @@ def random(seed: int) -> Outcome:
 
 
 def _replay(sets: Sequence[workloads.Draws]) -> Outcome:
-    """Packs each set by the first halves, and replays the second."""
+    """Packs each set by the first halves of traces, and replays the second halves."""
     result: Outcome = {}
     for margin in MARGINS:
         for over, words in OVERRUNS.items():
             replayed, servers = [], 0
             for draw_list in sets:
-                # From the beginning: no curve has the requests around an end.
+                # Each half starts at its beginning: curves do not cover requests that wrap around its end.
                 start = [(trace, 0.0, slo) for trace, _, slo in draw_list]
                 way = workloads.WAYS[workloads.COMPACTOR]
                 packing = workloads.pack(start, way, margin=margin, part="first", replay="second", over=over)

@@ -1,7 +1,8 @@
-"""Figures 3.2 and 3.6: a workload that sends more than it declared, before others in priority.
+"""Figures 3.2 and 3.6: a workload of high priority sends more than it declared.
 
-Limits follow its declaration. Those of figure 3.2 have rates from a little above its mean load up to most of
-the disk, each with the least burst that does not delay the declared requests.
+The limits of this workload follow from its declaration. The limits of figure 3.2 have rates from a little
+above its mean load up to most of the disk, each with the least burst that does not delay the declared
+requests.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from leeward_reproduce.slo.contention import DRAWN, SCHEDULERS
 
 PERCENTILE = 99.9
 SECONDS = 600
-"""Seconds, all of them measured (figure 3.2): the flood is in the middle."""
+"""Length of the runs of figure 3.2 in seconds; all of it is measured, and the flood is in the middle."""
 BEGINS, LASTS = 280, 40
 """Start and length of the flood, in seconds."""
 LOW, HIGH = 0.051, 0.8
@@ -26,11 +27,11 @@ RATES: dict[str, tuple[float, ...]] = {
     "all three": (LOW, sqrt(LOW * HIGH), HIGH),
 }
 RANKED_SLOS = (0.05, 0.1, 0.25)
-"""SLOs in seconds, of B, A and C, in the order of priorities. That of B is not used."""
+"""SLOs of B, A and C in seconds, in the order of priorities. The SLO of B is not used."""
 ISOLATED = 1200
-"""Seconds of figure 3.6."""
+"""Length of the runs of figure 3.6, in seconds."""
 ISOLATED_SLOS = (0.8, 0.6)
-"""SLOs in seconds, of C and D."""
+"""SLOs of C and D, in seconds."""
 
 Outcome = dict[str, Any]
 
@@ -74,7 +75,7 @@ def rows_limited(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def isolated(seed: int) -> Outcome:
-    """Figure 3.6: C beside D as declared, and beside D misbehaving, which is E."""
+    """Figure 3.6: C beside D as declared, and C beside E, which is D misbehaving."""
     load, gap_c2 = contention.FLOOD
     flood = {"from": 0, "seconds": ISOLATED, "load": {"storage": load}, "gap_c2": gap_c2}
     result: Outcome = {}
@@ -115,6 +116,6 @@ def rows_isolated(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def constants() -> object:
-    """Inputs of the outcomes."""
+    """Inputs that determine the outcomes."""
     rates = [RATES, RANKED_SLOS, BEGINS, LASTS, SECONDS]
     return [contention.constants(), PERCENTILE, *rates, ISOLATED, ISOLATED_SLOS]

@@ -16,7 +16,7 @@ SMALL_SLO, LARGE_SLO = 0.004, 0.05
 SCALES = (1, 2, 3)
 """Factors of larger clusters (figure 4.15)."""
 RIVALS = (caches.PM, caches.SILO, caches.QJUMP)
-"""The thesis' other systems."""
+"""The systems with which the thesis compares SNC."""
 OPT = "OPT"
 
 Outcome = dict[str, Any]

@@ -1,7 +1,8 @@
 """Figures 5.4 and 5.7 to 5.12: number of servers under each method of choosing rate limits.
 
-Every method gets the same workloads in the same order. Only traces that fit on a server alone are drawn: in a
-comparison, under every method, so that nothing is refused and servers can be compared.
+Every method gets the same workloads in the same order. Only traces that fit on a server alone are drawn. To
+compare methods, a trace must fit under every method; then nothing is refused, and numbers of servers can be
+compared.
 """
 
 import time
@@ -14,17 +15,17 @@ from leeward_reproduce.rows import Row, measured_row
 from leeward_reproduce.slo import paper, pictures, workloads
 
 MANY = 300
-"""Number of workloads of figure 5.8, with each SLO; the thesis has as many as there are, drawn once."""
+"""Number of workloads with each SLO in figure 5.8; the thesis draws every available workload once."""
 WHOLE = 1000
-"""Workloads of figures 5.1, 5.9 and 5.10, as in the thesis."""
+"""Number of workloads of figures 5.1, 5.9 and 5.10, as in the thesis."""
 STAY = 0.3
-"""Mean stay of a workload, as a share of the time in which all come: the thesis does not say."""
+"""Mean stay of a workload, as a share of the period of all arrivals; the thesis does not state it."""
 DEVICES = (1, 2, 3, 4)
-"""SSDs of a server (figure 5.11)."""
+"""Numbers of SSDs of a server (figure 5.11)."""
 BESIDE = 100
-"""Workloads of figure 5.11: with links as the bottleneck, many servers are tried for each."""
+"""Number of workloads of figure 5.11. If links are the bottleneck, many servers are tried for a workload."""
 TIMED = (50, 200, 1000)
-"""Workloads of the measurement of packing time (figure 5.7)."""
+"""Numbers of workloads of the measurement of packing time (figure 5.7)."""
 
 Outcome = dict[str, Any]
 _RIVALS = [way for way in workloads.WAYS if way != workloads.COMPACTOR]
@@ -59,7 +60,7 @@ def random(seed: int) -> Outcome:
 
 
 def visits(seed: int) -> Outcome:
-    """Figure 5.10: the most servers in use while workloads come and go."""
+    """Figure 5.10: greatest number of servers in use while workloads come and go."""
     draw_list = workloads.draws(seed, WHOLE, workloads.SLOS, ways=tuple(workloads.WAYS))
     steps = draw_visits(seed, WHOLE, STAY)
     return {
@@ -68,7 +69,7 @@ def visits(seed: int) -> Outcome:
 
 
 def devices(seed: int) -> Outcome:
-    """Figure 5.11: servers with more and more SSDs each."""
+    """Figure 5.11: number of servers, by the number of SSDs of a server."""
     draw_list = workloads.draws(seed, BESIDE, workloads.SLOS)
     way = workloads.WAYS[workloads.COMPACTOR]
     return {
@@ -77,7 +78,7 @@ def devices(seed: int) -> Outcome:
 
 
 def fast(seed: int) -> Outcome:
-    """Figure 5.7: first fit against fast first fit, servers and seconds of the processor."""
+    """Figure 5.7: first fit against fast first fit, by servers and by processor time in seconds."""
     draw_list = workloads.draws(seed, max(TIMED), workloads.SLOS)
     way = workloads.WAYS[workloads.COMPACTOR]
     result: Outcome = {}
@@ -89,7 +90,7 @@ def fast(seed: int) -> Outcome:
 
 
 def several(seed: int) -> Outcome:
-    """Figure 5.12: one limiter a stage against several."""
+    """Figure 5.12: one limiter per stage against several."""
     draw_list = workloads.draws(seed, workloads.RANDOM, workloads.SLOS)
     ways: dict[str, Callable[[], Outcome]] = {
         "one": lambda: workloads.pack(draw_list, workloads.WAYS[workloads.COMPACTOR]),

@@ -44,7 +44,7 @@ class Figure:
     constants: Callable[[], object] = tuple
     """Inputs of the experiment besides the traces. Stored results with other inputs are not reused."""
     max_seeds: int | None = None
-    """Greatest number of seeds, for a long experiment."""
+    """Maximum number of seeds, for a long experiment."""
     released: bool = True
     """True if the experiment needs the released traces."""
 
@@ -330,7 +330,7 @@ def make(
     possible = {name: figure for name, figure in selection.items() if not (figure.released and absent)}
     trace_files: list[tuple[str, int]] = []
     if released and not absent:
-        # Fills a cache before the experiments run in parallel, so that they do not all compute the same.
+        # Fills a cache before experiments run in parallel, so that they do not compute the same values.
         workloads.feasible(workloads.SLOS, tuple(workloads.WAYS))
         trace_files = workloads.inputs()
     tasks = [(name, seed) for name, figure in possible.items() for seed in figure.seeds(inputs.seeds)]

@@ -19,14 +19,14 @@ WAYS = {
 }
 """Colours of methods of limits."""
 OVER = " over compactor"
-"""Suffix of quantities in which servers are compared with the compactor's."""
+"""Suffix of quantities that are a number of servers over the compactor's number of servers."""
 
 
 def ways(rows: Sequence[Row]) -> "Figure":
     """A group of bars for each set of workloads: servers of each method over the compactor's.
 
     Args:
-        rows: Rows of a figure. Those that are `set: way over compactor` are drawn.
+        rows: Rows of a figure. Rows with a quantity such as `random SLOs: knee over compactor` are drawn.
     """
     from matplotlib import pyplot
 
@@ -66,7 +66,7 @@ def bars(rows: Sequence[Row], unit: str, label: str, line: float | None = None, 
         rows: Rows of a figure.
         unit: Unit of the rows to draw.
         label: Label of the axis.
-        line: A value to compare all with.
+        line: Value of a reference line across all bars.
         words: Label of the line.
     """
     from matplotlib import pyplot

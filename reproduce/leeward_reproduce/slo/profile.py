@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZES = tuple(512 << power for power in range(12))
-"""Bytes of the requests of rows, as far as the profile has them: up to 1 MiB."""
+"""Request sizes of rows in bytes, up to 1 MiB; sizes that the profile lacks have no row."""
 
 Outcome = list[dict[str, float]] | None
 
 
 def table(_: int) -> Outcome:
-    """Rows of the profile; None without it. It is the same for every seed."""
+    """Rows of the profile, which are the same for every seed; None without a profile."""
     folder = data.data_folder()
     path = folder / workloads.SET / workloads.PROFILE if folder else None
     if path is None or not path.is_file():

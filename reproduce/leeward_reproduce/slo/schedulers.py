@@ -1,8 +1,8 @@
 """Figures 3.1, 3.3, 3.4, 3.5, 3.8 and 3.9: kept SLOs on a shared disk under each scheduler.
 
-The thesis draws its SLOs into its pictures without numbers. Those here are a tenth of a second apart, the
-least one about as large as PriorityMeister's bound on workload C behind A and B; halves and quarters of them
-show the results where it promises no more.
+The thesis shows its SLOs in pictures, without numbers. The SLOs here are 0.1 s apart; the tightest is about
+as large as PriorityMeister's bound for workload C behind A and B. Halves and quarters of these SLOs show the
+results if PriorityMeister's bounds exceed SLOs.
 """
 
 from collections.abc import Sequence
@@ -15,22 +15,23 @@ from leeward_reproduce.slo.contention import DRAWN, SCHEDULERS
 
 LETTERS = ("A", "B", "C")
 SLOS = (0.7, 0.8, 0.6)
-"""SLOs in seconds, of A, B and C: C has the tightest, as in the thesis (section 3.4.1)."""
+"""SLOs of A, B and C in seconds: C has the tightest SLO, as in the thesis (section 3.4.1)."""
 SCALES = (1.0, 0.5, 0.25)
 """Factors of these SLOs."""
 PERCENTILES = (90.0, 99.0, 99.9, 99.99)
 SECONDS = 2400
-"""Seconds, half of them measured: some 9000 requests of A, of which one may be late at 99.99 %."""
+"""Length of a run in seconds. The measured half has some 9000 requests of A; one may be late at 99.99 %."""
 SHORT = 1200
-"""The same for at most 99 %."""
+"""Length of a run in seconds, for percentiles up to 99 %."""
 ORDERED = 600
-"""The same of figure 3.9, of eighteen sets of SLOs: some 2000 requests of A, two of which may be late."""
+"""Length in seconds of each run of figure 3.9, which has eighteen sets of SLOs. The measured half has some
+2000 requests of A; two may be late at 99.9 %."""
 BURSTY = ("F", "G", "H")
 BURSTY_SLO = 0.1
-"""SLO in seconds, of the only workload with one (figures 3.1 and 3.5)."""
+"""SLO in seconds of the only workload that has an SLO (figures 3.1 and 3.5)."""
 BURSTY_PERCENTILES = (96.0, 99.0)
 PERCENTILE = 99.0
-"""Percentile of that SLO, for which Cake is made."""
+"""Percentile of that SLO; Cake is designed for the 99th percentile."""
 
 Outcome = dict[str, Any]
 
@@ -74,7 +75,7 @@ def rows_shared(outcomes: Sequence[Outcome]) -> list[Row]:
     for place, words in enumerate(outcomes[0]):
         for scheduler, name in SCHEDULERS.items():
             within = [sum(over[-1] <= 1 for over in one[words][scheduler]["over"]) for one in outcomes]
-            # The thesis has one set of values: tighter ones are compared with nothing.
+            # The thesis has one set of SLOs: rows of tighter SLOs have no value of the thesis.
             value = paper.SHARED if scheduler == "pm" and place == 0 else None
             note = DRAWN if scheduler == "pm" or place else f"{DRAWN}; the thesis: not all three"
             label = f"{words}: {name}: of three, within at {PERCENTILES[-1]:g} %"
@@ -167,7 +168,7 @@ def rows_bursts(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def poor_model(seed: int) -> Outcome:
-    """Figure 3.8: PM by a model of the disk with equal seeks."""
+    """Figure 3.8: PM with a model of the disk in which all seeks take equally long."""
     good, poor = (
         contention.contend(seed, _shared(SLOS), SECONDS, PERCENTILES, schedulers=("pm",), poor=poor)["pm"]
         for poor in (False, True)
@@ -216,7 +217,7 @@ def rows_poor_model(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def orders(seed: int) -> Outcome:
-    """Figure 3.9: all orders of three SLOs."""
+    """Figure 3.9: all assignments of three SLOs to the three workloads."""
     result: Outcome = {}
     for scale in SCALES:
         kept = dict.fromkeys(SCHEDULERS, 0)
@@ -242,6 +243,6 @@ def rows_orders(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def constants() -> object:
-    """Inputs of the outcomes."""
+    """Inputs that determine the outcomes."""
     bursty = [BURSTY, BURSTY_SLO, BURSTY_PERCENTILES, PERCENTILE]
     return [contention.constants(), SLOS, SCALES, PERCENTILES, SECONDS, SHORT, ORDERED, bursty]

@@ -10,14 +10,14 @@ from leeward._native import __version__
 
 
 def load_or_make(folder: Path, figure: str, seed: int, inputs: object, make: Callable[[int], Any]) -> Any:
-    """Outcome of a figure under a seed, from its file if that has the same inputs.
+    """Outcome of a figure under a seed: read from its file if the file has the same inputs, else made.
 
     Args:
         folder: Folder of all outcomes.
         figure: Name of the figure.
         seed: The seed.
         inputs: Inputs of the outcome, as JSON.
-        make: Makes it.
+        make: Makes the outcome with a seed.
     """
     path = folder / f"{figure}-{seed}.json"
     identity = json.loads(json.dumps([__version__, inputs]))
@@ -27,7 +27,7 @@ def load_or_make(folder: Path, figure: str, seed: int, inputs: object, make: Cal
             return results["outcome"]
     except (OSError, ValueError, KeyError, TypeError):
         pass  # The file is missing or cut off: the outcome is made again.
-    # The same types as when it is read from the file.
+    # The round trip through JSON gives the outcome the types that it has when read from the file.
     outcome = json.loads(json.dumps(make(seed)))
     folder.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as temporary:

@@ -1,8 +1,8 @@
 """Traces, and the workloads drawn from them.
 
-The released traces are of ten minutes; those of the thesis are of half an hour. A workload is a trace, from a
-random start and replayed once, with an SLO at 99.9 %. The profile of an SSD is released with them, and has no
-latencies without queueing.
+The released traces last ten minutes, those of the thesis half an hour. A workload is a trace with an SLO at
+99.9 %; the trace is replayed once, from a random start. The profile of an SSD is released with the traces; it
+has no latencies without queueing.
 """
 
 import json
@@ -16,15 +16,15 @@ from leeward._native import Study, Trace, draw_workloads
 SET = "zhu-workloadcompactor"
 PROFILE = "profileSSD.txt"
 SLOS = (0.1, 0.15, 0.25, 0.5, 1.0)
-"""Seconds (section 5.4.1)."""
+"""SLOs in seconds (section 5.4.1)."""
 COUNTS = (65, 67, 70, 85, 70)
-"""Workloads with each of them (figure 5.4)."""
+"""Number of workloads with each of these SLOs (figure 5.4)."""
 RANDOM = 62
-"""Workloads where each has any of them (figure 5.4)."""
+"""Number of workloads of the set in which each has a random one of these SLOs (figure 5.4)."""
 GIGABIT = 125e6
-"""Bytes a second of links."""
+"""Rate of links, in bytes per second."""
 SLOTS = 15
-"""Workloads of a client machine, as in the released example."""
+"""Maximum number of workloads of a client machine, as in the released example."""
 COMPACTOR = "compactor"
 WAYS: dict[str, tuple[str, str]] = {
     COMPACTOR: ("compactor", ""),
@@ -35,15 +35,15 @@ WAYS: dict[str, tuple[str, str]] = {
     "effective bandwidth, thirds": ("effective-bandwidth", '{"split": "equal"}'),
 }
 """Methods of choosing rate limits: name and settings. The thesis does not say how effective bandwidth splits
-an SLO over the three stages: the best split for it, and equal parts."""
+an SLO over the three stages; one method here has the best split, and one has equal parts (`thirds`)."""
 SEVERAL = ("several", "")
-"""All buckets of a curve at once (figure 5.12)."""
+"""Method whose limits are all buckets of a curve at once (figure 5.12)."""
 MEISTER = {
     "method": "priority-meister",
     "search": False,
     "bounds": {"unit": "fluid", "fifo": False},
 }
-"""The same by the bound of PriorityMeister as published."""
+"""Settings of deterministic admission with all buckets and PriorityMeister's bound as published."""
 MARGIN = 0.1
 """Default safety margin."""
 
@@ -60,7 +60,7 @@ def absent() -> str | None:
 
 
 def study(released: bool = False) -> Study:
-    """Traces of the folder; with models as released or Leeward's."""
+    """Traces of the folder, with the released models or with Leeward's models."""
     folder = data.data_folder()
     if folder is None:
         raise FileNotFoundError(absent())
@@ -93,13 +93,13 @@ def loads() -> list[float]:
 
 
 def inputs() -> list[tuple[str, int]]:
-    """Traces by name, with their sizes: the identity of earlier results."""
+    """Names and sizes of the trace files; stored results of other files are not reused."""
     folder = data.data_folder()
     return [(path.name, path.stat().st_size) for path in _files(folder / SET)] if folder else []
 
 
 def machines(workloads: int, devices: int = 1) -> dict[str, Any]:
-    """As many machines as a number of workloads may need: a client and a server for each."""
+    """A cluster with a client and a server for each workload, which is always enough."""
     return {
         "clients": workloads,
         "slots": SLOTS,
@@ -123,12 +123,12 @@ def request_fields(
 
     Args:
         way: Method of limits.
-        workloads: Greatest number of workloads.
+        workloads: Maximum number of workloads.
         devices: Number of SSDs of a server.
-        part: Part of the traces behind the limits.
+        part: Part of the traces from which the limits are computed.
         replay: Part of the traces to replay; none by default.
-        over: Treatment of requests over a limit in the replay: `enforced` as in the thesis, `demoted`
-            everywhere, or none with `unlimited`.
+        over: Treatment of requests over a limit in the replay: `enforced` as in the thesis, `demoted` at
+            every stage, or `unlimited` for a replay without limits.
         settings: Settings of the packing.
     """
     return {
@@ -147,7 +147,7 @@ def _fits(folder: Path | None, slo: float, way: str, part: str) -> list[bool]:
 
 
 def feasible(slos: tuple[float, ...], ways: tuple[str, ...] = (COMPACTOR,), part: str = "whole") -> Pairs:
-    """Traces and SLOs that fit on a server alone under each of some methods: others would be refused."""
+    """Pairs of a trace and an SLO that fit on a server alone under each method; others would be refused."""
     pairs: Pairs = []
     for slo in slos:
         fits = [_fits(data.data_folder(), slo, way, part) for way in ways]
@@ -163,7 +163,7 @@ def draws(
     ways: tuple[str, ...] = (COMPACTOR,),
     part: str = "whole",
 ) -> Draws:
-    """Workloads with any of these SLOs that fit on a server alone under each of some methods."""
+    """Draws workloads with any of these SLOs that fit on a server alone under each method."""
     return draw_workloads(seed, count, feasible(slos, ways, part))
 
 

@@ -187,7 +187,7 @@ export interface Objectives {
   task: number
   in_rack: number
   balance: number
-  /** Thousandths of a CPU. */
+  /** Processors left on the host with the task, in thousandths. */
   left: number
 }
 

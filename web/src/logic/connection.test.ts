@@ -20,8 +20,8 @@ describe('the state is live only with current data', () => {
   })
   test.each<[string, Partial<ConnectionInputs>, string]>([
     ['before the first tick', { tick: null }, 'connecting'],
-    ['after three intervals without one', { tick: 94_000 }, 'silent'],
-    ['with intervals of 30 s, not before 90 s', { tick: 20_000, interval_s: 30, telemetry_s: 30 }, 'live'],
+    ['after three intervals without a tick', { tick: 94_000 }, 'silent'],
+    ['80 s after a tick, with intervals of 30 s', { tick: 20_000, interval_s: 30, telemetry_s: 30 }, 'live'],
     ['with telemetry that stopped', { telemetry_s: 60 }, 'old'],
     ['without telemetry', { telemetry_s: null }, 'old'],
     ['in a network without rack links', { telemetry_s: null, links: false }, 'live'],

@@ -32,16 +32,18 @@ test('the difference lists the hosts and the factor of residual rate', () => {
 
 test('the sentence distinguishes no change, another order, another host and no placement', () => {
   const own = decisionOf('leeward', ['a', 'b'], 8e9)
-  expect(difference(own, decisionOf('ccp', ['a', 'b'], 8e9)).sentence).toBe('ccp would choose the same.')
+  expect(difference(own, decisionOf('ccp', ['a', 'b'], 8e9)).sentence).toBe(
+    'ccp would choose the same hosts.',
+  )
   expect(difference(own, decisionOf('ccp', ['b', 'a'], 8e9)).sentence).toBe(
     'ccp would choose the same hosts in another order.',
   )
-  expect(difference(own, decisionOf('ccp', [], null)).sentence).toBe('ccp would not place it.')
+  expect(difference(own, decisionOf('ccp', [], null)).sentence).toBe('ccp would refuse the request.')
   const one = difference(decisionOf('utp', ['a'], 1), decisionOf('borg', ['b'], 1))
   expect(one.sentence).toBe('borg would choose b instead of a.')
 })
 
-test('the factor is null if either policy used no load', () => {
+test('the factor is null if either policy used no link loads', () => {
   expect(difference(decisionOf('a', ['x'], null), decisionOf('b', ['y'], 1)).factor).toBeNull()
   expect(difference(decisionOf('a', ['x'], 1), decisionOf('b', ['y'], null)).factor).toBeNull()
   expect(difference(decisionOf('a', ['x'], 0), decisionOf('b', ['y'], 1)).factor).toBeNull()
@@ -122,7 +124,7 @@ test('a workload is listed by its fields, without its curves', () => {
   ])
 })
 
-test('a task on another host than the chosen one was moved; a task without stored candidates was not', () => {
+test('a task counts as moved if its host is not its chosen candidate, and not without candidates', () => {
   const why = [row('a', 'outranked', 0), row('b', 'chosen', 0), row('b', 'chosen', 1)]
   expect(originalHosts({ hosts: ['a', 'b', 'c'], why })).toEqual(['b', null, null])
   expect(originalHosts({ hosts: ['a'], why: [row('b', 'chosen')] })).toEqual([null])

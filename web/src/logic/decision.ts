@@ -83,7 +83,7 @@ export interface Difference {
   removed: Set<number>
   /** Positions in the other result whose host the decision does not have. */
   added: Set<number>
-  /** Residual rate of the other result's bottleneck over that of the decision; null if either policy used no load. */
+  /** Residual rate of the other result's bottleneck over that of the decision; null if a policy used no link loads. */
   factor: number | null
   sentence: string
 }
@@ -105,10 +105,10 @@ export function difference(decision: Decision, other: PolicyResult): Difference 
 }
 
 function sentence(decision: Decision, other: PolicyResult, removed: Set<number>, added: Set<number>): string {
-  if (other.hosts.length === 0) return `${other.policy} would not place it.`
+  if (other.hosts.length === 0) return `${other.policy} would refuse the request.`
   if (removed.size === 0 && added.size === 0)
     return decision.hosts.join() === other.hosts.join()
-      ? `${other.policy} would choose the same.`
+      ? `${other.policy} would choose the same hosts.`
       : `${other.policy} would choose the same hosts in another order.`
   if (decision.hosts.length === 1 && other.hosts.length === 1)
     return `${other.policy} would choose ${other.hosts[0]} instead of ${decision.hosts[0]}.`

@@ -34,7 +34,7 @@ test('links of hosts count as shared if racks have no links', () => {
   expect(headerCount(HOT, [rack(null)])).toBe(5)
 })
 
-test('hotspots are sorted by time, for every notation of it', () => {
+test('hotspots are sorted by start time, in every notation of times', () => {
   const hotspots = [
     hot('a:uplink', '2026-03-02T09:00:05.5Z'),
     hot('b:uplink', '2026-03-02T09:00:05Z'),

@@ -6,7 +6,7 @@ import { haveLinks } from './racks'
 export interface HotspotGroups {
   /** Links of racks and pods, which many hosts share. */
   shared: Hotspot[]
-  /** Links of hosts. A single task may fill one, without slowing other hosts. */
+  /** Links of hosts. A single task may fill such a link without slowing other hosts. */
   own: Hotspot[]
 }
 

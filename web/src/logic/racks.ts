@@ -17,7 +17,7 @@ export function linksOf({ up, down }: Rack): Link[] {
   return [up, down].filter((link) => link !== null)
 }
 
-/** True if any rack has links of its own. In a hose or a mesh none has, and host links are the bottlenecks. */
+/** True if any rack has links of its own. In a hose or a mesh no rack has links, and host links are the bottlenecks. */
 export function haveLinks(racks: Rack[]): boolean {
   return racks.some((rack) => linksOf(rack).length > 0)
 }
@@ -38,7 +38,7 @@ export function cells(racks: Rack[]): Cell[] {
   }))
 }
 
-/** Adds the hot flags to a rack of which only utilizations are known: hot from `limit` on. */
+/** Adds the hot flags to the utilizations of a rack: a direction is hot from `limit` on. */
 export function withHotFlags(rack: Omit<Cell, 'hot'>, limit: number): Cell {
   return { ...rack, hot: { up: (rack.up ?? 0) >= limit, down: (rack.down ?? 0) >= limit } }
 }
@@ -54,12 +54,12 @@ export function cellsAt(racks: Rack[], grid: Grid, column: number, limit: number
   )
 }
 
-/** Higher utilization of both directions; null if neither is known. */
+/** The higher of the two directions' utilizations; null if neither is known. */
 export function hottest({ up, down }: Pick<Cell, 'up' | 'down'>): number | null {
   return up === null ? down : down === null ? up : Math.max(up, down)
 }
 
-/** Sorts racks by name with numeric order (r2 before r10), or by heat with unknown last. */
+/** Sorts racks by name in numeric order (r2 before r10), or by heat with unknown racks last. */
 export function sortRacks<T extends Cell>(racks: T[], order: Order): T[] {
   const byName = (a: T, b: T) => NAMES.compare(a.rack, b.rack)
   if (order === 'name') return [...racks].sort(byName)
@@ -87,7 +87,7 @@ export function describeLink(word: string, value: number | null, hot: boolean, l
   return `${word} ${wholePercent(value, limit)} %${hot ? ', hot' : ''}`
 }
 
-/** Layout of tiles: the largest tiles with which all racks fit in a box, or tiles of the minimum size if none fit. */
+/** Layout of tiles: the largest tiles with which all racks fit in a box, or the minimum size if no size fits. */
 export function tileLayout(
   count: number,
   width: number,

@@ -15,7 +15,7 @@ const HOUR_MS = 3_600_000
 export const HOUR_STEP_S = 30
 /** Interval between status requests; the status has fields that no event contains. */
 const STATUS_MS = 5000
-/** Averaging window of the rates, in status requests, or in reporting intervals if these are longer. */
+/** Averaging window of the rates: a number of status requests, or of reporting intervals if an interval is longer. */
 const RATE_WINDOW = 4
 /** Batching delay: thousands of decisions may arrive per second, and one render shows a batch. */
 const BATCH_MS = 200
@@ -27,7 +27,7 @@ class App implements Listener {
   board = $state.raw<Board>(EMPTY)
   /** Policies available for what-if requests; null if the service does not list them. */
   policies = $state.raw<Policies | null>(null)
-  /** Number of connections. Pages reload their data after each new one, because events may be missing. */
+  /** Number of connections. Pages reload their data after each new connection, because events may be missing. */
   connections = $state(0)
   /** Decisions and samples per second; null before the second status. */
   rates = $state.raw<{ decisions: number; samples: number } | null>(null)
@@ -47,7 +47,7 @@ class App implements Listener {
   private changes = 0
   private statuses: Status[] = []
   private pending: ServerEvent[] = []
-  /** Number of the current connection. Losses count too, so that late responses of old connections are ignored. */
+  /** Number of the current connection, to ignore late responses of earlier connections. Losses count too. */
   private generation = 0
   private flushTimer: ReturnType<typeof setTimeout> | undefined
 
