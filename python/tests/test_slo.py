@@ -228,7 +228,7 @@ def test_a_refused_resident_is_listed_beside_the_arrivals(run: Run) -> None:
     result = run(*arriving, "--method", "none")
     assert result.returncode == 0
     assert result.stdout.splitlines()[1].split() == ["mail6", "arrives", "yes"]
-    assert "note: none makes no bounds; leeward slo bound makes those" in result.stderr
+    assert "note: the method none computes no bounds; leeward slo bound" in result.stderr
 
 
 def test_similar_notes_are_merged_with_a_count(run: Run, tmp_path: Path) -> None:

@@ -75,8 +75,7 @@ def stability(analysis: Analysis) -> Section | None:
         words=(
             (
                 "all links, least predictable",
-                "chance that the next mean is within"
-                f" {analysis.settings.stable_percent} % of the last sample (Sinbad, 4.3)",
+                f"chance that a mean is within {analysis.settings.stable_percent} % of the last sample (Sinbad, 4.3)",
             ),
         ),
     )
