@@ -75,7 +75,10 @@ def stability(analysis: Analysis) -> Section | None:
         words=(
             (
                 "all links, least predictable",
-                f"chance that a mean is within {analysis.settings.stable_percent} % of the last sample (Sinbad, 4.3)",
+                (
+                    f"chance that the next mean is within {analysis.settings.stable_percent} % of the last sample"
+                    " (Sinbad, 4.3)"
+                ),
             ),
         ),
     )
