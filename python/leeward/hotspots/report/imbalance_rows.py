@@ -76,8 +76,8 @@ def stability(analysis: Analysis) -> Section | None:
             (
                 "all links, least predictable",
                 (
-                    f"chance that the next mean is within {analysis.settings.stable_percent} % of the last sample"
-                    " (Sinbad, 4.3)"
+                    f"chance that the next mean is within {analysis.settings.stable_percent} % of the last"
+                    " sample (Sinbad, 4.3)"
                 ),
             ),
         ),
