@@ -75,7 +75,7 @@ def test_a_folder_without_write_permission_is_rejected(
 @pytest.mark.parametrize(
     ("page", "error"),
     [
-        ("none/demo.html", "error: --page: `none/demo.html`: there is not a folder `none`"),
+        ("none/demo.html", "error: --page: `none/demo.html`: there is no folder `none`"),
         ("folder", "error: --page: `folder`: is a directory; expected a file"),
     ],
 )

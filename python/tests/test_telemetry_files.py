@@ -154,7 +154,7 @@ def test_invalid_speeds_are_counted_and_do_not_hide_excessive_ones(tmp_path: Pat
     samples = read_telemetry(tmp_path, text)
     assert [row[4] for row in rows(samples)] == [2 * 10**10, 4 * 10**10, 2 * 10**10, 2 * 10**10]
     assert samples.discards.counts == {"no-speed": 1}
-    with pytest.raises(InputError, match="its unit"):
+    with pytest.raises(InputError, match="is the unit right"):
         read_telemetry(tmp_path, f"{text}r0:uplink,1,{T + 120},1e20\n")
 
 

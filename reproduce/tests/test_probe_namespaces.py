@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,13 +35,20 @@ def built_namespaces(*pods: tuple[int, ...]) -> Iterator[Network]:
 def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Path) -> None:
     with built_namespaces((2, 1)) as built:
         limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
+        limit_of = {f"h{rack}-{host}": limit for (rack, host), limit in limits.items()}
         for host, rate in limits.items():
             built.limit(host, rate)
-        answer = built.probe("mesh", "--hosts", built.host_list(), "--hops", "--bursts", "20")
+
+        def is_close(path: dict[str, Any]) -> bool:
+            return bool(0.75 < path["rate_bps"] / limit_of[path["from"]] < 1.15)
+
+        # Other load on this machine may disturb a measurement.
+        for _ in range(3):
+            answer = built.probe("mesh", "--hosts", built.host_list(), "--hops", "--bursts", "20")
+            if all(map(is_close, answer["paths"])):
+                break
+    assert all(map(is_close, answer["paths"])), answer["paths"]
     assert answer["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
-    for one in answer["paths"]:
-        limit = next(rate for (r, h), rate in limits.items() if one["from"] == f"h{r}-{h}")
-        assert 0.75 * limit < one["rate_bps"] < 1.15 * limit, one
     measured = Cluster(answer["cluster"])
     assert (measured.shape, measured.racks) == ("pipe", 2)
     app = tmp_path / "app.yaml"

@@ -117,7 +117,7 @@ impl PacketScenario {
 
 #[pymethods]
 impl PacketRun {
-    /// End of the run, number of finished flows, and packets and bytes by their fate.
+    /// End of the run, number of finished flows, and packets and bytes by outcome.
     fn totals(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let records = &self.inner.records;
         let [packet, circuit] = records.delivered;
@@ -267,7 +267,7 @@ impl PacketRun {
         Ok(found.map(Nanos::as_secs_f64))
     }
 
-    /// Share of the days of a circuit in which it sent data; None if the circuit has no day.
+    /// Share of a circuit's days during which the circuit sent data; None if it has no day.
     #[pyo3(signature = (source, destination, since_s = 0.0))]
     fn utilization(&self, source: usize, destination: usize, since_s: f64) -> Option<f64> {
         let since = Nanos::from_secs_f64(since_s);

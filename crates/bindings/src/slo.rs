@@ -55,7 +55,7 @@ impl SloWorkloads {
         as_python(py, &record)
     }
 
-    /// The same bounds under priorities from a search (`search`) or `by-slo`.
+    /// Latency bounds under priorities from a search (`search`) or from the order of SLOs (`by-slo`).
     fn prioritize(&self, py: Python<'_>, by: &str, levels: Option<u32>, method: &str) -> PyResult<Py<PyAny>> {
         let method = method_named(method)?;
         let levels = levels.unwrap_or(self.inner.levels);

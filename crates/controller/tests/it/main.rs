@@ -17,5 +17,6 @@ mod openapi;
 mod probes;
 mod requests;
 mod service;
+mod start;
 mod watching;
 mod workloads;

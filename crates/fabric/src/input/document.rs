@@ -1,6 +1,7 @@
 //! Documents: YAML and JSON texts as trees of values with their places.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -11,7 +12,25 @@ use super::spanned::Place;
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Node<'t> {
     pub place: Place,
-    pub content: Content<'t>,
+    pub content: MaybeShared<'t>,
+}
+
+/// Content of one value, or of an anchor and its aliases.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum MaybeShared<'t> {
+    Own(Content<'t>),
+    Shared(Rc<Content<'t>>),
+}
+
+impl<'t> Deref for MaybeShared<'t> {
+    type Target = Content<'t>;
+
+    fn deref(&self) -> &Content<'t> {
+        match self {
+            MaybeShared::Own(content) => content,
+            MaybeShared::Shared(content) => content,
+        }
+    }
 }
 
 /// Content of a value. Numbers and booleans are texts, as the user wrote them, because the expected type decides how to
@@ -22,18 +41,6 @@ pub(super) enum Content<'t> {
     Scalar(Cow<'t, str>, Style),
     List(Vec<Node<'t>>),
     Fields(Vec<Field<'t>>),
-    /// Content of an anchor, which its aliases share.
-    Shared(Rc<Content<'t>>),
-}
-
-impl<'t> Node<'t> {
-    /// The content, which may be shared.
-    pub fn content(&self) -> &Content<'t> {
-        match &self.content {
-            Content::Shared(content) => content,
-            content => content,
-        }
-    }
 }
 
 /// Notation of a scalar.
@@ -74,6 +81,6 @@ impl<'t> From<&'t Value> for Node<'t> {
                 Content::Fields(fields.iter().map(field).collect())
             }
         };
-        Node { place, content }
+        Node { place, content: MaybeShared::Own(content) }
     }
 }

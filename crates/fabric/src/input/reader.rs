@@ -25,7 +25,7 @@ struct Reader<'a>(&'a Node<'a>);
 impl<'a> Reader<'a> {
     /// Text of a scalar that may be a number or a boolean.
     fn plain(self) -> Option<&'a str> {
-        match self.0.content() {
+        match &*self.0.content {
             Content::Scalar(text, Style::Plain) => Some(text),
             Content::Scalar(text, Style::Quoted) => Some(text.trim_matches([' ', '\t', '\r', '\n'])),
             _ => None,
@@ -34,11 +34,11 @@ impl<'a> Reader<'a> {
 
     /// A mismatch with the expected kind of value.
     fn mismatch(self, expected: &str) -> Mismatch {
-        let found = match self.0.content() {
+        let found = match &*self.0.content {
             Content::Null => "empty; ".into(),
             Content::Scalar(text, _) => format!("`{}`: ", excerpt(text)),
             Content::List(_) => "a list: ".into(),
-            Content::Fields(_) | Content::Shared(_) => "fields: ".into(),
+            Content::Fields(_) => "fields: ".into(),
         };
         Mismatch::new(format_args!("{found}expected {}", in_words(expected))).at(self.0.place)
     }
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
     }
 
     fn text<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0.content() {
+        match &*self.0.content {
             Content::Scalar(text, _) => self.located(visitor.visit_str(text)),
             _ => Err(self.mismatch("a string")),
         }
@@ -77,7 +77,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     type Error = Mismatch;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        self.located(match self.0.content() {
+        self.located(match &*self.0.content {
             Content::Null => visitor.visit_unit(),
             Content::Scalar(text, Style::Plain) => match Plain::of(text) {
                 Plain::Bool(truth) => visitor.visit_bool(truth),
@@ -89,7 +89,6 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             Content::Scalar(text, _) => visitor.visit_str(text),
             Content::List(items) => visitor.visit_seq(Items { items, next: 0 }),
             Content::Fields(fields) => visitor.visit_map(Fields { fields, next: 0 }),
-            Content::Shared(_) => visitor.visit_unit(),
         })
     }
 
@@ -124,7 +123,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0.content() {
+        match &*self.0.content {
             Content::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
@@ -139,7 +138,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        self.located(match self.0.content() {
+        self.located(match &*self.0.content {
             Content::Null => visitor.visit_seq(Items { items: &[], next: 0 }),
             Content::List(items) => visitor.visit_seq(Items { items, next: 0 }),
             _ => Err(self.mismatch("a sequence")),
@@ -151,7 +150,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        self.located(match self.0.content() {
+        self.located(match &*self.0.content {
             Content::Null => visitor.visit_map(Fields { fields: &[], next: 0 }),
             Content::Fields(fields) => visitor.visit_map(Fields { fields, next: 0 }),
             _ => Err(self.mismatch("a map")),
@@ -173,7 +172,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Mismatch> {
-        self.located(match self.0.content() {
+        self.located(match &*self.0.content {
             Content::Scalar(word, _) => {
                 let word: StrDeserializer<'_, Mismatch> = word.as_ref().into_deserializer();
                 visitor.visit_enum(word)

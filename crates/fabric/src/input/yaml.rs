@@ -11,7 +11,7 @@ use std::rc::Rc;
 use granit_parser::{ErrorKind, Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde::de::DeserializeOwned;
 
-use super::document::{Content, Field, Node, Style};
+use super::document::{Content, Field, MaybeShared, Node, Style};
 use super::mismatch::Mismatch;
 use super::spanned::Place;
 use super::{InputError, excerpt, reader, schema};
@@ -84,7 +84,10 @@ impl<'t> Composer<'t> {
                     root = Some(self.node(event, at)?);
                 }
                 // A text of comments alone is empty.
-                _ => return Ok(root.unwrap_or(Node { place: Place::default(), content: Content::Null })),
+                _ => {
+                    let empty = || Node { place: Place::default(), content: MaybeShared::Own(Content::Null) };
+                    return Ok(root.unwrap_or_else(empty));
+                }
             }
         }
     }
@@ -97,19 +100,20 @@ impl<'t> Composer<'t> {
             return Err(Mismatch::new(message).at(place));
         }
         let before = self.values + self.repeated;
-        let (anchor, mut content) = match event {
+        let (anchor, content) = match event {
             Event::Alias(anchor) => return self.alias(anchor, place),
             Event::Scalar(text, style, anchor, tag) => (anchor, scalar(text, style, tag.as_deref())),
             Event::SequenceStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::list)?),
             Event::MappingStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::fields)?),
             _ => return Err(Mismatch::new("the file ends where a value is expected").at(place)),
         };
-        if anchor != 0 {
-            let shared = Rc::new(content);
-            self.anchors.insert(anchor, Some((shared.clone(), 1 + self.values + self.repeated - before)));
-            content = Content::Shared(shared);
+        if anchor == 0 {
+            return Ok(Node { place, content: MaybeShared::Own(content) });
         }
-        Ok(Node { place, content })
+        let content = Rc::new(content);
+        let values = 1 + self.values + self.repeated - before;
+        self.anchors.insert(anchor, Some((content.clone(), values)));
+        Ok(Node { place, content: MaybeShared::Shared(content) })
     }
 
     /// Reads a list or fields, one level deeper.
@@ -145,7 +149,7 @@ impl<'t> Composer<'t> {
             let message = format!("too large: aliases repeat more than {MOST_REPEATED} values");
             return Err(Mismatch::new(message).at(place));
         }
-        Ok(Node { place, content: Content::Shared(content.clone()) })
+        Ok(Node { place, content: MaybeShared::Shared(content.clone()) })
     }
 
     fn list(&mut self) -> Result<Content<'t>, Mismatch> {
@@ -170,7 +174,7 @@ impl<'t> Composer<'t> {
             if event == Event::MappingEnd {
                 break;
             }
-            let name = match self.node(event, at)?.content() {
+            let name = match &*self.node(event, at)?.content {
                 Content::Scalar(name, _) => name.clone(),
                 Content::Null => return Err(Mismatch::new("empty; expected a text").at(at)),
                 Content::List(_) => return Err(Mismatch::new("a list: expected a text").at(at)),
@@ -209,13 +213,13 @@ impl<'t> Composer<'t> {
 /// Fields that a `<<` merges. The map's own fields take precedence over merged fields, and earlier merged fields over
 /// later ones.
 fn merge<'t>(value: &Node<'t>) -> Result<Vec<Field<'t>>, Mismatch> {
-    let items = match value.content() {
+    let items = match &*value.content {
         Content::List(items) => items.as_slice(),
         _ => std::slice::from_ref(value),
     };
     let mut merged = Vec::new();
     for item in items {
-        let Content::Fields(fields) = item.content() else {
+        let Content::Fields(fields) = &*item.content else {
             return Err(Mismatch::new("`<<` expects fields, or a list of fields").at(value.place));
         };
         merged.extend_from_slice(fields);

@@ -58,7 +58,7 @@ def bottlenecks(
     ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Find paths that share a bottleneck, such as the hose of a source."""
+    """Find paths that share a bottleneck, such as a hose."""
     from leeward import probe
 
     if controller:
