@@ -340,7 +340,7 @@ def test_tasks_outside_the_time_of_the_telemetry_are_discarded_and_counted() -> 
     assert result.discards.counts == {"outside": 1}
     with pytest.raises(
         leeward.InputError,
-        match="no row is in the time of the telemetry, .*: 1 rows, 2025-01-05T00:00:00Z to ",
+        match=r"no row is in the time of the telemetry, .*: 1 rows, 2025-01-05T00:00:00Z to ",
     ):
         analysis_of(plants, TASKS, [task_row(START - 8760 * HOUR, "a year ago")])
 
