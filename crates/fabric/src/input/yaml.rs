@@ -201,10 +201,10 @@ impl<'t> Composer<'t> {
             }
             fields.push(Field { name, place: at, value });
         }
-        for field in merged {
-            if !fields.iter().any(|present| present.name == field.name) {
-                fields.push(field);
-            }
+        if !merged.is_empty() {
+            // `names` may lack the names of few fields.
+            names.extend(fields.iter().map(|field| field.name.clone()));
+            fields.extend(merged.into_iter().filter(|field| names.insert(field.name.clone())));
         }
         Ok(Content::Fields(fields))
     }
