@@ -35,8 +35,8 @@ pub fn all() -> Vec<Vector> {
 fn pressure_is_not_load() -> Vector {
     vector(
         "pressure_is_not_load",
-        "A block of 256 MiB, one second before the next report, fills a 2 Gb/s link for Sinbad. For best \
-         effort, the block takes the rate that its disk can write. At the next window the pressure ends.",
+        "A block of 256 MiB, one second before the next report, fills a 2 Gb/s link for Sinbad; for best effort it \
+         takes what its disk can write. At the next window the pressure is gone.",
     )
     .report(1000, &[sample(DOWNLINK, 0, 1000, 400 * MBPS)])
     .commit(1000, &[block("block", Some(400 * MBPS))])
@@ -45,21 +45,18 @@ fn pressure_is_not_load() -> Vector {
 }
 
 fn steady_stream() -> Vector {
-    vector(
-        "steady_stream",
-        "As telemetry measures a stream, its pending part fades, and the sum stays the same.",
-    )
-    .seconds(0, 1, |_| 300 * MBPS)
-    .commit(1000, &[stream("stream", 100 * MBPS)])
-    .mark_started(1000, "stream", 1000)
-    .seconds(1, 7, |_| 400 * MBPS)
+    vector("steady_stream", "As telemetry takes in a stream, what is pending of it fades: the sum stays.")
+        .seconds(0, 1, |_| 300 * MBPS)
+        .commit(1000, &[stream("stream", 100 * MBPS)])
+        .mark_started(1000, "stream", 1000)
+        .seconds(1, 7, |_| 400 * MBPS)
 }
 
 fn reservation_before_and_after_it_starts() -> Vector {
     vector(
         "reservation",
-        "A reservation of 300 Mb/s with a mean of 100 Mb/s: best effort loses the mean, before and after the \
-         start, and admission loses the rate.",
+        "A reservation of 300 Mb/s with a mean of 100: best effort loses the mean, before it starts and after, and \
+         admission loses the rate.",
     )
     .with(|vector| vector.cluster.promises = true)
     .seconds(0, 1, |_| 0)
@@ -72,7 +69,7 @@ fn reservation_before_and_after_it_starts() -> Vector {
 fn work_that_leaves() -> Vector {
     vector(
         "work_that_leaves",
-        "A move of 200 Mb/s off a link counts at once, and remains counted while telemetry adapts.",
+        "A move of 200 Mb/s off a link counts at once, and stays counted as telemetry follows.",
     )
     .seconds(0, 1, |_| 900 * MBPS)
     .commit(1000, &[stream("moved", 200 * MBPS).relieves()])
@@ -87,7 +84,7 @@ fn three(name: &str, about: &str) -> Vector {
 }
 
 fn one_order() -> Vector {
-    three("one_order", "Commits and releases in one order. The final numbers equal those of `another_order`.")
+    three("one_order", "Commits and releases in one order; ends in the same numbers as `another_order`.")
         .commit(1200, &[stream("a", 70 * MBPS)])
         .commit(1200, &[block("b", Some(90 * MBPS)), reservation("c", 10 * MBPS, 30 * MBPS)])
         .release(1200, &["a"])
@@ -105,7 +102,7 @@ fn another_order() -> Vector {
 fn late_report() -> Vector {
     vector(
         "late_report",
-        "A report sent before a commit and received after it clears no pending load; the next report does.",
+        "A report that left before a commit and arrives after it clears nothing; the next one does.",
     )
     .seconds(0, 1, |_| 200 * MBPS)
     .commit(2100, &[block("block", Some(300 * MBPS)).fade(FadeRecord::AtNextWindow)])
@@ -118,8 +115,8 @@ fn late_report() -> Vector {
 fn started_late() -> Vector {
     vector(
         "started_late",
-        "A start message that arrives after a window was accepted counts from the time of the start in all \
-         later windows. This includes a window that begins before the last one.",
+        "A start that is told after a window was taken in counts from when it was, in the windows after: also in one that \
+         reaches farther back than the last.",
     )
     .seconds(0, 1, |_| 300 * MBPS)
     .commit(1000, &[stream("stream", 100 * MBPS)])
@@ -132,7 +129,7 @@ fn started_late() -> Vector {
 fn missing_strict() -> Vector {
     vector(
         "missing_strict",
-        "Three intervals after its last window, a link is unknown and takes no best effort.",
+        "Three intervals after its last window a link is unknown and takes no best effort.",
     )
     .seconds(0, 1, |_| 500 * MBPS)
     .advance(4000)
@@ -143,9 +140,8 @@ fn missing_strict() -> Vector {
 fn missing_sinbad() -> Vector {
     vector(
         "missing_sinbad",
-        "A missing report counts as a report of a full link, half an interval after it was due. A late \
-         report replaces it. Pressure that waits for a report ends with the missing report too, and pending \
-         rates continue to fade.",
+        "A report that does not come counts as one of a full link, half an interval after it was due; one that comes \
+         later takes its place. What waits for a report does not wait for ever, and what fades goes on fading.",
     )
     .with(|vector| vector.settings.missing = "sinbad".into())
     .seconds(0, 1, |_| 500 * MBPS)
@@ -159,7 +155,7 @@ fn missing_sinbad() -> Vector {
 }
 
 fn initial_zero() -> Vector {
-    vector("initial_zero", "Sinbad's estimate starts at zero, and reports count as missing from the start.")
+    vector("initial_zero", "Sinbad's estimate starts at zero, and what is missing counts from the start.")
         .with(|vector| {
             vector.settings.missing = "sinbad".into();
             vector.settings.initial = "zero".into();
@@ -172,8 +168,8 @@ fn initial_zero() -> Vector {
 fn gaps_in_time() -> Vector {
     vector(
         "gaps_in_time",
-        "The weight of a report depends on the time since the last window, so gaps do not slow the filter. \
-         The report shows the work in its own window.",
+        "A report weighs by the time since the last window, so gaps do not slow the filter; its own window says what \
+         it shows.",
     )
     .seconds(0, 1, |_| 300 * MBPS)
     .commit(1000, &[stream("stream", 200 * MBPS).starts(1500)])
@@ -185,8 +181,7 @@ fn gaps_in_time() -> Vector {
 fn windows_that_overlap() -> Vector {
     vector(
         "windows_that_overlap",
-        "Windows of two seconds, one in each second: the start of the stream is at a different place in each \
-         window.",
+        "Windows of two seconds, one each second: each covers the start of the stream in another part.",
     )
     .report(2000, &[sample(DOWNLINK, 0, 2000, 300 * MBPS)])
     .commit(2000, &[stream("stream", 100 * MBPS).starts(2500)])
@@ -201,18 +196,14 @@ fn sum_of_hosts() -> Vector {
     };
     vector(
         "sum_of_hosts",
-        "The load of a link without a counter is the sum over its hosts. Its window is the common window of \
-         all hosts. A silent host counts with the rate of its interface; a host known to be down counts with \
-         zero.",
+        "A link without a counter is the sum of its hosts. Its window is the one they all have; a silent host counts \
+         with the rate of its interface, one known to be down with nothing.",
     )
     .with(|vector| vector.read = vec![DOWNLINK, HOST_IN[0]])
     .report(1000, &[sample(HOST_IN[0], 0, 1000, 300 * MBPS)])
     .report(1100, &[sample(HOST_IN[1], 100, 1100, 200 * MBPS)])
     .report(2000, &both(1000, 2000, [300, 200]))
-    .commit(
-        2000,
-        &[block("block", Some(100 * MBPS)).fade(FadeRecord::AtNextWindow).on(&[DOWNLINK, HOST_IN[0]])],
-    )
+    .commit(2000, &[block("block", Some(100 * MBPS)).fade(FadeRecord::AtNextWindow).on(&[DOWNLINK, HOST_IN[0]])])
     .commit(2000, &[stream("stream", 100 * MBPS).starts(2500).on(&[DOWNLINK, HOST_IN[0]])])
     .report(3000, &[sample(HOST_IN[0], 2000, 3000, 350 * MBPS)])
     .report(3050, &[sample(HOST_IN[1], 2000, 3000, 200 * MBPS)])
@@ -228,8 +219,8 @@ fn sum_of_hosts() -> Vector {
 fn counter_takes_over() -> Vector {
     vector(
         "counter_takes_over",
-        "Once a link has a counter of its own, the sum of its hosts has no effect, even if the counter falls \
-         silent.",
+        "Once a link has a counter of its own, the sum of its hosts plays no part any more, not even when the counter \
+         falls silent.",
     )
     .report(1000, &HOST_IN.map(|link| sample(link, 0, 1000, 400 * MBPS)))
     .commit(1000, &[stream("stream", 100 * MBPS).starts(1500)])
@@ -244,8 +235,7 @@ fn counter_takes_over() -> Vector {
 fn relief_is_floored() -> Vector {
     vector(
         "relief_is_floored",
-        "Leaving work cannot reduce the load by more than telemetry shows, and new work is not offset \
-         against it.",
+        "No more can leave than telemetry shows, and what is yet to come is not set off against it.",
     )
     .seconds(0, 1, |_| 150 * MBPS)
     .commit(1000, &[stream("moved", 200 * MBPS).relieves().starts(1000)])
@@ -256,8 +246,8 @@ fn relief_is_floored() -> Vector {
 fn face_values_and_their_end() -> Vector {
     vector(
         "face_values_and_their_end",
-        "Elastic work counts with its share of the path at placement, or with its cap. It leaves at the end \
-         expected for that rate; its flows stay until release.",
+        "Elastic work counts with its share of the path when it was placed, or with its cap. It leaves when it would \
+         be over at that rate; its flows stay until release.",
     )
     .seconds(0, 1, |_| 1900 * MBPS)
     .commit(1000, &[block("shared", None).starts(1000)])
@@ -271,25 +261,20 @@ fn face_values_and_their_end() -> Vector {
 
 fn never_started() -> Vector {
     let after = FadeRecord::After { ttl_ns: ms(2000) };
-    vector(
-        "never_started",
-        "Work that does not start within its time is dropped; work that starts in time fades into telemetry \
-         and stays.",
-    )
-    .seconds(0, 1, |_| 100 * MBPS)
-    .commit(1000, &[stream("idle", 300 * MBPS).fade(after), stream("busy", 200 * MBPS).fade(after)])
-    .mark_started(1500, "busy", 1500)
-    .advance(2999)
-    .advance(3000)
-    .mark_started(3000, "idle", 3000)
-    .exact()
+    vector("never_started", "What has not started within its time is dropped; what has, fades and stays.")
+        .seconds(0, 1, |_| 100 * MBPS)
+        .commit(1000, &[stream("idle", 300 * MBPS).fade(after), stream("busy", 200 * MBPS).fade(after)])
+        .mark_started(1500, "busy", 1500)
+        .advance(2999)
+        .advance(3000)
+        .mark_started(3000, "idle", 3000)
+        .exact()
 }
 
 fn release_of_started_work() -> Vector {
     vector(
         "release_of_started_work",
-        "When started work ends, the part that telemetry shows is subtracted at once. This correction fades \
-         as telemetry adapts.",
+        "When started work ends, what telemetry shows of it is taken off at once, and fades as telemetry follows.",
     )
     .seconds(0, 1, |_| 500 * MBPS)
     .commit(1000, &[stream("stream", 200 * MBPS).starts(1000)])
@@ -301,8 +286,8 @@ fn release_of_started_work() -> Vector {
 fn several_in_one_window() -> Vector {
     vector(
         "several_in_one_window",
-        "Entries that start and end within a window are measured in the part that the window covers, each \
-         separately. An entry that ends before its start is never measured.",
+        "Entries that start and end in the middle of a window are seen in the part that the window covers, each by \
+         itself; one that ends before it was to start is never seen.",
     )
     .seconds(0, 1, |_| 200 * MBPS)
     .commit(1000, &[stream("a", 100 * MBPS).starts(1250)])
@@ -321,8 +306,8 @@ fn reservations_with_class_counters() -> Vector {
     };
     vector(
         "reservations_with_class_counters",
-        "Where counters separate classes, a quiet reservation keeps its mean free for itself. A reservation \
-         with a load above its mean counts with the measured load.",
+        "Where counters tell the classes apart, a reservation that is quiet keeps its mean free for itself, and one \
+         that is busier than its mean counts as it is.",
     )
     .with(|vector| vector.cluster.promises = true)
     .report(1000, &[sample(0, 600, 0)])
@@ -338,8 +323,8 @@ fn what_if() -> Vector {
     let next_block = block("next", Some(400 * MBPS)).fade(FadeRecord::AtNextWindow).of(owner("file", 7));
     vector(
         "what_if",
-        "A view adds planned work and removes the load of an owner, started or not; the ledger does not \
-         change.",
+        "A view adds what would be placed and takes out what an owner has there, started or not; the ledger stays as \
+         it is.",
     )
     .seconds(0, 1, |_| 400 * MBPS)
     .commit(1000, &[stream("mine", 300 * MBPS).of(owner("app", 3)).starts(1000)])
@@ -357,7 +342,7 @@ fn peak_held() -> Vector {
     let bursty = DemandRecord::Stream { mean_bps: 100_000_000, peak_bps: 250_000_000 };
     vector(
         "peak_held",
-        "With `hold_peak`, the excess of a stream's peak over its mean stays pending until release.",
+        "With `hold_peak`, what a stream's peak is above its mean stays pending until it is released.",
     )
     .with(|vector| vector.settings.hold_peak = true)
     .seconds(0, 1, |_| 300 * MBPS)
@@ -371,8 +356,8 @@ fn peak_held() -> Vector {
 fn belief() -> Vector {
     vector(
         "belief",
-        "All numbers follow a new assumed capacity at once. A link that is above 75 % in consecutive windows \
-         is hot since the start of the first one.",
+        "Numbers follow the capacity that is believed at once; a link over 75 % in each window since is hot since \
+         then.",
     )
     .with(|vector| vector.cluster.promises = true)
     .seconds(0, 1, |_| 1600 * MBPS)
