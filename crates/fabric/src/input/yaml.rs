@@ -300,6 +300,15 @@ mod tests {
     }
 
     #[test]
+    fn many_merged_fields_are_read_once() {
+        let fields: Vec<String> = (0..50_000).map(|number| format!("k{number}: {number}")).collect();
+        let text = format!("a: &x {{{}}}\nb: {{<<: [*x, *x], k7: x}}\n", fields.join(", "));
+        let value = read(&text).expect("valid YAML");
+        let merged = value["b"].as_object().expect("fields");
+        assert_eq!((merged.len(), &merged["k7"], &merged["k8"]), (50_000, &json!("x"), &json!(8)));
+    }
+
+    #[test]
     fn errors_name_place_and_field() {
         let rows = [
             ("{a: 1, b: {c: 2, c: 3}}", "t:1:18: b.c: given twice"),
