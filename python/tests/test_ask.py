@@ -70,7 +70,7 @@ def test_a_decision_about_tasks_is_explained_with_task_names(client: Client, run
     result = run("explain", decision["id"], "--controller", client.url)
     assert result.returncode == 0
     assert "request    tasks: name app, job web, tasks 2\n" in result.stdout
-    assert "OF ITS JOB IN RACK" in result.stdout
+    assert "JOB'S TASKS IN RACK" in result.stdout
     rows = [line.split() for line in result.stdout.splitlines() if line.startswith("web")]
     assert {row[0] for row in rows if row[-1] == "chosen"} == {"web0", "web1"}
     bottleneck = next(line for line in result.stdout.splitlines() if line.startswith("bottleneck"))

@@ -50,7 +50,7 @@ def test_an_app_is_placed_with_the_link_that_limits_each_transfer(run: Run, tena
     hosts = dict(row.split() for row in rows[:3])
     assert len({hosts["a"], hosts["b"], hosts["c"]}) == 3
     assert f"{hosts['a']}:egress" in result.stdout
-    assert "transfers are over after 1.00 s" in result.stdout
+    assert "transfers end after 1.00 s" in result.stdout
 
 
 def test_json_equals_the_python_decision(run: Run, tenant: Path) -> None:
@@ -153,7 +153,7 @@ def test_the_tasks_of_a_job_are_decided_one_by_one(run: Run) -> None:
     # Spread ranks before balance, and r0 is the busiest rack.
     assert len({host.split("h")[0] for host in placed.values()}) == 4
     assert not any(host.startswith("r0") for host in placed.values())
-    assert "LOAD WITH IT" in result.stdout
+    assert "LOAD WITH TASK" in result.stdout
 
 
 def test_migrate_lists_tasks_that_move_and_tasks_that_stay(run: Run) -> None:

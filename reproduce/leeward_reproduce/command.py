@@ -1,4 +1,4 @@
-"""`leeward reproduce`: the command, a plug-in of `leeward`. Heavy modules load when it runs."""
+"""`leeward reproduce`: the command, a plug-in of `leeward`. Heavy modules load when the command runs."""
 
 import sys
 import textwrap
@@ -13,13 +13,13 @@ from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import STEPS, progress, steps
 from leeward.cli.sweep import remarks_to_stderr, resumable
 
-SHORT_HELP = "Measure a paper's figures again and compare them with its values."
+SHORT_HELP = "Measure a paper's figures again and compare them with the published values."
 EXAMPLES = """\b
 Examples:
   leeward reproduce sinbad                           all figures; a stopped run continues
   leeward reproduce sinbad --figure 8,10             two figures
   leeward reproduce sinbad --figure 12 -o json
-  leeward reproduce choreo                           placements of apps; with root, also measurements
+  leeward reproduce choreo                           placements of apps; as root, also measurements
   leeward reproduce hotspots                         tasks and chunks of a cell, and incidents
   leeward reproduce slo                              rate limits and admission for tail latency
   leeward reproduce etalon                           reconfigurable circuits and TCP
@@ -37,7 +37,7 @@ FIGURES = {
     "etalon": "1 5a 5b 6a 6b 7a 7b 8 9 10 12 16 19 leeward scale rotor transport 5 6 7 13 14 15 2 20 21 22"
     " beyond",
 }
-"""Figure names for `--figure`, as in the papers; listed here, because the modules of papers load slowly."""
+"""Figure names for `--figure`, as in the papers. They are here because the modules of papers load slowly."""
 
 EXAMPLES += "\n\n\b\nFigures:\n" + "".join(
     f"{line}\n"
@@ -77,7 +77,7 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Length of every run, for a first look; by default the paper's.",
+            help="Length of each run; by default the paper's. A short length gives a first look.",
             show_default=False,
         ),
     ] = None,

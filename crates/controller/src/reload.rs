@@ -16,7 +16,7 @@ use crate::settings::{Flags, Settings};
 
 /// Reloadable parts, and their sources.
 pub struct Reload {
-    /// Command-line flags, with the settings file.
+    /// Command-line flags, with the path of the settings file.
     pub flags: Flags,
     /// Settings at the start of the service.
     pub started: Settings,
@@ -33,9 +33,9 @@ pub struct Reload {
 pub struct Reloaded {
     /// Path of the settings file; null if the service started without one.
     pub config: Option<String>,
-    /// Settings whose current values are now in use.
+    /// Names of the settings that the reload applied.
     pub reloaded: Vec<&'static str>,
-    /// Settings that changed since the start and need a restart.
+    /// Names of the settings that changed since the start and need a restart.
     pub restart: Vec<&'static str>,
 }
 
@@ -43,7 +43,7 @@ impl Reload {
     /// Reads all files again, then applies the settings that can change. An error leaves everything unchanged.
     ///
     /// # Errors
-    /// [`InputError`] with file, line and field.
+    /// Returns an [`InputError`] with file, line and field.
     pub fn reload(&self) -> Result<Reloaded, InputError> {
         let settings = self.flags.settings()?;
         let tokens = settings.tokens.as_ref().filter(|_| self.access.is_closed());
@@ -66,7 +66,7 @@ impl Reload {
             reloaded.push("telemetry");
         }
         self.telemetry.set(plan);
-        // Sets the level before the rate limit, so that a client that observes the new limit can rely on the new level.
+        // The log level changes before the rate limit. A client that observes the new limit can rely on the new level.
         log::set_level(settings.log.level);
         self.access.set_rate(settings.limits.requests_per_s);
         Ok(Reloaded { config: self.flags.config.clone(), reloaded, restart: self.started.fixed(&settings) })
@@ -75,7 +75,7 @@ impl Reload {
     /// Reloads the settings and logs the result.
     ///
     /// # Errors
-    /// [`InputError`] with file, line and field.
+    /// Returns an [`InputError`] with file, line and field.
     pub fn reload_and_log(&self) -> Result<Reloaded, InputError> {
         let reloaded = self.reload();
         match &reloaded {

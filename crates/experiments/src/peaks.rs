@@ -6,20 +6,21 @@ use leeward_traces::Stage;
 use super::traces::{Part, Traces};
 use super::{Draw, ExperimentError};
 
-/// Load of the fullest window, and of a mean window.
+/// Largest and mean load of windows of the same length.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Peak {
     /// Number of requests in the window with the most requests.
     pub requests: f64,
-    /// Requests of a mean window.
+    /// Mean number of requests per window.
     pub mean_requests: f64,
-    /// Payload of the window with the most bytes.
+    /// Payload of the window with the most bytes, in bytes.
     pub bytes: f64,
-    /// Payload of a mean window.
+    /// Mean payload per window, in bytes.
     pub mean_bytes: f64,
 }
 
-/// Returns the peaks of each draw over windows of length `window`, and of all draws together.
+/// Returns the peak of each draw, and the peak of the sum of all draws, over windows of length `window`. The windows of
+/// a draw start at its first request.
 ///
 /// # Errors
 /// Returns an error for a draw without a trace, or an invalid window.

@@ -1,4 +1,4 @@
-//! Random workloads from the properties in SLO table 3.1: a load and the burstiness of gaps.
+//! Random workloads from the properties in SLO table 3.1: a load and the burstiness of request gaps.
 
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
 use leeward_fabric::Nanos;
@@ -21,7 +21,7 @@ const VOLUME: u64 = 64 << 30;
 const SAMPLE: usize = 20_000;
 /// Largest number of requests of a workload.
 const MOST_REQUESTS: f64 = 2e7;
-/// Largest relative increase of curves by pruning to fewer buckets.
+/// Largest relative increase of a curve when pruning removes buckets.
 const PRUNING: f64 = 0.01;
 
 /// A workload of a contention experiment.
@@ -32,7 +32,7 @@ pub struct WorkloadDraw {
     pub name: String,
     /// Guaranteed latency, in seconds; `None` for best effort.
     pub slo: Option<f64>,
-    /// Its traffic, which also determines its limits.
+    /// Traffic of the workload, which also determines its limits.
     #[serde(rename = "sends")]
     pub traffic: Traffic,
     /// Different traffic for some time, without effect on limits.
@@ -42,16 +42,16 @@ pub struct WorkloadDraw {
     /// loop has neither load nor SLO.
     #[serde(default)]
     pub closed: Option<u32>,
-    /// Index of the machine that sends its requests.
+    /// Index of the machine that sends the requests.
     #[serde(default)]
     pub client: usize,
-    /// Index of the machine with its volume.
+    /// Index of the machine that stores the volume.
     #[serde(default)]
     pub server: usize,
-    /// Index of the device on that machine; `None` for a volume in memory, which takes no time.
+    /// Index of the volume's device on the server. `None` stands for a volume in memory, whose accesses take no time.
     pub device: Option<usize>,
-    /// Rates of its limits at the device, the same for every scheduler. Each rate gets the smallest burst that does not
-    /// delay the workload. `None` leaves limits to the scheduler.
+    /// Rates of the limits at the device, for all schedulers. Each rate gets the smallest burst that does not delay the
+    /// workload. `None` leaves limits to the scheduler.
     #[serde(default)]
     pub rates: Option<Vec<f64>>,
 }
@@ -113,11 +113,11 @@ pub(super) struct DrawContext<'a> {
 /// A drawn workload.
 #[derive(Clone, Debug)]
 pub(super) struct DrawnWorkload {
-    /// Demands at its stages.
+    /// Demand at each stage of the workload.
     pub demands: Vec<Demand>,
-    /// Limits at the device that replace those of its curve.
+    /// Limits at the device that replace the limits of the curve.
     pub limits: Option<ArrivalCurve>,
-    /// Its requests; endless for a closed loop.
+    /// Requests of the workload; endless for a closed loop.
     pub requests: RequestSource,
 }
 
@@ -183,7 +183,7 @@ impl WorkloadDraw {
         Stage::ALL.into_iter().filter(|&stage| stage != Stage::Storage || self.device.is_some())
     }
 
-    /// Generates a trace of a shape, at a rate that gives the load.
+    /// Generates a trace of this shape, at the rate that results in the load.
     fn trace(
         &self,
         mut shape: SyntheticShape,
@@ -223,7 +223,7 @@ impl WorkloadDraw {
         arrivals(requests, device, self.device.is_some()).collect()
     }
 
-    /// Returns the r-b curve of each stage, by the model of the device.
+    /// Returns the r-b curve of each stage, computed with the device model.
     fn curves(
         &self,
         requests: &[Request],
@@ -263,9 +263,9 @@ impl WorkloadDraw {
         ArrivalCurve::new(&buckets).ok_or_else(|| self.invalid("no rate: expected at least one"))
     }
 
-    /// Demand of a closed loop in the bounds of other workloads. There, the loop has the lowest priority, so others
-    /// wait only for its request in service. The loop has no curve and no bound. Its bucket has almost no rate, and a
-    /// burst of its largest request.
+    /// Returns the demands of a closed loop, for the bounds of other workloads. A closed loop has the lowest priority,
+    /// so other workloads wait only for its request in service. The bucket of the loop has almost no rate. Its burst is
+    /// the work of the largest request. The loop itself has no curve and no bound.
     fn closed_loop_demands(
         &self,
         shape: SyntheticShape,
@@ -317,7 +317,7 @@ impl RequestSource {
     }
 }
 
-/// Returns requests with their work; no device work for a volume in memory.
+/// Returns the requests with their work at each stage. Requests to a volume in memory have no device work.
 fn arrivals<'a>(
     requests: impl IntoIterator<Item = Request> + 'a,
     device: &'a Device,

@@ -18,15 +18,15 @@ pub trait Policy<Q: Request>: Send + Sync {
     /// Name in the registry.
     fn name(&self) -> &'static str;
 
-    /// Decides one request. Leaves the view unchanged, unless the policy overrides [`Policy::place`].
+    /// Decides one request. A policy that does not override [`Policy::place`] leaves the view unchanged.
     ///
     /// # Errors
-    /// Returns the reason for which the request gets no placement.
+    /// Returns a [`Refusal`] with the reason if the request gets no placement.
     fn place_one(&self, request: &Q, context: &mut Context<'_, '_>) -> Result<Decision<Q::Choice>, Refusal>;
 
-    /// Decides a batch. Returns one answer per request, in the order of requests; the policy may serve them in another
-    /// order. By default, each request sees the load of the requests before it. A policy that overrides this method may
-    /// leave the load of all its decisions in the view.
+    /// Decides a batch. Returns one answer per request, in the order of requests. The policy may decide the requests in
+    /// another order. By default, each request sees the load of the decisions before it. A policy that overrides this
+    /// method may leave the load of all its decisions in the view.
     fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>> {
         let mut answers = Vec::with_capacity(batch.len());
         for (index, request) in batch.iter().enumerate() {
@@ -40,7 +40,7 @@ pub trait Policy<Q: Request>: Send + Sync {
         answers
     }
 
-    /// Time for which a request waits for others, to be decided together; 0 for an immediate decision.
+    /// Time for which a request waits for other requests of its batch; 0 for an immediate decision.
     fn batching_delay(&self, _request: &Q) -> Nanos {
         Nanos(0)
     }
@@ -61,7 +61,7 @@ pub struct Context<'a, 'l> {
 /// Size of a decision's explanation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Explain {
-    /// None: for hot loops.
+    /// No explanation, for hot loops.
     #[default]
     Off,
     /// The best few candidates at each level.
@@ -71,7 +71,7 @@ pub enum Explain {
 }
 
 impl Explain {
-    /// Number of candidates of a level to keep.
+    /// Maximum number of candidates to keep at each level.
     pub(crate) fn limit(self) -> usize {
         match self {
             Explain::Off => 0,

@@ -214,7 +214,7 @@ fn run_rounds(plan: &Plan, clock: &Clock, requests: &mpsc::Receiver<RoundRequest
             }
         }
         let topology = Topology { fabric: &fabric, capacities: &cluster.capacities };
-        round.result = meter.take(&topology, now, readings, |at| clock.at_unix_ms(at));
+        round.result = meter.process(&topology, now, readings, |at| clock.at_unix_ms(at));
         // The poller may have switched to another plan.
         let _ = reply.send(round);
     }

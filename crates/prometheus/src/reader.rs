@@ -65,7 +65,7 @@ impl PrometheusReader {
         }
         let topology = Topology { fabric: &self.fabric, capacities: &self.capacities };
         let time = |ms: i64| u64::try_from(ms).ok()?.checked_mul(1_000_000).map(Nanos);
-        let windows = self.meter.take(&topology, self.now, readings, time).windows;
+        let windows = self.meter.process(&topology, self.now, readings, time).windows;
         let loads = |Window { from, until, loads }: Window| {
             loads.into_iter().map(move |(link, load)| (link, from, until, load))
         };

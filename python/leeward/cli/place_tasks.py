@@ -22,9 +22,9 @@ Examples:
   leeward place tasks --cluster examples/clusters/racks.yaml --job examples/apps/indexer.yaml \\
       --telemetry examples/telemetry/racks.csv --policy utp --explain
 
-An app is placed as a whole, by the traffic between its tasks. The tasks of a job are placed one by one, by
-the traffic between each task and hosts outside of its rack. The telemetry file is CSV with the columns
-link,load_bps.
+An app is placed as a whole, according to the traffic between its tasks. The tasks of a job are placed one by
+one, according to the traffic of each task into and out of its rack. The telemetry file is CSV with the
+columns link,load_bps.
 """
 MOST_CANDIDATES = 8
 """Greatest number of candidates of each task in an explanation."""
@@ -48,8 +48,8 @@ def tasks(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Traffic matrix as CSV (a square of bytes without a header) or NumPy file (.npy), instead of"
-            " the transfers of the app file. Without an app file, each row is a task.",
+            help="Traffic matrix as CSV (a square table of bytes, without a header) or NumPy file (.npy),"
+            " instead of the transfers of the app file. Without an app file, each row is a task.",
             show_default=False,
         ),
     ] = None,
@@ -171,15 +171,15 @@ def _refusals(decision: dict[str, Any]) -> list[str]:
     return result
 
 
-def _ranges(names: list[str], places: list[int]) -> str:
+def _ranges(names: list[str], positions: list[int]) -> str:
     """Names of tasks; consecutive tasks appear as a range, with the first and the last name."""
-    rows: list[list[int]] = []
-    for place in places:
-        if rows and place == rows[-1][-1] + 1:
-            rows[-1].append(place)
+    runs: list[list[int]] = []
+    for position in positions:
+        if runs and position == runs[-1][-1] + 1:
+            runs[-1].append(position)
         else:
-            rows.append([place])
-    words = [" to ".join(names[at] for at in dict.fromkeys((row[0], row[-1]))) for row in rows]
+            runs.append([position])
+    words = [" to ".join(names[at] for at in dict.fromkeys((run[0], run[-1]))) for run in runs]
     return ", ".join(words[:MOST_RANGES] + (["and others"] if len(words) > MOST_RANGES else []))
 
 
@@ -187,12 +187,12 @@ def _print_completion(decision: dict[str, Any]) -> None:
     if not decision["transfers"]:
         return
     end_s = decision["completion_s"]
-    text = "never over: a link carries nothing" if end_s is None else f"over after {seconds_text(end_s)}"
+    text = "never end: a link carries nothing" if end_s is None else f"end after {seconds_text(end_s)}"
     if decision["proven"]:
         text += ", and no placement is faster"
     elif decision["gap"] is not None:
-        text += f"; {100 * decision['gap']:.1f} % of that might still be saved"
-    print(f"\ntransfers are {text}")
+        text += f"; at most {100 * decision['gap']:.1f} % less is possible"
+    print(f"\ntransfers {text}")
 
 
 def _print_transfers(decision: dict[str, Any]) -> None:
@@ -200,7 +200,7 @@ def _print_transfers(decision: dict[str, Any]) -> None:
         return
     print()
     print_table(
-        ("FROM", "TO", "BYTES", "LIMITED BY", "OVER AFTER"),
+        ("FROM", "TO", "BYTES", "LIMITED BY", "ENDS AFTER"),
         "<<><>",
         [
             (
@@ -221,7 +221,7 @@ def print_reasons(why: list[dict[str, Any]]) -> None:
         return
     print()
     print_table(
-        ("TASK", "CANDIDATE", "OF ITS JOB IN RACK", "LOAD WITH IT", "LIMITED BY", "VERDICT"),
+        ("TASK", "CANDIDATE", "JOB'S TASKS IN RACK", "LOAD WITH TASK", "LIMITED BY", "VERDICT"),
         "<<>><<",
         [(one["task"], *_reason(one["reason"])) for one in why],
     )

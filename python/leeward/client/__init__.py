@@ -1,4 +1,4 @@
-"""A client of the controller: its operations as methods, its problems as exceptions.
+"""A client of the controller: operations are methods, and problems are exceptions.
 
     >>> from leeward import Client
     >>> client = Client("http://127.0.0.1:7600", token=None)

@@ -18,7 +18,7 @@ BUCKETS = 20
 LOW, HOT = 0.2, 0.75
 """Utilization below which a ToR is lightly loaded, and utilization above which it is hot."""
 KINDS: dict[str, Callable[..., Requests]] = {"reads": reads, "writes": writes}
-_QUIET = "the paper: nearly all, in a figure without numbers"
+_NO_NUMBERS = "the paper: nearly all, in a figure without numbers"
 
 
 def shares(cells: Cells, policy: str, kind: str) -> Floats:
@@ -52,13 +52,13 @@ def rows(results: Results) -> list[Row]:
                     one.kind[(one.utilization >= least) & (one.utilization < most)] for one in by_seed
                 ]
                 values = [100 * float((one == at).mean()) for one in selection if len(one)]
-                note = _QUIET if policy == "uniform" else ""
+                note = _NO_NUMBERS if policy == "uniform" else ""
                 result.append(measured_row("14", f"{kind} {words}, {policy}", "%", values, None, note))
             values = [100 * float((one.utilization > HOT).mean()) for one in by_seed if len(one.kind)]
             result.append(measured_row("14", f"{kind} at ToRs over {HOT:.0%}, {policy}", "%", values))
     for policy in ("uniform", "ccp", "leeward"):
         values = [cells.by_seed("rack_storage_cv", policy, CHUNKS_LOADS[-1])[seed] for seed in cells.seeds]
-        note = "what a rule of capacity alone costs in balance" if policy == "ccp" else ""
+        note = "a rule by capacity alone makes stored bytes less even" if policy == "ccp" else ""
         label = f"Cv of bytes stored over racks at the end, all racks, {policy}"
         result.append(measured_row("14", label, "", values, None, note))
     return result

@@ -1,7 +1,7 @@
 """Latency by utilization: figures 11 to 13 and 21 to 23, and table 1.
 
-The request simulator gives the latencies of operations and the telemetry of their link (`rack_storage`);
-`leeward.impact` joins the two, as it does for an operator. None of the paper's curves is an input.
+The request simulator gives the latencies of operations and the telemetry of their link (`rack_storage`).
+`leeward.impact` joins latencies and telemetry, as for an operator. None of the paper's curves is an input.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WEIGHTS = {"PC": 8, "NC": 4}
-"""Weights of a switch's scheduler; an example, because the paper prints no weights."""
+"""Example weights of a switch's scheduler; the paper publishes none."""
 QUERIES = 100
 """Number of queries of each benchmark in each interval."""
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Compute ratios of figure 12b: shares of computation in the time of a query."""
-_FIFO = "a sender of more waits no longer: a queue without TCP, which would share the link fairly by flow"
-_NEVER = "counted as reached where buckets end, if not before"
+_FIFO = "without TCP, which shares the link by flow, a large transfer waits no longer than a small one"
+_NEVER = "where it is not reached, the end of the buckets counts"
 _BURSTS = "bursts of C^2 3.6 and no congestion control: queues are longer than TCP would let them be"
 
 
@@ -120,7 +120,7 @@ def ratio_rows(results: Results) -> list[Row]:
     result = []
     for benchmark in BENCHMARKS:
         for ratio in RATIOS:
-            kind = (benchmark.name, _nominal(ratio))
+            kind = (benchmark.name, _ratio_class(ratio))
             rows = _present([_row(one, "hotspot-inflation", None, kind) for one in outcome])
             values = _present([row["value"] for row in rows])
             is_paper = (benchmark.name, ratio) == ("shuffle-flush", paper.FLUSH_RATIO)
@@ -236,7 +236,10 @@ def _matching_rows(
 
 
 def _aggregation(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
-    """Parts of an aggregation by the paper's names. Shuffles write as files do: both writes end in memory."""
+    """Parts of an aggregation, named as in the paper.
+
+    File writes stand for shuffle writes, because both end in memory.
+    """
     rows = _matching_rows(racks.logs(served), None, rack_storage.CHUNK)
     parts = {("file-read", "hdd"): "chunk-read", ("file-read", "ram"): "shuffle-read"}
     parts |= {("file-write", "hdd"): "shuffle-write"}
@@ -245,7 +248,7 @@ def _aggregation(served: ServedOperations, seed: int = 0) -> impact_figures.Tabl
     rows = rows.set_column(rows.column_names.index("operation"), "operation", pyarrow.array(names))
     rows = rows.filter(compute.is_valid(rows["operation"])).select(_COLUMNS)
     (benchmark,) = (one for one in BENCHMARKS if one.name == "aggregation")
-    query = _request_times(served, seed, {benchmark.name: (benchmark, benchmark.compute)}).select(_COLUMNS)
+    query = _query_times(served, seed, {benchmark.name: (benchmark, benchmark.compute)}).select(_COLUMNS)
     return racks.inflation(served, pyarrow.concat_tables([rows, query]), impact_figures.TEMPLATES["11"].by)
 
 
@@ -254,24 +257,24 @@ _COLUMNS = ["t_ms", "latency_s", "operation", "links"]
 
 def _queries(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
     queries = {one.name: (one, one.compute) for one in BENCHMARKS}
-    return racks.inflation(served, _request_times(served, seed, queries), impact_figures.TEMPLATES["12a"].by)
+    return racks.inflation(served, _query_times(served, seed, queries), impact_figures.TEMPLATES["12a"].by)
 
 
 def _ratios(served: ServedOperations, seed: int = 0) -> impact_figures.Tables:
-    """Queries split by their compute ratio on idle links; a hot link lowers the ratio of the same query."""
+    """Queries by their compute ratio on idle links. A hot link lowers the ratio of a query."""
     parts = []
     for ratio in RATIOS:
-        rows = _request_times(served, seed, {one.name: (one, ratio) for one in BENCHMARKS})
+        rows = _query_times(served, seed, {one.name: (one, ratio) for one in BENCHMARKS})
         parts.append(rows.append_column("compute_ratio", pyarrow.array(numpy.full(len(rows), ratio))))
     return racks.inflation(served, pyarrow.concat_tables(parts), impact_figures.TEMPLATES["12b"].by)
 
 
-def _nominal(ratio: float) -> str:
-    """Class of a ratio in `leeward impact`."""
+def _ratio_class(ratio: float) -> str:
+    """Name of the class of a compute ratio in `leeward impact`."""
     return f"{ratio:g} to {ratio + 0.1:g}" if ratio < 0.85 else "0.9 to 1"
 
 
-def _request_times(
+def _query_times(
     served: ServedOperations, seed: int, queries: Mapping[str, tuple[Any, float]]
 ) -> pyarrow.Table:
     """Latencies of `QUERIES` queries of each kind in each interval."""

@@ -15,19 +15,20 @@ pub enum StageError {
     Overload(#[from] Overload),
 }
 
-/// Largest delay, in seconds, at one queue of `capacity` for the workloads of `priority` (0 is served first). Each of
-/// `workloads` has a priority and stays within its bucket, and each priority is served in order of arrival (SLO
-/// equation 5.1):
+/// Returns the largest delay, in seconds, of the workloads of `priority` at one queue of `capacity`. Priority 0 is
+/// served first. Each of `workloads` has a priority and stays within its bucket. Workloads of the same priority are
+/// served in order of arrival (SLO equation 5.1):
 ///
 /// ```text
-/// (sum of b of its own and higher priorities) / (capacity - sum of r of higher priorities)
+/// (sum of b of `priority` and higher priorities) / (capacity - sum of r of higher priorities)
 /// ```
 ///
-/// A request's work is part of its bucket. For several stages with their own buckets, the bounds add up.
+/// The burst of a bucket includes the work of a whole request. For several stages with their own buckets, the bounds
+/// add up.
 ///
 /// # Errors
-/// Fails if the capacity is invalid, if the rates of `priority` and higher priorities together exceed the capacity, or
-/// if higher priorities leave no rate.
+/// Returns an error for an invalid capacity. Returns [`Overload`] if the rates of `priority` and higher priorities
+/// exceed the capacity, or if higher priorities leave no rate.
 pub fn stage_delay(
     capacity: f64,
     workloads: &[(u32, TokenBucket)],
@@ -36,15 +37,15 @@ pub fn stage_delay(
     if !capacity.is_finite() || capacity <= 0.0 {
         return Err(StageError::Capacity(capacity));
     }
-    let (mut before, mut own, mut bursts) = (0.0, 0.0, 0.0);
+    let (mut higher, mut own, mut bursts) = (0.0, 0.0, 0.0);
     for (other, bucket) in workloads.iter().filter(|(other, _)| *other <= priority) {
-        *(if *other < priority { &mut before } else { &mut own }) += bucket.rate();
+        *(if *other < priority { &mut higher } else { &mut own }) += bucket.rate();
         bursts += bucket.burst();
     }
-    let served = capacity - before;
+    let served = capacity - higher;
     let delay = bursts / served;
     if own > served || served <= 0.0 || !delay.is_finite() {
-        return Err(Overload { load: before + own, service: capacity }.into());
+        return Err(Overload { load: higher + own, service: capacity }.into());
     }
     Ok(delay)
 }

@@ -1,8 +1,8 @@
 //! `bvn`: Birkhoff-von Neumann decomposition, a baseline that ignores the cost of nights.
 //!
-//! The scheduler cuts demand to the bytes that ports can carry in a week, and stuffs it: it adds demand until all ports
-//! have the same sum. The result is a sum of perfect matchings. The smallest entry of a matching determines how long
-//! the matching is up. Matchings follow each other until the week is full.
+//! The scheduler cuts demand to the bytes that ports can carry in a week. It then adds demand (stuffing) until all
+//! ports have the same sum. The stuffed demand is a sum of perfect matchings. Each matching stays up for the time that
+//! its smallest entry needs. The schedule ends when the week is full or no demand is left.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
@@ -63,7 +63,7 @@ impl Scheduler for Bvn {
         let (mut days, mut time) = (Vec::new(), times.week);
         while time > times.night && slices.matcher.extend(0..racks) == racks {
             let (length, sources) = slices.take(1);
-            // A matching that has only stuffing takes no time.
+            // A matching without real demand gets no day.
             if sources.iter().any(Option::is_some) {
                 let matching = Matching::new(sources)
                     .map_err(|error| CircuitsError::Matching { day: days.len(), error })?;

@@ -190,7 +190,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The rates of a link; `below` is the total rate of the links below it.
+    /// Returns the rates of a domain's link; `below` is the total rate of the links below the domain.
     fn rate(&self, link: Link, below: Duplex, name: &str) -> Result<Duplex, InputError> {
         let (ratio, at) = match link {
             Link::Rate(rate) => return Ok(rate),

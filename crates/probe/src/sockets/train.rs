@@ -21,23 +21,23 @@ use crate::wire::{HEADER, Head};
 
 /// Number of packets per system call.
 const BATCH: usize = 128;
-/// Size of a sender's socket buffer. It is large enough not to run empty while other processes run, and below the
-/// thousand packets beyond which interfaces drop packets.
+/// Size of a sender's socket buffer. The buffer does not run empty while other processes run. It holds fewer than 1,000
+/// packets, because interfaces drop packets beyond this number.
 const SEND_BUFFER: usize = 1 << 20;
 /// Maximum kernel memory per packet in addition to its bytes.
 const OVERHEAD: usize = 2_304;
-/// Maximum wait of a sender for its own interface.
+/// Maximum time for which a sender waits for its own interface.
 const STUCK_NS: u64 = 10_000_000_000;
-/// Silence after which a train counts as received, if all of it was sent.
+/// Time without packets after which reception ends, once the sender has finished.
 const QUIET_NS: u64 = 500_000_000;
 
 /// Sends a train from a socket that is connected to its receiver.
 ///
 /// # Errors
 ///
-/// Returns the system's error; [`io::ErrorKind::TimedOut`] if the interface accepts nothing for ten seconds.
+/// Returns the system's error, or [`io::ErrorKind::TimedOut`] if the interface accepts nothing for ten seconds.
 pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<SendStatistics> {
-    // Best effort: with the default buffer there are more waits, and the result accounts for them.
+    // The larger buffer is best effort. A smaller buffer causes more waits, which `waited_ns` counts.
     let forced = setsockopt(socket, sockopt::SndBufForce, &SEND_BUFFER);
     forced.or_else(|_| setsockopt(socket, sockopt::SndBuf, &SEND_BUFFER))?;
     let padding = vec![0; train.bytes as usize - HEADER];
@@ -91,7 +91,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Binds to an address, or to any port of it if that port is taken.
+    /// Binds to an address. If the port is taken, binds to any free port of the same IP address.
     ///
     /// # Errors
     ///
@@ -118,7 +118,8 @@ impl Receiver {
         self.socket.local_addr()
     }
 
-    /// Receives a train until it is complete, until silence after its sender has `ended`, or until the time limit.
+    /// Receives a train. Returns when the train is complete, after silence once the sender has `ended`, or after
+    /// `limit_ns`.
     ///
     /// # Errors
     ///
@@ -128,12 +129,12 @@ impl Receiver {
         session: u64,
         train: Train,
         ended: &AtomicBool,
-        most_ns: u64,
+        limit_ns: u64,
     ) -> io::Result<TrainReport> {
         let mut collector = Collector::new(session, train);
         let clock = Clock::start();
         let (mut overrun, mut last) = (0, 0);
-        while !collector.complete() && clock.ns() < most_ns {
+        while !collector.complete() && clock.ns() < limit_ns {
             let mut descriptors = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
             match poll(&mut descriptors, PollTimeout::from(20_u8)) {
                 Ok(0) if ended.load(Ordering::Acquire) && clock.ns() - last > QUIET_NS => break,
@@ -164,8 +165,8 @@ impl Receiver {
         loop {
             let mut heads = [[0; HEADER]; BATCH];
             let mut slices = heads.each_mut().map(|head| [IoSliceMut::new(head)]);
-            // Each call allocates a buffer, because the kernel shortens the length of a buffer to the part that it
-            // fills.
+            // Each call allocates a control buffer, because the kernel shortens the length of the buffer to the filled
+            // part.
             let room = nix::cmsg_space!(TimeSpec, u32);
             let mut batch = MultiHeaders::<()>::preallocate(BATCH, Some(room));
             // With this flag the kernel reports a packet's full length, although only its head is read.

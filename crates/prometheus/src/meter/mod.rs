@@ -1,9 +1,10 @@
 //! Conversion of port readings to link loads, without I/O and without a clock.
 //!
-//! A link can consist of several ports; their bits add up. Each port has its own reading times. A link's window is
-//! therefore the common interval of its ports, from the end of the last window to the earliest of the ports' last
-//! readings. A silent port delays the windows of its link, so the link's load becomes unknown. After five minutes the
-//! meter drops the port, and the link continues without it.
+//! A link can consist of several ports, whose bits add up. Each port has its own reading times, so a link's window is
+//! the interval that the readings of all its ports cover. The window starts at the end of the previous window, or later
+//! if a port is new or its counter restarted. It ends at the earliest of the ports' last readings. A silent port delays
+//! the windows of its link, so the link's load becomes unknown. After five minutes the meter drops the port, and the
+//! link continues without it.
 
 #[cfg(test)]
 mod tests;
@@ -93,18 +94,18 @@ pub struct Steps {
     pub restarted: u64,
     /// Growth beyond the speed of a port.
     pub jumped: u64,
-    /// Invalid readings: a time in the future, or an impossible speed.
+    /// Invalid readings: a time in the future, or an impossible speed or load.
     pub impossible: u64,
 }
 
 /// Statistics of all ports.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ports {
-    /// Number of ports on links of the cluster; each direction counts.
+    /// Number of ports with a link of the cluster. A port counts once per direction.
     pub links: usize,
-    /// Number of ports that the map ignores, or excludes in this direction.
+    /// Number of ports that the map ignores, or whose rule excludes the direction.
     pub ignored: usize,
-    /// Number of other ports, which have no link of the cluster.
+    /// Number of ports that are neither ignored nor on a link of the cluster.
     pub unmapped: usize,
     /// Description of the first unmapped port.
     pub first_unmapped: Option<String>,
@@ -124,7 +125,7 @@ pub struct Ports {
     pub newest: Option<Nanos>,
 }
 
-/// A link as the sum of its ports.
+/// Bits of a link, as the sum over its ports.
 #[derive(Clone, Copy)]
 struct LinkSum {
     from: Nanos,
@@ -144,20 +145,21 @@ impl Meter {
         }
     }
 
-    /// Processes the answers of a round; `times` converts milliseconds since 1970 to engine time.
-    pub fn take(
+    /// Processes the answers of a round; `engine_time` converts milliseconds since 1970 to engine time.
+    pub fn process(
         &mut self,
         topology: &Topology<'_>,
         now: Nanos,
         answers: PortReadings,
-        times: impl Fn(i64) -> Option<Nanos>,
+        engine_time: impl Fn(i64) -> Option<Nanos>,
     ) -> RoundResult {
         let mut steps = Steps::default();
         let ahead = now.plus(self.interval);
-        let time = |at: i64| times(at).filter(|&at| at <= ahead && now.since(at) <= SILENCE_LIMIT);
+        let valid_time =
+            |at: i64| engine_time(at).filter(|&at| at <= ahead && now.since(at) <= SILENCE_LIMIT);
         self.drop_silent(now);
-        self.update_speeds(answers.speeds, &mut steps, time);
-        self.add_ports(topology, &answers.counters, time);
+        self.update_speeds(answers.speeds, &mut steps, valid_time);
+        self.add_ports(topology, &answers.counters, valid_time);
         let port_counts = self.port_counts();
         for (direction, series) in answers.counters {
             for Series { labels, readings } in series {
@@ -169,8 +171,8 @@ impl Meter {
                     SPEED_TOLERANCE * speed.or(share.map(|share| share as f64)).unwrap_or(f64::INFINITY);
                 let unit = Unit { bits: self.map.metrics.unit, narrow: self.map.metrics.narrow, max_rate };
                 for (at, value) in readings {
-                    let Some(at) = time(at) else {
-                        steps.impossible += u64::from(times(at).is_none_or(|at| at > ahead));
+                    let Some(at) = valid_time(at) else {
+                        steps.impossible += u64::from(engine_time(at).is_none_or(|at| at > ahead));
                         continue;
                     };
                     match port.counter.read(at, value, unit) {

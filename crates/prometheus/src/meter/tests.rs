@@ -39,7 +39,7 @@ fn series(instance: &str, port: &str, readings: &[(u64, f64)]) -> Series {
 fn take(meter: &mut Meter, now: u64, answers: PortReadings) -> RoundResult {
     let cluster = cluster();
     let topology = Topology { fabric: &cluster.fabric, capacities: &cluster.capacities };
-    meter.take(&topology, s(now), answers, |ms| u64::try_from(ms).ok().map(|ms| Nanos(ms * 1_000_000)))
+    meter.process(&topology, s(now), answers, |ms| u64::try_from(ms).ok().map(|ms| Nanos(ms * 1_000_000)))
 }
 
 fn counters(direction: Direction, series: Vec<Series>) -> PortReadings {

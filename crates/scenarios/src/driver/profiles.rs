@@ -1,4 +1,5 @@
-//! Background as rates on links instead of flows. Telemetry counts the work that the background brings to each link.
+//! Background load as rates of resources instead of flows. Telemetry counts the work that each resource carries for the
+//! background.
 
 use leeward_fabric::{Capacities, ResourceId};
 
@@ -14,8 +15,9 @@ struct Profile {
     offered: f64,
     /// Part of the offered load that the resource carries.
     rate: f64,
-    /// Time of the last change of the rate, in seconds, and the work carried by then.
+    /// Time of the last update of the rate, in seconds.
     since: f64,
+    /// Work carried until `since`, in native units.
     carried: f64,
 }
 
@@ -39,7 +41,7 @@ impl Profiles {
         profile.rate = profile.offered.min(truth.get(resource).0 as f64);
     }
 
-    /// Returns the work that background has brought to a resource until `now`.
+    /// Returns the background work that a resource has carried until `now`.
     pub fn carried(&self, resource: ResourceId, now: f64) -> f64 {
         let profile = &self.by_resource[resource.index()];
         profile.carried + profile.rate * (now - profile.since)
