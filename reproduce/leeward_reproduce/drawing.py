@@ -1,4 +1,4 @@
-"""Pictures of a reproduction as files: equal runs give equal bytes."""
+"""Writes the pictures of a reproduction to files. Equal runs write equal bytes."""
 
 from collections.abc import Callable
 from io import BytesIO
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def write(folder: Path, name: str, draw: "Callable[[], Figure] | None") -> None:
-    """Writes a picture as SVG and PNG; without data, removes the picture of an earlier call."""
+    """Writes a picture as SVG and PNG. If `draw` is None, removes the files of an earlier call."""
     pictures: dict[str, bytes] = {}
     if draw:
         with settings():
@@ -29,7 +29,7 @@ def write(folder: Path, name: str, draw: "Callable[[], Figure] | None") -> None:
 
 
 def render(fig: "Figure") -> dict[str, bytes]:
-    """A picture as SVG and PNG."""
+    """Renders a picture as SVG and PNG, and closes it."""
     from matplotlib import pyplot
 
     result = {}

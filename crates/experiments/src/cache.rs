@@ -1,6 +1,6 @@
-//! Synthetic traces of lookups in a cache. They follow the thesis' description of its private traces (SLO section
-//! 4.3.2). A trace has 100 to 600 thousand requests in half an hour, and a peak rate of 2 to 6 times the mean (SLO figure
-//! 4.9). Objects have up to 256 KB, and 28 KB on average.
+//! Synthetic traces of lookups in a cache. They follow the description of private traces in the thesis (SLO
+//! section 4.3.2). A trace has 100 to 600 thousand requests in half an hour, and a peak rate of 2 to 6 times the mean
+//! (SLO figure 4.9). Objects have at most 256 KB, and 28 KB on average.
 //!
 //! The rate alternates between calm periods and bursts, which last seconds (SLO section 4.1). Each burst has its own
 //! height. Within a period, requests arrive as a Poisson process. The thesis gives neither the lengths and gaps of bursts
@@ -27,8 +27,8 @@ pub struct CacheShape {
     pub seconds: f64,
     /// Range of the mean number of requests per second.
     pub rate: (f64, f64),
-    /// Range of the largest height of a burst, as a multiple of the calm rate. The ratio of peak to mean is a little
-    /// lower.
+    /// Range of the highest possible rate of a burst, as a multiple of the calm rate. The ratio of the peak rate to the
+    /// mean rate is slightly lower.
     pub height: (f64, f64),
     /// Mean length of a burst, in seconds.
     pub burst: f64,
@@ -39,7 +39,7 @@ pub struct CacheShape {
 }
 
 impl CacheShape {
-    /// Returns the thesis' properties, completed by our own, for a trace of `seconds`.
+    /// Returns the properties of a trace of `seconds`: those in the thesis, and our own values for the others.
     pub fn of(seconds: f64) -> CacheShape {
         CacheShape {
             seconds,
@@ -51,7 +51,7 @@ impl CacheShape {
         }
     }
 
-    /// Generates the requests of the `index`th trace of a seed, all of them reads.
+    /// Generates the requests of trace number `index` of a seed. All requests are reads.
     ///
     /// # Errors
     /// Returns an error for a property out of its range.
@@ -98,8 +98,8 @@ impl CacheShape {
             let problem = error.to_string();
             ExperimentError::draw("sizes", problem)
         })?;
-        // A steady Poisson process is mapped to the varying rate. A request at a share of the trace's length moves to
-        // the time at which the integral of the rate reaches the same share.
+        // Map a steady Poisson process to the varying rate. For example, a request at 30 % of the trace's length moves
+        // to the time at which the integral of the rate reaches 30 % of its total.
         let (mut period, end) = (0, Nanos::from_secs_f64(self.seconds));
         let requests = steady.take_while(|request| request.at < end).map(|request| {
             let target = request.at.as_secs_f64() / self.seconds * area;

@@ -4,7 +4,7 @@ use leeward_slo::pack::{Client, Site};
 
 use super::ExperimentError;
 
-/// Machines around a network that does not block.
+/// Machines around a non-blocking network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shape {
     /// Machines that workloads run on.
@@ -23,14 +23,15 @@ impl Shape {
     /// Returns a site of this shape.
     ///
     /// # Errors
-    /// Returns an error for an invalid link, or a site without devices for volumes.
+    /// Returns an error for more than 100,000 clients, servers or devices, for an invalid link rate, or if no server
+    /// has a device.
     pub fn site(&self) -> Result<Site, ExperimentError> {
-        const MOST: usize = 100_000;
-        let most = self.servers.saturating_mul(self.devices.max(1)).max(self.clients);
-        if most > MOST {
+        const LIMIT: usize = 100_000;
+        let count = self.servers.saturating_mul(self.devices.max(1)).max(self.clients);
+        if count > LIMIT {
             return Err(ExperimentError::draw(
                 "site",
-                format!("{most} machines or devices: expected at most {MOST}"),
+                format!("{count} machines or devices: expected at most {LIMIT}"),
             ));
         }
         let client = |index| Client { name: format!("c{index}"), slots: self.slots };

@@ -1,5 +1,5 @@
-//! Bounds of one path by each analysis (SLO figures 4.7, 4.8 and 4.13), and of every workload of a site (SLO
-//! figure 4.14).
+//! Latency bounds on one path by each analysis (SLO figures 4.7, 4.8 and 4.13). Latency bounds of every workload of a
+//! site (SLO figure 4.14).
 
 use leeward_calculus::snc::{self, Analysis, Latency};
 use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
@@ -12,12 +12,12 @@ use super::pack::name;
 use super::traces::{Part, Traces};
 use super::{Draw, ExperimentError, Shape};
 
-/// Bounds on the latency of the last of several workloads, in seconds; `None` without a bound.
+/// Bounds on the latency of one workload, in seconds. `None` means that the analysis has no bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tails {
     /// Deterministic bound, by curves.
     pub dnc: Option<f64>,
-    /// Deterministic bound, by the program of PriorityMeister.
+    /// Deterministic bound, by the linear program of PriorityMeister.
     pub priority_meister: Option<f64>,
     /// Stochastic bound, as in SNC-Meister's analysis.
     pub bipartite: Option<f64>,
@@ -32,7 +32,7 @@ pub struct Tails {
 pub struct TailSettings {
     /// Bytes per second of both links.
     pub bytes: f64,
-    /// Number of mutually dependent workloads, counted from the first.
+    /// Number of workloads that depend on one another. They are the first ones.
     pub dependent: usize,
     /// Share of requests, or of time, that may exceed a stochastic bound; above 0 and below 1.
     pub excess: f64,
@@ -40,11 +40,11 @@ pub struct TailSettings {
     pub bounds: BoundSettings,
 }
 
-/// Computes bounds for the last of some draws. One server serves all draws over its link and the link of one client.
-/// Each draw has a lower priority than the previous ones.
+/// Computes bounds on the latency of the last draw's workload. The workloads of all draws cross the same two links: the
+/// link out of one server and the link into one client. Each workload has a lower priority than the previous ones.
 ///
 /// # Errors
-/// Returns an error without draws, for a draw without a trace, or for invalid settings.
+/// Returns an error if `draws` is empty, if a draw has no trace, or if a setting is invalid.
 pub fn tails(
     traces: &Traces,
     part: Part,
@@ -116,8 +116,8 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Exp
     Ok(network)
 }
 
-/// Computes the bound of every draw, each on its client and server with priorities by SLO, in seconds; `None`
-/// without a bound.
+/// Computes the latency bound of every draw's workload, in seconds; `None` without a bound. `links` has the client and
+/// the server of each draw. The SLOs determine the priorities.
 ///
 /// # Errors
 /// Returns an error for an invalid draw, link or shape, or invalid settings.

@@ -4,15 +4,15 @@ use std::io::Cursor;
 
 use leeward_capture::{Capture, Places, Settings};
 
-use crate::one_line;
+use crate::assert_one_line;
 
 /// Reads the input as a pcap or pcapng capture, or as a file of IPFIX messages.
 pub fn capture(bytes: &[u8]) {
     read(bytes.to_vec());
 }
 
-/// Reads NetFlow and IPFIX datagrams of one exporter in a capture. In the input, two bytes before each datagram are its
-/// length.
+/// Reads NetFlow and IPFIX datagrams of one exporter in a capture. In the input, each datagram follows two bytes with
+/// its length.
 pub fn ipfix(bytes: &[u8]) {
     let mut datagrams = Vec::new();
     let mut rest = bytes;
@@ -29,19 +29,19 @@ pub fn sflow(bytes: &[u8]) {
     read(udp_capture(6343, &[bytes]));
 }
 
-/// Reads a capture whose matrix has addresses, not hosts or racks, as places. Checks that errors are finite, and that
-/// times are multiples of the interval within the range of files.
+/// Reads a capture into a matrix with addresses as places. Checks that standard errors are finite and that the places
+/// exist. Checks that start times are multiples of the interval, and fit 64 bits in nanoseconds.
 fn read(bytes: Vec<u8>) {
     let mut capture = Capture::new(Settings::default(), Places::addresses());
     let mut open = match capture.open("file", Cursor::new(bytes)) {
         Ok(open) => open,
-        Err(error) => return one_line(&error),
+        Err(error) => return assert_one_line(&error),
     };
     loop {
         match capture.read(&mut open, 1000) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) => return one_line(&error),
+            Err(error) => return assert_one_line(&error),
         }
     }
     let matrix = capture.finish();

@@ -18,7 +18,7 @@ use leeward_traces::device::Device;
 use leeward_traces::read::{ReadSettings, Requests};
 use leeward_traces::{Kind, NetworkWork, Request, Stage, Work};
 
-use crate::{CLUSTER, one_line, short, utf8_prefix};
+use crate::{CLUSTER, assert_one_line, short, utf8_prefix};
 
 const SLO_TRACE: &str = "seconds,kind,size\n0.1,read,4096\n0.2,write,8192\n0.3,read,4096\n";
 
@@ -43,7 +43,7 @@ pub fn app(bytes: &[u8]) {
                 assert!(transfer.from < count && transfer.to < count && transfer.from != transfer.to);
             }
         }
-        Err(error) => one_line(&error),
+        Err(error) => assert_one_line(&error),
     }
 }
 
@@ -55,7 +55,7 @@ pub fn cluster(bytes: &[u8]) {
             assert!(cluster.fabric.host_count() > 0);
             assert_eq!(cluster.capacities.as_slice().len(), cluster.fabric.resource_count());
         }
-        Err(error) => one_line(&error),
+        Err(error) => assert_one_line(&error),
     }
 }
 
@@ -64,7 +64,7 @@ pub fn device(bytes: &[u8]) {
     let text = utf8_prefix(bytes);
     let device = match Device::from_text("device", text) {
         Ok(device) => device,
-        Err(error) => return one_line(&error),
+        Err(error) => return assert_one_line(&error),
     };
     let mut work = Work::new(NetworkWork::default(), Some(&device));
     for (at, size) in [1, 4096, 1 << 20, u64::MAX >> 1].into_iter().enumerate() {
@@ -90,7 +90,7 @@ pub fn loads(bytes: &[u8]) {
                 assert!(sample.load.0 >= 0 && sample.window.0 < sample.window.1 && sample.window.1 <= end);
             }
         }
-        Err(error) => one_line(&error),
+        Err(error) => assert_one_line(&error),
     }
 }
 
@@ -118,7 +118,7 @@ pub fn running(bytes: &[u8]) {
                 assert!((task.job as usize) < fleet.request.budgets.len());
             }
         }
-        Err(error) => one_line(&error),
+        Err(error) => assert_one_line(&error),
     }
 }
 
@@ -132,7 +132,7 @@ pub fn scenario(bytes: &[u8]) {
             assert!(scenario.events.iter().all(|event| event.at < scenario.horizon));
             assert!(scenario.events.is_sorted_by_key(|event| event.at));
         }
-        Err(error) => one_line(&error),
+        Err(error) => assert_one_line(&error),
     }
 }
 
@@ -142,7 +142,7 @@ pub fn settings(bytes: &[u8]) {
     for file in ["leeward.yaml", "leeward.toml"] {
         match Settings::from_text(file, text) {
             Ok(settings) => assert!(settings.fixed(&settings).is_empty()),
-            Err(error) => one_line(&error),
+            Err(error) => assert_one_line(&error),
         }
     }
 }
@@ -159,7 +159,7 @@ pub fn slo(bytes: &[u8]) {
                 assert!(bound.seconds.is_finite() && bound.seconds >= 0.0);
             }
         }
-        Err(error) => one_line(&error),
+        Err(error) => assert_one_line(&error),
     }
 }
 
@@ -168,7 +168,7 @@ pub fn tokens(bytes: &[u8]) {
     let text = utf8_prefix(bytes);
     match Tokens::from_text("tokens", text) {
         Ok(tokens) => assert!(tokens.find("leeward_").is_none() && tokens.count() <= text.lines().count()),
-        Err(error) => one_line(&error),
+        Err(error) => assert_one_line(&error),
     }
 }
 
@@ -179,7 +179,7 @@ pub fn trace(bytes: &[u8]) {
         .and_then(|text| Requests::open(text, &settings)?.collect::<Result<Vec<Request>, InputError>>());
     let requests = match read {
         Ok(requests) => requests,
-        Err(error) => return one_line(&error),
+        Err(error) => return assert_one_line(&error),
     };
     assert!(requests.is_sorted_by_key(|request| request.at));
     assert!(requests.iter().all(|request| (1..=settings.largest).contains(&request.size)));

@@ -69,7 +69,7 @@ fn utf8_prefix(bytes: &[u8]) -> &str {
 }
 
 /// Checks that an error fits a terminal, regardless of the file's content.
-fn one_line(error: &InputError) {
+fn assert_one_line(error: &InputError) {
     short(&error.to_string());
 }
 

@@ -16,7 +16,7 @@ use leeward_service::{NewCluster, PolicyLabels};
 use leeward_store::Sqlite;
 use serde::de::DeserializeOwned;
 
-use crate::{CLUSTER, CLUSTER_TEXT, one_line, short};
+use crate::{CLUSTER, CLUSTER_TEXT, assert_one_line, short};
 
 #[path = "../../controller/tests/support/request_text.rs"]
 mod request_text;
@@ -137,7 +137,7 @@ pub fn answer(bytes: &[u8]) {
     let Ok(map) = std::str::from_utf8(parts[0]) else { return };
     let mut reader = match PrometheusReader::new("map", map, &CLUSTER, Nanos(15 * Nanos::SECOND.0)) {
         Ok(reader) => reader,
-        Err(error) => return one_line(&error),
+        Err(error) => return assert_one_line(&error),
     };
     let mut ends = BTreeMap::new();
     for round in parts[1..].chunks(reader.query_count()) {

@@ -3,7 +3,7 @@
 use leeward_fabric::input::{InputError, Text, read_yaml};
 use leeward_scenarios::workload::{Inputs, Loaded, Source};
 
-use crate::{CLUSTER, HORIZON, one_line, utf8_prefix};
+use crate::{CLUSTER, HORIZON, assert_one_line, utf8_prefix};
 
 /// Lists of block writes, plain or gzip.
 pub fn blocks(bytes: &[u8]) {
@@ -54,7 +54,7 @@ pub fn source(bytes: &[u8]) {
         }
         // A name from the fuzzer must not open a file of this machine.
         Ok(_) => {}
-        Err(error) => one_line(&error),
+        Err(error) => assert_one_line(&error),
     }
 }
 
@@ -82,7 +82,7 @@ fn read(settings: &str, bytes: &[u8]) {
 fn check(read: &Result<Loaded, InputError>) {
     let loaded = match read {
         Ok(loaded) => loaded,
-        Err(error) => return one_line(error),
+        Err(error) => return assert_one_line(error),
     };
     let workload = &loaded.workload;
     let in_order = |times: Vec<f64>| {

@@ -23,12 +23,13 @@ Examples:
       --size 256MiB --policy uniform
   leeward place tasks --cluster examples/clusters/tenant.yaml --app examples/apps/wordcount.yaml --explain
 
-The telemetry file is CSV with the columns link,load_bps and a line for each link: r3:downlink,350e6
+The telemetry file is CSV with the columns link,load_bps and one line for each link, such as
+r3:downlink,350e6
 """
 MOST_CANDIDATES = 8
 """Greatest number of candidates of each level in an explanation."""
 SIGHT = {None: "", "counter": "its counter", "derived": "sum of hosts", "unseen": "unseen"}
-"""Source of the load of a candidate's link, in words."""
+"""Words for the source of a link's load."""
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -37,8 +38,8 @@ app = typer.Typer(rich_markup_mode=None)
 def place() -> None:
     """Ask a policy for one decision.
 
-    A policy decides on a cluster file and a telemetry file, and gives its reasons. For replicas and for
-    the tasks of a job, `leeward serve` does the same on live telemetry.
+    The policy reads a cluster file and a telemetry file, and gives the reasons for its decision.
+    `leeward serve` makes such decisions on live telemetry, for replicas and for the tasks of a job.
     """
 
 
@@ -50,7 +51,7 @@ def replicas(
     ],
     telemetry: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Loads of links, as CSV; by default none are known."),
+        typer.Option(metavar="FILE", help="Loads of links, as CSV; by default, all loads are unknown."),
     ] = None,
     max_age: Annotated[
         str,
@@ -75,8 +76,9 @@ def replicas(
         typer.Option(
             metavar="N",
             parser=whole_number(0, 255),
-            help="Number of fault domains (racks, unless the cluster file says otherwise) besides the first"
-            " copy's that must hold a copy, 0 to 255; by default 1, and 0 for a single copy.",
+            help="Number of fault domains, besides that of the first copy, that must hold a copy, 0 to 255;"
+            " by default 1, and 0 for a single copy. Each rack is a fault domain unless the cluster file"
+            " names others.",
         ),
     ] = None,
     exclude: Annotated[
@@ -89,14 +91,15 @@ def replicas(
     collocate: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HOST", help="Host of a related file: only such hosts may hold a copy; repeatable."
+            metavar="HOST",
+            help="Host of a related file; with this option, no other host may hold a copy; repeatable.",
         ),
     ] = None,
     max_imbalance: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Greatest excess of a host's used share of storage over the average, 0 to 1.",
+            help="Largest amount by which a host's used share of storage may exceed the average, 0 to 1.",
             show_default=False,
         ),
     ] = None,

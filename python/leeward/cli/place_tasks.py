@@ -65,7 +65,7 @@ def tasks(
     ] = None,
     telemetry: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Loads of links, as CSV; by default none are known."),
+        typer.Option(metavar="FILE", help="Loads of links, as CSV; by default, all loads are unknown."),
     ] = None,
     max_age: Annotated[
         str,

@@ -18,10 +18,10 @@ def read(file: str) -> Scenario:
 
 
 def warn(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Warns on stderr of policies under which nothing was written or placed despite arrivals.
+    """Warns on stderr about policies that wrote no block, or placed no app or task, although some arrived.
 
     Args:
-        rows: For each run, `policy` and the figures as `leeward._figures` names them.
+        rows: One row for each run, with `policy` and figures under their names in `leeward._figures`.
     """
     for policy in dict.fromkeys(row["policy"] for row in rows):
         of_policy = [row for row in rows if row["policy"] == policy]
@@ -46,7 +46,7 @@ def warn(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def summary(runs: list[Run]) -> dict[str, object]:
-    """The comparison as JSON."""
+    """Summaries of the runs, and their comparison with the first run, as JSON."""
     return {
         "seed": runs[0].seed,
         "arrivals": runs[0].provenance,

@@ -79,7 +79,7 @@ def serve(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="With --prometheus: map file from ports to links.",
+            help="With --prometheus: file that maps ports to links.",
             show_default=False,
         ),
     ] = None,

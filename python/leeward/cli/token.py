@@ -32,7 +32,7 @@ def new(
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="With --role report: host that the client may report, and no other; repeatable.",
+            help="With --role report: limits the token to reports of this host; repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -33,7 +33,7 @@ Examples:
   leeward top --once --links 5
   leeward top --controller https://leeward:7600 --every 5s -o json | jq '.rows[0]'
 
-On a terminal it redraws until q or Ctrl-C. Elsewhere it prints a table at each refresh.
+On a terminal, the command redraws the table until q or Ctrl-C. Elsewhere, it prints a table at each refresh.
 """
 BARS = " ▁▂▃▄▅▆▇█"
 """Levels of utilization in a trend."""
@@ -54,8 +54,9 @@ def top(
 ) -> None:
     """Show the hottest links, live.
 
-    Shows the utilization of each link, its trend over the last ten minutes, how long it has been hot, and
-    placed load that telemetry does not show yet. Marks stale values. With -o json each refresh is a line.
+    Shows the utilization of each link, its trend over the last ten minutes, and the time for which the link
+    has been hot. Pending load is placed load that telemetry does not show yet. A message names the reason
+    for stale values. With -o json, each refresh is one line, except with --once.
     """
     with name_flags(every="--every"):
         pause = read_milliseconds("every", every) / 1000

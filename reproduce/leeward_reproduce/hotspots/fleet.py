@@ -151,8 +151,8 @@ def section_rows(results: Results) -> list[Row]:
             note,
         )
         for name, words, paper_value in (
-            ("host-ToR", "hosts' links", paper.TIMES_HOSTS),
-            ("pod-core", "the core's links", paper.TIMES_CORE),
+            ("host-ToR", "hosts' links", paper.TORS_OVER_HOSTS),
+            ("pod-core", "the core's links", paper.TORS_OVER_CORE),
         )
     ]
 
@@ -169,7 +169,7 @@ def split_rows(results: Results) -> list[Row]:
         )
     traffic = [100 * fleet.storage for fleet in fleets]
     label = "traffic of mixed racks in hot intervals that is storage's"
-    return [*result, reference_row("6", label, "%", traffic, paper.STORAGES, _MADE_UP)]
+    return [*result, reference_row("6", label, "%", traffic, paper.STORAGE_SHARE, _MADE_UP)]
 
 
 def job_rows(results: Results) -> list[Row]:

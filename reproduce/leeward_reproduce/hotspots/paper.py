@@ -1,4 +1,4 @@
-"""Values that the paper reports of UTP, CCP and incidents, each once. Sections and figures are Hotspots'.
+"""Values that the paper reports for UTP, CCP and incidents, each once, with sections and figures of Hotspots.
 
 The paper's statements about the fleet and about the medians of one cell's windows are separate values here,
 because they differ.
@@ -13,7 +13,7 @@ UTILIZATION = 10.9
 """Table 2: change of the median from the five days before UTP to the five days after it, in percent. The
 utilization grew for other reasons."""
 THRESHOLD = 75.0
-"""Section 5.1, in percent: upper bound of the 98th percentile with UTP."""
+"""Section 5.1: upper bound of the 98th percentile of ToRs' utilization with UTP, in percent."""
 MOVES = -41.0
 VIOLATIONS = -74.1
 """Table 3: change of the median that the proactive part makes, in percent."""
@@ -39,7 +39,7 @@ QUERIES = {
 }
 """Table 1: load-tolerance at 1.5x and 2x in percent (None: not reached), and hotspot-inflation."""
 FLUSH_RATIO, FLUSH_INFLATION = 0.1, 2.25
-"""Figure 12b: a compute ratio of the shuffle flush, and its hotspot-inflation."""
+"""Figure 12b: a compute ratio of the shuffle flush, and the hotspot-inflation at this ratio."""
 FILES = {"file-read": (95.0, 1.5), "file-write": (50.0, 4.0)}
 """Figure 13 and section 4.3: load-tolerance at 2x in percent, and hotspot-inflation, for files on HDDs. The
 introduction says that writes reach 2x at 40 %."""
@@ -62,16 +62,18 @@ QUERY_GAINS = {"shuffle-flush": -13.0, "materialize": -9.0, "tpc-h-q02": 0.0}
 """Figure 19 and the introduction: change of the p95 with UTP, in percent; TPC-H's is not significant."""
 READ_GAINS = {"network": (-80.0, -50.0), "total": (-60.0, -30.0)}
 """Figure 20: range of the change of the p95 of HDD reads with CCP, in percent."""
-HALVES = 50.0
-TIMES_HOSTS, TIMES_CORE = 10.0, 2.0
-"""Section 3.2 and figure 3: percent of hot ToR links that are hot upwards; rate of hot links of ToRs over the
-rate of hosts' links, and over the rate of the core's links."""
+HOT_UPWARDS = 50.0
+"""Section 3.2 and figure 3: percent of hot ToR links that are hot upwards."""
+TORS_OVER_HOSTS, TORS_OVER_CORE = 10.0, 2.0
+"""Section 3.2 and figure 3: rate of hot links among ToR links, over the rates among the links of hosts and
+among the links of the core."""
 DURATIONS = {"below 1 h": 33.0, "1 to 12 h": 40.0, "1 day to 2 weeks": 13.0}
+"""Section 3.2 and figure 4: percent of hotspots by duration."""
 KINDS = {"mixed": 50.0, "disk": 40.0}
-STORAGES = 45.0
-"""Section 3.2 and figures 4 to 6: percent of hotspots by duration; percent of hotspots by kind of rack; and
-percent of the hotspots of mixed racks that storage causes."""
+"""Section 3.2 and figure 5: percent of hotspots by kind of rack."""
+STORAGE_SHARE = 45.0
+"""Section 3.2 and figure 6: percent of the hotspots of mixed racks that storage causes."""
 WIDEST_JOB = 10.0
+"""Section 3.3 and figure 7: bandwidth per compute unit of some jobs, over that of the median job."""
 WIDEST_RACK = 2.0
-"""Section 3.3 and figures 7 and 9: bandwidth per compute unit of some jobs over that of the median job; and
-largest ratio of uplink to disk capacity over the smallest one."""
+"""Section 3.3 and figure 9: largest ratio of uplink to disk capacity, over the smallest one."""

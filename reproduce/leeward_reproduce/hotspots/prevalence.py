@@ -62,7 +62,7 @@ def section_rows(results: Results) -> list[Row]:
     label = "hot link-intervals of ToRs, borg"
     return [
         measured_row("3", label, "%", rates, None, "the paper's axis has no numbers"),
-        reference_row("3", "of these upwards", "%", upwards, paper.HALVES, _REFERENCE),
+        reference_row("3", "of these upwards", "%", upwards, paper.HOT_UPWARDS, _REFERENCE),
         *fleet.section_rows(results),
     ]
 

@@ -59,7 +59,7 @@ struct Options {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Store of decisions: a file, `memory`, or a PostgreSQL URL, postgres://USER@HOST/DATABASE [default: a file
-    /// with the name of the cluster, or else of the cluster file].
+    /// named after the cluster, or after the cluster file if the cluster has no name].
     #[arg(long, value_name = "WHERE")]
     store: Option<String>,
     /// Failures that stored decisions survive, `process` or `power` [default: process].
@@ -71,7 +71,7 @@ struct Options {
     /// Prometheus to poll for telemetry while this service leads.
     #[arg(long, value_name = "URL")]
     prometheus: Option<String>,
-    /// With --prometheus: map file from ports to links.
+    /// With --prometheus: file that maps ports to links.
     #[arg(long, value_name = "FILE")]
     map: Option<String>,
     /// With --prometheus: connection file in the format of promtool's --http.config.file.
@@ -99,7 +99,7 @@ enum Token {
         /// Role of the token: read, report, place or admin.
         #[arg(long)]
         role: Role,
-        /// With --role report: a host that the token may report for, and no other; repeat for several.
+        /// With --role report: limits the token to reports of this host; repeat for several hosts.
         #[arg(long = "host", value_name = "HOST")]
         hosts: Vec<String>,
         /// File to append the token's line to; by default the line goes to stderr.
@@ -150,7 +150,7 @@ fn serve(options: Options) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let announce = |url: &str, store: Option<&Path>| -> std::io::Result<()> {
-        // A log in JSON has the same information, and its readers expect only JSON.
+        // The JSON log has the same information. Its readers expect only JSON on stderr.
         if is_json() {
             return Ok(());
         }

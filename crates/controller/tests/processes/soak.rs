@@ -1,8 +1,8 @@
-//! A service with bad clients: slow, silent and malformed ones, and many that disconnect. Meanwhile other clients place
-//! blocks, tasks and workloads, request scores, end their placements and get responses. After all clients have left,
-//! their resources are free again.
+//! A service with bad clients: slow, silent and malformed ones, and many that disconnect. Meanwhile, another client
+//! places blocks, tasks and workloads, requests scores, ends its placements and gets responses. After all clients have
+//! left, their resources are free again.
 //!
-//! The test takes seconds; `LEEWARD_SOAK=600` makes it ten minutes (`make soak`).
+//! The soak test takes five seconds. `LEEWARD_SOAK` sets another number of seconds (`make soak`).
 
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
 
@@ -69,7 +69,7 @@ fn raw_response(process: &Process, sent: &[u8]) -> String {
     String::from_utf8_lossy(&response).into_owned()
 }
 
-/// Sends one piece after another with pauses, until the service closes the connection or the test ends.
+/// Sends `first`, then `piece` repeatedly with pauses, until the service closes the connection or the test ends.
 fn drip(process: &Process, first: &str, piece: &[u8], stop: &AtomicBool) {
     let mut stream = process.connect();
     let began = Instant::now();
@@ -93,7 +93,7 @@ fn misbehave(process: &Process, kind: usize, stop: &AtomicBool) {
     let body = format!("{HEAD}content-length: 1000\r\n\r\n");
     while !stop.load(Ordering::Relaxed) {
         match kind % 8 {
-            // The four attacks: silence, an endless head, an endless body, and a body that stops.
+            // Four slow clients: silence, an endless head, an endless body, and a body that stops.
             0 => drip(process, "", b"", stop),
             1 => drip(process, "GET /v1/status HTTP/1.1\r\nx: ", b"x", stop),
             2 => drip(process, &body, b" ", stop),
@@ -133,7 +133,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Places something new and returns the decision's id.
+/// Requests a placement under a new sequence number, and returns the decision's id.
 fn place(process: &Process, path: &str, mut body: Value, sequence: u64) -> String {
     (body["client"], body["sequence"]) = (path.into(), sequence.into());
     let answer = process.send(path, &body);
@@ -141,7 +141,7 @@ fn place(process: &Process, path: &str, mut body: Value, sequence: u64) -> Strin
     decision["id"].as_str().expect("an id").to_owned()
 }
 
-/// One round of all operations. It ends everything that does not expire on its own.
+/// Runs all operations once. Ends the placements that do not expire on their own.
 fn round(process: &Process, number: u64) {
     let (_, status) = process.get("/v1/status").expect("an answer");
     let (_, links) = process.get("/v1/links?limit=1000").expect("an answer");
@@ -179,7 +179,7 @@ fn round(process: &Process, number: u64) {
     }
 }
 
-/// Asserts that ended decisions hold nothing.
+/// Asserts that no task, workload or volume holds resources.
 fn assert_nothing_is_reserved(process: &Process) {
     for kind in ["tasks", "workload", "volumes"] {
         let (_, held) = process.get(&format!("/v1/commitments?kind={kind}")).expect("an answer");
@@ -204,13 +204,13 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
     let process = start(folder.path());
     process.until("the service is ready", Process::is_ready);
     let stop = AtomicBool::new(false);
-    // These rounds allocate all memory that serving needs, before the measurement.
+    // The first rounds allocate what the service needs for requests. The measurement starts after them.
     round(&process, 1);
     round(&process, 2);
     let before = process.descriptors();
     let (mut slowest, mut memory, mut rounds) = (Duration::ZERO, 0, 2);
     std::thread::scope(|scope| {
-        let _over = StopOnDrop(&stop);
+        let _stop_on_drop = StopOnDrop(&stop);
         for kind in 0..24 {
             let (process, stop) = (&process, &stop);
             scope.spawn(move || misbehave(process, kind, stop));
@@ -228,19 +228,22 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
         }
     });
     assert!(slowest < Duration::from_secs(5), "the slowest round took {slowest:?}");
-    // The agent of this test has its own connection. The connection of the last client that left may still be open for
-    // a short time.
+    // The agent of this test may have one more connection. Connections of clients that have left may stay open for a
+    // short time.
     process.until("open connections are closed", |process| process.descriptors() <= before + 1);
-    // The service keeps decisions up to a limit, so their memory is expected.
+    // The service keeps decisions up to a limit, so their memory is no leak. The test allows 4 KiB for each.
     let kept = 4 * process.status("decisions").as_u64().expect("a number") / 1_024;
     let after = process.memory();
-    assert!(after <= memory + 48 + kept, "{after} MiB after {memory} MiB, of which decisions are {kept}");
+    assert!(
+        after <= memory + 48 + kept,
+        "memory grew from {memory} MiB to {after} MiB; decisions take {kept} MiB"
+    );
     assert!(!process.log().contains("panicked"), "{}", process.log());
     assert_nothing_is_reserved(&process);
     round(&process, rounds + 1);
     eprintln!(
-        "{rounds} rounds, the slowest {slowest:?}; memory {memory} MiB and {after} MiB, of which decisions are {kept}; \
-         descriptors {before}"
+        "{rounds} rounds, the slowest {slowest:?}; memory {memory} MiB at first and {after} MiB at the end, decisions \
+         take {kept} MiB; {before} descriptors"
     );
 }
 

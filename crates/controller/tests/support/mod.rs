@@ -86,8 +86,8 @@ impl Server {
         read_response(self.agent.get(self.url(path)).call())
     }
 
-    /// Returns the metrics after a status request, so that counters include all acknowledged operations. Gauges are as
-    /// old as the last network snapshot.
+    /// Returns metrics that include all acknowledged changes. Metrics are as old as the last network snapshot, and the
+    /// request of the status makes a new snapshot.
     pub fn metrics(&self) -> String {
         assert_eq!(self.get("/v1/status").0, 200);
         let mut response = self.agent.get(self.url("/metrics")).call().expect("the server answers");
@@ -118,7 +118,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Reports the loads of links over the second before the frozen clock's time.
+    /// Reports the loads of links in the second that ends at the frozen clock's time.
     pub fn report(&self, links: &[(String, f64)]) {
         let links: Vec<Value> =
             links.iter().map(|(link, load_bps)| json!({ "link": link, "load_bps": load_bps })).collect();

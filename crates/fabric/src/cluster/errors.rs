@@ -26,9 +26,9 @@ impl Errors<'_> {
 
     /// The error for two hosts with the same name, at the place of the second one in the file.
     pub fn duplicate_host(&self, name: &str) -> InputError {
-        let mut written = Vec::new();
+        let mut occurrences = Vec::new();
         let mut collect = |list: &str, hosts: &Listing<HostFile>| {
-            written.extend(
+            occurrences.extend(
                 each(hosts)
                     .iter()
                     .enumerate()
@@ -44,15 +44,15 @@ impl Errors<'_> {
                 collect(&format!("racks[{i}].hosts"), hosts);
             }
         }
-        self.duplicate("host", name, &written)
+        self.duplicate("host", name, &occurrences)
     }
 
     /// The error for two racks or pods with the same name.
     pub fn duplicate_domain(&self, name: &str) -> InputError {
-        let mut written = Vec::new();
+        let mut occurrences = Vec::new();
         let mut compare = |field: String, domain_name: Option<&Name>, at: Place| {
             if domain_name.is_some_and(|domain_name| domain_name.0 == name) {
-                written.push((field, at));
+                occurrences.push((field, at));
             }
         };
         for (i, pod) in self.file.pods.iter().flat_map(|pods| each(&pods.value)).enumerate() {
@@ -61,23 +61,23 @@ impl Errors<'_> {
         for (i, rack) in self.file.racks.iter().flat_map(|racks| each(&racks.value)).enumerate() {
             compare(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.place);
         }
-        if written.is_empty() {
-            // On a mesh without racks each host is a domain of the same name.
+        if occurrences.is_empty() {
+            // On a mesh without racks, each host is its own domain, and the domain has the name of the host.
             return self.duplicate_host(name);
         }
-        self.duplicate("rack or pod", name, &written)
+        self.duplicate("rack or pod", name, &occurrences)
     }
 
-    /// The error for two items of one `kind` with the same name. `written` has the field and the place of each item
-    /// that the file lists with this name.
-    fn duplicate(&self, kind: &str, name: &str, written: &[(String, Place)]) -> InputError {
-        match written {
+    /// The error for two items of one `kind` with the same name. `occurrences` has the field and the place of each
+    /// item that has this name in the file.
+    fn duplicate(&self, kind: &str, name: &str, occurrences: &[(String, Place)]) -> InputError {
+        match occurrences {
             [(_, first), .., (field, at)] => {
                 let message = format!("`{name}`: the {kind} on line {} has this name", first.line);
                 self.at(*at, field, message)
             }
             [(field, at)] => {
-                self.at(*at, field, format!("`{name}`: an unnamed {kind} has this name, by its number"))
+                self.at(*at, field, format!("`{name}`: an unnamed {kind} gets this name from its number"))
             }
             [] => self.about(format!("two {kind}s have the name `{name}`")),
         }

@@ -182,8 +182,8 @@ impl Layout<'_> {
         let unset = fabric.all_resources().take(pairs).find(|pair| capacity[pair.index()] == Load(0));
         match unset {
             Some(pair) => {
-                let message =
-                    format!("no rate for {}; give `pair: 1Gbps` for all", fabric.resource_name(pair));
+                let name = fabric.resource_name(pair);
+                let message = format!("no rate for {name}; list this pair, or give a default: `pair: 1Gbps`");
                 Err(self.errors.about(message).in_field("pairs"))
             }
             None => Ok(()),

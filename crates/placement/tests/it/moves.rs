@@ -32,8 +32,9 @@ fn task(number: u64, host: u32, mbps: u64) -> Running {
     }
 }
 
-/// A cell with the traffic of its tasks, and the remaining moves of their one job.
-fn running(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveRequest) {
+/// Runs tasks of one job in a cell, and reports their traffic. Returns the cell, and a request in which the job has
+/// `moves` moves left.
+fn run_tasks(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveRequest) {
     for task in tasks {
         world.pool.occupy(task.host, JobId(5), task.demand.cpus, Bytes(0));
     }
@@ -95,7 +96,7 @@ proptest! {
             Running { cooling, egress_bps: sent * MBPS, ingress_bps: received * MBPS, ..task }
         });
         let tasks: Vec<Running> = drawn.collect();
-        let (world, request) = running(cell(6), &tasks, budget);
+        let (world, request) = run_tasks(cell(6), &tasks, budget);
         let moves = decide(&world, "", &request);
         prop_assert_eq!(&moves, &decide(&world, "", &request));
         prop_assert!(moves.moves.len() <= budget as usize);
@@ -130,12 +131,12 @@ proptest! {
 fn a_task_above_its_stated_rate_moves_only_where_its_real_rate_fits() {
     let mut tasks = vec![task(0, 0, 1), task(1, 1, 300), task(2, 4, 300)];
     tasks[0].egress_bps = 600 * MBPS;
-    let (world, request) = running(cell(2), &tasks, 9);
+    let (world, request) = run_tasks(cell(2), &tasks, 9);
     let moves = decide(&world, "", &request);
     // 600 Mb/s would bring the other rack to 90 %, 300 Mb/s to 60 %.
     assert_eq!(moves.moves.iter().map(|planned| planned.at).collect::<Vec<_>>(), [1]);
     let policy = moves::REGISTRY.make("utp", "").expect("a policy of the registry");
-    let (world, request) = running(cell(3), &tasks, 9);
+    let (world, request) = run_tasks(cell(3), &tasks, 9);
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
     let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
@@ -157,7 +158,7 @@ fn a_task_without_a_target_does_not_affect_another_rack() {
         Running { ingress_bps: receives * MBPS, ..task }
     };
     let mut world = cell(3);
-    // Only hosts of the first rack have room for more than small tasks.
+    // Outside the first rack, no host has room for another large task.
     (4..12).for_each(|host| {
         world.pool.occupy(HostId(host), JobId(9), Cpus(if host == 4 { 4000 } else { 7000 }), Bytes(0))
     });
@@ -166,10 +167,10 @@ fn a_task_without_a_target_does_not_affect_another_rack() {
     let mut stays = with(5, 5, 510, 0, 1000);
     stays.demand.tolerant = false;
     let tasks = [large[0], small[0], small[1], small[2], large[1], stays];
-    let (world, request) = running(world, &tasks, 9);
+    let (world, request) = run_tasks(world, &tasks, 9);
     let moves = decide(&world, "", &request);
-    // The first rack's large task finds no host. After its small tasks have left, the second rack's large task goes to
-    // the first rack.
+    // The large task of the first rack finds no host. After small tasks have left the first rack, the large task of the
+    // second rack moves there.
     let moved: Vec<(u32, u32)> = moves.moves.iter().map(|planned| (planned.at, planned.to.0 / 4)).collect();
     assert_eq!(moved, [(1, 2), (2, 2), (4, 0)]);
     assert!(moves.kept.is_empty(), "{:?}", moves.kept);
@@ -178,7 +179,7 @@ fn a_task_without_a_target_does_not_affect_another_rack() {
 #[test]
 fn tasks_stay_if_the_loads_of_all_other_racks_are_unknown() {
     let tasks: Vec<Running> = (0..4).map(|i| task(i, i as u32, 200)).collect();
-    let (_, request) = running(cell(3), &tasks, 9);
+    let (_, request) = run_tasks(cell(3), &tasks, 9);
     let mut world = cell(3);
     let [out, into] = links(&world, DomainId(0));
     world.report_some(|link| (link == out).then_some(0.8).or((link == into).then_some(0.0)));
@@ -191,7 +192,7 @@ fn tasks_stay_if_the_loads_of_all_other_racks_are_unknown() {
 #[test]
 fn the_largest_task_moves_first_and_no_more_than_needed() {
     let tasks = [task(0, 0, 200), task(1, 1, 400), task(2, 2, 300)];
-    let (world, request) = running(cell(3), &tasks, 9);
+    let (world, request) = run_tasks(cell(3), &tasks, 9);
     let moves = decide(&world, "", &request);
     assert_eq!(moves.moves.iter().map(|planned| planned.at).collect::<Vec<_>>(), [1]);
     assert!(moves.kept.is_empty());
@@ -202,27 +203,27 @@ fn tasks_that_stay_on_a_hot_link_have_a_reason() {
     let mut tasks = [task(0, 0, 100), task(1, 1, 200), task(2, 2, 300), task(3, 3, 350)];
     tasks[3].demand.tolerant = false;
     tasks[2].cooling = true;
-    let (world, request) = running(cell(3), &tasks, 1);
+    let (world, request) = run_tasks(cell(3), &tasks, 1);
     let moves = decide(&world, "", &request);
     assert_eq!(moves.moves.iter().map(|planned| planned.at).collect::<Vec<_>>(), [1]);
-    let (world, request) = running(cell(3), &tasks, 0);
+    let (world, request) = run_tasks(cell(3), &tasks, 0);
     let why: Vec<_> = decide(&world, "", &request).kept.iter().map(|kept| (kept.at, kept.why)).collect();
     let expected = [(3, Stays::Sensitive), (2, Stays::Cooling), (1, Stays::Budget), (0, Stays::Budget)];
     assert_eq!(why, expected);
     let everywhere: Vec<Running> = (0..12).map(|host| task(host.into(), host, 200)).collect();
-    let (world, request) = running(cell(3), &everywhere, 9);
+    let (world, request) = run_tasks(cell(3), &everywhere, 9);
     let moves = decide(&world, "", &request);
     assert!(moves.moves.is_empty() && moves.kept.iter().all(|kept| kept.why == Stays::NoHost));
     assert_eq!(moves.kept.len(), 12);
 }
 
 #[test]
-fn a_hot_rack_already_relieved_in_the_ledger_gets_no_more_moves() {
+fn no_more_tasks_leave_a_hot_rack_that_the_ledger_already_relieves() {
     let tasks = [task(0, 0, 400), task(1, 1, 400)];
-    let (mut world, request) = running(cell(2), &tasks, 9);
+    let (mut world, request) = run_tasks(cell(2), &tasks, 9);
     let first = decide(&world, "", &request);
     assert_eq!(first.moves.len(), 1);
-    // Committed, but not yet visible in telemetry.
+    // Commit the first move. Telemetry does not show it yet.
     let policy = moves::REGISTRY.make("utp", "").expect("a policy of the registry");
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
@@ -256,7 +257,7 @@ fn moves_of_one_round_share_the_free_capacity() {
         world.pool.occupy(HostId(host), JobId(9), Cpus(if host == 4 { 7000 } else { 8000 }), Bytes(0));
     }
     let tasks: Vec<Running> = (0..10).map(|i| task(i, i as u32 % 4, 85)).collect();
-    let (world, request) = running(world, &tasks, 9);
+    let (world, request) = run_tasks(world, &tasks, 9);
     let moves = decide(&world, "", &request);
     assert_eq!(moves.moves.iter().map(|planned| planned.to).collect::<Vec<_>>(), [HostId(4)]);
     assert!(moves.kept.iter().all(|kept| kept.why == Stays::NoHost), "{:?}", moves.kept);
@@ -268,7 +269,7 @@ fn a_task_moves_only_to_hosts_with_its_tags() {
     let world = World::new(&format!("{racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 8\n"));
     let tags = world.fabric.tag_mask("fast").expect("a rack has it");
     let tasks: Vec<Running> = (0..4).map(|i| Running { tags, ..task(i, i as u32, 200) }).collect();
-    let (world, request) = running(world, &tasks, 9);
+    let (world, request) = run_tasks(world, &tasks, 9);
     let moves = decide(&world, "", &request);
     assert_eq!(moves.moves.iter().map(|planned| planned.to.0 / 4).collect::<Vec<_>>(), [4]);
 }

@@ -1,6 +1,6 @@
-//! Format of the file of conformance vectors, JSON that programs in any language can read. Fields that end in `_ns` are
-//! nanoseconds as strings, and fields that end in `_bps` are rates in bits per second. The meaning of each field for a
-//! client is in `docs/reference/ledger-vectors.md`.
+//! Format of the conformance vectors: a JSON file that programs in any language can read. Fields that end in `_ns` are
+//! nanoseconds as strings. Fields that end in `_bps` are rates in bits per second. The document
+//! `docs/reference/ledger-vectors.md` explains each field to authors of clients.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -30,11 +30,11 @@ pub struct File {
 pub struct Vector {
     pub name: String,
     pub about: String,
-    /// Tolerance of a rate: 0 if all sums are of integers.
+    /// Largest accepted deviation of a rate; 0 if the ledger adds only integers.
     pub tolerance_bps: f64,
     pub settings: Settings,
     pub cluster: Cluster,
-    /// Resources whose numbers follow each step.
+    /// Resources whose numbers each step expects.
     pub read: Vec<u32>,
     pub steps: Vec<Step>,
 }
@@ -57,7 +57,7 @@ pub struct Cluster {
     /// For each host: the link out of it and the link into it.
     pub hosts: Vec<[u32; 2]>,
     pub sums: Vec<SumRecord>,
-    /// True if rates can be promised.
+    /// True if rates can be reserved.
     pub promises: bool,
 }
 
@@ -161,7 +161,7 @@ pub struct Numbers {
     pub derived: bool,
     pub expected_capacity_bps: Option<i64>,
     pub residual_bps: i64,
-    /// Share of one new flow.
+    /// Rate that one new flow would get.
     pub share_bps: i64,
     /// Utilization without extra load.
     pub utilization: Option<f64>,
