@@ -32,7 +32,7 @@ def new(
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="With --role report: host that the client may report, and no other; repeatable.",
+            help="With --role report: host to which the reports of the client are limited; repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -60,7 +60,7 @@ impl Server {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await?;
-                ready.send(listener.local_addr()?).expect("the test waits for it");
+                ready.send(listener.local_addr()?).expect("the test waits for the address");
                 let stop = async {
                     let _ = stopped.await;
                 };
@@ -71,7 +71,7 @@ impl Server {
         Server { address, agent: agent(), stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Signals the service to stop; it finishes requests in progress.
+    /// Signals the service to stop. The service finishes requests in progress.
     pub fn stop(&mut self) {
         self.stop.take();
     }
@@ -86,7 +86,8 @@ impl Server {
         read_response(self.agent.get(self.url(path)).call())
     }
 
-    /// Metrics that include everything acknowledged. Values are as old as the last network snapshot.
+    /// Returns metrics that include everything acknowledged. The metrics show the last network snapshot, and a request
+    /// for the status makes a new snapshot.
     pub fn metrics(&self) -> String {
         assert_eq!(self.get("/v1/status").0, 200);
         let mut response = self.agent.get(self.url("/metrics")).call().expect("the server answers");
@@ -106,10 +107,10 @@ impl Server {
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Response {
-        self.send(path, "application/json", &body.to_string())
+        self.post_text(path, "application/json", &body.to_string())
     }
 
-    pub fn send(&self, path: &str, media_type: &str, body: &str) -> Response {
+    pub fn post_text(&self, path: &str, media_type: &str, body: &str) -> Response {
         read_response(self.agent.post(self.url(path)).header("content-type", media_type).send(body))
     }
 
@@ -117,7 +118,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Reports links over the second before the frozen clock's time.
+    /// Reports the loads of links in the second before the time of the frozen clock.
     pub fn report(&self, links: &[(String, f64)]) {
         let links: Vec<Value> =
             links.iter().map(|(link, load_bps)| json!({ "link": link, "load_bps": load_bps })).collect();
