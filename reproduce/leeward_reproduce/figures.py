@@ -25,7 +25,7 @@ class Experiment:
 
     name: str
     run: Callable[[int, bool], Any]
-    """Runs the experiment with a seed, and briefly if the flag is True. Several seeds may run at once."""
+    """Runs the experiment with a seed. The flag is True for a short run. Several seeds may run at once."""
 
 
 class Results(dict[Sweep, Cells]):
@@ -130,11 +130,11 @@ def make(
 
 @contextmanager
 def _horizon_errors(horizon: str | None) -> Iterator[None]:
-    """Reports errors about the horizon as errors of that argument, not of a scenario's setting."""
+    """Reports an invalid horizon as an error of the argument `horizon`, not of a setting of a scenario."""
     try:
         yield
     except InputError as error:
-        # All other settings are constants, and valid.
+        # All other settings are valid constants.
         if horizon is None or not error.file.startswith("settings "):
             raise
         raise InputError("horizon", None, None, None, f"`{horizon}`: {error.message}") from None

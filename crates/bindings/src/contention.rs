@@ -31,8 +31,8 @@ struct ContentionInput {
     schedulers: Vec<String>,
 }
 
-/// Runs the same workloads, drawn by load and burstiness, under each scheduler. Returns a list for each scheduler's
-/// name, with one entry per workload.
+/// Runs the same workloads, drawn by load and burstiness, under each scheduler. Returns a mapping from the name of each
+/// scheduler to a list with one entry per workload.
 #[pyfunction]
 pub fn simulate_contention(py: Python<'_>, seed: u64, request: &str) -> PyResult<Py<PyAny>> {
     let request: ContentionInput = read(request)?;
@@ -63,7 +63,7 @@ pub fn simulate_contention(py: Python<'_>, seed: u64, request: &str) -> PyResult
     as_python(py, &outcomes?)
 }
 
-/// Open-loop workloads of the thesis, by their letters.
+/// Open-loop workloads of the thesis, keyed by letter.
 #[pyfunction]
 pub fn published_workloads(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let row = |workload: &PublishedWorkload| {

@@ -23,7 +23,7 @@ use crate::simulation::as_python;
 use crate::slo::beside;
 use crate::traces::open_text;
 
-/// Places the workloads of a file. `progress(round, done)` is called after each workload.
+/// Places the workloads of a file, and calls `progress(round, done)` after each workload.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, limits = "compactor", settings = "", fast = false,
     margin = None, threads = 1, again = false, progress = None, text = None))]
@@ -74,7 +74,7 @@ pub fn pack_slo(
     as_python(py, &record)
 }
 
-/// Text of a file, read as in `pack_slo`; for a file that can be read only once.
+/// Text of a file, read as in `pack_slo`. Callers need it for a pipe, which can be read only once.
 #[pyfunction]
 pub fn file_text(file: &str) -> Result<String, PyInputError> {
     Ok(read_text(file)?)
@@ -85,7 +85,7 @@ struct Run<'a> {
     cluster: &'a leeward_fabric::Cluster,
     base: PackSettings,
     limit_settings: &'a str,
-    /// Margin in addition to the margin of the file's curves.
+    /// Margin that packing adds to curves, which already have the margin of the file.
     added_margin: f64,
     margin: f64,
     /// Hosts that make requests, in order.
@@ -94,7 +94,7 @@ struct Run<'a> {
 
 struct PackResult {
     packing: Packing,
-    /// Results of the file's `bounds` for the placed workloads, in order of arrival.
+    /// Latency bounds of the placed workloads under the file's `bounds`, in order of arrival.
     bounds: Vec<Result<Latency, Unbounded>>,
     system: System,
     ledger: Ledger,
@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
                 ("limits", entry.limits.iter().any(Option::is_some)),
             ];
             if let Some((field, _)) = given.into_iter().find(|(_, given)| *given && !again) {
-                let message = "expected none: packing chooses it, also when it packs again";
+                let message = "expected none: packing chooses it";
                 return Err(workloads.invalid(entry, field, message));
             }
         }
@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
         Ok(Run { workloads, cluster, base, limit_settings, added_margin: more, margin, clients })
     }
 
-    /// Places all workloads in the order of the file; `classes` reserve part of their SLOs.
+    /// Places all workloads in the order of the file. `classes` shorten the SLO of each workload by a reserve.
     fn pack(&self, classes: &Classes, tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<PackResult> {
         let invalid =
             |error: &dyn std::fmt::Display| PyInputError(InputError::new(&self.workloads.path, error));
@@ -202,7 +202,7 @@ impl<'a> Run<'a> {
         let PackResult { packing, bounds, system, ledger } = packed;
         let report = packing.report();
         let fabric = &self.cluster.fabric;
-        // Includes stages without resources, because a packed file keeps its stages.
+        // A packed file keeps all stages. `packed.system` omits stages that cross no queue.
         let whole = packing.system();
         let placed = report.placed.iter().zip(&whole.promises).zip(bounds).map(|((placed, promise), bound)| {
             let slo = self.slo(&placed.workload);

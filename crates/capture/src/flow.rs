@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// Observed traffic from one address to another, not yet scaled by `rate`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Time of the first packet, in nanoseconds since 1970; equal to the end for a single packet.
+    /// Time of the first packet, in nanoseconds since 1970; equal to `end_ns` for a single packet.
     pub start_ns: i64,
     /// Time of the last packet, not before the start.
     pub end_ns: i64,
@@ -19,15 +19,15 @@ pub struct Flow {
     pub bytes: u64,
     /// Number of observed packets, at least one.
     pub packets: u64,
-    /// Sampling rate, at least 1: one packet of this many was observed.
+    /// Sampling rate, at least 1: one of every `rate` packets was observed.
     pub rate: u32,
 }
 
 /// Definition of a packet's length.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Size {
-    /// The frame from its Ethernet header to the end of its payload, without the check sequence. Captures state this as
-    /// the original length.
+    /// The frame from its Ethernet header to the end of its payload, without the check sequence. Captures state this
+    /// length as the original length of a packet.
     #[default]
     Frame,
     /// The IP packet with its headers (layer 3), as in NetFlow and IPFIX.
@@ -60,7 +60,8 @@ impl Size {
     }
 }
 
-/// Bytes of an Ethernet header, which a count of IP bytes leaves out.
+/// Length of an Ethernet header, in bytes. A count of IP bytes leaves it out.
 pub(crate) const ETHERNET: u64 = 14;
-/// Bytes of the check sequence behind an Ethernet frame; sFlow includes it in lengths and captures do not.
+/// Length of the check sequence at the end of an Ethernet frame, in bytes. Lengths in sFlow include the check sequence;
+/// lengths in captures do not.
 pub(crate) const CHECK_SEQUENCE: u64 = 4;

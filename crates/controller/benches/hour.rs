@@ -76,7 +76,7 @@ fn report(clock: &Clock, racks: std::ops::Range<u64>, step: u64, until: Nanos) -
 fn send(server: &Server, clock: &Clock, all: &Barrier, share: u64, step: u64, until: Nanos) -> u64 {
     for racks in (share * AT_ONCE..RACKS).step_by((THREADS * AT_ONCE) as usize) {
         let report = report(clock, racks..racks + AT_ONCE, step, until);
-        let (status, _, summary) = server.send("/v1/reports", "application/json", &report);
+        let (status, _, summary) = server.post_text("/v1/reports", "application/json", &report);
         assert_eq!(status, 200, "{summary}");
     }
     all.wait();

@@ -48,7 +48,7 @@ pub fn pack(
         let draw = draws.get(index).ok_or_else(|| {
             ExperimentError::draw(
                 format!("draw {index}"),
-                format!("there are {}, numbered from 0", draws.len()),
+                format!("there are {} draws, numbered from 0", draws.len()),
             )
         })?;
         if !arrives {

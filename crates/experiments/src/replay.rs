@@ -1,4 +1,4 @@
-//! Replay of the requests of workloads with guaranteed SLOs, to check these SLOs.
+//! Replay of workloads with guaranteed SLOs. The replay checks that the requests meet the SLOs.
 
 use leeward_fabric::Nanos;
 use leeward_requests::{Device, OverLimit, Setup, Source, run};
@@ -11,10 +11,10 @@ use super::{Draw, ExperimentError};
 /// Handling of requests over a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Enforcement {
-    /// As in the thesis' enforcers: held on networks, demoted at devices.
+    /// Requests wait on networks and are demoted at devices, as in the thesis' enforcers.
     #[default]
     Enforced,
-    /// Demoted everywhere.
+    /// Requests are demoted at networks and devices.
     Demoted,
     /// No limits.
     Unlimited,
@@ -41,7 +41,7 @@ pub struct ReplaySettings {
     pub packet: Option<f64>,
 }
 
-/// Outcome of a promise.
+/// Latencies of the requests of a promise, compared with the SLO.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PromiseOutcome {
     /// SLO of the workload, in seconds.
@@ -54,14 +54,15 @@ pub struct PromiseOutcome {
     pub requests: u64,
     /// Number of requests with a latency above the SLO.
     pub late: u64,
-    /// Number of three-minute windows with requests.
+    /// Number of three-minute windows in which requests ended.
     pub windows: usize,
-    /// Number of windows whose latency at the percentile is within the SLO.
+    /// Number of windows with a latency of at most the SLO, at the SLO's percentile.
     pub met: usize,
 }
 
-/// Replays a part of the traces of a system's promises. `draw_of` has the index of each promise's draw. The profile of
-/// a device sets the number of reads that the device accepts at once; the default is one.
+/// Replays the requests of the promises of a system, from a part of each trace. `draw_of` has, for each promise, the
+/// index of its draw. Each device serves as many requests at once as its profile allows outstanding reads, by default
+/// one.
 ///
 /// # Errors
 /// Returns an error if draws do not match the promises, or if the system cannot be enforced.
@@ -87,7 +88,7 @@ pub fn replay(
         let draw = draws.get(index).ok_or_else(|| {
             ExperimentError::draw(
                 format!("draw {index}"),
-                format!("there are {}, numbered from 0", draws.len()),
+                format!("there are {} draws, numbered from 0", draws.len()),
             )
         })?;
         let stages: Vec<Stage> = promise.workload.demands.iter().map(|demand| demand.stage).collect();

@@ -19,7 +19,7 @@ use super::{Draw, ExperimentError};
 /// Settings of curves and models.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TraceSettings {
-    /// Largest relative increase of curves by pruning to fewer buckets.
+    /// Largest relative excess of a pruned curve over the full curve.
     pub pruning: f64,
     /// Percentile of every SLO, in percent.
     pub percentile: f64,
@@ -62,20 +62,21 @@ struct Trace {
     parts: [TraceCurves; 3],
 }
 
-/// Curves and models of a part, at each stage.
+/// Curves and models of a part of a trace, at each stage.
 struct TraceCurves {
     /// Curve of each stage, and the largest work of a request.
     curves: [(ArrivalCurve, f64); 3],
-    /// Profiled tail of the device, in seconds.
+    /// Unloaded latency at the SLO's percentile, in seconds: the device's profiled tail.
     unloaded: f64,
     models: [OnceLock<Result<Mmpp, String>>; 3],
 }
 
 impl Traces {
-    /// Reads traces, with `threads` threads.
+    /// Reads traces one after another, and computes their curves on at most `threads` threads.
     ///
     /// # Errors
-    /// Returns an error for the first trace, in order, that cannot be read or has no curve.
+    /// Returns an error for the first trace in `files` that cannot be read. If there is no such trace, returns an error
+    /// for the first trace without a curve.
     pub fn read(
         files: Vec<(String, Text)>,
         device: Device,
@@ -83,7 +84,7 @@ impl Traces {
         threads: usize,
     ) -> Result<Traces, ExperimentError> {
         let mut traces = Vec::with_capacity(files.len());
-        // Readers cannot change threads, so traces are read one after another. The curves take most of the time.
+        // Readers cannot move between threads, so one thread reads all traces. The curves take most of the time.
         for (name, text) in files {
             let requests = Requests::open(text, &ReadSettings::default())?;
             traces.push((name, requests.collect::<Result<Vec<_>, InputError>>()?));
@@ -91,10 +92,10 @@ impl Traces {
         Traces::of(traces, device, settings, threads)
     }
 
-    /// Accepts traces by name, each in order of time.
+    /// Accepts named lists of requests, each in order of time. Computes their curves on at most `threads` threads.
     ///
     /// # Errors
-    /// Returns an error for the first trace, in order, that has no curve.
+    /// Returns an error for the first trace in `traces` without a curve.
     pub fn of(
         traces: Vec<(String, Vec<Request>)>,
         device: Device,
@@ -104,17 +105,17 @@ impl Traces {
         let next = AtomicUsize::new(0);
         let curves: Vec<OnceLock<Result<[TraceCurves; 3], ExperimentError>>> =
             traces.iter().map(|_| OnceLock::new()).collect();
-        let work = || {
+        let compute = || {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some((name, requests)) = traces.get(index) else { return };
                 // Each index is assigned only once, so the cell is empty.
-                curves[index].get_or_init(|| parts(name, requests, &device, settings));
+                curves[index].get_or_init(|| curves_of_parts(name, requests, &device, settings));
             }
         };
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, traces.len().max(1)) {
-                scope.spawn(work);
+                scope.spawn(compute);
             }
         });
         let curves = curves.into_iter().map(|parts| parts.into_inner().expect("every trace has curves"));
@@ -150,11 +151,11 @@ impl Traces {
         Ok(requests.iter().map(|request| request.size as f64).sum())
     }
 
-    /// Returns the workload of a draw, from the curves of a part of its trace at some stages. Its demand at storage
-    /// includes the profiled tail of the device.
+    /// Returns the workload of a draw, with a demand at each of `stages`. Each demand has the curve of the part of the
+    /// trace. The demand at storage also has the profiled tail of the device.
     ///
     /// # Errors
-    /// Returns an error if there is no such trace, or if the part has no model and one is needed.
+    /// Returns an error if there is no such trace, or if `with_models` is true and no model fits the part.
     pub fn workload(
         &self,
         name: String,
@@ -176,7 +177,8 @@ impl Traces {
         Ok(Arc::new(Workload { name, slo, demands, dependencies: Vec::new() }))
     }
 
-    /// Returns the requests of a draw's part from its start on, with their work. Omitted stages have no work.
+    /// Returns the requests of a part of a draw's trace, rotated to the start of the draw. Each request has its work at
+    /// `stages`, and no work at other stages.
     ///
     /// # Errors
     /// Returns an error if there is no such trace.
@@ -200,7 +202,7 @@ impl Traces {
 
     fn trace(&self, trace: usize) -> Result<&Trace, ExperimentError> {
         self.traces.get(trace).ok_or_else(|| {
-            let problem = format!("there are {}, numbered from 0", self.traces.len());
+            let problem = format!("there are {} traces, numbered from 0", self.traces.len());
             ExperimentError::draw(format!("trace {trace}"), problem)
         })
     }
@@ -235,13 +237,13 @@ fn works(name: &str, requests: &[Request], device: &Device) -> Result<Vec<[f64; 
     let mut work = Work::new(NetworkWork::default(), Some(device));
     let request_work = |request: &Request| {
         let work = work.of(request).map_err(|error| invalid(name, error))?;
-        // With a device, there is work at every stage.
+        // The device is given, so every stage has work.
         Ok(Stage::ALL.map(|stage| work.at(stage).unwrap_or(0.0)))
     };
     requests.iter().map(request_work).collect()
 }
 
-fn parts(
+fn curves_of_parts(
     name: &str,
     requests: &[Request],
     device: &Device,
@@ -259,7 +261,8 @@ fn curves_of(
     settings: TraceSettings,
 ) -> Result<TraceCurves, ExperimentError> {
     if requests.len() < 2 {
-        let problem = "fewer than two requests in it or in one of its halves: expected more".into();
+        let problem =
+            "fewer than two requests in the trace or in a half of it: expected at least two in each".into();
         return Err(ExperimentError::Trace { trace: name.into(), problem });
     }
     let work = works(name, requests, device)?;

@@ -1,5 +1,5 @@
-//! Capacity of each resource. Capacities are separate from the fabric because they change, and because a simulator's
-//! true capacities may differ from those that a ledger assumes.
+//! Capacity of each resource. Capacities change, so they are separate from the fabric. In a simulation, the true
+//! capacities may also differ from the capacities that a ledger assumes.
 
 use crate::{Load, ResourceId};
 

@@ -1,6 +1,6 @@
 """Output of commands on stdout: tables for people, JSON for programs.
 
-A table is plain text unless stdout is a terminal, and only a terminal limits its width.
+On a terminal, a table fits the width and has bold headers. Elsewhere, a table is plain text of any width.
 """
 
 import json
@@ -27,7 +27,7 @@ FormatOption = Annotated[
     typer.Option("-o", "--output", metavar="|".join(Format), parser=choice(Format), help="Output format."),
 ]
 _LEAST_WIDTH = 12
-"""Width of a text column below which names and numbers wrap too."""
+"""Least width of a text column, in characters. If the terminal is too narrow, names and numbers wrap too."""
 
 
 def print_json(value: object) -> None:
@@ -43,8 +43,8 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
 
     Args:
         headers: Headers of the columns.
-        sides: Alignment of each column: `<` or `>`. Numbers are right-aligned; the first column has names.
-        rows: A cell for each column.
+        sides: Alignment of each column: `<` for text, `>` for numbers. The first column has names.
+        rows: Rows, with a cell for each column.
     """
     from rich.console import Console
     from rich.table import Table
@@ -78,7 +78,7 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
 
 
 def print_words(words: Iterable[tuple[str, str]]) -> None:
-    """Explains words of a table on stderr."""
+    """Prints the meanings of the words of a table to stderr."""
     print(file=sys.stderr)
     for word, meaning in words:
         print(f"{word}: {meaning}", file=sys.stderr)

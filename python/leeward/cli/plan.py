@@ -29,12 +29,10 @@ MOST_RACKS = 30
 """Greatest number of racks in the table."""
 _WORDS = (
     ("p", "percentile of utilization over the observed intervals"),
-    (
-        "hot",
-        "measured intervals over the threshold; hot then: simulated intervals, with new ports or the shift",
-    ),
-    ("ports", "ports to add to the present ones, at the speed of one port"),
-    ("shift", "share of the rack's work that would have to leave it"),
+    ("hot", "number of measured intervals over the threshold"),
+    ("hot then", "number of simulated intervals over the threshold, with the new ports or after the shift"),
+    ("ports", "number of ports to add, and the speed of each"),
+    ("shift", "share of the rack's work that has to move to other racks"),
     (
         "not modelled",
         "demand that grows into new capacity; room for moved work; traffic between moved and other work",
@@ -64,8 +62,9 @@ def plan(
 ) -> None:
     """Plan how to bring busy racks under a threshold.
 
-    For each rack whose uplink or downlink is over the threshold, shows the number of ports to add, or the
-    share of its work to move and the racks to take it. Both are simulated on the measured load.
+    A busy rack has an uplink or downlink over the threshold. For each busy rack, shows the number of ports to
+    add. Also shows the share of work to move instead, and the racks that take this work. The command
+    simulates both remedies on the measured load.
     """
     from leeward._quantities import read_rate
     from leeward.plan.planning import STEPS, Settings
@@ -110,7 +109,7 @@ def _print(result: "Plan") -> None:
     if result.taking:
         print()
         print_table(
-            ("TAKES WORK", rank.upper(), "HOT", f"{rank.upper()} WITH IT", "HOT"),
+            ("TAKES WORK", rank.upper(), "HOT", f"{rank.upper()} THEN", "HOT THEN"),
             "<>>>>",
             [_taking_row(name, runs) for name, runs in result.taking.items()],
         )
@@ -118,7 +117,7 @@ def _print(result: "Plan") -> None:
 
 
 def _rows(rack: "PlannedRack") -> list[tuple[str, ...]]:
-    """Rows of a rack: one for each link; the first has the facts about the rack."""
+    """Rows of a rack, one for each link. Only the first row has the rack's name, ports and shift."""
     rows: list[tuple[str, ...]] = []
     for link, runs in rack.outcomes.items():
         before = runs["before"]
@@ -148,7 +147,7 @@ def _taking_row(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
 
 
 def _print_notes(result: "Plan") -> None:
-    """Explains words, assumptions and omissions on stderr."""
+    """Prints the meanings of words, the assumptions and the omissions to stderr."""
     if result.planned:
         print_words(_WORDS)
     assumed_bps = sorted({rack.ports.speed_bps for rack in result.planned if rack.ports.assumed})
@@ -157,7 +156,7 @@ def _print_notes(result: "Plan") -> None:
         print(f"speed of a port: {speeds}, assumed from capacities; --port sets it", file=sys.stderr)
     rest = result.over - len(result.planned)
     if rest:
-        print(f"no plan for {rest:,} more racks over the threshold, the least busy", file=sys.stderr)
+        print(f"no plan for the {rest:,} least busy racks over the threshold", file=sys.stderr)
     for reason, number, examples in result.discards:
         names = f": {', '.join(examples)}" if examples else ""
         print(f"left out: {number:,} {reason}{names}", file=sys.stderr)

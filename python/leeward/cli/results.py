@@ -1,11 +1,11 @@
-"""Folder of `leeward simulate --out`: tables, summary and page of a result, complete or absent.
+"""Folder that `leeward simulate --out` writes: tables, summary and page of a result.
 
     FOLDER/report.html
     FOLDER/summary.json
     FOLDER/POLICY/*.parquet
 
-The folder is written under a temporary name and then renamed. It replaces only an earlier result: a folder
-whose summary names its runs, and which holds no files but those of these runs.
+The folder is written under a temporary name and then renamed, so it is complete or absent. It replaces only
+an earlier result. The summary of an earlier result names its runs, and all files belong to these runs.
 """
 
 import json
@@ -54,7 +54,7 @@ def _find_foreign(out: Path) -> str | None:
 
 
 def folders_of(policies: Iterable[str]) -> list[str]:
-    """Folder names of policies: their names, with commas for characters that file systems reject."""
+    """Names of policies as folder names. A comma replaces special characters; repeated names have numbers."""
     names: list[str] = []
     for policy in policies:
         plain = re.sub(r"[^A-Za-z0-9._=-]+", ",", policy)[:100]

@@ -1,10 +1,10 @@
-"""Samples of a cell's metrics in two windows of a run, as tables 2 and 3 compare them.
+"""Samples of a cell's metrics in two windows, for the comparisons of tables 2 and 3.
 
 The paper compares five days before a change with five days after it, in one cell. Here the time of a run
 after the warm-up is cut into two windows. *Before* is the first window of a run without the change; *after*
 is the second window of a run with the change. The two windows have different tasks, as in the paper. Each run
-has one policy from its start: the change itself is not simulated. A sample is a fifth of a window: with
-windows of five days a sample is a whole day, so the time of day has no effect on it.
+has one policy from its start: the change itself is not simulated. A sample is a fifth of a window. In windows
+of five days, each sample is a whole day, so the time of day does not affect the samples.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,16 @@ from leeward_reproduce.sweeps import Cells
 
 HOUR_S = 3600.0
 SAMPLES = 5
-"""Samples of a window."""
+"""Number of samples of a window."""
 METRICS = ("hot", "p98", "utilization", "moves", "violations")
-"""In this order: percent of ToRs that are hot outbound; 98th percentile of ToRs' outbound utilization, in
-percent; utilization of all uplinks together, in percent; tasks moved per day; percent of placements of
-network-intensive tasks that are on a hot ToR."""
+"""Names of metrics.
+
+* `hot`: share of ToRs that are hot outbound, in percent.
+* `p98`: 98th percentile of ToRs' outbound utilization, in percent.
+* `utilization`: utilization of all uplinks together, in percent.
+* `moves`: number of tasks moved per day.
+* `violations`: share of placements of network-intensive tasks that are on a hot ToR, in percent.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,13 +38,13 @@ class Window:
     """Columns of a table `cell`."""
 
     def samples(self, metric: str) -> Floats:
-        """One of `METRICS` in each fifth of the window; fifths without a value are left out."""
-        at = numpy.arange(self._count) * SAMPLES // max(self._count, 1)
-        results = self._binned(metric, at.astype(numpy.int64), SAMPLES)
+        """Values of a metric in the fifths of the window. Fifths without a value are left out."""
+        bin_of = numpy.arange(self._count) * SAMPLES // max(self._count, 1)
+        results = self._binned(metric, bin_of.astype(numpy.int64), SAMPLES)
         return results[numpy.isfinite(results)]
 
     def hourly(self, metric: str) -> Floats:
-        """One of `METRICS` in each hour, or NaN; an incomplete hour at the end is left out."""
+        """Values of a metric in each hour; NaN without a value. An incomplete last hour is left out."""
         start, length = self.intervals["start_s"], self.intervals["length_s"]
         if not self._count:
             return numpy.empty(0)
@@ -48,7 +53,7 @@ class Window:
         return self._binned(metric, (since / HOUR_S + 1e-9).astype(numpy.int64), whole)
 
     def mean(self, metric: str) -> float:
-        """Mean of one of `METRICS` over the window; zero without a value."""
+        """Mean of a metric over the window; zero without a value."""
         results = self._binned(metric, numpy.zeros(self._count, dtype=numpy.int64), 1)
         return float(results[0]) if len(results) and numpy.isfinite(results[0]) else 0.0
 
@@ -56,11 +61,12 @@ class Window:
     def _count(self) -> int:
         return len(self.intervals["start_s"])
 
-    def _binned(self, metric: str, at: Ints, bins: int) -> Floats:
+    def _binned(self, metric: str, bin_of: Ints, bins: int) -> Floats:
+        """Values of a metric in each bin; `bin_of` has the bin of each interval."""
         columns = self.intervals
 
         def total(values: Floats) -> Floats:
-            return numpy.bincount(at, values, minlength=bins)[:bins].astype(numpy.float64)
+            return numpy.bincount(bin_of, values, minlength=bins)[:bins].astype(numpy.float64)
 
         with numpy.errstate(divide="ignore", invalid="ignore"):
             match metric:
@@ -74,24 +80,27 @@ class Window:
 
 
 def run(cells: Cells, policy: str, seed: int, value: str | None = None) -> Window:
-    """The window of a complete run after the warm-up."""
+    """The whole time of a run after the warm-up, as one window."""
     return whole(cells.table("cell", policy, seed, value))
 
 
 def whole(table: pyarrow.Table) -> Window:
-    """The window of a complete table `cell`."""
+    """All intervals of a table `cell`, as one window."""
     return Window({name: table[name].to_numpy().astype(float) for name in table.column_names})
 
 
 def half(window: Window, number: int) -> Window:
-    """The first half of a window (0), or the second (1)."""
+    """Half of a window. The first half has the number 0, and the second half 1."""
     count = len(window.intervals["start_s"]) // 2
     selection = slice(number * count, (number + 1) * count)
     return Window({name: values[selection] for name, values in window.intervals.items()})
 
 
 def change(before: Floats, after: Floats) -> list[float]:
-    """Change from the median of `before` to that of `after`, in percent, as a list; empty if undefined."""
+    """Change from the median of `before` to the median of `after`, in percent, as a list.
+
+    The list is empty without samples, or if the median of `before` is zero.
+    """
     if not len(before) or not len(after):
         return []
     return change_of(float(numpy.median(before)), float(numpy.median(after)))
@@ -103,7 +112,7 @@ def change_of(before: float, after: float) -> list[float]:
 
 
 def student_p_value(before: Floats, after: Floats) -> float:
-    """P-value of Student's t-test of two samples, two-sided; 1 without a difference."""
+    """Two-sided p-value of Student's t-test of two samples; 1 without a difference."""
     from scipy import stats
 
     if len(before) < 2 or len(after) < 2:
@@ -114,7 +123,7 @@ def student_p_value(before: Floats, after: Floats) -> float:
 
 
 def paired_p_value(before: Sequence[float], after: Sequence[float]) -> float:
-    """P-value of Student's t-test of paired differences, two-sided; 1 without a difference."""
+    """Two-sided p-value of Student's t-test of paired differences; 1 without a difference."""
     from scipy import stats
 
     differences = numpy.asarray(after, dtype=float) - numpy.asarray(before, dtype=float)

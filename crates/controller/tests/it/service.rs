@@ -124,13 +124,13 @@ fn invalid_requests_get_problem_documents_and_change_nothing() {
     ];
     let mut table = String::new();
     for (path, body) in bad {
-        let response = server.send(path, "application/json", &body);
+        let response = server.post_text(path, "application/json", &body);
         assert!(response.0 >= 400 && response.1 == "application/problem+json", "{body}: {response:?}");
         table += &format!("POST {path} {body}\n{}", transcript(&response));
     }
     table += &format!(
         "POST {place}, as a form\n{}",
-        transcript(&server.send(place, "application/x-www-form-urlencoded", "size=1GiB"))
+        transcript(&server.post_text(place, "application/x-www-form-urlencoded", "size=1GiB"))
     );
     for id in ["19c13ec9e00-0", "19c13ec9e00-x", "18ffffffff0-0", "17", "%ff"] {
         table +=

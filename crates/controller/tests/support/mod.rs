@@ -86,8 +86,8 @@ impl Server {
         read_response(self.agent.get(self.url(path)).call())
     }
 
-    /// Returns metrics that include all acknowledged changes. Metrics are as old as the last network snapshot, and the
-    /// request of the status makes a new snapshot.
+    /// Returns metrics that include everything acknowledged. The metrics show the last network snapshot, and a request
+    /// for the status makes a new snapshot.
     pub fn metrics(&self) -> String {
         assert_eq!(self.get("/v1/status").0, 200);
         let mut response = self.agent.get(self.url("/metrics")).call().expect("the server answers");
@@ -107,10 +107,10 @@ impl Server {
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Response {
-        self.send(path, "application/json", &body.to_string())
+        self.post_text(path, "application/json", &body.to_string())
     }
 
-    pub fn send(&self, path: &str, media_type: &str, body: &str) -> Response {
+    pub fn post_text(&self, path: &str, media_type: &str, body: &str) -> Response {
         read_response(self.agent.post(self.url(path)).header("content-type", media_type).send(body))
     }
 
@@ -118,7 +118,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Reports the loads of links in the second that ends at the frozen clock's time.
+    /// Reports the loads of links in the second before the time of the frozen clock.
     pub fn report(&self, links: &[(String, f64)]) {
         let links: Vec<Value> =
             links.iter().map(|(link, load_bps)| json!({ "link": link, "load_bps": load_bps })).collect();

@@ -215,7 +215,7 @@ fn invalid_experiments_are_rejected_with_the_problem() {
     let strange = [Draw { trace: 1, start: 0.0, slo: 0.1 }];
     let settings = PackSettings::default();
     let error = pack(&traces, Part::Whole, &strange, None, &SHAPE, &settings, "").unwrap_err();
-    assert_eq!(error.to_string(), "trace 1: there are 1, numbered from 0");
+    assert_eq!(error.to_string(), "trace 1: there are 1 traces, numbered from 0");
     assert!(matches!(draws(1, 1, &[]), Err(ExperimentError::Draw { .. })));
     assert!(matches!(links(1, 1, 0, 1), Err(ExperimentError::Draw { .. })));
     assert!(matches!(visits(1, 1, f64::NAN), Err(ExperimentError::Draw { .. })));

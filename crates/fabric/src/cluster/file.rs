@@ -53,11 +53,11 @@ pub struct ClusterFile {
     #[serde(default)]
     #[schemars(with = "Vec<DeviceFile>")]
     pub devices: Vec<Spanned<DeviceFile>>,
-    /// Processors for tasks of each host without its own `cpus`; unlimited if absent.
+    /// Processors for tasks on each host without its own `cpus`; unlimited if absent.
     pub cpus: Option<Cpus>,
-    /// Memory for tasks of each host without its own `memory`; unlimited if absent.
+    /// Memory for tasks on each host without its own `memory`; unlimited if absent.
     pub memory: Option<Bytes>,
-    /// Rate of each ordered pair of hosts of a `pipe` mesh that `pairs` does not list.
+    /// Rate of the ordered pairs of hosts that `pairs` does not list, on a `pipe` mesh.
     #[schemars(with = "Option<Bandwidth>")]
     pub pair: Option<Spanned<Rate>>,
     /// Pairs of a `pipe` mesh with their own rate.
@@ -92,7 +92,7 @@ pub struct RackFile {
     /// Total rate of the rack's interfaces divided by the rate of its uplink (and downlink).
     #[schemars(with = "Option<Ratio>")]
     pub oversubscription: Option<Spanned<Ratio>>,
-    /// Fault domain of the rack; racks with the same fault domain fail together. The rack's own name if absent.
+    /// Fault domain of the rack; the name of the rack if absent. Racks with the same fault domain fail together.
     pub fault_domain: Option<Name>,
     /// Tags of all hosts of the rack.
     #[serde(default)]
@@ -100,9 +100,9 @@ pub struct RackFile {
     /// Devices of the rack's hosts.
     #[schemars(with = "Option<Vec<DeviceFile>>")]
     pub devices: Option<Vec<Spanned<DeviceFile>>>,
-    /// Processors for tasks of each host of the rack.
+    /// Processors for tasks on each host of the rack.
     pub cpus: Option<Cpus>,
-    /// Memory for tasks of each host of the rack.
+    /// Memory for tasks on each host of the rack.
     pub memory: Option<Bytes>,
 }
 

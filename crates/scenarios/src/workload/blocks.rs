@@ -34,7 +34,7 @@ pub struct Blocks {
     /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the list; default is up to the end of the run.
+    /// Duration of the used part of the list; by default up to the end of the run.
     pub duration: Option<Nanos>,
     /// Factor on the bytes of each file.
     #[serde(default = "Factor::one")]

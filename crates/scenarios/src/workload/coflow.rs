@@ -30,7 +30,7 @@ pub struct Coflow {
     /// Start of the run within the trace.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the trace; default is up to the end of the run.
+    /// Duration of the used part of the trace; by default up to the end of the run.
     pub duration: Option<Nanos>,
     /// Interval at which the used part repeats unchanged; no repetition if absent. For example, an hour of trace can
     /// fill a day.

@@ -1,8 +1,8 @@
-//! A list of transfers as CSV: background flows.
+//! Background flows from a list of transfers, CSV or Parquet.
 //!
 //! The columns are `t_arrival_s` (seconds), `src`, `dst` and `size_bytes`, in any order; other columns are ignored. An
-//! end is the name of a host, a rack or a pod, or a number (see `numbers`). A transfer from an end to itself crosses no
-//! link and is dropped; the provenance has the number of such transfers.
+//! end (`src` or `dst`) is the name of a host, a rack or a pod, or a number ([`Numbers`]). A transfer from an end to
+//! itself crosses no link, and the reader drops it. The provenance has the number of dropped transfers.
 
 use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
@@ -24,12 +24,12 @@ pub struct Flows {
     /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the list; default is up to the end of the run.
+    /// Duration of the used part of the list; by default up to the end of the run.
     pub duration: Option<Nanos>,
     /// Factor on the bytes of each flow.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
-    /// Meaning of numeric ends, which count from 0.
+    /// Meaning of a number in `src` or `dst`; numbers count from 0.
     #[serde(default)]
     pub numbers: Numbers,
 }
@@ -49,8 +49,8 @@ impl Flows {
     /// Reads the list.
     ///
     /// # Errors
-    /// Returns an error with the line and column of the first invalid value, or if the cluster's racks have
-    /// no links.
+    /// Returns an error with the line and column of the first invalid value. Also returns an error for ends that are
+    /// racks, on a cluster whose racks have no links.
     pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
         if self.numbers == Numbers::Racks {
             check_rack_links(cluster, "`numbers: hosts`")
@@ -84,7 +84,7 @@ impl Flows {
             flows.push(Flow { start, from, to, bytes: Bytes(bytes) });
         }
         let provenance = format!(
-            "flows {}: {} of {read} flows ({window}) of {}; {dropped} from an end to itself dropped",
+            "flows {}: {} of {read} flows ({window}) of {}; {dropped} dropped, from an end to itself",
             self.file,
             flows.len(),
             amount(total)

@@ -26,7 +26,7 @@ pub struct Rates {
     /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the list; default is up to the end of the run. Rates end with this duration.
+    /// Duration of the used part of the list; by default up to the end of the run. Rates end with this duration.
     pub duration: Option<Nanos>,
     /// Factor on each rate.
     #[serde(default = "Factor::one")]

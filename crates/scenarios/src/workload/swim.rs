@@ -40,7 +40,7 @@ pub struct Swim {
     /// Start of the run within the trace.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the trace; default is up to the end of the run.
+    /// Duration of the used part of the trace; by default up to the end of the run.
     pub duration: Option<Nanos>,
     /// Share of jobs to keep, drawn for each job.
     #[serde(default = "Share::all")]

@@ -32,7 +32,7 @@ pub struct Tasks {
     /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// Used duration of the list; default is up to the end of the run.
+    /// Duration of the used part of the list; by default up to the end of the run.
     pub duration: Option<Nanos>,
     /// Down time of a moved task. Default 1min.
     #[serde(default = "minute")]

@@ -1,4 +1,5 @@
-//! Tandems against values computed by hand and by the author's own program (`golden/qos/peers_panco_tandem.json`).
+//! Results for tandems, compared with values computed by hand and by the program of the paper's author
+//! (`golden/qos/peers_panco_tandem.json`).
 
 use leeward_calculus::{ArrivalCurve, Crossing, RateLatency, Server, ServiceCurve, Tandem, TokenBucket};
 use leeward_solver::SolverError;
@@ -30,16 +31,17 @@ fn analyses(tandem: &Tandem) -> [f64; 4] {
 
 #[test]
 fn two_servers_match_the_bound_computed_by_hand() {
-    // Crossings: two from server 0 to server 1, one at server 0, and one at server 1. Each has half of a server; no
-    // link limits apply.
+    // Crossings: two from server 0 to server 1, one at server 0, and one at server 1. The load of each server is half
+    // of its rate. No link limits apply.
     let rate = 5.0 / 3.0;
     let crossings = [(0, 1), (0, 1), (0, 0), (1, 1)].map(|(first, last)| crossing(rate, 1.0, first, last));
     let servers = vec![server(10.0, 0.1, None); 2];
     let tandem = Tandem { servers, links: Vec::new(), crossings: crossings.to_vec() };
-    // Seconds at server 0: 0.1 + 3 / 10. Seconds at server 1: 0.1 + (3 + 2 x 0.4 x 5 / 3) / 10.
+    // Total flow, in seconds: 0.1 + 3 / 10 at server 0, and 0.1 + (3 + 2 x 0.4 x 5 / 3) / 10 at server 1.
     let by_queue = 0.4 + 0.4 + 2.0 * 0.4 * rate / 10.0;
-    // Latency at server 0: 0.1 + 2 / 10. Latency at server 1: 0.1, plus the bursts of the other crossings, 1 and 1 +
-    // 0.3 x 5 / 3, at rate 10. The crossing's own burst of 1 then gets the rate 10 - 2 x 5 / 3.
+    // Separated flow: the latency at server 0 is 0.1 + 2 / 10. At server 1 the bursts of the other crossings are 1 and
+    // 1 + 0.3 x 5 / 3, so the latency is 0.1 + (2 + 0.3 x 5 / 3) / 10. The crossing's own burst of 1 then gets the rate
+    // 10 - 2 x 5 / 3.
     let by_flow = 0.3 + (0.1 + (2.0 + 0.3 * rate) / 10.0) + 1.0 / (10.0 - 2.0 * rate);
     for (found, expected) in analyses(&tandem).into_iter().zip([by_queue, by_flow, 0.68, 0.633_333_333_333]) {
         assert!((found - expected).abs() < 1e-8, "{found}, expected {expected}");
@@ -64,12 +66,13 @@ fn tandems_match_the_published_program() {
             Crossing { arrivals: ArrivalCurve::new(&buckets).unwrap(), first, last, link: None }
         });
         let tandem = Tandem { servers: servers.collect(), links: Vec::new(), crossings: crossings.collect() };
-        // The queueing delays that the sums and the program use have six digits.
-        let digits = [("TFA", 2e-6), ("SFA", 1e-6), ("PLP", 1e-8), ("PLP++", 1e-6)];
-        for (found, (name, digits)) in analyses(&tandem).into_iter().zip(digits) {
+        // The queueing delays of the published program have six digits. Its TFA adds these delays, and its PLP++ uses
+        // them as constraints.
+        let tolerances = [("TFA", 2e-6), ("SFA", 1e-6), ("PLP", 1e-8), ("PLP++", 1e-6)];
+        for (found, (name, tolerance)) in analyses(&tandem).into_iter().zip(tolerances) {
             let expected = number(&given[name]);
             let of = &given["name"];
-            assert!((found / expected - 1.0).abs() < digits, "{of} {name}: {found}, expected {expected}");
+            assert!((found / expected - 1.0).abs() < tolerance, "{of} {name}: {found}, expected {expected}");
             compared += 1;
         }
     }
@@ -77,8 +80,8 @@ fn tandems_match_the_published_program() {
     assert!(compared >= 80);
 }
 
-/// Up to four servers with at most 90 % load, and crossings of one or two buckets. Some crossings arrive over
-/// links, and some servers have a link behind them.
+/// Tandems of one to four servers with at most 90 % load. Crossings have one or two buckets, and some crossings arrive
+/// over links. Some servers have a link to the next server.
 fn tandems() -> impl Strategy<Value = Tandem> {
     let crossing =
         (0.05..1.0f64, 0.1..4.0f64, prop::option::of((1.5..6.0f64, 0.1..0.9f64)), 0usize..4, 0usize..4);
@@ -108,13 +111,14 @@ fn tandems() -> impl Strategy<Value = Tandem> {
 
 proptest! {
     #[test]
-    fn the_program_is_at_most_both_analyses_and_known_bounds_only_lower_it(tandem in tandems()) {
+    fn plp_plus_plus_is_at_most_plp_and_both_analyses(tandem in tandems()) {
         let [total, separated, plain, tighter] = analyses(&tandem);
         let at_most = |a: f64, b: f64| a <= b * (1.0 + 1e-6);
         prop_assert!(at_most(tighter, total.min(separated)) && at_most(tighter, plain), "{} {} {} {}", total, separated, plain, tighter);
-        // The first bit after a pause may wait for the latencies of all servers.
+        // A bit that arrives at empty servers may wait for the latency of each server.
         let alone = tandem.servers.iter().map(|server| server.ends.latency()).sum::<f64>();
         prop_assert!(at_most(alone, tighter), "{} {}", alone, tighter);
+        // More buckets and the limits of links only lower the bound.
         let fewer = longest(&tandem, None, 1, total).unwrap();
         let mut free = tandem.clone();
         free.crossings.iter_mut().for_each(|of| of.link = None);
@@ -129,7 +133,7 @@ proptest! {
 
 #[test]
 fn a_solver_failure_is_an_error() {
-    // No constraint delays arrivals at a server with less service than load, so the program is unbounded.
+    // The load of each server exceeds its rate, so no constraint limits the delay. The program is unbounded.
     let tandem = Tandem {
         servers: vec![server(1.0, 0.0, None); 2],
         links: Vec::new(),
