@@ -1,7 +1,7 @@
 """Datacenter network hotspots at Google: UTP and CCP, and the incidents that led to them.
 
 Cells, racks and chunks are generated from the paper's statements. The paper publishes no loads, and only some
-objectives of the scheduler; the notes of rows name our substitutes. Nothing is tuned to the paper's results.
+objectives of the scheduler. The notes of rows name our substitutes. Nothing is tuned to the paper's results.
 """
 
 from functools import partial
@@ -34,7 +34,7 @@ FIGURES = {
         "how long links stay hot", prevalence.CELL_SWEEPS, prevalence.duration_rows, prevalence.lasting
     ),
     "5": Figure("hot links by kind of rack", prevalence.KIND_SWEEPS, prevalence.kind_rows),
-    "6": Figure("whose hotspots mixed racks have", (), fleet.split_rows, fleet.owners, _FLEET),
+    "6": Figure("owners of the hotspots of mixed racks", (), fleet.split_rows, fleet.owners, _FLEET),
     "7": Figure("bandwidth per compute unit of jobs", (), fleet.job_rows, fleet.needs, _FLEET),
     "8": Figure(
         "network-intensive tasks and utilization",
@@ -120,7 +120,7 @@ FIGURES = {
         _RACK,
     ),
     "objectives": Figure(
-        "what UTP and the objectives above it cost", tasks.OBJECTIVES_SWEEPS, tasks.objectives_rows
+        "cost of UTP and of the objectives above it", tasks.OBJECTIVES_SWEEPS, tasks.objectives_rows
     ),
     "incidents": Figure("the incidents of section 3.4", incidents.SWEEPS, incidents.rows),
     "leeward": Figure("leeward against utp", tasks.LEEWARD_SWEEPS, tasks.leeward_rows),
