@@ -22,7 +22,7 @@ class Row:
     paper: float | None
     """The paper's value; None if it has none."""
     ours: float | None
-    """Mean over seeds; None if it was not measured."""
+    """Mean over seeds, or the result of a formula; None if the quantity was not measured."""
     ci_low: float | None
     ci_high: float | None
     """95 % confidence interval of that mean; None for formulas, and with fewer than two seeds."""

@@ -152,7 +152,7 @@ impl DrawnContention {
             let device = member.device.unwrap_or(0);
             if member.client >= clients || member.server >= servers || device >= devices {
                 let problem = format!(
-                    "client {} of {clients}, server {} of {servers}, device {device} of {devices}, numbered from 0",
+                    "client {}, server {}, device {device}: expected numbers below {clients}, {servers} and {devices}",
                     member.client, member.server
                 );
                 return Err(member.invalid(problem));

@@ -45,7 +45,7 @@ pub fn swim(bytes: &[u8]) {
     read("{swim: {file: f, bytes_per_writer: 1TB}}", bytes);
 }
 
-/// Settings of sources, and the workload of the generator. Sources that name files are only parsed.
+/// Settings of sources, and the workload that `facebook` settings generate. All other sources are only parsed.
 pub fn source(bytes: &[u8]) {
     let text = utf8_prefix(bytes);
     match read_yaml::<Source>("settings", text) {
@@ -77,8 +77,8 @@ fn read(settings: &str, bytes: &[u8]) {
     check(&read);
 }
 
-/// Checks a result. An error is one short line. A workload is in order of time, within the run and this cluster, and
-/// without NaN.
+/// Checks a result. An error is one short line. The times of a workload are finite, in order and within the run. Its
+/// resources and hosts belong to the cluster.
 fn check(read: &Result<Loaded, InputError>) {
     let loaded = match read {
         Ok(loaded) => loaded,

@@ -22,23 +22,23 @@ pub struct Settings {
     /// Largest number of unacknowledged bytes, regardless of the window: the receiver's buffer.
     pub receive_window: u64,
     /// If true, segments are ECN-capable and an echoed mark reduces the window (RFC 3168). Segments of DCTCP are always
-    /// ECN-capable, and segments of reTCP never.
+    /// ECN-capable, and segments of reTCP never are.
     pub ecn: bool,
     /// Loss detection by send times (RFC 8985, section 6), instead of by three later arrivals.
     pub rack: RackUse,
-    /// For [`RackUse::Repairs`]: a segment is lost if a segment sent more than this time later has arrived. Linux 4.4
-    /// uses 1 ms.
+    /// For [`RackUse::Repairs`]: minimum difference of send times. A segment is lost if a segment that was sent later
+    /// by more than this difference has arrived. Linux 4.4 uses 1 ms.
     pub rack_window: Nanos,
-    /// If true, a probe is sent after two round trips without an acknowledgement. It reveals a loss of the last
-    /// segments (RFC 8985, section 7).
+    /// If true, a tail probe is sent after two round trips without an acknowledgement. The probe reveals a loss of the
+    /// last segments (RFC 8985, section 7).
     pub tail_probe: bool,
-    /// Shortest wait before such a probe. RFC 8985 has no such minimum; Linux 4.4 uses 10 ms.
+    /// Minimum wait before a tail probe. RFC 8985 has no minimum; Linux 4.4 uses 10 ms.
     pub min_probe: Nanos,
-    /// Additional wait if a single segment is outstanding, because the receiver may delay its acknowledgement by up to
-    /// this time. Linux assumes 200 ms.
+    /// Additional wait before a tail probe if a single segment is outstanding. The receiver may delay the
+    /// acknowledgement of this segment by up to this time. Linux assumes 200 ms.
     pub lone_probe: Nanos,
-    /// If true, a window that was unused for a retransmission timeout shrinks to the first window (RFC 5681, section
-    /// 4.1).
+    /// If true, the window shrinks to the first window after the sender was idle for more than a retransmission timeout
+    /// (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
     /// Retransmission timeout before the first round-trip sample (RFC 6298, section 2.1).
     pub initial_timeout: Nanos,
@@ -59,9 +59,9 @@ pub struct Settings {
 pub enum RackUse {
     /// Never: a segment is lost after three later arrivals (RFC 6675).
     Never,
-    /// During recovery, also for lost retransmissions. The first loss is detected by three later arrivals; segments
-    /// missing before an arrival count as arrivals (FACK). Linux used this rule from 4.4 on; since 4.18 it uses time
-    /// alone.
+    /// Only during recovery, also for lost retransmissions. The first loss is detected by three later arrivals. All
+    /// segments before the last arrival count as arrived for this rule (FACK). Linux used this rule from 4.4 on. Since
+    /// 4.18, Linux uses time alone.
     Repairs,
     /// Always.
     Always,
@@ -96,7 +96,7 @@ impl Settings {
     /// Checks the settings.
     ///
     /// # Errors
-    /// Returns the first setting that is out of its range.
+    /// Returns an error for the first setting that is out of its range.
     pub fn check(&self) -> Result<(), SettingsError> {
         let zeros = [
             ("divisions", self.divisions == 0),

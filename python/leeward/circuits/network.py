@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Network:
-    """Rates and times of a network of racks. The defaults are those of Etalon's testbed (section 4).
+    """Rates and times of a network of racks. The defaults describe Etalon's testbed (section 4).
 
     Attributes:
         circuit: Rate of a circuit.
         packet: Rate of a rack's link to the packet switch.
         night: Time that circuits take to change.
-        week: Greatest length of a schedule.
-        min_day: Least length of a day; `0s` for no limit.
+        week: Maximum length of a schedule.
+        min_day: Minimum length of a day; `0s` for no minimum.
     """
 
     circuit: str = "80Gbps"

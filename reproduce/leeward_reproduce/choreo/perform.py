@@ -1,4 +1,4 @@
-"""Runs the experiments that figures of Choreo need, and makes their rows."""
+"""Runs the experiments for the figures of Choreo, and makes the rows of the figures."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,15 +35,15 @@ class Figure:
     experiment: Callable[[int], Any] | None = None
     """Runs an experiment under a seed."""
     between: Callable[[], Any] | None = None
-    """Measures between namespaces: once, since repetitions differ only by this machine's load."""
+    """Measures between network namespaces, once. Repetitions differ only by the load of this machine."""
     draw: Callable[..., Any] | None = None
-    """Draws the same data; None without a picture."""
+    """Draws the data of `rows`; None if the figure has no picture."""
 
 
 def _both(
     simulated_rows: Callable[[Any], list[Row]], namespace_rows: Callable[[Any], list[Row]]
 ) -> Callable[[Any, Any], list[Row]]:
-    """Rows of measurements between namespaces, and then of runs under seeds."""
+    """Combines two makers of rows: first the rows of measurements, then the rows of runs under seeds."""
     return lambda outcomes, results: [*namespace_rows(results), *simulated_rows(outcomes)]
 
 
@@ -56,7 +56,7 @@ FIGURES = {
         draw=cross_traffic.draw,
     ),
     "6": Figure(
-        "which trains are exact", trains.rows_errors, trains.errors, trains.calibrate, trains.draw_errors
+        "errors of trains", trains.rows_errors, trains.errors, trains.calibrate, trains.draw_errors
     ),
     "7": Figure(
         "how long a rate holds",
@@ -73,7 +73,7 @@ FIGURES = {
         simulated.draw_lengths,
     ),
     "4.3": Figure(
-        "is it a hose?",
+        "test of the hose model",
         _both(simulated.rows_protocol, namespace_figures.rows_protocol),
         simulated.protocol,
         namespace_figures.protocol,
@@ -97,7 +97,7 @@ FIGURES = {
 
 
 def runs(selection: Mapping[str, Figure], seeds: int) -> int:
-    """Number of runs of the figures."""
+    """Number of runs and measurements for the figures."""
     return sum(seeds * bool(figure.experiment) + bool(figure.between) for figure in selection.values())
 
 
@@ -107,7 +107,8 @@ def check_horizon(horizon: str) -> None:
     Raises:
         InputError: Always.
     """
-    raise InputError("horizon", None, None, None, f"`{horizon}`: apps run until they end; leave it out")
+    message = f"`{horizon}`: apps run until they end; leave the horizon out"
+    raise InputError("horizon", None, None, None, message)
 
 
 def make(

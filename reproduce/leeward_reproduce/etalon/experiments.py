@@ -18,9 +18,9 @@ BIG = 128
 JITTER = "1us"
 """Maximum delay of a host's start; the random delay makes seeds differ."""
 FLOWS = 16
-"""Flows between two racks in section 4."""
+"""Number of flows between two racks in section 4."""
 STEP_US, WEEKS_US = 20, 4200
-"""Time between samples of arrivals, and the three weeks of a sequence plot, in microseconds."""
+"""Time between samples of arrivals, and length of a sequence plot (three weeks), in microseconds."""
 SINCE_US = numpy.arange(0, WEEKS_US + 1, STEP_US)
 """Times of a sequence plot in microseconds since the end of a day of the pair of racks."""
 
@@ -30,12 +30,12 @@ class LongFlowRun:
     """A run of section 4. Latencies are in microseconds, by path."""
 
     used: float
-    """Percent of the time of its days in which the circuit sent."""
+    """Percent of the circuit's days during which the circuit sent data."""
     medians: Mapping[str, float | None]
     tail: float
     """99th percentile over both paths."""
     sequence: tuple[float, ...] = ()
-    """Thousands of bytes of a flow that have arrived in order at `SINCE_US`, mean over flows and weeks."""
+    """Thousands of bytes that have arrived in order at each of `SINCE_US`: mean over flows and weeks."""
 
 
 @lru_cache(maxsize=1024)
@@ -47,13 +47,13 @@ def long(
     ece: str | None = None,
     delay_us: float = 30.0,
 ) -> LongFlowRun:
-    """Sixteen flows from a rack to another under the strobe schedule (section 4).
+    """Simulates sixteen flows between two racks under the strobe schedule (section 4).
 
     Args:
         seed: Seed of the run.
         horizon: Length of the run.
         voq: Capacity of a queue, in packets.
-        tau: Microseconds before its circuit's day at which a queue grows to 128 packets; None if it does not.
+        tau: Microseconds from the growth of a queue to 128 packets to its circuit's day; None for no growth.
         ece: Time at which reTCP is notified of circuits, `EARLY` or `AT`; None for Reno.
         delay_us: Delay of a circuit, in microseconds.
     """
@@ -77,7 +77,7 @@ def long(
 
 
 def _sequence(run: Any) -> tuple[float, ...]:
-    """Arrivals in three weeks from the end of a day on, as in the paper's sequence plots."""
+    """Arrivals in the three weeks after the end of a day, as in the paper's sequence plots."""
     results = packets.sequence(run, 0, 1, span_s=1e-6 * WEEKS_US, step_s=1e-6 * STEP_US)
     if results is None or results.over == 0:
         return ()
@@ -85,9 +85,9 @@ def _sequence(run: Any) -> tuple[float, ...]:
 
 
 def optimum() -> list[float]:
-    """Thousands of bytes of a flow at `SINCE_US` with both links always full while they are up."""
+    """Thousands of bytes of a flow at each of `SINCE_US`, if both links are full whenever they are up."""
     in_week = (SINCE_US + 180) % 1400
-    # A week begins with a day of the circuit; packets follow until the night before the next day.
+    # A week begins with the circuit's day. The packet link then sends until the night before its next day.
     weeks = (SINCE_US + 180) // 1400
     current = numpy.minimum(in_week, 180) * CIRCUIT_KB_US + numpy.clip(in_week - 180, 0, 1200) * PACKET_KB_US
     whole = 180 * CIRCUIT_KB_US + 1200 * PACKET_KB_US
@@ -105,7 +105,7 @@ def _us(seconds: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Check:
-    """Checks of table 1: length of days and weeks in microseconds, rates in Gb/s."""
+    """Measured values of table 1: lengths of days and weeks in microseconds, rates in Gb/s."""
 
     day: float
     week: float
@@ -114,7 +114,7 @@ class Check:
 
 
 def check(seed: int, horizon: str) -> Check:
-    """Days of a saturated pair, and the rate of a saturated packet path."""
+    """Measures the days of a saturated pair, and the rate of a saturated packet path."""
     base: dict[str, Any] = {
         "network": {"voq_capacity": BIG, "jitter": JITTER},
         "workload": {"long": {"from": 0, "to": 1, "flows": 16}},
@@ -145,15 +145,16 @@ def columns(table: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Improvement:
-    """Figure 10 at one length of a round trip."""
+    """A point of figure 10."""
 
     trips: float
+    """Round trips on the circuit within a day."""
     percent: float | None
-    """Percent by which the median is lower."""
+    """Percent by which growing queues lower the median latency."""
 
 
 def improvements(seed: int, horizon: str) -> list[Improvement]:
-    """Queues that grow 1 ms early against static queues at equal utilization, by round trips in a day."""
+    """Compares queues that grow 1 ms early to static queues of equal utilization, by round trips in a day."""
     result = []
     for trips in paper.TRIPS:
         delay = 180 / (2 * trips)
@@ -164,10 +165,10 @@ def improvements(seed: int, horizon: str) -> list[Improvement]:
 
 
 def improvement(static: list[LongFlowRun], grown: LongFlowRun) -> float | None:
-    """Percent by which the median is lower than that of static queues at equal utilization.
+    """Percent by which `grown` has a lower median latency than static queues of equal utilization.
 
-    As in the authors' script, the median of static queues is interpolated between the six queues of figure
-    6a; beyond them, it is the median of the nearest queue.
+    The median of static queues is interpolated between the six queues of figure 6a, as in the authors'
+    script. Outside the utilizations of these queues, the median of the nearest queue is used.
     """
     points = sorted((one.used, one.medians["all"] or 0.0) for one in static)
     used, medians = zip(*points, strict=True)
@@ -178,38 +179,42 @@ def improvement(static: list[LongFlowRun], grown: LongFlowRun) -> float | None:
 
 
 GIB = 2**30
-OPENED = "10ms"
-"""Initial retransmission timeout of connections that are opened before their use, as flowgrind does."""
-ANSWERS = 2
-"""Flows whose class has at least this number are answers."""
+INITIAL_TIMEOUT = "10ms"
+"""Initial retransmission timeout of connections that flowgrind opens before it uses them."""
+FIRST_ANSWER_CLASS = 2
+"""Lowest class of answers; requests have lower classes."""
 
 
 @dataclass(frozen=True)
 class Rings:
-    """A run of section 5: times in ms and rates in Gb/s of flows that ended within two seconds; GiB sent."""
+    """A run of section 5. Times and rates are those of the flows that ended before they were stopped."""
 
     small: Any
+    """Times of small flows, in ms."""
     big: Any
+    """Times of big flows, in ms."""
     small_gbps: Any
     big_gbps: Any
     packet_gib: float
     """GiB sent up to the packet switch, as the testbed counts them."""
     circuit_gib: float
+    """GiB sent over circuits."""
     given_up: float
     """Percent of big flows that did not end."""
 
 
 @lru_cache(maxsize=256)
 def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) -> Rings:
-    """Section 5 under one of `paper.SYSTEMS`: big flows along rings of racks, small flows between all racks.
+    """Simulates section 5 under one of `paper.SYSTEMS`.
 
-    Flows start until `horizon`, and each flow is stopped when it has run for as long, as in the authors'
-    scripts; so a run is up to twice as long. A flow ends with its answer of 60 bytes.
+    Big flows run along rings of racks, and small flows between all racks. Flows start until `horizon`. As in
+    the authors' scripts, a flow that has run for the length of `horizon` is stopped. A run is therefore at
+    most twice as long as `horizon`. A flow ends with its answer of 60 bytes.
     """
     scenario: dict[str, Any] = {
         "network": {"voq_capacity": 16, "jitter": JITTER},
         "workload": {"rings": {"rings": count, "until": horizon, "answer": "60B"}},
-        "tcp": {"initial_timeout": OPENED},
+        "tcp": {"initial_timeout": INITIAL_TIMEOUT},
         "give_up": horizon,
         "horizon": f"{round(2e9 * _native.seconds(horizon))}ns",
         "seed": seed,
@@ -228,7 +233,7 @@ def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) ->
             scenario["tcp"] |= {"control": "retcp", "ece": ece}
     run = packets.simulate(scenario)
     flows, totals = columns(run.flows()), run.totals()
-    requests = numpy.flatnonzero(flows["class"] < ANSWERS)
+    requests = numpy.flatnonzero(flows["class"] < FIRST_ANSWER_CLASS)
     times = flows["finished_s"][requests + 1] - flows["began_s"][requests]
     done, is_big = ~numpy.isnan(times), flows["class"][requests] == 1
     gbps = 8e-9 * flows["written_bytes"][requests] / times

@@ -1,16 +1,17 @@
 """Storage operations through a loaded rack link, request by request (Hotspots, section 4.3 and appendices).
 
-A rack serves the observed operations and other traffic; the utilization of its link is given, in both
-directions. In the request simulator every request waits for the device and for each link on its path. The
-results are the time of each operation and the load of the rack's link in each interval. No inflation is an
-input::
+A rack serves the observed operations and other traffic. The utilization of the rack's link is given, in both
+directions. In the request simulator, every request waits for the device and for each link on its path. The
+results are the time of each operation and the load of the rack's link in each interval. The inflation of
+latencies is a result of the simulation, not an input. Requests take these paths::
 
     read:   device of the server --> server's NIC --> rack's uplink   --> client's NIC
     write:  client's NIC --> rack's downlink --> server's NIC --> memory of the server
 
-*Bursts.* Each host of the rack sends and receives chunks of its own as other traffic. The gaps between chunks
-have the median C^2 of the published workloads (SLO table 3.1) and are hyperexponential with balanced means;
-chunks have the sizes of the paper's chunks. *Links* send 64 KiB at a time, first come first served.
+*Bursts.* The other traffic consists of chunks that each host of the rack sends and receives. The squared
+coefficient of variation (C^2) of the gaps between chunks is the median of the published workloads (SLO table
+3.1). Gaps are hyperexponential with balanced means. Chunks have the sizes of the paper's chunks. *Links* send
+64 KiB at a time. Without classes of service, they serve requests in order of arrival.
 
 *Left out.* There is no TCP: a sender puts a whole chunk into its NIC's queue, and only the links delay it.
 Servers, RPCs and switches take no time. The load of devices does not depend on the load of the link.
@@ -33,13 +34,13 @@ from leeward._arrays import Floats, Ints
 from leeward._native import published_workloads
 
 HOSTS = 5
-"""Hosts of the rack, as in `clusters/storage.yaml`."""
+"""Number of hosts of the rack, as in `clusters/storage.yaml`."""
 NIC = "10Gbps"
 MEDIUM_BPS = 3e9
-"""Link of a rack at the guideline in that cluster, in bits per second."""
+"""Rate of the uplink of a Medium-Uplink rack in that cluster, in bits per second."""
 CHUNK = (100_000, 1_000_000)
 SMALL, LARGE = (10_000, 100_000), (1_000_000, 10_000_000)
-"""Bytes of operations (section 4.3, appendix B); logarithms of sizes are drawn evenly."""
+"""Smallest and largest operation, in bytes (section 4.3, appendix B). Sizes are log-uniform."""
 FRAME = 65_536
 INTERVAL_S = 30
 """Seconds of an interval of telemetry (section 4.1)."""
@@ -109,16 +110,16 @@ class ServedOperations:
     operation: Ints
     """Position of the operation's kind in `operations`."""
     interval: Ints
-    """Number of the interval in which the operation ended; all levels' intervals are numbered from 0."""
+    """Number of the interval in which the operation ended, counted from 0 over all levels."""
     end_s: Floats
-    """End of the operation in seconds from the start of the first interval; levels follow one another."""
+    """End of the operation, in seconds from the start of the first interval. Levels follow one another."""
     bytes: Ints
     storage_s: Floats
     network_s: Floats
     level: Ints
-    """Level of each interval."""
+    """Position of the level of each interval."""
     carried: Mapping[str, Floats]
-    """Bits of each interval by direction, `up` or `down`; with classes also by class, such as `PC up`."""
+    """Bits of each interval by direction, `up` or `down`. With classes, keys name the class too: `PC up`."""
     operations: tuple[str, ...]
     """Names of the operations."""
     link_bps: float
@@ -134,7 +135,7 @@ class ServedOperations:
 
 
 def cluster(link_bps: float) -> Cluster:
-    """A cluster of the rack `r0`, and of a rack for all its clients."""
+    """A cluster with the rack `r0` and a second rack for all clients."""
     devices = [{"name": name, "read": "1GB/s", "write": "1GB/s"} for name in DEVICES]
     return Cluster(
         {
@@ -191,7 +192,7 @@ class _Sender:
     name: str
     kind: str
     place: int
-    """Host of the rack."""
+    """Number of the host in the rack."""
     medium: str | None
     """None for other traffic, which counts only as load of links."""
     sizes: tuple[int, int]
@@ -228,7 +229,7 @@ def _senders(level: float, link_bps: float, operations: Sequence[Operation], cla
 
 
 def _mean(sizes: tuple[int, int]) -> float:
-    """Mean size if logarithms of sizes are drawn evenly."""
+    """Mean of log-uniform sizes."""
     return (sizes[1] - sizes[0]) / float(numpy.log(sizes[1] / sizes[0]))
 
 
@@ -297,14 +298,14 @@ def _level(
 
 
 def _arrivals(random: numpy.random.Generator, rate: float, c2: float, length: float) -> Floats:
-    """Arrival times from 0 to a length. Gaps are exponential for C^2 of 1, else hyperexponential."""
+    """Arrival times from 0 to `length`. Gaps are exponential if `c2` is 1, otherwise hyperexponential."""
     if rate <= 0:
         return numpy.empty(0)
     count = int(1.3 * rate * length) + 100
     share = 0.5 * (1 + numpy.sqrt((c2 - 1) / (c2 + 1)))
     first = random.random(count) < share
     gaps = random.exponential(1 / rate, count) * numpy.where(first, 1 / (2 * share), 1 / (2 * (1 - share)))
-    # Rounded to nanoseconds, the resolution of the simulator.
+    # The simulator has a resolution of one nanosecond, so times are rounded to it.
     times = numpy.unique(numpy.rint(numpy.cumsum(gaps) * 1e9)) / 1e9
     result: Floats = times[times < length]
     return result

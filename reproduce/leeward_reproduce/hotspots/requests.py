@@ -22,7 +22,7 @@ CLASSES = ("High", "Medium", "Low")
 """Uplinks above the racks' average, within a tenth of it, and below (section 4.3)."""
 WITHIN = 0.1
 LONGEST = 40
-"""Maximum number of windows after the first one of a request whose utilization counts."""
+"""Maximum number of windows of a request that count after its first window."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Requests:
 
 @lru_cache
 def classes(path: Path) -> dict[str, int]:
-    """Class of each storage rack by name; all of them have the same disks."""
+    """Position in `CLASSES` of each storage rack, by its name. All storage racks have the same disks."""
     table = Cluster(path).resources().to_pydict()
     of_kind = list(zip(table["kind"], table["name"], table["capacity"], strict=True))
     storing = {_rack(name) for kind, name, _ in of_kind if kind == "device"}
@@ -49,7 +49,7 @@ def classes(path: Path) -> dict[str, int]:
 
 
 def reads(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
-    """The reads that ended after the warm-up."""
+    """The finished reads that were requested after the warm-up."""
     table = _finished_rows(cells.table("reads", policy, seed, value))
     several = compute.list_value_length(table["chunks"]).to_numpy()
     whole, degraded = table.filter(several == 0), table.filter(several > 0)
@@ -61,7 +61,7 @@ def reads(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None
 
 
 def writes(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
-    """The chunks of blocks that were written after the warm-up."""
+    """The chunks of finished blocks that were placed after the warm-up."""
     table = _finished_rows(cells.table("blocks", policy, seed, value))
     links = cells.table("links", policy, seed, value)
     hosts, count = compute.list_flatten(table["hosts"]), compute.list_value_length(table["hosts"]).to_numpy()
@@ -81,7 +81,7 @@ def _requests(
     table: pyarrow.Table,
     since: str,
 ) -> Requests:
-    """Requests to `hosts`: the first `count[0]` of them belong to the first row of the table, and so on."""
+    """Requests to `hosts`. The first `count[0]` hosts belong to the first row of the table, and so on."""
     rack = {name: at for at, name in enumerate(class_of_rack)}
     position = _positions(links["link"], lambda link: rack.get(link.removesuffix(f":{direction}"), -1))
     start = links["start_s"].to_numpy()
@@ -104,12 +104,12 @@ def _requests(
 
 
 def _positions(names: pyarrow.ChunkedArray, position: Callable[[str], int]) -> Ints:
-    """A number for each name; each distinct name is looked up once."""
+    """The position of each name. Each distinct name is looked up once."""
     coded = names.dictionary_encode().combine_chunks()
     positions = numpy.array([position(name) for name in coded.dictionary.to_pylist()], dtype=numpy.int64)
     return positions[coded.indices.to_numpy()] if len(coded) else numpy.empty(0, dtype=numpy.int64)
 
 
 def _rack(host: str) -> str:
-    """Rack of a host or of its device: racks of this cluster have no names of their own."""
+    """Rack of a host or device. Names have the default form, such as `r0h3` or `r0h3:disk0`."""
     return host.partition(":")[0].partition("h")[0]

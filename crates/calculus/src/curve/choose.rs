@@ -1,5 +1,5 @@
-//! Choices of a bucket for one workload, without regard to other workloads: the baselines of WorkloadCompactor (SLO
-//! section 5.3.1).
+//! Buckets that are chosen for one workload, without regard to other workloads. They are the baselines that
+//! WorkloadCompactor is compared to (SLO section 5.3.1).
 
 use super::error::CurveError;
 use super::rb::RbCurve;
@@ -7,38 +7,39 @@ use crate::token_bucket::TokenBucket;
 
 impl RbCurve {
     /// Effective bandwidth: the lowest rate at which a shaper without burst delays no request by more than `deadline`
-    /// seconds. It is sup over t of alpha(t) / (t + deadline). The matching bucket has burst 0. For a single stage, the
-    /// deadline is the SLO.
+    /// seconds. This rate is the supremum over t of alpha(t) / (t + deadline). The matching bucket has burst 0. For a
+    /// single stage, the deadline is the SLO.
     ///
     /// # Errors
-    /// A deadline that is not above 0 or not finite.
+    /// Fails if `deadline` is not finite, not above 0, or so short that the rate overflows.
     pub fn effective_bandwidth(&self, deadline: f64) -> Result<f64, CurveError> {
         if !deadline.is_finite() || deadline <= 0.0 {
             return Err(CurveError::Deadline(deadline));
         }
-        // The supremum is at a vertex of alpha, or in the limit of long intervals, where it is the mean rate.
+        // The supremum is at a vertex of alpha, or it is the mean rate, the limit for long intervals.
         let rates = self.intervals().map(|interval| interval.work / (interval.seconds + deadline));
         let rate = rates.fold(self.floor(), f64::max);
         if rate.is_finite() { Ok(rate) } else { Err(CurveError::Deadline(deadline)) }
     }
 
     /// Knee of the curve: the bucket with the smallest r + b on the normalised curve. Division of rates and bursts by a
-    /// capacity does not move the knee, so the knee is the same for any unit of work. It is the vertex at which the
-    /// relevant intervals become longer than a second. The rate is never below the mean rate.
+    /// capacity does not move the knee, so the knee is the same for any unit of work. The knee is the vertex at which
+    /// the relevant intervals become longer than a second. The rate is never below the mean rate.
     pub fn knee(&self) -> TokenBucket {
         let candidates = self.vertices().map(|bucket| bucket.rate().max(self.floor()));
         let buckets = candidates.map(|rate| TokenBucket::raw(rate, self.burst_from(rate)));
-        // Among buckets with the same sum, the one with the lowest rate.
+        // Of buckets with the same sum, the one with the lowest rate is taken.
         let least = buckets.min_by(|a, b| {
             (a.rate() + a.burst()).total_cmp(&(b.rate() + b.burst())).then(a.rate().total_cmp(&b.rate()))
         });
         least.expect("a curve has a vertex")
     }
 
-    /// `multiple` times the mean rate, with the burst of the curve at that rate: k x average.
+    /// The bucket at `multiple` times the mean rate, with the burst of the curve at that rate (k x average).
     ///
     /// # Errors
-    /// A multiple below 1 or not finite; a trace without a mean rate.
+    /// Fails if the trace has no mean rate. Fails if `multiple` is below 1, not finite, or so large that the rate
+    /// overflows.
     pub fn at_mean(&self, multiple: f64) -> Result<TokenBucket, CurveError> {
         let mean = self.mean_rate().ok_or(CurveError::NoMean)?;
         let rate = multiple * mean;

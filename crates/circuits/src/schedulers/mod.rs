@@ -1,5 +1,5 @@
-//! Schedulers: algorithms that turn a demand matrix into a schedule of circuits. One file per scheduler, and the
-//! registry that creates them by name.
+//! Schedulers: algorithms that turn a demand matrix into a schedule of circuits. Each scheduler has its own file. The
+//! registry creates schedulers by name.
 
 mod assignment;
 mod bvn;
@@ -69,7 +69,7 @@ pub enum CircuitsError {
     /// Days that do not form a schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// No scheduler or routing has the name, or its settings are invalid.
+    /// Unknown name of a scheduler or routing, or invalid settings.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// Invalid settings of a scheduler or routing.

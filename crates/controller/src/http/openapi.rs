@@ -1,6 +1,6 @@
 //! OpenAPI document, generated from the table of operations. OpenAPI 3.1 uses plain JSON schemas. The generator is
-//! hand-written: the library `aide` wraps axum's router and needs a trait implementation for each extractor. It would
-//! not replace the table of operations, which also defines the role of each operation.
+//! hand-written: the library `aide` wraps axum's router and needs a trait implementation for each extractor. `aide`
+//! would not replace the table of operations, which also defines the role of each operation.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub fn document(subjects: &[Subject]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
-        settings.transforms.push(Box::new(bounded));
+        settings.transforms.push(Box::new(add_maxima));
     });
     // Request fields may be optional; response fields are always present.
     let mut requests = settings.clone().for_deserialize().into_generator();
@@ -46,7 +46,7 @@ pub fn document(subjects: &[Subject]) -> Value {
             answers.entry(status.to_string()).or_insert(response);
         }
         let mut operation = json!({
-            "operationId": name(one),
+            "operationId": operation_id(one),
             "summary": one.summary,
             "tags": [subject.name],
             "parameters": parameters(one, &mut requests),
@@ -67,12 +67,12 @@ pub fn document(subjects: &[Subject]) -> Value {
     let requests = requests.take_definitions(true);
     let differing = differing(&requests, &schemas);
     for (name, mut schema) in requests {
-        rename(&mut schema, &differing);
+        redirect(&mut schema, &differing);
         let name = if differing.contains(&name) { name + BODY } else { name };
         schemas.insert(name, schema);
     }
     for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
-        operation.get_mut("requestBody").into_iter().for_each(|body| rename(body, &differing));
+        operation.get_mut("requestBody").into_iter().for_each(|body| redirect(body, &differing));
     }
     json!({
         "openapi": "3.1.0",
@@ -90,8 +90,9 @@ pub fn document(subjects: &[Subject]) -> Value {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token with a role: read, report, place or admin. A role includes those before \
-                                    it. A service without tokens is reachable only from its own machine and needs none.",
+                    "description": "A token with a role: read, report, place or admin. Each role includes the roles \
+                                    before it. A service without tokens requires no token and is reachable only from \
+                                    its own machine.",
                 },
             },
         },
@@ -114,7 +115,7 @@ fn parameters(one: &Operation, generator: &mut SchemaGenerator) -> Vec<Value> {
             // Query parameters are optional, and never null.
             Parameter::Query(fields) => {
                 let mut fields = fields(generator);
-                bounded(&mut fields);
+                add_maxima(&mut fields);
                 let fields = fields.get_mut("properties").and_then(Value::as_object_mut);
                 for (name, schema) in fields.into_iter().flatten() {
                     present(schema);
@@ -127,8 +128,8 @@ fn parameters(one: &Operation, generator: &mut SchemaGenerator) -> Vec<Value> {
     all
 }
 
-/// Adds the maximum to integers of a known width.
-fn bounded(schema: &mut Schema) {
+/// Adds the maximum to each unsigned integer of 32 or 64 bits in a schema.
+fn add_maxima(schema: &mut Schema) {
     let most = match schema.get("format").and_then(Value::as_str) {
         Some("uint32") => Some(u64::from(u32::MAX)),
         Some("uint64" | "uint") => Some(u64::MAX),
@@ -137,10 +138,10 @@ fn bounded(schema: &mut Schema) {
     if let (Some(most), Some(fields)) = (most, schema.as_object_mut()) {
         fields.entry("maximum").or_insert(most.into());
     }
-    transform_subschemas(&mut bounded, schema);
+    transform_subschemas(&mut add_maxima, schema);
 }
 
-/// Suffix of a request schema whose response schema has the same name but other fields.
+/// Suffix for the name of a request schema that differs from the response schema of the same type.
 const BODY: &str = "Body";
 /// Prefix of references to schemas.
 const SCHEMAS: &str = "#/components/schemas/";
@@ -150,9 +151,9 @@ fn differing(requests: &Map<String, Value>, responses: &Map<String, Value>) -> B
     let mut known = BTreeSet::new();
     loop {
         let differs = |(name, schema): &(&String, &Value)| {
-            let mut renamed = (*schema).clone();
-            rename(&mut renamed, &known);
-            responses.get(*name).is_some_and(|response| *response != renamed)
+            let mut redirected = (*schema).clone();
+            redirect(&mut redirected, &known);
+            responses.get(*name).is_some_and(|response| *response != redirected)
         };
         let differing: BTreeSet<String> =
             requests.iter().filter(differs).map(|(name, _)| name.clone()).collect();
@@ -163,8 +164,8 @@ fn differing(requests: &Map<String, Value>, responses: &Map<String, Value>) -> B
     }
 }
 
-/// Redirects references to these types to their request schemas.
-fn rename(schema: &mut Value, differing: &BTreeSet<String>) {
+/// Redirects each reference to a type of `differing` to the request schema of that type.
+fn redirect(schema: &mut Value, differing: &BTreeSet<String>) {
     match schema {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -172,17 +173,17 @@ fn rename(schema: &mut Value, differing: &BTreeSet<String>) {
                     Some(target) if name == "$ref" && differing.contains(target) => {
                         *value = format!("{SCHEMAS}{target}{BODY}").into()
                     }
-                    _ => rename(value, differing),
+                    _ => redirect(value, differing),
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| rename(value, differing)),
+        Value::Array(values) => values.iter_mut().for_each(|value| redirect(value, differing)),
         _ => {}
     }
 }
 
-/// Operation id for generated clients: `get_racks_rack`.
-fn name(one: &Operation) -> String {
+/// Operation id for generated clients, such as `get_racks_rack`.
+fn operation_id(one: &Operation) -> String {
     let parts = one.path.split('/').filter(|part| !part.is_empty() && *part != "v1");
     let parts = parts.map(|part| part.trim_matches(['{', '}']).replace(['-', '.'], "_"));
     std::iter::once(one.method.as_str().to_lowercase()).chain(parts).collect::<Vec<_>>().join("_")

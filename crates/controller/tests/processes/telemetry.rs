@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const MAP: &str = "prometheus: {in: in_octets, out: out_octets, speed: speed_mbps}\nlinks:\n  - match: {port: \
     '(?P<rack>r\\d)-up\\d'}\n    in: '{rack}:downlink'\n    out: '{rack}:uplink'\n";
 
-/// Command of a service with `more` Prometheus settings besides the URL and the map.
+/// Command of a service with `more` Prometheus settings in addition to the URL, the map and the timeout.
 fn service(folder: &Path, fake: &Fake, more: &str) -> Command {
     service_on(folder, fake, more, "memory")
 }
@@ -48,14 +48,14 @@ fn state(process: &Process) -> (String, String) {
 fn loads_and_capacities_of_links_come_from_prometheus() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(service(folder.path(), &fake, ""));
-    process.until("both ports add up", |process| sees(process, "r0:uplink", 3.2e8));
-    process.until("and come in", |process| sees(process, "r0:downlink", 1.6e8));
+    process.until("the uplink of r0 has the load of both ports", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("the downlink of r0 has its load", |process| sees(process, "r0:downlink", 1.6e8));
     // According to the cluster, the link has 3 Gb/s. The ports of r0 add up to 2 Gb/s, and r1 has one port of 1 Gb/s.
-    process.until("by the speeds", |process| {
+    process.until("the speeds of ports set the capacities", |process| {
         link(process, "r0:uplink", "capacity_bps").as_f64() == Some(2e9)
             && link(process, "r1:downlink", "capacity_bps").as_f64() == Some(1e9)
     });
-    process.until("88 % is hot", |process| {
+    process.until("r1:downlink is hot at 88 %", |process| {
         let hot = process.get("/v1/hotspots").map(|(_, hot)| hot["items"].clone()).unwrap_or_default();
         hot.as_array().is_some_and(|hot| hot.iter().any(|one| one["link"] == "r1:downlink"))
     });
@@ -112,7 +112,7 @@ fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
         });
     }
     let again = "telemetry comes from Prometheus again";
-    process.until("the log says so", |process| process.log().matches(again).count() >= number);
+    process.until("the log has every recovery", |process| process.log().matches(again).count() >= number);
     let log = process.log();
     assert_eq!(log.matches("telemetry unavailable from Prometheus").count(), number, "{log}");
     assert_eq!(log.matches(again).count(), number, "{log}");
@@ -126,7 +126,7 @@ fn missing_ports_and_series_are_reported_and_other_links_continue() {
     fake.answer(|question| {
         let (status, extra, body) = healthy_answer(question);
         let text = String::from_utf8(body).expect("text").replace("r1-up1", "elsewhere");
-        (status, extra, if question.query.starts_with("speed") { NONE.into() } else { text.into_bytes() })
+        (status, extra, if question.query.starts_with("speed") { EMPTY.into() } else { text.into_bytes() })
     });
     process.until("r1 is unknown", |process| link(process, "r1:downlink", "measured_bps").is_null());
     assert!(sees(&process, "r0:uplink", 3.2e8));
@@ -144,16 +144,16 @@ fn missing_ports_and_series_are_reported_and_other_links_continue() {
     process.until("loads of r1 are known again", |process| sees(process, "r1:downlink", 8.8e8));
 }
 
-const NONE: &[u8] = b"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}";
+const EMPTY: &[u8] = b"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}";
 
 #[test]
 fn a_selector_without_series_is_reported_by_field() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     fake.answer(|question| {
-        if question.query.starts_with("in") { (200, "", NONE.into()) } else { healthy_answer(question) }
+        if question.query.starts_with("in") { (200, "", EMPTY.into()) } else { healthy_answer(question) }
     });
     let process = Process::run(service(folder.path(), &fake, ""));
-    process.until("the other way is seen", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("the load of the uplink is known", |process| sees(process, "r0:uplink", 3.2e8));
     let remarks = process.status("telemetry")["remarks"].to_string();
     assert!(remarks.contains("Prometheus has no series of prometheus.in `in_octets`"), "{remarks}");
     assert!(process.text("/metrics").contains("leeward_telemetry_remarks 1"));
@@ -174,7 +174,7 @@ fn prometheus_credentials_are_read_per_query_and_not_disclosed() {
     assert!(headers.contains("x-scope-orgid: team"), "{headers}");
     assert!(fake.headers().contains("Basic bWU6b2xkLXNlY3JldA=="), "{headers}");
     file("password", "new-secret\n");
-    process.until("the new one counts", |_| fake.headers().contains("Basic bWU6bmV3LXNlY3JldA=="));
+    process.until("the new password is sent", |_| fake.headers().contains("Basic bWU6bmV3LXNlY3JldA=="));
     std::fs::remove_file(folder.path().join("password")).expect("the file exists");
     process.until("the missing password is reported", |process| state(process).1.contains("no such file"));
     let output = format!("{}{}", process.log(), process.status("telemetry"));
@@ -217,14 +217,13 @@ fn a_reload_applies_a_new_map_and_rejects_an_invalid_one() {
     let (status, problem) = process.post("/v1/reload").expect("an answer");
     assert_eq!(status, 422, "{problem}");
     assert_eq!(problem["field"], "prometheus.into", "{problem}");
-    process.until("the log says where", |process| process.log().contains("map.yaml:1"));
+    process.until("the log has the line of the error", |process| process.log().contains("map.yaml:1"));
     write(&MAP.replace("(?P<rack>r\\d)-up", "(?P<rack>r0)-up").replace("{rack}:", "r3:"));
     let (status, reloaded) = process.post("/v1/reload").expect("an answer");
     assert!(status == 200 && reloaded["reloaded"].to_string().contains("telemetry"), "{reloaded}");
     assert_eq!(reloaded["config"], "leeward.yaml");
-    process.until("the other link is seen", |process| sees(process, "r3:uplink", 3.2e8));
-    process
-        .until("the first is not any more", |process| link(process, "r0:uplink", "measured_bps").is_null());
+    process.until("the load of r3 is known", |process| sees(process, "r3:uplink", 3.2e8));
+    process.until("r0 is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
     std::fs::write(folder.path().join("leeward.yaml"), "interval: 200ms\n").expect("a file");
     process.signal("-HUP");
     process.until("the queries stop", |process| process.status("telemetry").is_null());
@@ -236,13 +235,13 @@ fn only_the_leader_queries_prometheus_and_a_new_leader_starts_at_once() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let store = server.url(&server.database());
     let mut first = Process::run(service_on(folder.path(), &fake, "", &store));
-    first.until("the first asks", |first| sees(first, "r0:uplink", 3.2e8));
+    first.until("the first service has loads", |first| sees(first, "r0:uplink", 3.2e8));
     let second = Process::run(service_on(folder.path(), &fake, "", &store));
-    second.until("the second follows", |second| second.status("role") == "follower");
+    second.until("the second service is a follower", |second| second.status("role") == "follower");
     second.until("the follower sends no queries", |second| state(second).0 == "follows");
     assert!(link(&second, "r0:uplink", "measured_bps").is_null());
     first.kill();
-    second.until("the second asks", |second| sees(second, "r0:uplink", 3.2e8));
+    second.until("the second service has loads", |second| sees(second, "r0:uplink", 3.2e8));
     assert_eq!((state(&second).0, second.status("role")), ("answers".to_owned(), json!("leader")));
 }
 

@@ -99,8 +99,8 @@ proptest! {
     #[test]
     fn the_offered_load_matches_its_setting(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
         let results = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
-        // Each request takes 1 ms. The number of requests in a minute is within five standard deviations of a renewal
-        // process.
+        // Each request takes 1 ms. Arrivals are a renewal process, so the variance of the number of requests is about
+        // `gap_c2 * expected`. The test allows five standard deviations.
         let expected = load * 60_000.0;
         let off = (results[0].requests as f64 - expected).abs();
         prop_assert!(off <= 5.0 * (gap_c2 * expected).sqrt() + 3.0, "{off} of {expected}");
@@ -124,7 +124,7 @@ fn every_scheduler_gets_the_same_requests_with_or_without_other_workloads() {
 
 #[test]
 fn each_scheduler_serves_in_its_own_order() {
-    // The workloads together use eight tenths of the device, and a copy takes its share of the rest.
+    // `tight` and `loose` together use 80 % of the device, and the copy takes a share of the rest.
     let all = [member("tight", 0.02, 0.2, 2.0), member("loose", 0.5, 0.6, 2.0), copy(4)];
     let results = |scheduler| run(&all, 1, scheduler);
     let median =
@@ -132,7 +132,7 @@ fn each_scheduler_serves_in_its_own_order() {
     let by_slo = median(Scheduler::BySlo);
     assert!(by_slo[0] < by_slo[1], "{by_slo:?}");
     // With shares, the copy takes half of the device time that `tight` leaves, and `loose` needs more than the other
-    // half. The feedback of Cake gives `loose` more.
+    // half. The feedback of Cake gives `loose` more time.
     let (shares, cake) = (median(Scheduler::Shares), median(Scheduler::Cake));
     assert!(shares[1] > 10.0 * by_slo[1], "{shares:?}, {by_slo:?}");
     assert!(cake[1] < shares[1], "{cake:?}, {shares:?}");
@@ -180,7 +180,7 @@ fn a_volume_in_memory_uses_only_the_network() {
     let results = run(&[WorkloadDraw { device: None, traffic, ..base }], 1, Scheduler::PriorityMeister);
     let stages: Vec<Stage> = results[0].priorities.iter().map(|priority| priority.0).collect();
     assert_eq!(stages, [Stage::NetworkIn, Stage::NetworkOut]);
-    // A response takes 200 B plus 1.1 times its 4 KiB, at 125 MB/s.
+    // A response sends 200 B plus 1.1 times its 4 KiB over a link of 125 MB/s.
     let expected = 0.3 * 125e6 * 60.0 / (200.0 + 1.1 * 4096.0);
     assert!((results[0].requests as f64 / expected - 1.0).abs() < 0.01, "{}", results[0].requests);
 }
@@ -221,7 +221,7 @@ fn invalid_experiments_are_rejected() {
     assert_eq!(error_of(valid()), None);
     assert_eq!(
         error_after(|member| member.device = Some(1)),
-        "workload w: client 0 of 1, server 0 of 1, device 1 of 1, numbered from 0"
+        "workload w: client 0, server 0, device 1: expected numbers below 1, 1 and 1"
     );
     assert_eq!(
         error_after(|member| member.traffic.load = Load::Storage(0.0)),

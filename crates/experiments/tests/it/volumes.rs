@@ -1,4 +1,5 @@
-//! Experiments: every method and query gets the same draws, for any number of reading threads.
+//! Volume experiments: a seed always gives the same draws, and the number of threads that read traces changes no
+//! result.
 
 use leeward_experiments::{
     CacheShape, Draw, Enforcement, ExperimentError, PackingResult, Part, ReplaySettings, Shape, TailSettings,
@@ -17,7 +18,7 @@ use proptest::prelude::*;
 const DEVICE: &str = r#"{"table": [{"size_bytes": 4096, "read_iops": 1000, "write_iops": 500}]}"#;
 const SHAPE: Shape = Shape { clients: 4, slots: None, servers: 30, devices: 1, bytes: 125e6 };
 
-/// Traces of a minute: bursts of `burst` requests, 10 ms apart, every second.
+/// One trace of a minute for each size in `bursts`. A burst of that many requests, 10 ms apart, starts every second.
 fn traces(bursts: &[u64], threads: usize) -> Traces {
     let steady: Vec<[u64; 2]> = bursts.iter().map(|&burst| [burst; 2]).collect();
     growing(&steady, threads)
@@ -37,7 +38,8 @@ fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
     Traces::read(files, Device::from_text("ssd", DEVICE).unwrap(), TraceSettings::default(), threads).unwrap()
 }
 
-/// The draws with starts at the beginning of their traces, because no curve contains the requests around the wrap.
+/// Moves each draw to the start of its trace. A draw with a later start wraps around the end of the trace, and no curve
+/// contains the requests around the wrap.
 fn from_the_start(draws: Vec<Draw>) -> Vec<Draw> {
     draws.into_iter().map(|draw| Draw { start: 0.0, ..draw }).collect()
 }
@@ -100,7 +102,8 @@ fn every_limit_policy_places_all_draws() {
 
 #[test]
 fn workloads_that_fit_alone_are_exactly_those_placed_alone() {
-    // 40 reads of 1 ms in 400 ms fit any SLO. At 1 ms no read fits, because the margin makes it 1.1 ms.
+    // Each read takes 1 ms, and reads are 10 ms apart. An SLO of 1 ms is too short, because the margin raises the time
+    // of a read to 1.1 ms.
     let traces = traces(&[1, 40], 1);
     let settings = PackSettings::default();
     for (slo, fits) in [(0.001, false), (0.5, true)] {
@@ -232,7 +235,7 @@ fn caches(seed: u64, count: u64) -> Traces {
     Traces::of(drawn, Device::from_text("ssd", DEVICE).unwrap(), TraceSettings::default(), 1).unwrap()
 }
 
-fn from(traces: std::ops::Range<usize>) -> Vec<Draw> {
+fn draws_of(traces: std::ops::Range<usize>) -> Vec<Draw> {
     traces.map(|trace| Draw { trace, start: 0.3, slo: 0.05 }).collect()
 }
 
@@ -245,14 +248,14 @@ fn drawn_cache_traces_match_the_thesis() {
         assert_eq!(trace, shape.draw(3, index).unwrap(), "the same on every run");
         assert!(trace.is_sorted_by_key(|request| request.at));
         assert!(trace.iter().all(|request| request.size <= 256 << 10 && request.size > 0));
-        // These limits are a third of the thesis' 100 to 600 thousand requests in half an hour.
+        // The thesis has 100 to 600 thousand requests in half an hour. This trace is a third as long.
         assert!((30e3..200e3).contains(&(trace.len() as f64)), "{}", trace.len());
         requests += trace.len() as f64;
         bytes += trace.iter().map(|request| request.size as f64).sum::<f64>();
     }
     assert!((22e3..34e3).contains(&(bytes / requests)), "{} bytes on average", bytes / requests);
     let traces = caches(3, 20);
-    let (each, all) = peaks(&traces, Part::Whole, &from(0..20), Nanos::SECOND).unwrap();
+    let (each, all) = peaks(&traces, Part::Whole, &draws_of(0..20), Nanos::SECOND).unwrap();
     let ratios: Vec<f64> = each.iter().map(|peak| peak.requests / peak.mean_requests).collect();
     assert!(ratios.iter().all(|ratio| (1.5..7.0).contains(ratio)), "{ratios:?}");
     assert!(ratios.iter().any(|&ratio| ratio < 3.0) && ratios.iter().any(|&ratio| ratio > 4.0), "{ratios:?}");
@@ -276,7 +279,7 @@ fn invalid_caches_and_windows_are_rejected() {
         let error = shape.draw(1, 0).unwrap_err();
         assert!(matches!(error, ExperimentError::Draw { .. }), "{error}");
     }
-    assert!(peaks(&traces(&[3], 1), Part::Whole, &from(0..1), Nanos(10)).is_err());
+    assert!(peaks(&traces(&[3], 1), Part::Whole, &draws_of(0..1), Nanos(10)).is_err());
 }
 
 #[test]
@@ -286,18 +289,18 @@ fn the_bipartite_bound_is_the_lowest_stochastic_bound_of_a_path() {
         TailSettings { bytes: 125e6, dependent: 0, excess: 1e-3, bounds: BoundSettings::default() };
     let compute =
         |draws: &[Draw], settings: &TailSettings| tails(&traces, Part::Whole, draws, settings).unwrap();
-    let bounds = compute(&from(0..6), &settings);
+    let bounds = compute(&draws_of(0..6), &settings);
     let [bipartite, hop_by_hop, convolution] =
         [bounds.bipartite, bounds.hop_by_hop, bounds.convolution].map(Option::unwrap);
     assert!(bipartite <= hop_by_hop && bipartite <= convolution, "{bounds:?}");
     assert!(bounds.dnc.unwrap() > 0.0 && bounds.priority_meister.unwrap() > 0.0);
-    let dependent = compute(&from(0..6), &TailSettings { dependent: 6, ..settings });
+    let dependent = compute(&draws_of(0..6), &TailSettings { dependent: 6, ..settings });
     assert!(dependent.bipartite.unwrap() > bipartite && dependent.dnc == bounds.dnc);
     // A lower excess raises stochastic bounds. The deterministic bound does not depend on it.
-    let rarer = compute(&from(0..6), &TailSettings { excess: 1e-40, ..settings });
+    let rarer = compute(&draws_of(0..6), &TailSettings { excess: 1e-40, ..settings });
     assert!(rarer.bipartite.unwrap() > bipartite && rarer.dnc == bounds.dnc);
     for excess in [0.0, 1.0, f64::NAN] {
-        assert!(tails(&traces, Part::Whole, &from(0..1), &TailSettings { excess, ..settings }).is_err());
+        assert!(tails(&traces, Part::Whole, &draws_of(0..1), &TailSettings { excess, ..settings }).is_err());
     }
     assert!(tails(&traces, Part::Whole, &[], &settings).is_err());
 }

@@ -24,12 +24,12 @@ impl Errors<'_> {
         self.about(format!("missing; expected for example `{field}: {example}`")).in_field(field)
     }
 
-    /// The error for two hosts with the same name, at the place of the second one in the file.
+    /// The error for hosts with the same name, at the place of the last of these hosts in the file.
     pub fn duplicate_host(&self, name: &str) -> InputError {
         let mut occurrences = Vec::new();
         let mut collect = |list: &str, hosts: &Listing<HostFile>| {
             occurrences.extend(
-                each(hosts)
+                items(hosts)
                     .iter()
                     .enumerate()
                     .filter(|(_, host)| host.value.name.0 == name)
@@ -39,7 +39,7 @@ impl Errors<'_> {
         if let Some(hosts) = &self.file.hosts {
             collect("hosts", &hosts.value);
         }
-        for (i, rack) in self.file.racks.iter().flat_map(|racks| each(&racks.value)).enumerate() {
+        for (i, rack) in self.file.racks.iter().flat_map(|racks| items(&racks.value)).enumerate() {
             if let Some(hosts) = &rack.value.hosts {
                 collect(&format!("racks[{i}].hosts"), hosts);
             }
@@ -50,16 +50,16 @@ impl Errors<'_> {
     /// The error for two racks or pods with the same name.
     pub fn duplicate_domain(&self, name: &str) -> InputError {
         let mut occurrences = Vec::new();
-        let mut compare = |field: String, domain_name: Option<&Name>, at: Place| {
+        let mut collect = |field: String, domain_name: Option<&Name>, at: Place| {
             if domain_name.is_some_and(|domain_name| domain_name.0 == name) {
                 occurrences.push((field, at));
             }
         };
-        for (i, pod) in self.file.pods.iter().flat_map(|pods| each(&pods.value)).enumerate() {
-            compare(format!("pods[{i}].name"), Some(&pod.value.name), pod.place);
+        for (i, pod) in self.file.pods.iter().flat_map(|pods| items(&pods.value)).enumerate() {
+            collect(format!("pods[{i}].name"), Some(&pod.value.name), pod.place);
         }
-        for (i, rack) in self.file.racks.iter().flat_map(|racks| each(&racks.value)).enumerate() {
-            compare(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.place);
+        for (i, rack) in self.file.racks.iter().flat_map(|racks| items(&racks.value)).enumerate() {
+            collect(format!("racks[{i}].name"), rack.value.name.as_ref(), rack.place);
         }
         if occurrences.is_empty() {
             // On a mesh without racks, each host is its own domain, and the domain has the name of the host.
@@ -85,9 +85,9 @@ impl Errors<'_> {
 }
 
 /// The items of a list; none for a count.
-fn each<T>(listing: &Listing<T>) -> &[Spanned<T>] {
+fn items<T>(listing: &Listing<T>) -> &[Spanned<T>] {
     match listing {
-        Listing::Each(each) => each,
+        Listing::Each(items) => items,
         Listing::Count(_) => &[],
     }
 }

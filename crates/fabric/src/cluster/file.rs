@@ -85,9 +85,9 @@ pub struct RackFile {
     pub kind: Option<RackKind>,
     /// Number of hosts, or a list of them.
     pub hosts: Option<Listing<HostFile>>,
-    /// Rate of the interfaces of the rack's hosts.
+    /// Rate of the network interface of each host of the rack.
     pub nic: Option<Duplex>,
-    /// Rate of the rack's uplink and downlink, for example of a rack that lost half its uplinks.
+    /// Rate of the rack's uplink and downlink, for example if the rack lost half its uplinks.
     pub link: Option<Duplex>,
     /// Total rate of the rack's interfaces divided by the rate of its uplink (and downlink).
     #[schemars(with = "Option<Ratio>")]

@@ -9,7 +9,7 @@ use super::{Place, Spanned};
 /// Printed on one line: `cluster.yaml:7:12: racks[3].uplink: ...`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InputError {
-    /// The file as the user named it, or a stand-in (`<text>`).
+    /// The file as the user named it, or a placeholder (`<text>`).
     pub file: String,
     /// Line from 1, if known.
     pub line: Option<u64>,
@@ -78,7 +78,7 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// A number for an error message: very large and very small ones in scientific notation.
+/// A number for an error message. Very large and very small numbers are in scientific notation.
 pub fn format_number(number: f64) -> String {
     let size = number.abs();
     let plain = !number.is_finite() || size == 0.0 || (1e-6..1e15).contains(&size);

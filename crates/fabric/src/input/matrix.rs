@@ -7,7 +7,8 @@ use super::{InputError, Line, Lines};
 ///
 /// # Errors
 ///
-/// Fails if a line cannot be read, a cell is not a non-negative number, the matrix is not square, or `each` fails.
+/// Fails if a line cannot be read, a cell is negative or not a finite number, the matrix is not square, or `each`
+/// fails.
 pub fn read_matrix(
     lines: &mut Lines,
     mut each: impl FnMut(&Line<'_>, u64, u64, f64) -> Result<(), InputError>,

@@ -274,7 +274,8 @@ pub struct TcpFile {
     /// Loss detection by time (RFC 8985): `never`, `always`, or `repairs`. With `repairs`, as in Linux 4.4,
     /// it applies while other losses are repaired. Default repairs.
     pub rack: tcp::RackUse,
-    /// For `rack: repairs`: a segment is lost if a segment sent more than this time later has arrived. Default 50us.
+    /// For `rack: repairs`: minimum difference of send times. A segment is lost if a segment that was sent later
+    /// by more than this difference has arrived. Default 50us.
     pub rack_window: Nanos,
     /// If true, a probe is sent after two round trips without an acknowledgement. Default true.
     pub tail_probe: bool,

@@ -3,8 +3,9 @@
 //!
 //! All workloads have one priority. A workload's latency is the delay by its bucket at the host plus the packet
 //! latencies of its queues. Rates are the lowest rates that keep the SLOs. Packet latencies grow with rates, so the
-//! algorithm starts at the long-run rates and raises all rates together until no SLO is missed. The part of an SLO that
-//! packet latencies leave is split equally over the stages, in and out. The thesis does not define the split.
+//! algorithm starts at the long-run rates and raises all rates together until no SLO is missed. Packet latencies use up
+//! a part of an SLO. The rest is split equally over the stages `network-in` and `network-out`. The thesis does not
+//! define the split.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::input::{InputError, format_number};
@@ -18,7 +19,7 @@ use super::{Admission, AdmissionError, Arrival, Outcome};
 use crate::System;
 use crate::bound::{BoundSettings, Bounds, LEAST_FRAME, Method, SystemError, Unit, attainable};
 
-/// Largest number of rounds; rates that still rise after them do not converge.
+/// Maximum number of rounds. If rates must still rise after the last round, the workload is refused.
 const MOST_ROUNDS: usize = 100;
 /// Relative tolerance of rates.
 const TOLERANCE: f64 = 1e-9;
@@ -65,7 +66,7 @@ pub(super) const REGISTRATION: Registration<dyn Admission> = Registration {
     },
 };
 
-/// Settings of bounds for paced packets: links serve frames, and a packet of a workload is at most its bucket.
+/// Settings of bounds for paced packets: links serve frames of `frame` bytes, and limits pass single frames.
 pub(super) fn paced(frame: f64) -> BoundSettings {
     BoundSettings { unit: Unit::Frames, frame, paced: true, ..BoundSettings::default() }
 }
@@ -86,8 +87,8 @@ pub(super) fn refuse_storage(policy: &'static str, arrival: &Arrival) -> Option<
     Some(AdmissionError::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
 }
 
-/// Lowest rate of a bucket of `burst` that delays arrivals by at most `seconds`, above 0. Work beyond the bucket leaves
-/// at the rate.
+/// Lowest rate at which a bucket of `burst` delays arrivals by at most `seconds`. Work beyond the bucket leaves at this
+/// rate. The result is meaningful only if `seconds` is above 0.
 fn least_rate(arrivals: &ArrivalCurve, burst: f64, seconds: f64) -> f64 {
     let rates = arrivals.vertices().map(|(at, work)| (work - burst) / (at + seconds));
     rates.fold(arrivals.rate(), f64::max)

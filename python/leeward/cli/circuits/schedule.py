@@ -62,7 +62,7 @@ def schedule(
         str, typer.Option(metavar="RATE", help="Rate of a rack's link to the packet switch.")
     ] = "10Gbps",
     night: Annotated[str, typer.Option(metavar="TIME", help="Time that circuits take to change.")] = "20us",
-    week: Annotated[str, typer.Option(metavar="TIME", help="Greatest length of a schedule.")] = "2ms",
+    week: Annotated[str, typer.Option(metavar="TIME", help="Maximum length of a schedule.")] = "2ms",
     min_day: Annotated[
         str, typer.Option("--min-day", metavar="TIME", help="Least length of a day; 0s for none.")
     ] = "180us",
