@@ -32,8 +32,8 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio_io_timeout::TimeoutWriter;
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::{Access, Connection, UnauthenticatedConnections};
-use crate::http::{About, AppState, Board, Bodies, Peer, description, routes};
+use crate::access::{Access, Connection, Peer, UnauthenticatedConnections};
+use crate::http::{About, AppState, Board, Bodies, description, routes};
 use crate::observability::{Events, Metrics, ObservedStore, watch, watch_clock, watch_tokens};
 use crate::polling::PolledReports;
 use crate::probes::Probes;

@@ -16,8 +16,8 @@ mod core;
 
 pub use self::actor::{
     Access, AnswerMigration, Changed, Channels, Closed, GetDecision, GetHolding, GetRack, GetWorkload,
-    Handle, HistoryBuckets, LeaderState, ListWorkloads, Maker, NewCluster, OpenError, Operation, Pending,
-    Release, ReplyTo, STEP, SetJob, Turn, VersionConflict, WhatIf,
+    Handle, HistoryBuckets, LeaderState, ListWorkloads, Maker, Method, NewCluster, OpenError, Operation,
+    Release, ReplyTo, STEP, SetJob, StoreLookup, VersionConflict, WhatIf,
 };
 pub use self::core::{
     Addresses, AdmissionPolicies, Answer, AnswerError, CallError, Completion, Coordinator, Counts,

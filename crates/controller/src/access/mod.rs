@@ -19,6 +19,10 @@ pub use self::tls::tls_config;
 pub use self::tokens::{Hosts, NewToken, Token, Tokens};
 pub use self::unauthenticated::{Connection, UnauthenticatedConnections};
 
+/// Source address of a request.
+#[derive(Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
 /// Role of a token; each role includes the roles before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -9,15 +9,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::bodies::BodyBytes;
+use super::operations;
 use super::problem::{Problem, Word};
+use super::state::{AppState, SharedState};
 use super::table::Operation;
-use super::{AppState, SharedState, operations};
-use crate::access::{Client, Connection, Denied, Principal, Role, is_loopback};
+use crate::access::{Client, Connection, Denied, Peer, Principal, Role, is_loopback};
 use crate::observability;
-
-/// Source address of a request.
-#[derive(Clone, Copy)]
-pub struct Peer(pub IpAddr);
 
 /// Operation of a request; `None` for an unknown path or method.
 fn operation(request: &Request) -> Option<&'static Operation> {

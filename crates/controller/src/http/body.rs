@@ -11,9 +11,9 @@ use leeward_fabric::input::excerpt;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use super::AppState;
 use super::bodies::BodyBytes;
 use super::problem::Problem;
+use super::state::AppState;
 
 /// A body in JSON.
 pub struct Body<T>(pub T);

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::body::Body;
 use super::distinct::Distinct;
 use super::problem::{IntoProblem, Problem};
-use super::{ApiResult, AppState, SharedState};
+use super::state::{ApiResult, AppState, SharedState};
 use crate::access::{Client, Principal};
 
 fn response(version: &Version) -> Response {

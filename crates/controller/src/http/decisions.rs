@@ -18,7 +18,7 @@ use super::body::Body;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
 use super::problem::{Problem, refusal_text};
 use super::shapes::Kind;
-use super::{ApiResult, AppState, NamePath, Params, SharedState};
+use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A decision.
 #[derive(Serialize, JsonSchema)]

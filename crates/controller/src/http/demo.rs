@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::problem::Problem;
-use super::{ApiResult, AppState, SharedState};
+use super::state::{ApiResult, AppState, SharedState};
 
 /// Last published comparison; empty before the first.
 pub type Board = ArcSwapOption<Demo>;

@@ -22,8 +22,8 @@ use super::decisions::Decision;
 use super::network::Hotspot;
 use super::problem::Problem;
 use super::shapes::Rack;
+use super::state::{ApiResult, AppState, SharedState};
 use super::status::ROLES;
-use super::{ApiResult, AppState, SharedState};
 use crate::observability::{Event, EventRecord};
 
 /// Interval of keep-alive comments on a silent stream. Each side thereby detects a dead peer.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
-use super::{ApiResult, AppState, NamePath, Params, SharedState};
+use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// Longest step in seconds: the whole history.
 const LONGEST_STEP: u64 = 3_600;

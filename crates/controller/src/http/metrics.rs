@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use leeward_service::LeaderState;
 
 use super::problem::Problem;
-use super::{ApiResult, SharedState};
+use super::state::{ApiResult, SharedState};
 
 /// Media type of OpenMetrics text.
 pub const MEDIA: &str = "application/openmetrics-text";

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::body::Body;
 use super::pages::{LARGEST_PAGE, Page, PageQuery};
 use super::problem::Problem;
-use super::{ApiResult, AppState, NamePath, Params, SharedState};
+use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// States of a move.
 const STATES: [&str; 4] = ["advised", "done", "refused", "expired"];

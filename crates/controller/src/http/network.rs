@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::pages::{LARGEST_PAGE, PageQuery, page};
 use super::problem::Problem;
 use super::shapes::{Hold, Host, Link, LinkPage, Rack, RackPage, Replica, Reservation, Snapshot, Task};
-use super::{ApiResult, AppState, NamePath, Params, SharedState};
+use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// Longest wait for a change.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);

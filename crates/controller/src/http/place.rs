@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use leeward_fabric::input::InputError;
-use leeward_fabric::{Bytes, Fabric, Nanos};
+use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::App;
 use leeward_records::schema::{AppForm, Name, WorkloadForm};
 use leeward_records::{Caller, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
@@ -21,8 +21,8 @@ use serde_json::Value;
 use super::body::Body;
 use super::decisions::Decision;
 use super::distinct;
-use super::problem::{IntoProblem, Problem};
-use super::{ApiResult, SharedState};
+use super::problem::Problem;
+use super::state::{ApiResult, SharedState};
 
 /// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;
@@ -279,16 +279,13 @@ pub async fn place<B: PlacementBody>(
         Ok(Placement { lasts: Some(Nanos(0)), .. }) => {
             Err(Problem::field("lasts", "0s: expected more than nothing"))
         }
-        Ok(placement) => {
-            let placed = app.handle.call(placement, None::<Arc<Fabric>>).await;
-            match placed.map_err(|error| error.problem(&app.clock)) {
-                Ok(Placed { record, repeated: true }) if record.details.spec.kind() != B::KIND => {
-                    let first = format!("decision {}, of kind {}", record.id, record.details.spec.kind());
-                    Err(Problem::reused(record.caller.as_ref(), &first))
-                }
-                placed => placed,
+        Ok(placement) => match app.call(|_| Ok(placement.clone())).await {
+            Ok(Placed { record, repeated: true }) if record.details.spec.kind() != B::KIND => {
+                let first = format!("decision {}, of kind {}", record.id, record.details.spec.kind());
+                Err(Problem::reused(record.caller.as_ref(), &first))
             }
-        }
+            placed => placed,
+        },
         Err(problem) => Err(problem),
     };
     let outcome = match &placed {

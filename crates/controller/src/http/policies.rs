@@ -9,7 +9,7 @@ use leeward_slo::{admit, limits};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ApiResult, SharedState};
+use super::state::{ApiResult, SharedState};
 
 /// Available policies, by kind of decision.
 #[derive(Serialize, JsonSchema)]

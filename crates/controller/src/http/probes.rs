@@ -16,10 +16,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
+use super::cluster;
 use super::pages::{PageQuery, page};
 use super::place::key_of;
 use super::problem::{IntoProblem, Problem};
-use super::{ApiResult, AppState, NamePath, Params, SharedState, cluster};
+use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 use crate::access::{Client, Principal};
 use crate::probes::{self, Kind, Progress, StartResult, Survey, SurveyResult, SurveySpec};
 

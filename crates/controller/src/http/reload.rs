@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 
 use super::problem::Problem;
-use super::{ApiResult, SharedState};
+use super::state::{ApiResult, SharedState};
 
 pub async fn reload(State(app): SharedState) -> ApiResult {
     let Some(reload) = app.reload.clone() else { return Err(Problem::no_settings()) };

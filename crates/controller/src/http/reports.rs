@@ -18,8 +18,8 @@ use serde::Deserialize;
 
 use super::body::Body;
 use super::problem::Problem;
-use super::{ApiResult, Peer, SharedState};
-use crate::access::{Client, Hosts, Principal};
+use super::state::{ApiResult, SharedState};
+use crate::access::{Client, Hosts, Peer, Principal};
 
 /// Largest rate of a link, in bits per second.
 const MOST_BPS: f64 = 1e18;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::problem::Problem;
-use super::{ApiResult, SharedState};
+use super::state::{ApiResult, SharedState};
 
 /// Largest number of hosts of a request.
 const MOST_HOSTS: usize = 10_000;

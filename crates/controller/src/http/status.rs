@@ -17,8 +17,9 @@ use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::demo;
 use super::problem::{IntoProblem, Problem};
-use super::{ApiResult, SharedState, demo};
+use super::state::{ApiResult, SharedState};
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
 /// snapshot every second.

@@ -7,7 +7,7 @@ use axum::http::Method;
 use axum::routing::MethodRouter;
 use schemars::{Schema, SchemaGenerator};
 
-use super::AppState;
+use super::state::AppState;
 use crate::access::Role;
 
 /// An operation of the API.

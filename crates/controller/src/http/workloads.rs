@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::pages::{Page, PageQuery};
 use super::problem::Problem;
-use super::{ApiResult, AppState, NamePath, Params, SharedState};
+use super::state::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A workload with a current or past guarantee.
 #[derive(Serialize, JsonSchema)]

@@ -330,26 +330,50 @@ fn a_key_or_sequence_reused_for_another_operation_is_rejected() {
     assert_eq!(server.get("/v1/status").2["decisions"], json!(2));
 }
 
-#[test]
-fn a_stop_finishes_the_requests_in_progress() {
-    let mut server =
-        Server::start(service(CLUSTER, "{interval: 2s, without_telemetry: default}", Clock::system()));
+/// Sends a placement that waits for its batch, and returns the thread that has its response.
+fn wait_for_batch(server: &Server) -> std::thread::JoinHandle<(u16, Value)> {
     let url = server.url("/v1/place/replicas");
     let waiting = std::thread::spawn(move || {
         let sent = support::agent()
             .post(url)
             .header("content-type", "application/json")
             .send(r#"{"size": "256MiB"}"#);
-        sent.expect("the server answers").status().as_u16()
+        let mut response = sent.expect("the server answers");
+        let text = response.body_mut().read_to_string().expect("text");
+        (response.status().as_u16(), serde_json::from_str(&text).expect("JSON"))
     });
     // The request is in progress once the coordinator reports it as waiting.
     while server.get("/v1/status").2["waiting"] != json!(1) {
         assert!(!waiting.is_finished(), "the placement did not wait");
         std::thread::sleep(Duration::from_millis(5));
     }
+    waiting
+}
+
+#[test]
+fn a_stop_finishes_the_requests_in_progress() {
+    let mut server =
+        Server::start(service(CLUSTER, "{interval: 2s, without_telemetry: default}", Clock::system()));
+    let waiting = wait_for_batch(&server);
     server.stop();
-    assert_eq!(waiting.join().expect("the thread does not panic"), 201);
+    assert_eq!(waiting.join().expect("the thread does not panic").0, 201);
     assert!(server.end().is_ok());
+}
+
+#[test]
+fn a_placement_that_waits_during_a_cluster_change_is_placed_in_the_new_cluster() {
+    let server =
+        Server::start(service(CLUSTER, "{interval: 2s, without_telemetry: default}", Clock::system()));
+    let waiting = wait_for_batch(&server);
+    // The new cluster has other hosts only.
+    let rack = |first: &str, second: &str| json!({ "hosts": [{ "name": first }, { "name": second }] });
+    let racks = json!({ "racks": [rack("a", "b"), rack("c", "d"), rack("e", "f")], "hosts_per_rack": null });
+    let (status, changed) = server.patch("/v1/cluster", &racks, "*");
+    assert_eq!(status, 200, "{changed}");
+    let (status, placed) = waiting.join().expect("the thread does not panic");
+    assert_eq!(status, 201, "{placed}");
+    let hosts = placed["hosts"].as_array().expect("a list");
+    assert!(hosts.iter().all(|host| host.as_str().is_some_and(|name| name.len() == 1)), "{placed}");
 }
 
 #[test]

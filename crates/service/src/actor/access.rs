@@ -13,9 +13,9 @@ use leeward_records::{
 use serde_json::json;
 use tokio::sync::oneshot;
 
+use super::operation::{Access, Call, Channels, Operation, Turn};
 use super::operations::{
-    Access, AnswerMigration, Channels, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads,
-    Operation, Release, SetJob, Turn, WhatIf,
+    AnswerMigration, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads, Release, SetJob, WhatIf,
 };
 use crate::core::{
     Coordinator, DecisionQuery, Limits, MigrationAnswer, MigrationQuery, Placement, PolicyLabels, Report,
@@ -40,8 +40,9 @@ struct Row {
 fn row<O: Operation>(coordinator: &mut Coordinator<Channels>, operation: O) -> Row {
     let (to, reply) = oneshot::channel();
     let mut pending = Vec::new();
+    let fabric = coordinator.fabric().clone();
     let mut turn = Turn { now: NOW, coordinator, pending: &mut pending, is_leader: true };
-    operation.run(&mut turn, to);
+    (Call::new(operation, fabric, to).run)(Ok(&mut turn));
     turn.complete();
     drop(reply);
     let (name, changes) = (std::any::type_name::<O>(), coordinator.changes().count() > 0);

@@ -14,6 +14,7 @@ mod access;
 mod heartbeat;
 mod history;
 mod job_threads;
+mod operation;
 mod operations;
 mod replies;
 mod run;
@@ -32,12 +33,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::history::{HistoryBuckets, STEP};
 use self::job_threads::JobThreads;
-use self::operations::Call;
+use self::operation::Call;
+pub use self::operation::{Access, Channels, Method, Operation, ReplyTo, StoreLookup};
 pub use self::operations::{
-    Access, AnswerMigration, Channels, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads,
-    Operation, Release, ReplyTo, SetJob, Turn, WhatIf,
+    AnswerMigration, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads, Release, SetJob, WhatIf,
 };
-pub use self::replies::Pending;
 use self::run::Actor;
 pub use self::snapshots::LeaderState;
 use self::snapshots::{SharedSnapshot, SnapshotPublisher};
@@ -182,20 +182,15 @@ impl Handle {
         Ok((Handle { inbox: sender, published, store_kind }, actor.run(messages)))
     }
 
-    /// Runs an operation on the coordinator, and waits for its reply. The ids in the operation refer to `fabric`; an
-    /// operation without ids needs no fabric.
+    /// Runs an operation on the coordinator, and waits for its reply. The ids in the operation refer to `fabric`.
     ///
     /// # Errors
-    /// The operation's own error, or [`Unavailable`]; [`Unavailable::ClusterChanged`] if `fabric` is not the current
-    /// one.
-    pub async fn call<O: Operation>(
-        &self,
-        operation: O,
-        fabric: impl Into<Option<Arc<Fabric>>>,
-    ) -> Answer<O::Reply, O::Error> {
+    /// The operation's own error, or [`Unavailable`]. [`Unavailable::ClusterChanged`] if `fabric` is not the current
+    /// one, or if the operation waited when the coordinator was created again.
+    pub async fn call<O: Operation>(&self, operation: O, fabric: Arc<Fabric>) -> Answer<O::Reply, O::Error> {
         let stopped = || CallError::Unavailable(Unavailable::Stopped);
         let (to, reply) = oneshot::channel();
-        let call = Call::new(operation, fabric.into(), to);
+        let call = Call::new(operation, fabric, to);
         self.inbox.send(Command::Call(call)).await.map_err(|_| stopped())?;
         reply.await.map_err(|_| stopped())?
     }

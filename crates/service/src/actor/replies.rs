@@ -13,7 +13,7 @@ use crate::core::{Answer, CallError, Unavailable};
 pub(super) type Decisions = BTreeMap<DecisionId, Arc<DecisionRecord>>;
 
 /// Reply that waits for durability.
-pub trait Pending: Send {
+pub(super) trait Pending: Send {
     /// Id of the decision that the reply needs from the store, if the client still waits.
     fn evicted(&self) -> Option<DecisionId> {
         None

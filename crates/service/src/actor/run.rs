@@ -10,7 +10,7 @@ use leeward_store::{Leadership, StoreError, Updates};
 use tokio::sync::mpsc;
 
 use super::job_threads::JobThreads;
-use super::operations::{Access, Call, Channels, Turn};
+use super::operation::{Access, Call, Channels, Turn};
 use super::replies::Pending;
 use super::snapshots::{LeaderState, SnapshotPublisher};
 use super::writer::{Batch, GroupCommitWriter, StoreEvent, THREAD_ENDED};
@@ -139,7 +139,7 @@ impl Actor {
 
     /// Returns the reason why an operation cannot run, by the relation of this service to the store.
     fn rejection(&self, call: &Call) -> Option<Unavailable> {
-        if call.fabric.as_ref().is_some_and(|fabric| !Arc::ptr_eq(fabric, self.coordinator.fabric())) {
+        if !Arc::ptr_eq(&call.fabric, self.coordinator.fabric()) {
             return Some(Unavailable::ClusterChanged);
         }
         let reason = self.publisher.leader_state().unavailable()?;

@@ -1,0 +1,126 @@
+//! State that all request handlers share, and the extractors of their parameters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+use leeward_fabric::{Fabric, Nanos};
+use leeward_prometheus::Telemetry;
+use leeward_records::Clock;
+use leeward_service::{CallError, Handle, Operation, Unavailable};
+use tokio::sync::Mutex;
+
+use super::bodies::Bodies;
+use super::demo::Board;
+use super::problem::{IntoProblem, Problem};
+use super::status::About;
+use crate::access::Access;
+use crate::observability::{Events, Metrics};
+use crate::probes::Probes;
+use crate::reload::Reload;
+
+/// Shared state of all request handlers.
+pub struct AppState {
+    /// Handle of the coordinator.
+    pub handle: Handle,
+    /// Time conversion.
+    pub clock: Clock,
+    /// Static information about the service.
+    pub about: About,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+    /// Events.
+    pub events: Arc<Events>,
+    /// Tokens and rate limits.
+    pub access: Arc<Access>,
+    /// Reload of settings; `None` without settings.
+    pub reload: Option<Arc<Reload>>,
+    /// State of Prometheus polling.
+    pub telemetry: Arc<Telemetry>,
+    /// Comparison of a demo; `None` outside demo mode.
+    pub demo: Option<Board>,
+    /// Surveys and participating hosts.
+    pub probes: Probes,
+    /// Largest body, in bytes.
+    pub largest: usize,
+    /// Memory limit of all bodies.
+    pub bodies: Arc<Bodies>,
+    /// Time limit for the arrival of a body.
+    pub patience: Duration,
+    /// Lock that serializes the parsing of clusters.
+    pub reading: Mutex<()>,
+    /// OpenAPI document.
+    pub description: Arc<str>,
+}
+
+pub(super) type SharedState = State<Arc<AppState>>;
+pub(super) type ApiResult = Result<Response, Problem>;
+
+impl AppState {
+    /// Lag of the machine's clock behind the service's time; 0 if it is within the tolerance for reports.
+    pub(super) fn clock_behind(&self) -> Nanos {
+        let behind = self.clock.behind();
+        if behind > self.about.interval { behind } else { Nanos(0) }
+    }
+
+    /// Runs an operation on the service. `resolve` creates it for a cluster, and again if the cluster changes
+    /// meanwhile.
+    pub(super) async fn call<O: Operation>(
+        &self,
+        resolve: impl Fn(&Fabric) -> Result<O, Problem>,
+    ) -> Result<O::Reply, Problem>
+    where
+        O::Error: IntoProblem,
+    {
+        // Drops the snapshot itself, so that the next one can reuse its memory.
+        let mut fabric = self.handle.last_snapshot().fabric.clone();
+        loop {
+            match self.handle.call(resolve(&fabric)?, fabric.clone()).await {
+                Err(CallError::Unavailable(Unavailable::ClusterChanged)) => {
+                    fabric = self.snapshot().await?.fabric.clone();
+                }
+                answer => return answer.map_err(|error| error.problem(&self.clock)),
+            }
+        }
+    }
+}
+
+/// Extractor whose rejections are problem documents.
+pub(super) struct Params<T>(pub T);
+
+/// The single parameter of a path.
+pub(super) type NamePath = Params<Path<String>>;
+
+impl<T> FromRequestParts<Arc<AppState>> for Params<T>
+where
+    T: FromRequestParts<Arc<AppState>>,
+    T::Rejection: Into<Problem>,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
+        T::from_request_parts(parts, app).await.map(Params).map_err(Into::into)
+    }
+}
+
+impl From<PathRejection> for Problem {
+    fn from(rejection: PathRejection) -> Problem {
+        Problem::invalid(rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for Problem {
+    fn from(rejection: QueryRejection) -> Problem {
+        let text = rejection.body_text();
+        let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+        match text.split_once(": ") {
+            Some((field, detail)) if field.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') => {
+                Problem::field(field, detail)
+            }
+            _ => Problem::invalid(text),
+        }
+    }
+}
