@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use leeward_fabric::Cluster;
-use leeward_fabric::input::InputError;
+use leeward_fabric::input::{Files, InputError};
 use serde_json::{Map, Value, json};
 
 use super::{ActiveWorkload, GrantedStage, Rejected, by_stage, is_storage, levels};
@@ -70,28 +70,42 @@ pub(super) struct Read {
 pub(super) fn read(cluster: &Cluster, active: &[ActiveWorkload], form: &Form) -> Result<Read, Rejected> {
     let levels = levels(&cluster.fabric)?;
     let names: BTreeSet<&str> = active.iter().map(|workload| workload.agreed.workload.as_str()).collect();
-    let read = |path: &str, forms: Vec<Form>, alone: bool, others: Option<&Workloads>| {
-        let mut file = json!({ "workloads": forms });
-        if alone {
+    let read = |levels: Option<u32>, others: Option<&Workloads>| {
+        let mut file = json!({ "workloads": [form] });
+        if let Some(levels) = levels {
             file["levels"] = levels.into();
         }
-        Workloads::from_json(path, &file, cluster, others)
+        Workloads::from_json("workload", &file, cluster, others)
     };
     let invalid = |error: InputError| {
         let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());
         Rejected::Invalid(InputError { field, ..error })
     };
     if active.is_empty() {
-        let arriving = read("workload", vec![form.clone()], true, None).map_err(invalid)?;
+        let arriving = read(Some(levels), None).map_err(invalid)?;
         let residents = Workloads { entries: Vec::new(), ..arriving.clone() };
         return Ok(Read { residents, arriving });
     }
     let forms = active.iter().map(|workload| form_with_grant(workload, &names)).collect();
-    let residents = read("active workloads", forms, true, None).map_err(|error| {
+    let residents = read_stored("active workloads", forms, levels, cluster).map_err(|error| {
         Rejected::Infeasible(format!("the active workloads do not fit the cluster: {error}"))
     })?;
-    let arriving = read("workload", vec![form.clone()], false, Some(&residents)).map_err(invalid)?;
+    let arriving = read(None, Some(&residents)).map_err(invalid)?;
     Ok(Read { residents, arriving })
+}
+
+/// Reads stored forms. Earlier versions accepted and stored numbers in quotes, which are numbers in YAML only.
+fn read_stored(
+    name: &str,
+    forms: Vec<Form>,
+    levels: u32,
+    cluster: &Cluster,
+) -> Result<Workloads, InputError> {
+    let file = json!({ "workloads": forms, "levels": levels });
+    Workloads::from_json(name, &file, cluster, None).or_else(|_| {
+        let open = |file: &str| Err(InputError::new(file, "files cannot be named here"));
+        Workloads::from_text(name, &file.to_string(), cluster, &Files::default(), &open, None)
+    })
 }
 
 /// Form of an active workload with its promise. Keeps only dependencies on active workloads.

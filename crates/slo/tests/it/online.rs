@@ -228,6 +228,24 @@ fn a_refusal_names_the_workload_and_its_slowest_stage() {
     assert!(why.contains("none of 6 servers") || why.contains("on an empty server"), "{why}");
 }
 
+/// Earlier versions accepted numbers in quotes from clients, and stored them.
+#[test]
+fn a_stored_form_with_a_number_in_quotes_does_not_block_admission() {
+    let mut fixture = Fixture::new();
+    let requested = Requested { client: 0, server: 1, millis: 100, share: 5, burst: 1, bytes: 1 };
+    let form = requested.form("a", true);
+    let agreement = admit(&fixture.cluster, &[], &form, 0, &policy("dnc")).expect("the workload is admitted");
+    let mut stored = form;
+    stored["slo"]["percentile"] = "99.9".into();
+    fixture.settle(0, stored, &agreement);
+    let next = requested.form("b", true);
+    assert!(admit(&fixture.cluster, &fixture.active, &next, 1, &policy("dnc")).is_ok());
+    let mut quoted = next;
+    quoted["slo"]["percentile"] = "99.9".into();
+    let refused = admit(&fixture.cluster, &fixture.active, &quoted, 1, &policy("dnc"));
+    assert!(matches!(refused, Err(Rejected::Invalid(_))), "a new form takes numbers without quotes only");
+}
+
 /// A workload with random requests. The curve passes bursts. If they are `large`, the largest burst takes far longer
 /// than the SLO, though hardly any request does.
 fn stochastic_form(name: &str, server: Option<&str>, large: bool) -> Form {
