@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct DecisionId(pub u64);
 
 impl DecisionId {
@@ -30,6 +31,7 @@ impl fmt::Display for DecisionId {
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct ClusterVersion(pub u64);
 
 impl ClusterVersion {
