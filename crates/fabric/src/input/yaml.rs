@@ -324,6 +324,9 @@ mod tests {
         for (text, message) in rows {
             assert_eq!(read(text), Err(message.to_owned()), "{text}");
         }
+        let error =
+            read_yaml::<Vec<[u32; 2]>>("t", "- [0, 1]\n- [0, 1, 7]\n").expect_err("one item too many");
+        assert_eq!(error.to_string(), "t:2:3: [1]: a list of 3: expected a list of 2");
     }
 
     /// Values as a person may write them: plain and quoted scalars, lists and fields, in flow and in block style.
