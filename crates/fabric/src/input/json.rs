@@ -61,6 +61,7 @@ mod tests {
             json!({ "items": [] }),
             json!({ "items": [{ "name": "a", "size": 3, "kind": "far", "tags": null }] }),
             json!({ "items": [{ "name": "a", "pair": [1, 2], "point": [3, 4], "kind": { "between": [5, 6] } }] }),
+            json!({ "items": [{ "name": "a", "kind": { "near": null } }] }),
             json!({ "items": [{ "name": 7, "tags": ["x", 8, true] }, { "name": 1.0 }, { "name": false }] }),
         ];
         for value in values {
@@ -97,6 +98,11 @@ mod tests {
                 json!({ "items": [{ "name": "a", "kind": 3 }] }),
                 "v: items[0].kind: `3`: expected one of near, far, between",
             ),
+            (
+                json!({ "items": [{ "name": "a", "kind": { "near": null, "far": null, "other": 3 } }] }),
+                "v: items[0].kind: 3 fields: expected one",
+            ),
+            (json!({ "items": [{ "name": "a", "kind": {} }] }), "v: items[0].kind: 0 fields: expected one"),
             (
                 json!({ "items": [{ "name": "a", "colour": "red" }] }),
                 "v: items[0].colour: unknown field; expected one of name, size, kind, tags, pair, point",

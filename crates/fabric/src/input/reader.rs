@@ -177,8 +177,11 @@ impl<'de> Deserializer<'de> for Reader<'_> {
                 let word: StrDeserializer<'_, Mismatch> = word.as_ref().into_deserializer();
                 visitor.visit_enum(word)
             }
-            Content::Fields(fields) => {
+            Content::Fields(fields) if fields.len() == 1 => {
                 visitor.visit_enum(MapAccessDeserializer::new(&mut Fields { fields, next: 0 }))
+            }
+            Content::Fields(fields) => {
+                Err(Mismatch::new(format_args!("{} fields: expected one", fields.len())))
             }
             _ => Err(Mismatch::new("expected a single word")),
         })
