@@ -23,7 +23,7 @@ const MOST_VALUES: usize = 5_000_000;
 const MOST_ALIASES: usize = 200_000;
 /// Limit on the values that all references together repeat. A few lines of nested references can expand to billions.
 const MOST_REPEATED: usize = 4_000_000;
-/// Limit on the depth of nested lists and fields.
+/// Limit on the depth of nested lists and fields, with the levels of aliases.
 const MOST_NESTED: usize = 64;
 /// Smallest number of fields of a map for which a set detects duplicates.
 const MANY_FIELDS: usize = 12;
@@ -44,12 +44,23 @@ pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Input
 /// Builds the tree of a text.
 struct Composer<'t> {
     events: Parser<'t, StrInput<'t>>,
-    /// Contents of anchors, with their numbers of values; `None` inside the anchor's own value.
-    anchors: HashMap<usize, Option<(Rc<Content<'t>>, usize)>>,
+    /// Values of anchors; `None` inside the anchor's own value.
+    anchors: HashMap<usize, Option<Anchored<'t>>>,
     values: usize,
     aliases: usize,
     repeated: usize,
     nested: usize,
+    /// Deepest level so far in the value that is being read, with the levels of aliases.
+    deepest: usize,
+}
+
+/// The value of an anchor.
+struct Anchored<'t> {
+    content: Rc<Content<'t>>,
+    /// Number of values in it, itself included.
+    values: usize,
+    /// Number of levels of lists and fields in it.
+    height: usize,
 }
 
 impl<'t> Composer<'t> {
@@ -58,7 +69,15 @@ impl<'t> Composer<'t> {
         // The limit of this module, with its own message, applies first.
         (options.flow_nesting_limit, options.block_nesting_limit) = (MOST_NESTED + 2, MOST_NESTED + 2);
         let events = Parser::new_from_str_with_options(text, options);
-        Composer { events, anchors: HashMap::new(), values: 0, aliases: 0, repeated: 0, nested: 0 }
+        Composer {
+            events,
+            anchors: HashMap::new(),
+            values: 0,
+            aliases: 0,
+            repeated: 0,
+            nested: 0,
+            deepest: 0,
+        }
     }
 
     /// Next event, and its place.
@@ -99,20 +118,25 @@ impl<'t> Composer<'t> {
             let message = format!("too large: more than {MOST_VALUES} values");
             return Err(Mismatch::new(message).at(place));
         }
+        if let Event::Alias(anchor) = event {
+            return self.alias(anchor, place);
+        }
         let before = self.values + self.repeated;
+        let deepest_before = std::mem::replace(&mut self.deepest, self.nested);
         let (anchor, content) = match event {
-            Event::Alias(anchor) => return self.alias(anchor, place),
             Event::Scalar(text, style, anchor, tag) => (anchor, scalar(text, style, tag.as_deref())),
             Event::SequenceStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::list)?),
             Event::MappingStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::fields)?),
             _ => return Err(Mismatch::new("the file ends where a value is expected").at(place)),
         };
+        let height = self.deepest - self.nested;
+        self.deepest = self.deepest.max(deepest_before);
         if anchor == 0 {
             return Ok(Node { place, content: MaybeShared::Own(content) });
         }
         let content = Rc::new(content);
         let values = 1 + self.values + self.repeated - before;
-        self.anchors.insert(anchor, Some((content.clone(), values)));
+        self.anchors.insert(anchor, Some(Anchored { content: content.clone(), values, height }));
         Ok(Node { place, content: MaybeShared::Shared(content) })
     }
 
@@ -130,6 +154,7 @@ impl<'t> Composer<'t> {
             self.anchors.insert(anchor, None);
         }
         self.nested += 1;
+        self.deepest = self.deepest.max(self.nested);
         let content = read(self);
         self.nested -= 1;
         content
@@ -141,9 +166,13 @@ impl<'t> Composer<'t> {
         if self.aliases > MOST_ALIASES {
             return Err(Mismatch::new(format_args!("more than {MOST_ALIASES} aliases")).at(place));
         }
-        let Some(Some((content, values))) = self.anchors.get(&anchor) else {
+        let Some(Some(Anchored { content, values, height })) = self.anchors.get(&anchor) else {
             return Err(Mismatch::new("an alias inside its own anchor").at(place));
         };
+        if self.nested + height > MOST_NESTED {
+            return Err(Mismatch::new("nested too deeply").at(place));
+        }
+        self.deepest = self.deepest.max(self.nested + height);
         self.repeated += values;
         if self.repeated > MOST_REPEATED {
             let message = format!("too large: aliases repeat more than {MOST_REPEATED} values");
@@ -300,6 +329,19 @@ mod tests {
     }
 
     #[test]
+    fn an_alias_may_end_at_the_deepest_level() {
+        // The last item of an anchor is lower than the anchor's other item.
+        let text = format!("- &x [[1], 2]\n- &y [*x, 3]\n- {}*y{}\n", "[".repeat(60), "]".repeat(60));
+        let mut value = &read(&text).expect("64 levels")[2];
+        for _ in 0..60 {
+            value = &value[0];
+        }
+        assert_eq!(value, &json!([[[1], 2], 3]));
+        let text = text.replace("[*x, 3]", "[[*x], 3]");
+        assert_eq!(read(&text), Err("t:3:63: nested too deeply".to_owned()));
+    }
+
+    #[test]
     fn many_merged_fields_are_read_once() {
         let fields: Vec<String> = (0..50_000).map(|number| format!("k{number}: {number}")).collect();
         let text = format!("a: &x {{{}}}\nb: {{<<: [*x, *x], k7: x}}\n", fields.join(", "));
@@ -310,6 +352,9 @@ mod tests {
 
     #[test]
     fn errors_name_place_and_field() {
+        // Each anchor wraps the anchor before it in more lists.
+        let wraps = |at: usize| format!("a{at}: &a{at} {}*a{}{}\n", "[".repeat(61), at - 1, "]".repeat(61));
+        let wrapped: String = ["a0: &a0 [x]\n".to_owned()].into_iter().chain((1..350).map(wraps)).collect();
         let rows = [
             ("{a: 1, b: {c: 2, c: 3}}", "t:1:18: b.c: given twice"),
             ("a: [&x [*x]]", "t:1:9: a[0][0]: an alias inside its own anchor"),
@@ -318,6 +363,8 @@ mod tests {
                 "t:1:8: a: unknown alias; an alias repeats the value of an earlier anchor (`&name`)",
             ),
             ("a: {<<: 3}", "t:1:9: a.<<: `<<` expects fields, or a list of fields"),
+            (&wrapped, "t:3:70: nested too deeply"),
+            (&format!("a: &x [1]\nb: {}*x{}", "[".repeat(63), "]".repeat(63)), "t:2:67: nested too deeply"),
             ("? [1]\n: 2\n", "t:1:3: a list: expected a text"),
             ("a: 1\n---\nb: 2\n", "t:2:1: a second document begins here; expected one"),
         ];
