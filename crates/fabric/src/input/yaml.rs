@@ -248,10 +248,12 @@ fn merge<'t>(value: &Node<'t>) -> Result<Vec<Field<'t>>, Mismatch> {
     };
     let mut merged = Vec::new();
     for item in items {
-        let Content::Fields(fields) = &*item.content else {
-            return Err(Mismatch::new("`<<` expects fields, or a list of fields").at(value.place));
-        };
-        merged.extend_from_slice(fields);
+        match &*item.content {
+            Content::Fields(fields) => merged.extend_from_slice(fields),
+            // An empty value has no fields.
+            Content::Null => {}
+            _ => return Err(Mismatch::new("`<<` expects fields, or a list of fields").at(value.place)),
+        }
     }
     Ok(merged)
 }
@@ -317,6 +319,8 @@ mod tests {
                 "a: &x {k: 1}\nb: &y {k: 2, l: 2}\nc:\n  <<: [*x, *y]\n",
                 json!({ "a": { "k": 1 }, "b": { "k": 2, "l": 2 }, "c": { "k": 1, "l": 2 } }),
             ),
+            ("a: 1\n<<:\n", json!({ "a": 1 })),
+            ("a: &x {k: 1}\nb: {<<: [~, *x], l: 2}\n", json!({ "a": { "k": 1 }, "b": { "k": 1, "l": 2 } })),
             ("{a: !!str 7, b: ! 8, c: '9', d: !!null x}", json!({ "a": "7", "b": "8", "c": "9", "d": null })),
             ("a: |\n  two\n  lines\nb: >-\n  one\n  line\n", json!({ "a": "two\nlines\n", "b": "one line" })),
             ("# a comment\n---\n- ~\n- null\n- ''\n-\n", json!([null, null, "", null])),
@@ -363,6 +367,7 @@ mod tests {
                 "t:1:8: a: unknown alias; an alias repeats the value of an earlier anchor (`&name`)",
             ),
             ("a: {<<: 3}", "t:1:9: a.<<: `<<` expects fields, or a list of fields"),
+            ("a: {<<: ''}", "t:1:9: a.<<: `<<` expects fields, or a list of fields"),
             (&wrapped, "t:3:70: nested too deeply"),
             (&format!("a: &x [1]\nb: {}*x{}", "[".repeat(63), "]".repeat(63)), "t:2:67: nested too deeply"),
             ("? [1]\n: 2\n", "t:1:3: a list: expected a text"),
