@@ -124,7 +124,9 @@ impl<'t> Composer<'t> {
         let before = self.values + self.repeated;
         let deepest_before = std::mem::replace(&mut self.deepest, self.nested);
         let (anchor, content) = match event {
-            Event::Scalar(text, style, anchor, tag) => (anchor, scalar(text, style, tag.as_deref())),
+            Event::Scalar(text, style, anchor, tag) => {
+                (anchor, scalar(text, style, tag.as_deref()).map_err(|mismatch| mismatch.at(place))?)
+            }
             Event::SequenceStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::list)?),
             Event::MappingStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::fields)?),
             _ => return Err(Mismatch::new("the file ends where a value is expected").at(place)),
@@ -258,18 +260,25 @@ fn merge<'t>(value: &Node<'t>) -> Result<Vec<Field<'t>>, Mismatch> {
     Ok(merged)
 }
 
-/// Content of a scalar.
-fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>) -> Content<'t> {
-    let is_text = tag.is_some_and(|tag| tag.core_suffix() == Some("str") || tag.parts() == ("", "!"));
-    if tag.is_some_and(|tag| tag.core_suffix() == Some("null")) {
-        return Content::Null;
-    }
-    match style {
-        ScalarStyle::Plain if is_text => Content::Scalar(text, Style::Quoted),
-        ScalarStyle::Plain if schema::is_null(&text) => Content::Null,
-        ScalarStyle::Plain => Content::Scalar(text, Style::Plain),
-        _ => Content::Scalar(text, Style::Quoted),
-    }
+/// Content of a scalar. A tag of the core schema decides how the scalar is read, and the tag `!` makes it a text. Other
+/// tags have no effect.
+fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>) -> Result<Content<'t>, Mismatch> {
+    let style = match tag.and_then(Tag::core_suffix) {
+        Some("null") => return Ok(Content::Null),
+        Some("str") => Style::Text,
+        Some("int") if schema::integer(&text).is_some() => Style::Plain,
+        Some("float") if schema::float(&text).is_some() => Style::Plain,
+        Some("bool") if schema::boolean(&text).is_some() => Style::Plain,
+        Some(kind) => {
+            return Err(Mismatch::new(format_args!("`{}`: does not fit its tag `!!{kind}`", excerpt(&text))));
+        }
+        None if style != ScalarStyle::Plain || tag.is_some_and(|tag| tag.parts() == ("", "!")) => {
+            Style::Quoted
+        }
+        None if schema::is_null(&text) => return Ok(Content::Null),
+        None => Style::Plain,
+    };
+    Ok(Content::Scalar(text, style))
 }
 
 fn place(marker: &Marker) -> Place {
@@ -322,6 +331,7 @@ mod tests {
             ("a: 1\n<<:\n", json!({ "a": 1 })),
             ("a: &x {k: 1}\nb: {<<: [~, *x], l: 2}\n", json!({ "a": { "k": 1 }, "b": { "k": 1, "l": 2 } })),
             ("{a: !!str 7, b: ! 8, c: '9', d: !!null x}", json!({ "a": "7", "b": "8", "c": "9", "d": null })),
+            ("[!!int '7', !!float '1.5', !!bool 'yes', !!str , !x 7]", json!([7, 1.5, true, "", 7])),
             ("a: |\n  two\n  lines\nb: >-\n  one\n  line\n", json!({ "a": "two\nlines\n", "b": "one line" })),
             ("# a comment\n---\n- ~\n- null\n- ''\n-\n", json!([null, null, "", null])),
             ("{\"a\": \"\\u00e9\\n\", 7: x}", json!({ "a": "é\n", "7": "x" })),
@@ -368,6 +378,10 @@ mod tests {
             ),
             ("a: {<<: 3}", "t:1:9: a.<<: `<<` expects fields, or a list of fields"),
             ("a: {<<: ''}", "t:1:9: a.<<: `<<` expects fields, or a list of fields"),
+            ("a: !!int x", "t:1:10: a: `x`: does not fit its tag `!!int`"),
+            ("a: !!float ''", "t:1:12: a: ``: does not fit its tag `!!float`"),
+            ("a: [!!bool 3]", "t:1:12: a[0]: `3`: does not fit its tag `!!bool`"),
+            ("a: !!map x", "t:1:10: a: `x`: does not fit its tag `!!map`"),
             (&wrapped, "t:3:70: nested too deeply"),
             (&format!("a: &x [1]\nb: {}*x{}", "[".repeat(63), "]".repeat(63)), "t:2:67: nested too deeply"),
             ("? [1]\n: 2\n", "t:1:3: a list: expected a text"),
@@ -379,6 +393,8 @@ mod tests {
         let error =
             read_yaml::<Vec<[u32; 2]>>("t", "- [0, 1]\n- [0, 1, 7]\n").expect_err("one item too many");
         assert_eq!(error.to_string(), "t:2:3: [1]: a list of 3: expected a list of 2");
+        let error = read_yaml::<Vec<u8>>("t", "['7', !!int '7', !!str 7]").expect_err("a text");
+        assert_eq!(error.to_string(), "t:1:24: [2]: `7`: expected a whole number from 0 to 255");
     }
 
     /// Values as a person may write them: plain and quoted scalars, lists and fields, in flow and in block style.
