@@ -50,7 +50,7 @@ pub(super) enum Style {
     Plain,
     /// A YAML text in quotes, which a field that expects a number may read as one.
     Quoted,
-    /// A JSON text.
+    /// A text in JSON, or with the YAML tag `!!str`, which is never a number or a boolean.
     Text,
 }
 

@@ -17,7 +17,10 @@ pub fn read_json<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, In
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
+    use std::fmt;
+
+    use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+    use serde::{Deserialize, Deserializer};
     use serde_json::json;
 
     use super::*;
@@ -31,13 +34,19 @@ mod tests {
         size: u32,
         kind: Option<Kind>,
         tags: Option<Vec<Spanned<String>>>,
+        pair: Option<[u32; 2]>,
+        point: Option<Point>,
     }
+
+    #[derive(Deserialize, PartialEq, Debug)]
+    struct Point(u32, u32);
 
     #[derive(Deserialize, PartialEq, Debug)]
     #[serde(rename_all = "lowercase")]
     enum Kind {
         Near,
         Far,
+        Between(u32, u32),
     }
 
     #[derive(Deserialize, PartialEq, Debug)]
@@ -51,6 +60,8 @@ mod tests {
         let values = [
             json!({ "items": [] }),
             json!({ "items": [{ "name": "a", "size": 3, "kind": "far", "tags": null }] }),
+            json!({ "items": [{ "name": "a", "pair": [1, 2], "point": [3, 4], "kind": { "between": [5, 6] } }] }),
+            json!({ "items": [{ "name": "a", "kind": { "near": null } }] }),
             json!({ "items": [{ "name": 7, "tags": ["x", 8, true] }, { "name": 1.0 }, { "name": false }] }),
         ];
         for value in values {
@@ -81,19 +92,36 @@ mod tests {
             ),
             (
                 json!({ "items": [{ "name": "a", "kind": "middle" }] }),
-                "v: items[0].kind: `middle`: expected one of near, far",
+                "v: items[0].kind: `middle`: expected one of near, far, between",
             ),
             (
                 json!({ "items": [{ "name": "a", "kind": 3 }] }),
-                "v: items[0].kind: `3`: expected one of near, far",
+                "v: items[0].kind: `3`: expected one of near, far, between",
             ),
             (
+                json!({ "items": [{ "name": "a", "kind": { "near": null, "far": null, "other": 3 } }] }),
+                "v: items[0].kind: 3 fields: expected one",
+            ),
+            (json!({ "items": [{ "name": "a", "kind": {} }] }), "v: items[0].kind: 0 fields: expected one"),
+            (
                 json!({ "items": [{ "name": "a", "colour": "red" }] }),
-                "v: items[0].colour: unknown field; expected one of name, size, kind, tags",
+                "v: items[0].colour: unknown field; expected one of name, size, kind, tags, pair, point",
             ),
             (
                 json!({ "items": [{ "name": "a", "tags": ["b", []] }] }),
                 "v: items[0].tags[1]: a list: expected a text",
+            ),
+            (
+                json!({ "items": [{ "name": "a", "pair": [0, 1, 7] }] }),
+                "v: items[0].pair: a list of 3: expected a list of 2",
+            ),
+            (
+                json!({ "items": [{ "name": "a", "point": [0, 1, 7, 8] }] }),
+                "v: items[0].point: a list of 4: expected a list of 2",
+            ),
+            (
+                json!({ "items": [{ "name": "a", "kind": { "between": [0, 1, 7] } }] }),
+                "v: items[0].kind.between: a list of 3: expected a list of 2",
             ),
             (json!([]), "v: a list: expected fields, such as `name: value`"),
         ];
@@ -101,5 +129,41 @@ mod tests {
             let error = read_json::<List>("v", &value).expect_err(message);
             assert_eq!(error.to_string(), message);
         }
+    }
+
+    /// The first of several fields or items.
+    #[derive(Debug)]
+    struct First;
+
+    impl<'de> Deserialize<'de> for First {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<First, D::Error> {
+            deserializer.deserialize_any(First)
+        }
+    }
+
+    impl<'de> Visitor<'de> for First {
+        type Value = First;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list or fields")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First, A::Error> {
+            list.next_element::<u32>().map(|_| First)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<First, A::Error> {
+            fields.next_entry::<String, u32>().map(|_| First)
+        }
+    }
+
+    #[test]
+    fn unread_values_are_errors() {
+        let read = |value| read_json::<First>("v", &value).map(|_| ()).map_err(|error| error.to_string());
+        assert_eq!(read(json!([1, 2, 3])), Err("v: a list of 3: expected a list of 1".to_owned()));
+        assert_eq!(read(json!({ "a": 1, "b": 2 })), Err("v: 2 fields: expected 1".to_owned()));
+        assert_eq!((read(json!([1])), read(json!({ "a": 1 }))), (Ok(()), Ok(())));
+        let ignored = read_json::<IgnoredAny>("v", &json!({ "a": [1, 2] }));
+        assert!(ignored.is_ok(), "{ignored:?}");
     }
 }

@@ -87,8 +87,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
                 Plain::Text(text) => visitor.visit_str(text),
             },
             Content::Scalar(text, _) => visitor.visit_str(text),
-            Content::List(items) => visitor.visit_seq(Items { items, next: 0 }),
-            Content::Fields(fields) => visitor.visit_map(Fields { fields, next: 0 }),
+            Content::List(items) => visit_list(items, visitor),
+            Content::Fields(fields) => visit_fields(fields, visitor),
         })
     }
 
@@ -139,8 +139,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         self.located(match &*self.0.content {
-            Content::Null => visitor.visit_seq(Items { items: &[], next: 0 }),
-            Content::List(items) => visitor.visit_seq(Items { items, next: 0 }),
+            Content::Null => visit_list(&[], visitor),
+            Content::List(items) => visit_list(items, visitor),
             _ => Err(self.mismatch("a sequence")),
         })
     }
@@ -151,8 +151,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
         self.located(match &*self.0.content {
-            Content::Null => visitor.visit_map(Fields { fields: &[], next: 0 }),
-            Content::Fields(fields) => visitor.visit_map(Fields { fields, next: 0 }),
+            Content::Null => visit_fields(&[], visitor),
+            Content::Fields(fields) => visit_fields(fields, visitor),
             _ => Err(self.mismatch("a map")),
         })
     }
@@ -177,8 +177,11 @@ impl<'de> Deserializer<'de> for Reader<'_> {
                 let word: StrDeserializer<'_, Mismatch> = word.as_ref().into_deserializer();
                 visitor.visit_enum(word)
             }
+            Content::Fields(fields) if fields.len() == 1 => {
+                visitor.visit_enum(MapAccessDeserializer::new(&mut Fields { fields, next: 0 }))
+            }
             Content::Fields(fields) => {
-                visitor.visit_enum(MapAccessDeserializer::new(Fields { fields, next: 0 }))
+                Err(Mismatch::new(format_args!("{} fields: expected one", fields.len())))
             }
             _ => Err(Mismatch::new("expected a single word")),
         })
@@ -191,13 +194,38 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     serde::forward_to_deserialize_any! { char bytes byte_buf unit unit_struct tuple_struct identifier }
 }
 
+/// Passes a list to a visitor, which must read all items.
+fn visit_list<'de, V: Visitor<'de>>(items: &[Node<'_>], visitor: V) -> Result<V::Value, Mismatch> {
+    let mut list = Items { items, next: 0 };
+    let value = visitor.visit_seq(&mut list)?;
+    list.end().map(|()| value)
+}
+
+/// Passes fields to a visitor, which must read all of them.
+fn visit_fields<'de, V: Visitor<'de>>(fields: &[Field<'_>], visitor: V) -> Result<V::Value, Mismatch> {
+    let mut map = Fields { fields, next: 0 };
+    let value = visitor.visit_map(&mut map)?;
+    map.end().map(|()| value)
+}
+
 /// Items of a list.
 struct Items<'a> {
     items: &'a [Node<'a>],
     next: usize,
 }
 
-impl<'de> SeqAccess<'de> for Items<'_> {
+impl Items<'_> {
+    /// Fails if items are left: the expected type is a list of fixed length.
+    fn end(&self) -> Result<(), Mismatch> {
+        let (length, read) = (self.items.len(), self.next);
+        if read < length {
+            return Err(Mismatch::new(format_args!("a list of {length}: expected a list of {read}")));
+        }
+        Ok(())
+    }
+}
+
+impl<'de> SeqAccess<'de> for &mut Items<'_> {
     type Error = Mismatch;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Mismatch> {
@@ -219,7 +247,18 @@ struct Fields<'a> {
     next: usize,
 }
 
-impl<'de> MapAccess<'de> for Fields<'_> {
+impl Fields<'_> {
+    /// Fails if fields are left.
+    fn end(&self) -> Result<(), Mismatch> {
+        let (number, read) = (self.fields.len(), self.next);
+        if read < number {
+            return Err(Mismatch::new(format_args!("{number} fields: expected {read}")));
+        }
+        Ok(())
+    }
+}
+
+impl<'de> MapAccess<'de> for &mut Fields<'_> {
     type Error = Mismatch;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Mismatch> {

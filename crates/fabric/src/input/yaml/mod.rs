@@ -4,6 +4,9 @@
 //! YAML libraries do not fit. They represent the place of a value as several more values, and find the path to an error
 //! only by reading the text again. The compiler would also compile each type several times.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -23,7 +26,7 @@ const MOST_VALUES: usize = 5_000_000;
 const MOST_ALIASES: usize = 200_000;
 /// Limit on the values that all references together repeat. A few lines of nested references can expand to billions.
 const MOST_REPEATED: usize = 4_000_000;
-/// Limit on the depth of nested lists and fields.
+/// Limit on the depth of nested lists and fields, with the levels of aliases.
 const MOST_NESTED: usize = 64;
 /// Smallest number of fields of a map for which a set detects duplicates.
 const MANY_FIELDS: usize = 12;
@@ -44,12 +47,23 @@ pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Input
 /// Builds the tree of a text.
 struct Composer<'t> {
     events: Parser<'t, StrInput<'t>>,
-    /// Contents of anchors, with their numbers of values; `None` inside the anchor's own value.
-    anchors: HashMap<usize, Option<(Rc<Content<'t>>, usize)>>,
+    /// Values of anchors; `None` inside the anchor's own value.
+    anchors: HashMap<usize, Option<Anchored<'t>>>,
     values: usize,
     aliases: usize,
     repeated: usize,
     nested: usize,
+    /// Deepest level so far in the value that is being read, with the levels of aliases.
+    deepest: usize,
+}
+
+/// The value of an anchor.
+struct Anchored<'t> {
+    content: Rc<Content<'t>>,
+    /// Number of values in it, itself included.
+    values: usize,
+    /// Number of levels of lists and fields in it.
+    height: usize,
 }
 
 impl<'t> Composer<'t> {
@@ -58,7 +72,15 @@ impl<'t> Composer<'t> {
         // The limit of this module, with its own message, applies first.
         (options.flow_nesting_limit, options.block_nesting_limit) = (MOST_NESTED + 2, MOST_NESTED + 2);
         let events = Parser::new_from_str_with_options(text, options);
-        Composer { events, anchors: HashMap::new(), values: 0, aliases: 0, repeated: 0, nested: 0 }
+        Composer {
+            events,
+            anchors: HashMap::new(),
+            values: 0,
+            aliases: 0,
+            repeated: 0,
+            nested: 0,
+            deepest: 0,
+        }
     }
 
     /// Next event, and its place.
@@ -99,20 +121,27 @@ impl<'t> Composer<'t> {
             let message = format!("too large: more than {MOST_VALUES} values");
             return Err(Mismatch::new(message).at(place));
         }
+        if let Event::Alias(anchor) = event {
+            return self.alias(anchor, place);
+        }
         let before = self.values + self.repeated;
+        let deepest_before = std::mem::replace(&mut self.deepest, self.nested);
         let (anchor, content) = match event {
-            Event::Alias(anchor) => return self.alias(anchor, place),
-            Event::Scalar(text, style, anchor, tag) => (anchor, scalar(text, style, tag.as_deref())),
+            Event::Scalar(text, style, anchor, tag) => {
+                (anchor, scalar(text, style, tag.as_deref()).map_err(|mismatch| mismatch.at(place))?)
+            }
             Event::SequenceStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::list)?),
             Event::MappingStart(_, anchor, _) => (anchor, self.collection(anchor, place, Composer::fields)?),
             _ => return Err(Mismatch::new("the file ends where a value is expected").at(place)),
         };
+        let height = self.deepest - self.nested;
+        self.deepest = self.deepest.max(deepest_before);
         if anchor == 0 {
             return Ok(Node { place, content: MaybeShared::Own(content) });
         }
         let content = Rc::new(content);
         let values = 1 + self.values + self.repeated - before;
-        self.anchors.insert(anchor, Some((content.clone(), values)));
+        self.anchors.insert(anchor, Some(Anchored { content: content.clone(), values, height }));
         Ok(Node { place, content: MaybeShared::Shared(content) })
     }
 
@@ -130,6 +159,7 @@ impl<'t> Composer<'t> {
             self.anchors.insert(anchor, None);
         }
         self.nested += 1;
+        self.deepest = self.deepest.max(self.nested);
         let content = read(self);
         self.nested -= 1;
         content
@@ -141,9 +171,13 @@ impl<'t> Composer<'t> {
         if self.aliases > MOST_ALIASES {
             return Err(Mismatch::new(format_args!("more than {MOST_ALIASES} aliases")).at(place));
         }
-        let Some(Some((content, values))) = self.anchors.get(&anchor) else {
+        let Some(Some(Anchored { content, values, height })) = self.anchors.get(&anchor) else {
             return Err(Mismatch::new("an alias inside its own anchor").at(place));
         };
+        if self.nested + height > MOST_NESTED {
+            return Err(Mismatch::new("nested too deeply").at(place));
+        }
+        self.deepest = self.deepest.max(self.nested + height);
         self.repeated += values;
         if self.repeated > MOST_REPEATED {
             let message = format!("too large: aliases repeat more than {MOST_REPEATED} values");
@@ -219,26 +253,35 @@ fn merge<'t>(value: &Node<'t>) -> Result<Vec<Field<'t>>, Mismatch> {
     };
     let mut merged = Vec::new();
     for item in items {
-        let Content::Fields(fields) = &*item.content else {
-            return Err(Mismatch::new("`<<` expects fields, or a list of fields").at(value.place));
-        };
-        merged.extend_from_slice(fields);
+        match &*item.content {
+            Content::Fields(fields) => merged.extend_from_slice(fields),
+            // An empty value has no fields.
+            Content::Null => {}
+            _ => return Err(Mismatch::new("`<<` expects fields, or a list of fields").at(value.place)),
+        }
     }
     Ok(merged)
 }
 
-/// Content of a scalar.
-fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>) -> Content<'t> {
-    let is_text = tag.is_some_and(|tag| tag.core_suffix() == Some("str") || tag.parts() == ("", "!"));
-    if tag.is_some_and(|tag| tag.core_suffix() == Some("null")) {
-        return Content::Null;
-    }
-    match style {
-        ScalarStyle::Plain if is_text => Content::Scalar(text, Style::Quoted),
-        ScalarStyle::Plain if schema::is_null(&text) => Content::Null,
-        ScalarStyle::Plain => Content::Scalar(text, Style::Plain),
-        _ => Content::Scalar(text, Style::Quoted),
-    }
+/// Content of a scalar. A tag of the core schema decides how the scalar is read, and the tag `!` makes it a text. Other
+/// tags have no effect.
+fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, tag: Option<&Tag>) -> Result<Content<'t>, Mismatch> {
+    let style = match tag.and_then(Tag::core_suffix) {
+        Some("null") => return Ok(Content::Null),
+        Some("str") => Style::Text,
+        Some("int") if schema::integer(&text).is_some() => Style::Plain,
+        Some("float") if schema::float(&text).is_some() => Style::Plain,
+        Some("bool") if schema::boolean(&text).is_some() => Style::Plain,
+        Some(kind) => {
+            return Err(Mismatch::new(format_args!("`{}`: does not fit its tag `!!{kind}`", excerpt(&text))));
+        }
+        None if style != ScalarStyle::Plain || tag.is_some_and(|tag| tag.parts() == ("", "!")) => {
+            Style::Quoted
+        }
+        None if schema::is_null(&text) => return Ok(Content::Null),
+        None => Style::Plain,
+    };
+    Ok(Content::Scalar(text, style))
 }
 
 fn place(marker: &Marker) -> Place {
@@ -256,108 +299,4 @@ fn syntax(error: &ScanError) -> Mismatch {
         _ => format!("not YAML: {}", error.info()),
     };
     Mismatch::new(message).at(place(error.marker()))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn read(text: &str) -> Result<Value, String> {
-        read_yaml("t", text).map_err(|error| error.to_string())
-    }
-
-    /// Reads a text with a library's typed reader, by the same rules.
-    fn library(text: &str) -> Option<Value> {
-        let options =
-            serde_saphyr::options! { non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString };
-        serde_saphyr::from_str_with_options(text, options).ok()
-    }
-
-    #[test]
-    fn yaml_is_read_by_the_rules_of_its_specification() {
-        let rows = [
-            ("{a: &x [1, 2], b: *x}", json!({ "a": [1, 2], "b": [1, 2] })),
-            (
-                "a: &x {k: 1, l: 2}\nb: {<<: *x, l: 3}\n",
-                json!({ "a": { "k": 1, "l": 2 }, "b": { "k": 1, "l": 3 } }),
-            ),
-            (
-                "a: &x {k: 1}\nb: &y {k: 2, l: 2}\nc:\n  <<: [*x, *y]\n",
-                json!({ "a": { "k": 1 }, "b": { "k": 2, "l": 2 }, "c": { "k": 1, "l": 2 } }),
-            ),
-            ("{a: !!str 7, b: ! 8, c: '9', d: !!null x}", json!({ "a": "7", "b": "8", "c": "9", "d": null })),
-            ("a: |\n  two\n  lines\nb: >-\n  one\n  line\n", json!({ "a": "two\nlines\n", "b": "one line" })),
-            ("# a comment\n---\n- ~\n- null\n- ''\n-\n", json!([null, null, "", null])),
-            ("{\"a\": \"\\u00e9\\n\", 7: x}", json!({ "a": "é\n", "7": "x" })),
-        ];
-        for (text, value) in rows {
-            assert_eq!(read(text).as_ref(), Ok(&value), "{text}");
-            assert_eq!(library(text), Some(value), "{text}");
-        }
-    }
-
-    #[test]
-    fn many_merged_fields_are_read_once() {
-        let fields: Vec<String> = (0..50_000).map(|number| format!("k{number}: {number}")).collect();
-        let text = format!("a: &x {{{}}}\nb: {{<<: [*x, *x], k7: x}}\n", fields.join(", "));
-        let value = read(&text).expect("valid YAML");
-        let merged = value["b"].as_object().expect("fields");
-        assert_eq!((merged.len(), &merged["k7"], &merged["k8"]), (50_000, &json!("x"), &json!(8)));
-    }
-
-    #[test]
-    fn errors_name_place_and_field() {
-        let rows = [
-            ("{a: 1, b: {c: 2, c: 3}}", "t:1:18: b.c: given twice"),
-            ("a: [&x [*x]]", "t:1:9: a[0][0]: an alias inside its own anchor"),
-            (
-                "a: [1, *y]",
-                "t:1:8: a: unknown alias; an alias repeats the value of an earlier anchor (`&name`)",
-            ),
-            ("a: {<<: 3}", "t:1:9: a.<<: `<<` expects fields, or a list of fields"),
-            ("? [1]\n: 2\n", "t:1:3: a list: expected a text"),
-            ("a: 1\n---\nb: 2\n", "t:2:1: a second document begins here; expected one"),
-        ];
-        for (text, message) in rows {
-            assert_eq!(read(text), Err(message.to_owned()), "{text}");
-        }
-    }
-
-    /// Values as a person may write them: plain and quoted scalars, lists and fields, in flow and in block style.
-    fn written() -> impl Strategy<Value = String> {
-        let plain =
-            "[-+]?[0-9]{1,4}(\\.[0-9]{1,2})?(e[0-9])?|[a-z]{1,6}|true|no|~|null|\\.inf|0x[0-9a-f]{2}|00[0-9]";
-        let scalar =
-            prop_oneof![plain.prop_map(|text: String| text), "'[a-z0-9 ]{0,4}'", "\"[a-z0-9]{0,4}\""];
-        scalar.prop_recursive(3, 12, 3, |inner| {
-            let fields = prop::collection::vec(inner.clone(), 1..4);
-            prop_oneof![
-                prop::collection::vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(", "))),
-                fields.prop_map(move |values| {
-                    let fields: Vec<String> =
-                        values.iter().enumerate().map(|(at, value)| format!("k{at}: {value}")).collect();
-                    format!("{{{}}}", fields.join(", "))
-                }),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn a_typed_reader_gives_the_same_values(values in prop::collection::vec(written(), 1..4)) {
-            let flow = format!("[{}]", values.join(", "));
-            let block: String = values.iter().enumerate().map(|(at, value)| format!("k{at}: {value}\n")).collect();
-            for text in [flow, block] {
-                prop_assert_eq!(read(&text).ok(), library(&text), "{}", text);
-            }
-        }
-
-        #[test]
-        fn no_text_makes_the_reader_panic(text in "[-&*!{}\\[\\]:,?|>'\"%@#<a-c0-9 \n\t]{0,40}") {
-            let _ = read(&text);
-        }
-    }
 }
