@@ -2,7 +2,7 @@
 //! with the guarantees active at its start. The ledger accepts the result only if the queues that the job read have no
 //! new reservations. Otherwise the admission runs again.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
@@ -17,7 +17,8 @@ use leeward_slo::online::{Agreement, Grant, GrantedStage, Rejected};
 use super::completion::Completion;
 use super::error::{CallError, PlaceError};
 use super::idempotency::RequestState;
-use super::job::{AdmissionInput, Job, JobKind, JobOutput, JobResult, Panicked};
+use super::job::{AdmissionInput, JobKind};
+use super::job_queue::JobQueue;
 use super::{Addresses, Coordinator, Waiting};
 
 /// Largest number of attempts for one admission, if other guarantees begin or end meanwhile.
@@ -38,7 +39,7 @@ impl Default for AdmissionPolicies {
     }
 }
 
-/// Active guarantees, admissions that wait or run, and the new jobs of all queues.
+/// Active guarantees, and admissions that wait or run.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     pub policies: AdmissionPolicies,
@@ -48,22 +49,20 @@ pub(super) struct Promises {
     pub active: BTreeMap<String, DecisionId>,
     /// Last reported latency in seconds, with the end of its window.
     pub latencies: BTreeMap<String, (Nanos, f64)>,
-    /// Ids of requests that wait for admission.
-    queue: VecDeque<DecisionId>,
-    running: Option<RunningAdmission>,
-    jobs: Vec<Job>,
-    /// Number of the next job.
-    next: u64,
+    /// Admissions, of which one runs as a job.
+    pub admissions: JobQueue<Admission>,
 }
 
-/// An admission that runs as a job.
+/// An admission that waits or runs.
 #[derive(Debug)]
-struct RunningAdmission {
-    job: u64,
-    id: DecisionId,
+pub(super) struct Admission {
+    /// Id of the request.
+    pub id: DecisionId,
+    /// Number of earlier attempts.
     attempts: u32,
-    /// Versions of the reservations at each resource when the job began.
+    /// Versions of the reservations at each resource when the job began; empty while the admission waits.
     versions: Vec<u32>,
+    /// Epoch of the ledger when the job began.
     epoch: Epoch,
 }
 
@@ -93,14 +92,6 @@ impl Promises {
         self.active.remove(spec.name());
         self.latencies.remove(spec.name());
     }
-
-    /// Queues a job and returns its number.
-    pub fn add_job(&mut self, kind: JobKind) -> u64 {
-        let number = self.next;
-        self.next += 1;
-        self.jobs.push(Job { number, kind });
-        number
-    }
 }
 
 impl<A: Addresses> Coordinator<A> {
@@ -110,57 +101,26 @@ impl<A: Addresses> Coordinator<A> {
         self
     }
 
-    /// Drains the new jobs, whose results go to [`Coordinator::finish_job`].
-    pub fn jobs(&mut self) -> std::vec::Drain<'_, Job> {
-        self.promises.jobs.drain(..)
-    }
-
-    /// Handles the result of a job.
-    pub fn finish_job(&mut self, now: Nanos, result: JobResult) {
-        self.wake(now);
-        let JobResult { number, output } = result;
-        match output {
-            JobOutput::Promise(output) => {
-                let running = self.promises.running.take_if(|running| running.job == number);
-                let Some(running) = running else { return };
-                match output {
-                    Ok(result) => self.finish_admission(running, result),
-                    Err(Panicked) => self.reject(running.id, &PlaceError::Panicked),
-                }
-                self.start_next_admission();
-            }
-            JobOutput::App(output) => {
-                let Some(app) = self.apps.finish(number) else { return };
-                self.finish_app(app, output);
-                self.start_next_app();
-            }
-            JobOutput::WhatIf(output) => {
-                let Some(what_if) = self.what_ifs.finish(number) else { return };
-                self.finish_what_if(what_if, output);
-                self.start_next_what_if();
-            }
-            JobOutput::Score(output) => {
-                let Some(query) = self.scores.finish(number) else { return };
-                self.finish_score(query, output);
-                self.start_next_score();
-            }
-        }
-    }
-
     /// Queues a request for admission.
     pub(super) fn queue_admission(&mut self, id: DecisionId) {
-        self.promises.queue.push_back(id);
+        self.promises.admissions.push(Admission {
+            id,
+            attempts: 0,
+            versions: Vec::new(),
+            epoch: Epoch::default(),
+        });
         self.start_next_admission();
     }
 
-    fn start_next_admission(&mut self) {
-        while self.promises.running.is_none() {
-            let Some(id) = self.promises.queue.pop_front() else { return };
-            self.start_admission(id, 0);
+    /// Starts the next admission unless one runs.
+    pub(super) fn start_next_admission(&mut self) {
+        while let Some(admission) = self.promises.admissions.next() {
+            self.start_admission(admission);
         }
     }
 
-    fn start_admission(&mut self, id: DecisionId, attempts: u32) {
+    fn start_admission(&mut self, admission: Admission) {
+        let id = admission.id;
         let Some(waiting) = self.waiting.get_mut(&id) else { return };
         waiting.callers.retain(A::is_open);
         if waiting.callers.is_empty() {
@@ -182,8 +142,8 @@ impl<A: Addresses> Coordinator<A> {
         let view = ledger.view(self.now, &mut self.scratch);
         let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
         let epoch = ledger.epoch();
-        let job = self.promises.add_job(JobKind::Promise(input));
-        self.promises.running = Some(RunningAdmission { job, id, attempts, versions, epoch });
+        let job = self.jobs.add(JobKind::Promise(input));
+        self.promises.admissions.start(job, Admission { versions, epoch, ..admission });
     }
 
     /// Input of an admission at present, without the guarantee of decision `id` itself.
@@ -216,7 +176,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Commits the result of an admission, if the result is still valid.
-    fn finish_admission(&mut self, running: RunningAdmission, result: Result<Agreement, Rejected>) {
+    pub(super) fn finish_admission(&mut self, running: Admission, result: Result<Agreement, Rejected>) {
         let id = running.id;
         if self.is_abandoned(id) {
             return self.reject(id, &PlaceError::Busy);
@@ -239,18 +199,16 @@ impl<A: Addresses> Coordinator<A> {
             return self.reject(id, &PlaceError::NameTaken(name, other));
         }
         if chooses_server && !self.takes_volumes(agreement.agreed.last()) {
-            return self.retry(&running);
+            return self.retry(running);
         }
         let Some((transaction, changed)) = self.transaction(&agreement, &running) else {
-            return self.retry(&running);
+            return self.retry(running);
         };
         let committed = self.engine.commit_promise(self.now, transaction, &mut self.outputs);
         self.handle_outputs();
         match committed {
             Ok(entries) => self.record_guarantee(&running, agreement, &changed, entries),
-            Err(CommitError::Conflict { .. } | CommitError::NoEntry(_)) => {
-                self.retry(&running);
-            }
+            Err(CommitError::Conflict { .. } | CommitError::NoEntry(_)) => self.retry(running),
             Err(error) => self.reject(id, &PlaceError::SloRejected(error.to_string())),
         }
     }
@@ -261,21 +219,18 @@ impl<A: Addresses> Coordinator<A> {
         server.is_some_and(|server| !is_closed(self.engine.pool(), server))
     }
 
-    fn retry(&mut self, running: &RunningAdmission) {
-        if running.attempts + 1 < MAX_ATTEMPTS {
-            self.start_admission(running.id, running.attempts + 1);
+    fn retry(&mut self, admission: Admission) {
+        let attempts = admission.attempts + 1;
+        if attempts < MAX_ATTEMPTS {
+            self.start_admission(Admission { attempts, ..admission });
         } else {
-            self.reject(running.id, &PlaceError::Busy);
+            self.reject(admission.id, &PlaceError::Busy);
         }
     }
 
     /// Returns the ledger transaction of an agreement, and for each workload except the last, true if its entries
     /// change. `None` if one of the workloads has ended.
-    fn transaction(
-        &self,
-        agreement: &Agreement,
-        running: &RunningAdmission,
-    ) -> Option<(Transaction, Vec<bool>)> {
+    fn transaction(&self, agreement: &Agreement, running: &Admission) -> Option<(Transaction, Vec<bool>)> {
         let version = |resource: &ResourceId| Some((*resource, *running.versions.get(resource.index())?));
         let mut transaction = Transaction {
             expect: agreement.read.iter().filter_map(version).collect(),
@@ -301,7 +256,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Records a guarantee that the ledger accepted, and the changes to others. Replies to the callers.
     fn record_guarantee(
         &mut self,
-        running: &RunningAdmission,
+        running: &Admission,
         agreement: Agreement,
         changed: &[bool],
         entries: Vec<EntryId>,

@@ -23,7 +23,7 @@ const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// An app that waits or is being decided.
 #[derive(Debug)]
-pub(super) struct App {
+pub(super) struct QueuedApp {
     id: DecisionId,
     /// Number of earlier decisions for the app.
     attempts: u32,
@@ -43,10 +43,11 @@ impl<A: Addresses> Coordinator<A> {
             return self.reject(id, &PlaceError::Busy);
         }
         self.apps_bytes += bytes;
-        self.apps.push(App { id, attempts: 0, bytes });
+        self.apps.push(QueuedApp { id, attempts: 0, bytes });
         self.start_next_app();
     }
 
+    /// Starts the next app unless one runs.
     pub(super) fn start_next_app(&mut self) {
         while let Some(app) = self.apps.next() {
             let waiting = self.waiting.get_mut(&app.id);
@@ -64,9 +65,9 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    fn start_app(&mut self, app: App, request: AppRequest) {
+    fn start_app(&mut self, app: QueuedApp, request: AppRequest) {
         let snapshot = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
-        let job = self.promises.add_job(JobKind::App(snapshot, request));
+        let job = self.jobs.add(JobKind::App(snapshot, request));
         self.apps.start(job, app);
     }
 
@@ -80,7 +81,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Handles the result of an app's job.
     pub(super) fn finish_app(
         &mut self,
-        app: App,
+        app: QueuedApp,
         output: Result<Result<Decision<Assignment>, Refusal>, Panicked>,
     ) {
         let (id, attempts) = (app.id, app.attempts + 1);
@@ -105,7 +106,7 @@ impl<A: Addresses> Coordinator<A> {
             return self.reject(id, &PlaceError::HostsTaken(MAX_ATTEMPTS));
         }
         self.apps_bytes += app.bytes;
-        self.start_app(App { attempts, ..app }, request);
+        self.start_app(QueuedApp { attempts, ..app }, request);
     }
 
     /// True if no caller waits and no key or sequence allows a retry.
@@ -125,7 +126,7 @@ mod tests {
     use leeward_fabric::input::Files;
     use leeward_fabric::{Cluster, HostId, Nanos};
     use leeward_ledger::{Ledger, LedgerSettings};
-    use leeward_placement::tasks::{self, App as AppText};
+    use leeward_placement::tasks::{self, App};
     use leeward_placement::{Explain, Refusal, replicas};
     use serde_json::json;
 
@@ -185,7 +186,7 @@ mod tests {
             "tasks": [{ "name": "a", "cpus": 3 }, { "name": "b", "cpus": 3 }],
             "transfers": [{ "from": "a", "to": "b", "bytes": "1GB" }],
         });
-        let app = AppText::from_text("app", &app.to_string(), &Files::default()).expect("a valid app");
+        let app = App::from_text("app", &app.to_string(), &Files::default()).expect("a valid app");
         let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
         let caller = key.map(|key| Caller::Key(key.into()));
         Placement { spec, caller, lasts: None }

@@ -44,7 +44,7 @@ use leeward_records::{Change, ClusterVersion, DecisionId};
 
 pub use self::admission::AdmissionPolicies;
 use self::admission::Promises;
-use self::apps::App;
+use self::apps::QueuedApp;
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
 use self::disks::Disks;
 pub use self::disks::ReportedDiskName;
@@ -57,7 +57,7 @@ use self::hosts::Hosts;
 use self::idempotency::{IdempotencyCache, RequestState};
 pub use self::job::{Job, JobResult, Queue};
 use self::job_names::JobNames;
-use self::job_queue::JobQueue;
+use self::job_queue::{JobQueue, Jobs};
 pub use self::migrations::MigrationAnswer;
 use self::migrations::Migrations;
 use self::readings::Readings;
@@ -129,8 +129,10 @@ pub struct Coordinator<A: Addresses> {
     samples: u64,
     /// Requests that wait for their decision, by id.
     waiting: BTreeMap<DecisionId, Waiting<A>>,
+    /// New jobs of all queues.
+    jobs: Jobs,
     /// Waiting apps that take too long for the actor's loop, and their total size in bytes.
-    apps: JobQueue<App>,
+    apps: JobQueue<QueuedApp>,
     apps_bytes: usize,
     /// Open what-if queries and score queries.
     what_ifs: JobQueue<WhatIf<A>>,
@@ -176,6 +178,7 @@ impl<A: Addresses> Coordinator<A> {
             decided: 0,
             samples: 0,
             waiting: BTreeMap::new(),
+            jobs: Jobs::default(),
             apps: JobQueue::default(),
             apps_bytes: 0,
             what_ifs: JobQueue::default(),

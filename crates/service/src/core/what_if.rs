@@ -79,7 +79,7 @@ impl<A: Addresses> Coordinator<A> {
         request.job = self.job_names.named(job.as_ref()).unwrap_or(JobId::NONE);
         let snapshot =
             self.engine.snapshot(SnapshotScope { job: Some(query.score.request.job), without: None });
-        let job = self.promises.add_job(JobKind::Score(snapshot, query.score.clone()));
+        let job = self.jobs.add(JobKind::Score(snapshot, query.score.clone()));
         self.scores.start(job, query);
     }
 
@@ -131,7 +131,7 @@ impl<A: Addresses> Coordinator<A> {
                 Err(error) => self.reply_to_what_if(what_if.to, Err(error)),
                 Ok(input) => {
                     what_if.epoch = self.epoch();
-                    let job = self.promises.add_job(JobKind::WhatIf(input));
+                    let job = self.jobs.add(JobKind::WhatIf(input));
                     self.what_ifs.start(job, what_if);
                 }
             }
@@ -206,8 +206,8 @@ impl<A: Addresses> Coordinator<A> {
         let policy: Arc<str> = policy.label.as_str().into();
         let spec = &record.details.spec;
         let (mut details, refusal) = match output {
-            Ok(WhatIfOutput::Replicas(result)) => self.details(result, |chain| chain.clone(), spec, &policy),
-            Ok(WhatIfOutput::Tasks(result)) => self.details(result, |hosts| hosts.clone(), spec, &policy),
+            Ok(WhatIfOutput::Replicas(result)) => self.details(result, spec, &policy),
+            Ok(WhatIfOutput::Tasks(result)) => self.details(result, spec, &policy),
             Ok(WhatIfOutput::Promise(Ok(mut agreement))) => match agreement.agreed.pop() {
                 Some(grant) => (Some(self.promise_details(spec, epoch, grant, agreement.narrowest)), None),
                 None => (None, None),
@@ -253,18 +253,17 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Details of a decision, or the refusal.
-    fn details<C>(
+    fn details(
         &self,
-        result: Result<Decision<C>, Refusal>,
-        hosts: impl Fn(&C) -> Vec<HostId>,
+        result: Result<Decision<Vec<HostId>>, Refusal>,
         spec: &PlacementSpec,
         policy: &Arc<str>,
     ) -> (Option<DecisionDetails>, Option<Refusal>) {
         let fabric = self.engine.ledger().fabric();
         match result {
             Ok(decision) => {
-                let hosts = hosts(&decision.choice);
-                (Some(DecisionDetails::of(fabric, policy, spec.clone(), &hosts, &decision)), None)
+                let details = DecisionDetails::of(fabric, policy, spec.clone(), &decision.choice, &decision);
+                (Some(details), None)
             }
             Err(refusal) => (None, Some(refusal)),
         }
