@@ -5,7 +5,7 @@
 //! * [`golden`] finds and reads reference results of released code, [`trace_folder`] public traces. Neither is part of
 //!   the repository, so their tests are skipped without them, under CI too.
 //! * [`postgres`] runs a PostgreSQL server for the tests of the store and the service.
-//! * [`clusters`] holds clusters and ledgers that several crates test with.
+//! * [`clusters`] holds clusters and ledgers that several tests share.
 //! * [`numbers`] draws pseudorandom numbers.
 //! * [`rows`] checks all rows of a table, and reports every row that fails.
 
