@@ -12,23 +12,23 @@ use std::time::Instant;
 
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::{Explain, replicas};
 use leeward_records::{PlacementSpec, ReplicasSpec};
 use leeward_service::{Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report};
 use leeward_store::{Database, Durability, Postgres, Sqlite, Store};
+use leeward_testing::clusters::{cluster, ledger, racks_of_twenty};
 use leeward_testing::postgres;
 use serde_json::json;
-use support::{Numbers, Server, cluster, frozen_clock, labels, samples, service_on};
+use support::{Numbers, Server, frozen_clock, labels, samples, service_on};
 
-const CLUSTER: &str = "racks: 150\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
-                       devices: [{read: 50MB/s, write: 50MB/s}]\n";
+/// Racks of twenty hosts.
+const RACKS: u32 = 150;
 const PLACEMENTS: u64 = 40_000;
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 const CONNECTIONS: u64 = 4;
 
 fn main() {
-    let cluster = cluster(CLUSTER);
+    let cluster = cluster(&racks_of_twenty(RACKS));
     println!(
         "{:<44} {:>12} {:>12} {:>12} {:>14}",
         "3,000 hosts", "placements/s", "p50", "p99", "vs. the task"
@@ -72,9 +72,8 @@ fn report(cluster: &Cluster) -> Report {
 }
 
 fn coordinator_with_reports<A: Addresses>(cluster: &Cluster) -> Coordinator<A> {
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
-    let engine = Engine::new(ledger.expect("the defaults are valid"), policy, 1, Explain::Top(8));
+    let engine = Engine::new(ledger(cluster), policy, 1, Explain::Top(8));
     let mut coordinator = Coordinator::new(engine, labels(), Limits::default());
     coordinator.report(NOW, report(cluster)).expect("a valid report");
     coordinator
@@ -111,7 +110,7 @@ fn task_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
     runtime.block_on(async {
         let (copy, store) = (cluster.clone(), Sqlite::in_memory().expect("an in-memory store opens"));
         let make = Box::new(move |_: &Cluster, _: bool| coordinator_with_reports(&copy));
-        let file = NewCluster::read("bench", CLUSTER).expect("a valid cluster");
+        let file = NewCluster::read("bench", &racks_of_twenty(RACKS)).expect("a valid cluster");
         let (handle, actor) = Handle::open(make, file, Box::new(store), frozen_clock(), "bench".into())
             .await
             .expect("an empty store");
@@ -141,7 +140,7 @@ fn task_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
 }
 
 fn whole_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
-    let server = Server::start(service_on(CLUSTER, "", frozen_clock(), store));
+    let server = Server::start(service_on(&racks_of_twenty(RACKS), "", frozen_clock(), store));
     let fabric = &cluster.fabric;
     let loads = report(cluster).loads;
     let links: Vec<(String, f64)> =

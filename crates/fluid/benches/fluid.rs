@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use leeward_fabric::{Hop, ResourceId};
 use leeward_fluid::Network;
+use leeward_testing::numbers::Numbers;
 
 /// Hosts per rack.
 const HOSTS: usize = 20;
@@ -236,45 +237,24 @@ impl Filling {
     }
 }
 
-/// Random numbers of a seed (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-struct Random(u64);
+/// Draws flow sizes like those of web search: half of the flows are small, and few large ones have most of the bytes.
+fn size(numbers: &mut Numbers) -> f64 {
+    let (least, most): (f64, f64) = match numbers.unit() {
+        share if share < 0.5 => (1e4, 1e5),
+        share if share < 0.7 => (1e5, 1e6),
+        share if share < 0.95 => (1e6, 7e6),
+        _ => (7e6, 3e7),
+    };
+    (least * (most / least).powf(numbers.unit())).round()
+}
 
-impl Random {
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.unit() * n as f64) as usize
-    }
-
-    fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.unit()).ln()
-    }
-
-    /// Flow sizes like those of web search: half of the flows are small, and few large ones have most of the bytes.
-    fn size(&mut self) -> f64 {
-        let (least, most): (f64, f64) = match self.unit() {
-            share if share < 0.5 => (1e4, 1e5),
-            share if share < 0.7 => (1e5, 1e6),
-            share if share < 0.95 => (1e6, 7e6),
-            _ => (7e6, 3e7),
-        };
-        (least * (most / least).powf(self.unit())).round()
-    }
-
-    /// A host and another one in a different rack.
-    fn pair(&mut self, racks: usize) -> (usize, usize) {
-        let from = self.below(racks * HOSTS);
-        loop {
-            let to = self.below(racks * HOSTS);
-            if to / HOSTS != from / HOSTS {
-                return (from, to);
-            }
+/// Draws a host and another one in a different rack.
+fn pair(numbers: &mut Numbers, racks: usize) -> (usize, usize) {
+    let from = numbers.below(racks * HOSTS);
+    loop {
+        let to = numbers.below(racks * HOSTS);
+        if to / HOSTS != from / HOSTS {
+            return (from, to);
         }
     }
 }
@@ -316,15 +296,15 @@ fn hop(resource: usize, work: f64) -> Hop {
 /// Poisson arrivals between random hosts of different racks, at a mean load of the rack links.
 fn racks(name: &'static str, load: f64, count: usize) -> Case {
     let racks = Racks(150);
-    let mut sizes = Random(99);
-    let mean = (0..200_000).map(|_| sizes.size()).sum::<f64>() / 200_000.0;
+    let mut sizes = Numbers::new(99);
+    let mean = (0..200_000).map(|_| size(&mut sizes)).sum::<f64>() / 200_000.0;
     let gap = mean * BITS / (load * racks.0 as f64 * 2e9);
-    let mut random = Random(1);
+    let mut numbers = Numbers::new(1);
     let mut at = 0.0;
     let flows = (0..count).map(|_| {
-        at += random.exponential(gap);
-        let (from, to) = random.pair(racks.0);
-        Flow { at, bytes: random.size(), path: racks.between(from, to), class: None }
+        at += numbers.exponential(gap);
+        let (from, to) = pair(&mut numbers, racks.0);
+        Flow { at, bytes: size(&mut numbers), path: racks.between(from, to), class: None }
     });
     Case { name, capacities: racks.capacities(), flows: flows.collect(), prefix: 10_000.min(count) }
 }
@@ -332,17 +312,17 @@ fn racks(name: &'static str, load: f64, count: usize) -> Case {
 /// Blocks of 256 MiB, each written through two disks as one flow, among the same number of flows without disks.
 fn chains(name: &'static str, count: usize) -> Case {
     let racks = Racks(150);
-    let mut random = Random(2);
+    let mut numbers = Numbers::new(2);
     let mut at = 0.0;
     let flows = (0..count).map(|index| {
-        at += random.exponential(8.4e-3);
-        let (from, first) = random.pair(racks.0);
+        at += numbers.exponential(8.4e-3);
+        let (from, first) = pair(&mut numbers, racks.0);
         let mut path = racks.between(from, first);
         if index % 2 == 0 {
-            let bytes = 1e7 * 60f64.powf(random.unit());
+            let bytes = 1e7 * 60f64.powf(numbers.unit());
             return Flow { at, bytes: bytes.round(), path, class: None };
         }
-        let second = first / HOSTS * HOSTS + (first + 1 + random.below(HOSTS - 1)) % HOSTS;
+        let second = first / HOSTS * HOSTS + (first + 1 + numbers.below(HOSTS - 1)) % HOSTS;
         path.extend([racks.disk(first), racks.up(first), racks.down(second), racks.disk(second)]);
         Flow { at, bytes: f64::from(256 << 20), path, class: None }
     });

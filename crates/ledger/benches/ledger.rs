@@ -8,6 +8,7 @@ use leeward_ledger::{
     Demand, Entry, Fade, Ledger, LedgerSettings, Missing, Owner, OwnerKind, Sample, Scratch, Sign,
     Transaction,
 };
+use leeward_testing::clusters::{self, ledger_with, racks_of_twenty};
 
 const RACKS: u32 = 150;
 const HOSTS: u32 = 3_000;
@@ -44,20 +45,15 @@ fn main() {
 }
 
 fn cluster(pods: u32) -> Cluster {
-    let mut text = format!(
-        "racks: {RACKS}\nhosts_per_rack: {}\nnic: 1Gbps\noversubscription: 10\n\
-         devices: [{{read: 50MB/s, write: 50MB/s}}]\n",
-        HOSTS / RACKS
-    );
+    let mut text = racks_of_twenty(RACKS);
     if pods > 0 {
         text += &format!("pods: {pods}\npod_oversubscription: 2\n");
     }
-    Cluster::from_text("bench", &text).expect("the text above is a cluster")
+    clusters::cluster(&text)
 }
 
 fn ledger(cluster: &Cluster, missing: Missing) -> Ledger {
-    let settings = LedgerSettings { missing, ..LedgerSettings::default() };
-    Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("defaults are right")
+    ledger_with(cluster, &LedgerSettings { missing, ..LedgerSettings::default() })
 }
 
 /// Reports of all host links over one second.

@@ -5,10 +5,11 @@
 
 use std::time::Instant;
 
-use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
+use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Sample, Scratch};
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 use leeward_placement::{Constraints, Context, Explain, Pool};
+use leeward_testing::clusters::{cluster, ledger, racks_of_twenty};
 
 const DECISIONS: usize = 20_000;
 
@@ -33,14 +34,9 @@ fn main() {
 }
 
 /// Median, 99th percentile and average time of a decision and its commit, in microseconds.
-fn measure(racks: usize, policy: &str) -> (f64, f64, f64) {
-    let text = format!(
-        "racks: {racks}\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\ndevices: [{{read: 50MB/s, write: 50MB/s}}]\n"
-    );
-    let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
-    let settings = LedgerSettings::default();
-    let mut ledger =
-        Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("defaults are right");
+fn measure(racks: u32, policy: &str) -> (f64, f64, f64) {
+    let cluster = cluster(&racks_of_twenty(racks));
+    let mut ledger = ledger(&cluster);
     let samples: Vec<Sample> = (0..cluster.fabric.resource_count() as u32)
         .map(|resource| {
             let capacity = cluster.capacities.get(ResourceId(resource)).0;

@@ -7,12 +7,11 @@
 use std::time::Instant;
 
 use leeward_fabric::{Bytes, Cluster, Cpus, Hop, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{
-    Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign, Transaction,
-};
+use leeward_ledger::{Demand, Entry, Fade, Ledger, Owner, OwnerKind, Sample, Scratch, Sign, Transaction};
 use leeward_placement::tasks::{self, AppRequest, Estimate, Task, Traffic, Transfer, completion};
 use leeward_placement::{Context, Explain, JobId, Pool};
 use leeward_registry::splitmix;
+use leeward_testing::clusters::{cluster, ledger};
 
 fn main() {
     apps();
@@ -29,7 +28,7 @@ fn mesh(shape: &str, hosts: usize) -> Cluster {
     if shape == "pipe" {
         text += "pair: 1Gbps\n";
     }
-    let mut cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
+    let mut cluster = cluster(&text);
     if shape == "pipe" {
         for resource in cluster.fabric.all_resources() {
             let rate = 300 + splitmix(u64::from(resource.0)) % 800;
@@ -70,8 +69,7 @@ fn apps() {
         ("hose", 1000, 1000, 200),
     ] {
         let cluster = mesh(shape, hosts);
-        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-        let (ledger, pool) = (ledger.expect("defaults are right"), Pool::new(cluster.fabric.clone()));
+        let (ledger, pool) = (ledger(&cluster), Pool::new(cluster.fabric.clone()));
         let app = app(count, degree);
         // The baseline and the policies that read transfers. `choreo-exact` would not finish for apps of this size.
         for name in ["random", "choreo", "leeward"] {
@@ -94,9 +92,8 @@ fn apps() {
 fn informed(racks: u32, cpus: u32) -> (Ledger, Pool) {
     let text =
         format!("racks: {racks}\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\ncpus: {cpus}\n");
-    let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-    let mut ledger = ledger.expect("defaults are right");
+    let cluster = cluster(&text);
+    let mut ledger = ledger(&cluster);
     let sample_of = |resource: ResourceId| {
         let capacity = cluster.capacities.get(resource).0 as u64;
         let load = Load((capacity / 1000 * (splitmix(u64::from(resource.0)) % 900)) as i64);

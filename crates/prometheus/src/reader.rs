@@ -75,6 +75,8 @@ impl PrometheusReader {
 
 #[cfg(test)]
 mod tests {
+    use leeward_testing::clusters::cluster;
+
     use super::*;
 
     const SEED: &str = include_str!("../../../fuzz/seeds/answer/rounds");
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn each_round_gives_the_loads_since_the_previous_round() {
-        let cluster = Cluster::from_text("cluster", CLUSTER).expect("a valid cluster");
+        let cluster = cluster(CLUSTER);
         let (map, responses) = SEED.trim_end().split_once("\n\n").expect("a map");
         let mut reader =
             PrometheusReader::new("map", map, &cluster, Nanos(15 * Nanos::SECOND.0)).expect("a valid map");

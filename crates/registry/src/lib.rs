@@ -18,4 +18,4 @@ mod splitmix;
 pub use registration::{Registration, Registry, RegistryError};
 pub use settings::{NoSettings, schema, setting_error, settings};
 pub use spec::PolicySpec;
-pub use splitmix::splitmix;
+pub use splitmix::{SPLITMIX_STEP, splitmix};

@@ -8,13 +8,14 @@
 use std::time::Instant;
 
 use leeward_engine::{Engine, Policies};
-use leeward_fabric::{Bytes, Cluster, Cpus, DomainId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Sample};
+use leeward_fabric::{Bytes, Cpus, DomainId, Load, Nanos, ResourceId};
+use leeward_ledger::{LedgerSettings, Sample};
 use leeward_placement::tasks::{self, AppRequest, Task, Traffic};
 use leeward_placement::{Explain, JobId};
 use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::Summary;
 use leeward_scenarios::{Task as RunTask, run_all};
+use leeward_testing::clusters::{cluster, ledger_with};
 
 /// The same allocator as in the extension for Python.
 #[global_allocator]
@@ -39,14 +40,14 @@ fn engine(racks: u32, policy: &str, settings: &str) -> Engine {
     let text = format!(
         "racks: {racks}\nhosts_per_rack: 20\nnic: 25Gbps\noversubscription: 5\ncpus: 64\nmemory: 256GiB\n"
     );
-    let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
+    let cluster = cluster(&text);
     let ledger_settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, ledger_settings);
+    let ledger = ledger_with(&cluster, &ledger_settings);
     let policies = Policies {
         tasks: Some(tasks::REGISTRY.make(policy, settings).expect("a policy of the registry")),
         ..Policies::default()
     };
-    let mut engine = Engine::new(ledger.expect("the defaults are valid"), policies, 7, Explain::Off);
+    let mut engine = Engine::new(ledger, policies, 7, Explain::Off);
     let load = |link: ResourceId| {
         let capacity = cluster.capacities.get(link).0;
         Load((i64::from(link.0.wrapping_mul(2_654_435_761) >> 8) * capacity) >> 24)

@@ -10,16 +10,15 @@ use std::time::Instant;
 use leeward_scenarios::scenario::Scenario;
 use leeward_scenarios::summary::Summary;
 use leeward_scenarios::{Task, run_all};
+use leeward_testing::clusters::racks_of_twenty;
 
-const CLUSTER: &str = "racks: 40\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
-    devices: [{read: 50MB/s, write: 50MB/s}]\n";
 /// Simulated seconds; the first 60 have no reads.
 const SECONDS: f64 = 560.0;
 
 fn main() {
     let folder = std::env::temp_dir().join("leeward-bench-reads");
     std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written to");
-    std::fs::write(folder.join("cluster.yaml"), CLUSTER).expect("the folder was created above");
+    std::fs::write(folder.join("cluster.yaml"), racks_of_twenty(40)).expect("the folder was created above");
     println!("reads                    finished  seconds  reads/s    mean s     p99 s  degraded");
     for (name, reads) in [
         ("none", ""),

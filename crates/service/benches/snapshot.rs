@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_records::{PlacementSpec, ReplicasSpec};
 use leeward_service::{Coordinator, Limits, Placement, Reading, Report, Requests};
-use support::{Numbers, cluster, labels, place, policies, samples};
+use leeward_testing::clusters::{cluster, ledger};
+use support::{Numbers, labels, place, policies, samples};
 
 const CLUSTER: &str = "racks: 500\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\n\
                        devices: [{read: 200MB/s, write: 200MB/s}]\n";
@@ -50,14 +50,11 @@ fn main() {
 
 /// A coordinator with a report of every link and disk, and with placed blocks.
 fn loaded_coordinator(cluster: &Cluster) -> Coordinator<Numbers> {
-    let Cluster { fabric, capacities } = cluster;
-    let ledger = Ledger::new(fabric.clone(), capacities, LedgerSettings::default())
-        .expect("the default settings are valid");
-    let mut coordinator =
-        Coordinator::new(Engine::new(ledger, policies(""), 1, Explain::Off), labels(), Limits::default());
+    let engine = Engine::new(ledger(cluster), policies(""), 1, Explain::Off);
+    let mut coordinator = Coordinator::new(engine, labels(), Limits::default());
     coordinator.report(NOW, report(cluster)).expect("a valid report");
     for number in 0..PLACEMENTS {
-        let writer = Some(fabric.host_name(HostId(number * 7_919 % 10_000)).to_owned());
+        let writer = Some(cluster.fabric.host_name(HostId(number * 7_919 % 10_000)).to_owned());
         let spec = ReplicasSpec { size: Bytes(64 << 20), replicas: 3, writer, ..ReplicasSpec::default() };
         let spec = PlacementSpec::Replicas(spec);
         place(&mut coordinator, NOW, Placement { spec, caller: None, lasts: None }, 0);

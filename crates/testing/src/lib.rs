@@ -5,7 +5,8 @@
 //! * [`golden`] finds and reads reference results of released code, [`trace_folder`] public traces. Neither is part of
 //!   the repository, so their tests are skipped without them, under CI too.
 //! * [`postgres`] runs a PostgreSQL server for the tests of the store and the service.
-//! * [`clusters`] holds clusters and ledgers that several crates test with.
+//! * [`clusters`] holds clusters and ledgers that several tests share.
+//! * [`numbers`] draws pseudorandom numbers.
 //! * [`rows`] checks all rows of a table, and reports every row that fails.
 
 use std::ffi::OsStr;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 pub mod clusters;
 pub mod golden;
+pub mod numbers;
 pub mod postgres;
 pub mod rows;
 

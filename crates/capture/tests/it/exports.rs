@@ -8,6 +8,7 @@ use crate::support::exports::*;
 use crate::support::files::{Captured, Order, pcap};
 use crate::support::{Udp, cells, read, reasons, v4, v6};
 use leeward_capture::{Capture, Content, Matrix, Places, Reason, Settings, Size};
+use leeward_testing::numbers::Numbers;
 use proptest::prelude::*;
 
 /// Header bytes that a count of IP bytes leaves out.
@@ -396,16 +397,9 @@ fn the_stated_error_holds_in_nineteen_of_twenty_draws() {
     let (rate, draws) = (50, 2000);
     let sizes: Vec<u64> = (0..5000).map(|at| [64, 594, 1500][at % 3]).collect();
     let truth = sizes.iter().sum::<u64>() as f64;
-    let (mut state, mut held, mut published) = (9_u64, 0, 0);
-    let mut random = || {
-        // The generator is SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    };
+    let (mut numbers, mut held, mut published) = (Numbers::new(9), 0, 0);
     for _ in 0..draws {
-        let records = sizes.iter().filter(|_| random() % rate == 0).map(|&size| {
+        let records = sizes.iter().filter(|_| numbers.draw() % rate == 0).map(|&size| {
             let packet = sampled_ip(v4(1), v4(2), (1, 2), size as u32);
             flow_sample(false, rate as u32, &[packet])
         });

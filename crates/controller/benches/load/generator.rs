@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use leeward_testing::numbers::Numbers;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use serde_json::Value;
@@ -89,33 +90,20 @@ struct Connection {
     waiting: VecDeque<Request>,
 }
 
-/// Deterministic pseudorandom numbers (Steele, Lea, Flood: splitmix64).
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// An exponential gap between independent events at `rate` per second.
-    fn gap(&mut self, rate: u64) -> Duration {
-        let share = ((self.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
-        Duration::from_secs_f64(-share.ln() / rate as f64)
-    }
+/// Draws an exponential gap between independent events at `rate` per second.
+fn gap(numbers: &mut Numbers, rate: u64) -> Duration {
+    let share = ((numbers.draw() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
+    Duration::from_secs_f64(-share.ln() / rate as f64)
 }
 
 /// All requests, in order of their due times.
 fn requests(schedule: &Schedule<'_>) -> Vec<Request> {
     let Schedule { agents, placements, tasks, length, .. } = *schedule;
-    let (mut draws, mut kinds, until) = (Draws(1), Draws(3), WARM_UP + length);
+    let (mut numbers, mut kinds, until) = (Numbers::new(1), Numbers::new(3), WARM_UP + length);
     let (mut requests, mut last) = (Vec::new(), vec![Duration::ZERO; agents as usize]);
     let (mut due, mut count) = (Duration::ZERO, 0);
     while due < until {
-        due += draws.gap(agents);
+        due += gap(&mut numbers, agents);
         // Consecutive reports come from distant hosts.
         let agent = count * 7_919 % agents;
         requests.push(Request::Report { agent, from: last[agent as usize], due });
@@ -124,9 +112,9 @@ fn requests(schedule: &Schedule<'_>) -> Vec<Request> {
     // Placements before the first reports would be rejected.
     due = WARM_UP / 2;
     while due < until {
-        due += draws.gap(placements);
-        let writer = draws.next() % agents;
-        let is_task = kinds.next() % 100 < tasks;
+        due += gap(&mut numbers, placements);
+        let writer = numbers.draw() % agents;
+        let is_task = kinds.draw() % 100 < tasks;
         requests.push(if is_task {
             Request::Task { job: writer % JOBS, due }
         } else {
@@ -146,7 +134,7 @@ struct Load<'a> {
     /// the service closes a connection after 10 s without a request.
     free: VecDeque<usize>,
     waiting: VecDeque<Request>,
-    draws: Draws,
+    numbers: Numbers,
     in_flight: u64,
     outcome: Outcome,
 }
@@ -163,7 +151,7 @@ pub fn run(address: SocketAddr, schedule: &Schedule<'_>, process: u32) -> Outcom
         connections,
         free: (schedule.connections.0..all).collect(),
         waiting: VecDeque::new(),
-        draws: Draws(2),
+        numbers: Numbers::new(2),
         in_flight: 0,
         outcome: Outcome::default(),
     };
@@ -238,7 +226,7 @@ impl Load<'_> {
 
     fn send(&mut self, at: usize, request: Request) {
         let connection = &mut self.connections[at];
-        self.writer.write(request, self.draws.next(), &mut connection.out);
+        self.writer.write(request, self.numbers.draw(), &mut connection.out);
         (connection.written, connection.pending) = (0, Some(request));
         self.flush(at);
     }

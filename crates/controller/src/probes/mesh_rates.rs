@@ -91,7 +91,8 @@ fn find_host<'a>(file: &'a mut Value, name: &str) -> Option<(&'a mut Value, Opti
 
 #[cfg(test)]
 mod tests {
-    use leeward_fabric::{Bandwidth, Cluster, Load};
+    use leeward_fabric::{Bandwidth, Load};
+    use leeward_testing::clusters::cluster;
 
     use super::*;
 
@@ -115,7 +116,7 @@ mod tests {
     }
 
     fn capacity(file: &Value, name: &str) -> Load {
-        let cluster = Cluster::from_text("test", &file.to_string()).expect("a valid cluster");
+        let cluster = cluster(&file.to_string());
         cluster.capacities.as_slice()[cluster.fabric.resource(name).expect("a link").index()]
     }
 

@@ -12,11 +12,10 @@ use leeward_controller::{
 };
 use leeward_prometheus::Telemetry;
 use leeward_records::Clock;
+use leeward_testing::clusters::RACKS_3X2;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};
-
-const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
 /// Starts a service with one token per role. Returns the server and the tokens.
 fn server_with_roles(settings: impl FnOnce(&mut Service)) -> (Server, [String; 4]) {
@@ -31,7 +30,7 @@ fn server_with_tokens<const N: usize>(
 ) -> (Server, [String; N]) {
     let file: String = new_tokens.iter().map(|token| format!("{}\n", token.line)).collect();
     let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
-    let mut service = service(CLUSTER, "", frozen_clock());
+    let mut service = service(RACKS_3X2, "", frozen_clock());
     service.access = Arc::new(Access::new(Some(tokens), None));
     settings(&mut service);
     (Server::start(service), new_tokens.map(|token| token.token))
@@ -197,7 +196,7 @@ fn without_tokens_requests_for_other_host_names_are_rejected() {
         stream.read_to_string(&mut response).expect("text");
         response
     };
-    let open = Server::start(service(CLUSTER, "", frozen_clock()));
+    let open = Server::start(service(RACKS_3X2, "", frozen_clock()));
     for own in ["localhost:7600", "127.0.0.1", "[::1]:1"] {
         assert!(response_to(&open, own).starts_with("HTTP/1.1 200"), "{own}");
     }
@@ -234,7 +233,7 @@ fn a_client_over_its_rate_limit_gets_retry_after() {
 
 #[test]
 fn the_body_limit_is_configurable() {
-    let mut service = service(CLUSTER, "", frozen_clock());
+    let mut service = service(RACKS_3X2, "", frozen_clock());
     service.body = 100;
     let server = Server::start(service);
     let mut block = json!({ "size": "256MiB", "tags": [] });
@@ -309,7 +308,7 @@ fn a_reload_replaces_certificate_and_tokens() {
     let telemetry = Arc::new(Telemetry::new(None));
     let (tls, access_too) = (Some(server_tls.clone()), access.clone());
     let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
-    let mut service = service(CLUSTER, "", frozen_clock());
+    let mut service = service(RACKS_3X2, "", frozen_clock());
     (service.access, service.tls, service.reload) = (access.clone(), Some(server_tls), Some(reload.clone()));
     let server = Server::start(service);
     assert_eq!(over_tls(&server, &first).expect("the server speaks TLS"), "HTTP/1.1 401 Un");
@@ -336,7 +335,7 @@ fn a_reload_replaces_certificate_and_tokens() {
 fn clients_without_tls_and_silent_clients_are_disconnected() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tls, trusted) = certificate(folder.path(), "service");
-    let mut service = service(CLUSTER, "", frozen_clock());
+    let mut service = service(RACKS_3X2, "", frozen_clock());
     service.tls = Some(Arc::new(ArcSwap::new(tls_config(&tls).expect("the key matches the certificate"))));
     (service.patience, service.connections) = (Duration::from_millis(300), 1);
     let server = Server::start(service);

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Server, frozen_clock, service};
 use leeward_controller::{Access, NewToken, Role, Service, Tokens};
+use leeward_testing::clusters::RACKS_3X2;
 
-const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 const HEAD: &str = "POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 
 fn start(settings: impl FnOnce(&mut Service)) -> Server {
-    let mut service = service(CLUSTER, "", frozen_clock());
+    let mut service = service(RACKS_3X2, "", frozen_clock());
     settings(&mut service);
     Server::start(service)
 }

@@ -1,13 +1,12 @@
 //! Output of the demo, and its absence without `--demo`.
 
 use crate::support::{Server, agent, frozen_clock, service};
+use leeward_testing::clusters::RACKS_2X2;
 use leeward_testing::rows::{check_rows, equal};
 use serde_json::{Value, json};
 
-const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
-
 fn server(demo: bool) -> Server {
-    let mut service = service(CLUSTER, "", frozen_clock());
+    let mut service = service(RACKS_2X2, "", frozen_clock());
     service.demo = demo;
     Server::start(service)
 }

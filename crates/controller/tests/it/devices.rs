@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::support::{Server, frozen_clock, service};
 use leeward_fabric::Nanos;
 use leeward_records::Clock;
+use leeward_testing::clusters::RACKS_2X3_WITH_SSDS;
 use serde_json::{Value, json};
 
 const CLUSTER: &str = "\
@@ -182,9 +183,7 @@ fn a_slow_link_that_stops_reporting_is_not_counted_as_slow() {
 
 #[test]
 fn an_unplugged_host_gets_no_guarantee_and_blocks_no_other() {
-    let cluster = "racks: 2\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 1\npriorities: 4\n\
-                   devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
-    let server = Server::start(service(cluster, "", frozen_clock()));
+    let server = Server::start(service(RACKS_2X3_WITH_SSDS, "", frozen_clock()));
     let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
     let workload = |name: &str, client: &str, volume: Option<&str>, millis: u64| {
         let storage = json!([{ "rate": "2%", "burst": "1ms" }]);

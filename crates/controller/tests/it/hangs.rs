@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "the tests measure durations")]
 
 use crate::support;
+use leeward_testing::clusters::RACKS_4X3;
 use leeward_testing::postgres;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,6 @@ use leeward_service::NewCluster;
 use leeward_store::{Database, Durability, Kind, Leadership, Postgres, Sqlite, Store, StoreError};
 use serde_json::{Value, json};
 
-const CLUSTER: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1}";
 const POLICY: &str = "{without_telemetry: default}";
 
 /// Faults to inject into a store.
@@ -93,7 +93,7 @@ fn faulty_server_at(clock: Clock) -> (Arc<Faults>, Server) {
     let faults = Arc::new(Faults::default());
     let store =
         FaultyStore { store: Sqlite::in_memory().expect("an in-memory store opens"), faults: faults.clone() };
-    (faults, Server::start(service_on(CLUSTER, POLICY, clock, Box::new(store))))
+    (faults, Server::start(service_on(RACKS_4X3, POLICY, clock, Box::new(store))))
 }
 
 fn until<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
@@ -261,7 +261,7 @@ fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
         };
         let store = Database::read(&server.url(&database), None).expect("a valid URL");
         let store = Postgres::open(store, Durability::Process, 1_000_000).expect("the database is available");
-        let cluster = NewCluster::read("test", CLUSTER).expect("a valid cluster");
+        let cluster = NewCluster::read("test", RACKS_4X3).expect("a valid cluster");
         let service = Service::new(cluster, slow, labels(), LedgerSettings::default(), 1, Box::new(store));
         (Server::start(service.expect("defaults are right")), made)
     };

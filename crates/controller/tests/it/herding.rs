@@ -3,14 +3,15 @@
 use crate::support;
 use std::sync::Barrier;
 
-use crate::support::{Numbers, Server, cluster, decision_of, frozen_clock, labels, place_now, service};
+use crate::support::{Numbers, Server, decision_of, frozen_clock, labels, place_now, service};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, find_link};
+use leeward_ledger::{Sample, Scratch, find_link};
 use leeward_placement::replicas::{self, ReplicaRequest};
 use leeward_placement::{Context, Explain, Pool};
 use leeward_records::{PlacementSpec, ReplicasSpec};
 use leeward_service::{Coordinator, Limits, Placement};
+use leeward_testing::clusters::{cluster, ledger};
 use serde_json::json;
 
 const PLACERS: u64 = 100;
@@ -40,11 +41,6 @@ fn samples(fabric: &Fabric) -> Vec<Sample> {
         Sample { resource, window, load: Load(load as i64), guaranteed: None }
     };
     loads().into_iter().map(sample).collect()
-}
-
-fn ledger(cluster: &Cluster) -> Ledger {
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-    ledger.expect("defaults are right")
 }
 
 fn request(fabric: &Fabric, id: u64) -> ReplicaRequest {

@@ -6,9 +6,8 @@ use crate::support::{Server, service};
 use jiff::Timestamp;
 use leeward_fabric::Nanos;
 use leeward_records::Clock;
+use leeward_testing::clusters::RACKS_2X2;
 use serde_json::{Value, json};
-
-const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
 /// Seconds on the clock, which the test advances.
 static SECONDS: AtomicU64 = AtomicU64::new(0);
@@ -18,7 +17,7 @@ static SECONDS: AtomicU64 = AtomicU64::new(0);
 fn server_with_history(seconds: u64) -> Server {
     let began = "2026-01-31T12:00:00Z".parse().expect("a time");
     let clock = Clock::new(began, || Nanos(SECONDS.load(Ordering::Relaxed) * Nanos::SECOND.0));
-    let server = Server::start(service(CLUSTER, "", clock));
+    let server = Server::start(service(RACKS_2X2, "", clock));
     for second in (5..=seconds).step_by(5) {
         SECONDS.store(second, Ordering::Relaxed);
         let time = |second: u64| format!("2026-01-31T12:{:02}:{:02}Z", second / 60, second % 60);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use leeward_testing::clusters::RACKS_2X2;
 use serde_json::{Value, json};
 
 use crate::support::{Server, frozen_clock, service};
@@ -13,8 +14,7 @@ const REFERENCE: &str = include_str!("../../../../docs/reference/http-api.md");
 
 /// The document of a running service.
 fn document() -> Value {
-    let cluster = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
-    let server = Server::start(service(cluster, "", frozen_clock()));
+    let server = Server::start(service(RACKS_2X2, "", frozen_clock()));
     let (status, media_type, document) = server.get("/v1/openapi.json");
     assert_eq!((status, media_type.as_str()), (200, "application/json"));
     assert_eq!(document["openapi"], json!("3.1.0"));

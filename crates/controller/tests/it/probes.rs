@@ -10,6 +10,7 @@ use leeward_controller::ProbeSettings;
 use leeward_probe::Limits;
 use leeward_probe::control::{Listener, Secret, Stop};
 use leeward_records::Clock;
+use leeward_testing::clusters::RACKS_2X2;
 use leeward_testing::rows::{check_rows, equal};
 use serde_json::{Value, json};
 
@@ -254,11 +255,7 @@ fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
     ] {
         assert_eq!(server.post("/v1/probes", &body).0, 422, "{body}");
     }
-    let tree = start(
-        "{racks: 1, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}",
-        ProbeSettings::default(),
-        frozen_clock(),
-    );
+    let tree = start(RACKS_2X2, ProbeSettings::default(), frozen_clock());
     let body = json!({ "kind": "mesh", "hosts": ["r0h0", "r0h1"], "keep": true });
     let (status, _, problem) = tree.post("/v1/probes", &body);
     assert_eq!((status, problem["field"].as_str()), (422, Some("keep")), "{problem}");

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use leeward_controller::{Flags, Ready};
 use leeward_fabric::input::InputError;
+use leeward_testing::clusters::RACKS_2X2;
 
 fn flags(listen: &str) -> (tempfile::TempDir, Flags) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("c.yaml");
-    std::fs::write(&file, "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}").expect("a file");
+    std::fs::write(&file, RACKS_2X2).expect("a file");
     let cluster = Some(file.display().to_string());
     let flags = Flags { cluster, listen: Some(listen.to_owned()), ..Flags::default() };
     (folder, flags)
@@ -45,7 +46,7 @@ fn the_default_store_is_named_after_the_cluster_or_its_file() {
         ("name: a/../b, ", "a-..-b.db"),
     ] {
         let file = folder.path().join("lab.yaml");
-        let text = format!("{{{name}racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}}");
+        let text = RACKS_2X2.replacen('{', &format!("{{{name}"), 1);
         std::fs::write(&file, text).expect("a file");
         let cluster = Some(file.display().to_string());
         let ready = Ready::new(Flags { cluster, ..Flags::default() });

@@ -5,9 +5,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use crate::support::{Server, frozen_clock, service};
+use leeward_testing::clusters::RACKS_3X2;
 use serde_json::{Value, json};
-
-const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
 /// A stream of events.
 struct Stream(BufReader<TcpStream>);
@@ -67,7 +66,7 @@ fn idle_but(link: &str, load: f64) -> Vec<(String, f64)> {
 
 #[test]
 fn the_event_stream_has_decisions_racks_hotspots_and_clusters() {
-    let server = Server::start(service(CLUSTER, "", frozen_clock()));
+    let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
     let mut stream = Stream::open(&server, "");
     server.report(&idle_but("r1:downlink", 1.9e9));
     let (_, hot, data) = stream.next("hotspot");
@@ -83,7 +82,7 @@ fn the_event_stream_has_decisions_racks_hotspots_and_clusters() {
 
 #[test]
 fn a_reconnected_stream_continues_after_its_last_event() {
-    let server = Server::start(service(CLUSTER, "", frozen_clock()));
+    let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
     server.report(&idle_but("", 0.0));
     let mut stream = Stream::open(&server, "");
     let first = block(&server);
@@ -102,7 +101,7 @@ fn a_reconnected_stream_continues_after_its_last_event() {
 
 #[test]
 fn a_stream_ends_when_the_service_stops() {
-    let mut server = Server::start(service(CLUSTER, "", frozen_clock()));
+    let mut server = Server::start(service(RACKS_3X2, "", frozen_clock()));
     let mut stream = Stream::open(&server, "");
     server.stop();
     while !stream.line().starts_with(": the service stops") {}
@@ -111,7 +110,7 @@ fn a_stream_ends_when_the_service_stops() {
 
 #[test]
 fn the_number_of_event_streams_is_limited() {
-    let server = Server::start(service(CLUSTER, "", frozen_clock()));
+    let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
     let streams: Vec<Stream> = (0..64).map(|_| Stream::open(&server, "")).collect();
     let (status, _, problem) = server.get("/v1/events");
     assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:busy")));
@@ -120,7 +119,7 @@ fn the_number_of_event_streams_is_limited() {
 
 #[test]
 fn metrics_count_placements_and_requests() {
-    let server = Server::start(service(CLUSTER, "", frozen_clock()));
+    let server = Server::start(service(RACKS_3X2, "", frozen_clock()));
     assert_eq!(server.post("/v1/place/replicas", &json!({ "size": "256MiB" })).0, 409);
     server.report(&idle_but("r1:downlink", 1.9e9));
     block(&server);

@@ -7,17 +7,8 @@ use leeward_ledger::LedgerSettings;
 use leeward_placement::tasks;
 use leeward_service::{NewCluster, PolicyLabels};
 use leeward_store::Sqlite;
+use leeward_testing::clusters::VOLUMES;
 use serde_json::{Value, json};
-
-const CLUSTER: &str = "\
-name: volumes
-racks: 2
-hosts_per_rack: 3
-nic: 1Gbps
-oversubscription: 1
-priorities: 8
-devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]
-";
 
 /// A workload with an SLO of `millis` milliseconds that takes `share` percent of a host's device.
 fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
@@ -38,7 +29,7 @@ fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
 
 #[test]
 fn a_conversation_about_workloads() {
-    let server = Server::start(service(CLUSTER, "", frozen_clock()));
+    let server = Server::start(service(VOLUMES, "", frozen_clock()));
     let body = |form: Value| json!({ "workload": form });
     let (status, _, made) = server.post("/v1/workloads", &body(form("mail", Some("r1h1"), 50, 10)));
     assert_eq!((status, &made["kind"]), (201, &json!("workload")), "{made}");
@@ -100,7 +91,7 @@ fn a_conversation_about_workloads() {
 
 #[test]
 fn scores_and_other_policies_commit_nothing() {
-    let server = Server::start(service(CLUSTER, "", frozen_clock()));
+    let server = Server::start(service(VOLUMES, "", frozen_clock()));
     let (_, _, policies) = server.get("/v1/policies");
     let decides = |kind: &str| {
         let all = policies[kind].as_array().expect("a list");
@@ -150,7 +141,7 @@ fn scores_and_other_policies_commit_nothing() {
 #[test]
 fn a_score_is_the_residual_capacity_of_the_fullest_link() {
     let tasks = || Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
-    let cluster = NewCluster::read("test", CLUSTER).expect("the cluster of the test is valid");
+    let cluster = NewCluster::read("test", VOLUMES).expect("the cluster of the test is valid");
     let (labels, settings) = (PolicyLabels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
     let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
     let mut service =

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::{env, thread};
 
 use leeward_controller::{Flags, Ready};
+use leeward_testing::clusters::RACKS_2X2;
 use serde_json::Value;
 
 /// Environment variable with the folder of the process that panics.
@@ -27,8 +28,7 @@ fn a_panic_is_one_json_log_line() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let cluster = folder.path().join("c.yaml");
-    std::fs::write(&cluster, "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}")
-        .expect("a file");
+    std::fs::write(&cluster, RACKS_2X2).expect("a file");
     let config =
         format!("cluster: {}\nstore: memory\nlog: {{format: json, level: error}}\n", cluster.display());
     std::fs::write(folder.path().join("l.yaml"), config).expect("a file");

@@ -7,10 +7,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use leeward_testing::clusters::RACKS_3X2;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
 fn leewardd(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leewardd"));
@@ -20,7 +19,7 @@ fn leewardd(folder: &Path) -> Command {
 
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("c.yaml"), CLUSTER).expect("a file");
+    std::fs::write(folder.path().join("c.yaml"), RACKS_3X2).expect("a file");
     folder
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::leewardd::{Process, command, placers};
+use leeward_testing::clusters::RACKS_2X2_WITH_SSDS;
 use leeward_testing::require;
 use serde_json::{Value, json};
 
@@ -242,11 +243,9 @@ fn audit(process: &Process, acknowledged: &[(String, Value)]) {
 #[test]
 fn acknowledged_guarantees_and_reservations_survive_repeated_kills() {
     let folder = tempfile::tempdir().expect("a folder");
-    let cluster = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, priorities: 4, \
-                   devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
     let mut acknowledged: Vec<(String, Value)> = Vec::new();
     for round in 0..4_u64 {
-        let mut process = Process::run(command_with_cluster(folder.path(), cluster));
+        let mut process = Process::run(command_with_cluster(folder.path(), RACKS_2X2_WITH_SSDS));
         process.until("the service is ready", Process::is_ready);
         audit(&process, &acknowledged);
         // One workload of an earlier round ends and stays ended.
@@ -277,7 +276,7 @@ fn acknowledged_guarantees_and_reservations_survive_repeated_kills() {
         assert!(acknowledged.len() > before, "nothing was acknowledged in round {round}");
         process.kill();
     }
-    let process = Process::run(command_with_cluster(folder.path(), cluster));
+    let process = Process::run(command_with_cluster(folder.path(), RACKS_2X2_WITH_SSDS));
     process.until("the service is ready", Process::is_ready);
     audit(&process, &acknowledged);
 }

@@ -9,9 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use leeward_testing::clusters::RACKS_4X3;
 use serde_json::{Value, json};
-
-pub const CLUSTER: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1}";
 
 /// A service that runs until it is dropped or killed.
 pub struct Process {
@@ -24,7 +23,7 @@ pub struct Process {
 
 /// The command of a service with this store and its files in the folder.
 pub fn command(folder: &Path, store: &str) -> Command {
-    std::fs::write(folder.join("c.yaml"), CLUSTER).expect("a file");
+    std::fs::write(folder.join("c.yaml"), RACKS_4X3).expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_leewardd"));
     command.current_dir(folder).env("HOME", folder).args(["--cluster", "c.yaml", "--listen", "127.0.0.1:0"]);
     command.args(["--policy", "sinbad:without_telemetry=default", "--store", store]);

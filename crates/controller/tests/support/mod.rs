@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 #[allow(unused_imports, reason = "each test and bench uses a part")]
-pub use self::core::{Numbers, cluster, decision_of, labels, place_now, policies, samples};
+pub use self::core::{Numbers, decision_of, labels, place_now, policies, samples};
 
 /// A frozen clock: 2026-01-31T12:00:10Z, ten seconds after its origin.
 pub fn frozen_clock() -> Clock {

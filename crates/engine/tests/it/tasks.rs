@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use leeward_engine::{Advice, Availability, Engine, HistorySettings, Input, Output, Policies, Rates};
 use leeward_fabric::{BITS_PER_BYTE, Bytes, Cpus, DomainId, Fabric, Hop, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign};
+use leeward_ledger::{Demand, Entry, Fade, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign};
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
 use leeward_placement::{Explain, JobId, Refusal, moves, tasks};
-use leeward_testing::clusters::{cluster, ledger};
+use leeward_testing::clusters::{cluster, ledger, ledger_with};
 use proptest::prelude::*;
 
 const INTERVAL: Nanos = Nanos(30_000_000_000);
@@ -22,7 +22,7 @@ fn engine_with(racks: u32, policy: &str, cooldown: Nanos, history: Option<Histor
     let text = format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 4\n");
     let cluster = cluster(&text);
     let settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("valid values");
+    let ledger = ledger_with(&cluster, &settings);
     let policies = Policies {
         tasks: Some(tasks::REGISTRY.make(policy, "").expect("a policy of the registry")),
         moves: moves::REGISTRY.make(policy, "").ok(),

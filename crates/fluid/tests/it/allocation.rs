@@ -2,9 +2,10 @@
 
 use leeward_fabric::ResourceId;
 use leeward_fluid::{EntryId, Limit, MaxMin};
+use leeward_testing::numbers::Numbers;
 use proptest::prelude::*;
 
-use crate::support::{Demand, Numbers, check_max_min_fair, hop, same, water_filling};
+use crate::support::{Demand, check_max_min_fair, hop, same, water_filling};
 
 /// A change of an allocation; indices are taken modulo the number of elements.
 #[derive(Clone, Debug)]
@@ -261,7 +262,7 @@ fn a_long_history_on_a_tree_ends_where_a_fresh_start_does() {
     let mut capacities = vec![10.0; 2 * count];
     capacities.extend(vec![20.0; 2 * racks]);
     let mut pair = Pair::new(&capacities);
-    let mut numbers = Numbers(3);
+    let mut numbers = Numbers::new(3);
     for step in 0..60_000 {
         if pair.demands.len() < 150 && numbers.unit() < 0.52 {
             let (from, to) = (numbers.below(count), numbers.below(count));

@@ -2,9 +2,10 @@
 
 use leeward_fabric::{Hop, ResourceId};
 use leeward_fluid::{Finished, FlowId, FluidError, MaxMin, Network};
+use leeward_testing::numbers::Numbers;
 use proptest::prelude::*;
 
-use crate::support::{Demand, Numbers, hop, same, water_filling};
+use crate::support::{Demand, hop, same, water_filling};
 
 /// Arrival of a flow.
 #[derive(Clone, Debug)]
@@ -385,12 +386,12 @@ fn invalid_calls_are_rejected_and_change_nothing() {
 fn loads_do_not_drift_over_a_long_run() {
     let racks = 6;
     let mut network = Network::new(&vec![1e9; 2 * racks]).unwrap().observed();
-    let mut numbers = Numbers(11);
+    let mut numbers = Numbers::new(11);
     let mut finished = Vec::new();
     let (mut bytes, mut time) = (0.0, 0.0);
     let mut under_way = std::collections::BTreeMap::new();
     for flow in 0..200_000 {
-        time += -(1.0 - numbers.unit()).ln() * 4e-3;
+        time += numbers.exponential(4e-3);
         let (from, to) = (numbers.below(racks), numbers.below(racks));
         let size = (1e4 * 100f64.powf(numbers.unit())).round() * 12.0;
         let path = [hop(from, 8.0), hop(racks + to, 8.0)];

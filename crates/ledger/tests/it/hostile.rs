@@ -6,9 +6,10 @@ use leeward_ledger::{
     Demand, Entry, EntryId, Fade, Initial, Ledger, LedgerSettings, Missing, Owner, OwnerKind, Sample,
     Scratch, Sign, Transaction,
 };
+use leeward_testing::clusters::{cluster, ledger_with};
 use proptest::prelude::*;
 
-use crate::support::{TREE, cluster};
+use crate::support::TREE;
 
 /// A number of any size, often one at a limit.
 fn number() -> impl Strategy<Value = u64> {
@@ -177,8 +178,7 @@ proptest! {
         what_if in entry(),
         in_order in any::<bool>(),
     ) {
-        let cluster = cluster(TREE);
-        let mut ledger = Ledger::new(cluster.fabric, &cluster.capacities, settings).expect("settings in range");
+        let mut ledger = ledger_with(&cluster(TREE), &settings);
         let mut latest = 0;
         for (at, call) in calls {
             latest = if in_order { latest + (at % 5_000_000_000) } else { at };

@@ -3,11 +3,10 @@
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Load, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, EntryId, Fade, Ledger, LedgerSettings, Scratch, Sign, Transaction};
+use leeward_testing::clusters::{cluster, ledger, ledger_with};
 use proptest::prelude::*;
 
-use crate::support::{
-    MBPS, SECOND, TREE, block, cluster, downlink, ingress, ledger, readings, sample, stream,
-};
+use crate::support::{MBPS, SECOND, TREE, block, downlink, ingress, readings, sample, stream};
 
 fn commit(ledger: &mut Ledger, entry: Entry, now: u64) -> EntryId {
     let transaction = Transaction { add: vec![entry], ..Transaction::default() };
@@ -46,7 +45,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
 /// The links of racks and pods are sums.
 fn with_history(settings: &LedgerSettings, before: &[Entry]) -> Ledger {
     let cluster = cluster(TREE);
-    let mut ledger = ledger(&cluster, settings);
+    let mut ledger = ledger_with(&cluster, settings);
     before.iter().for_each(|entry| {
         commit(&mut ledger, entry.clone(), 0);
     });
@@ -131,7 +130,7 @@ proptest! {
         let text = "racks: 2\nhosts_per_rack: 2\nnic: 100Tbps\nrack_link: 200Tbps\npods: 1\npod_link: 300Tbps\n";
         let cluster = cluster(text);
         let settings = LedgerSettings { alpha, unknown_after: 1000.0, ..LedgerSettings::default() };
-        let mut ledger = ledger(&cluster, &settings);
+        let mut ledger = ledger_with(&cluster, &settings);
         let fabric = &cluster.fabric;
         let pod = fabric.into_domain(leeward_fabric::DomainId(2)).expect("a tree");
         let path = [pod, downlink(fabric), ingress(fabric, 0)];
@@ -196,7 +195,7 @@ proptest! {
         released in prop::collection::vec(any::<bool>(), 12),
     ) {
         let cluster = cluster(TREE);
-        let mut ledger = ledger(&cluster, &LedgerSettings::default());
+        let mut ledger = ledger(&cluster);
         let link = downlink(ledger.fabric());
         let capacity = cluster.capacities.get(link).0;
         let measured = measured * MBPS as i64;

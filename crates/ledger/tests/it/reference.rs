@@ -8,10 +8,11 @@ use leeward_ledger::{
     Demand, Entry, EntryId, Fade, Initial, Ledger, LedgerSettings, Missing, Owner, OwnerKind, Sample,
     Scratch, Sign, Transaction,
 };
+use leeward_testing::clusters::{cluster, ledger_with};
 use proptest::prelude::*;
 
 use crate::model::{Event, Model, Numbers, Place};
-use crate::support::{MBPS, SECOND, TREE, cluster, ledger};
+use crate::support::{MBPS, SECOND, TREE};
 
 const STEP: u64 = SECOND / 20;
 
@@ -60,7 +61,7 @@ impl History {
             faces: Vec::new(),
         };
         let until = vec![0; cluster.fabric.resource_count()];
-        History { ledger: ledger(&cluster, settings), model, ids: Vec::new(), now: 0, until, classes }
+        History { ledger: ledger_with(&cluster, settings), model, ids: Vec::new(), now: 0, until, classes }
     }
 
     fn apply(&mut self, (kind, wait, chosen): Move) {

@@ -7,15 +7,14 @@ use leeward_ledger::{
     Clock, CommitError, Demand, DiscardedSamples, Entry, EntryId, Epoch, Fade, FifoError, Ledger,
     LedgerSettings, Missing, Sample, Scratch, Sign, Transaction, read_loads,
 };
+use leeward_testing::clusters::{cluster, ledger, ledger_with};
 
-use crate::support::{
-    MBPS, SECOND, TREE, block, cluster, downlink, ingress, ledger, readings, sample, stream,
-};
+use crate::support::{MBPS, SECOND, TREE, block, downlink, ingress, readings, sample, stream};
 
 const MS: u64 = 1_000_000;
 
 fn new() -> (Ledger, ResourceId) {
-    let ledger = ledger(&cluster(TREE), &LedgerSettings::default());
+    let ledger = ledger(&cluster(TREE));
     let link = downlink(ledger.fabric());
     (ledger, link)
 }
@@ -103,7 +102,7 @@ fn errors_name_their_subject() {
 #[test]
 fn promises_need_links_with_priorities() {
     let fifo = cluster("racks: 1\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 1\n");
-    let mut ledger = ledger(&fifo, &LedgerSettings::default());
+    let mut ledger = ledger(&fifo);
     let link = downlink(ledger.fabric());
     let transaction = Transaction { add: vec![reservation(&[link], MBPS, MBPS)], ..Transaction::default() };
     assert_eq!(ledger.commit(transaction, Nanos(0)), Err(CommitError::CannotReserve(link)));
@@ -319,7 +318,7 @@ fn a_host_that_comes_back_starts_from_zero() {
 #[test]
 fn a_disk_is_reported_like_a_link_in_service_time() {
     let text = "{racks: 1, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, devices: [{read: 1GB/s, write: 1GB/s}]}";
-    let mut ledger = ledger(&cluster(text), &LedgerSettings::default());
+    let mut ledger = ledger(&cluster(text));
     let fabric = ledger.fabric().clone();
     let disk = |host| fabric.device(HostId(host), 0).expect("each has one");
     assert_eq!(residual(&ledger, disk(0), SECOND), 0, "the disk has no measurement");
@@ -350,7 +349,7 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
 fn a_slow_host_that_falls_silent_counts_at_the_rate_of_the_cluster_file() {
     for missing in [Missing::Strict, Missing::Sinbad] {
         let cluster = cluster(TREE);
-        let mut ledger = ledger(&cluster, &LedgerSettings { missing, ..LedgerSettings::default() });
+        let mut ledger = ledger_with(&cluster, &LedgerSettings { missing, ..LedgerSettings::default() });
         let link = downlink(&cluster.fabric);
         let hosts = [0, 1].map(|host| ingress(&cluster.fabric, host));
         ledger.report(&hosts.map(|host| sample(host, (0, SECOND), 0)), Nanos(SECOND));

@@ -6,9 +6,10 @@ use leeward_ledger::{
     Demand, Entry, EntryId, Fade, Initial, Ledger, LedgerSettings, Missing, Numbers, Owner, OwnerKind,
     Scratch, Sign, Transaction,
 };
+use leeward_testing::clusters::{cluster, ledger, ledger_with};
 use proptest::prelude::*;
 
-use crate::support::{MBPS, SECOND, TREE, assert_close, cluster, ledger, reading, readings, sample, stream};
+use crate::support::{MBPS, SECOND, TREE, assert_close, reading, readings, sample, stream};
 
 const MS: u64 = 1_000_000;
 
@@ -121,7 +122,7 @@ fn replay_with(
     events: &[(u64, Event)],
     mut between: impl FnMut(&mut Ledger, u64),
 ) -> (Ledger, u64, Vec<EntryId>) {
-    let mut ledger = ledger(&cluster(TREE), settings);
+    let mut ledger = ledger_with(&cluster(TREE), settings);
     let (mut ids, mut now) = (Vec::new(), 0);
     for (wait, event) in events {
         now += wait * MS;
@@ -267,13 +268,12 @@ proptest! {
 fn a_scratch_serves_ledgers_of_different_sizes() {
     let (large, small) =
         (cluster(TREE), cluster("racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1\n"));
-    let settings = LedgerSettings::default();
     let mut scratch = Scratch::default();
     let last = ResourceId(large.fabric.resource_count() as u32 - 1);
-    ledger(&large, &settings).view(Nanos(0), &mut scratch).add(&stream(&[last, ResourceId(0)], MBPS));
-    let small_ledger = ledger(&small, &settings);
+    ledger(&large).view(Nanos(0), &mut scratch).add(&stream(&[last, ResourceId(0)], MBPS));
+    let small_ledger = ledger(&small);
     assert_eq!(small_ledger.view(Nanos(0), &mut scratch).flows(ResourceId(0)), 0.0);
-    let large_ledger = ledger(&large, &settings);
+    let large_ledger = ledger(&large);
     let view = large_ledger.view(Nanos(0), &mut scratch);
     assert_eq!(view.share(last, 1), large.capacities.get(last));
 }

@@ -105,14 +105,14 @@ fn invalid(field: &str, message: impl std::fmt::Display) -> InputError {
 
 #[cfg(test)]
 mod tests {
-    use leeward_fabric::Cluster;
+    use leeward_testing::clusters::cluster;
 
     use super::*;
 
     #[test]
     fn repeated_names_are_stored_once_and_lists_are_sorted() {
         let text = "racks: 5\nhosts_per_rack: 30\nnic: 1Gbps\noversubscription: 2\n";
-        let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
+        let cluster = cluster(text);
         let hosts = (0..100).rev().map(|host| format!("r{}h{}", host / 30, host % 30));
         let names: Vec<String> = hosts.cycle().take(10_000).collect();
         let racks = ["r4", "r1", "r4"].map(str::to_owned);

@@ -1,8 +1,9 @@
 //! A measured mesh as a cluster file.
 
-use leeward_fabric::{Cluster, Shape as Fabric};
+use leeward_fabric::Shape as Fabric;
 use leeward_probe::ProbeError;
 use leeward_probe::mesh::{Mesh, Shape};
+use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
 fn meshes() -> impl Strategy<Value = Mesh> {
@@ -19,7 +20,7 @@ proptest! {
     #[test]
     fn a_pipe_has_the_rate_of_each_pair(mesh in meshes()) {
         let text = mesh.cluster("net", Shape::Pipe, None).unwrap();
-        let cluster = Cluster::from_text("net", &text).unwrap();
+        let cluster = cluster(&text);
         prop_assert_eq!(cluster.fabric.shape(), Fabric::Pipe);
         for (i, from) in mesh.hosts.iter().enumerate() {
             for (j, to) in mesh.hosts.iter().enumerate().filter(|&(j, _)| j != i) {
@@ -34,7 +35,7 @@ proptest! {
     fn a_hose_keeps_its_shape_and_known_racks(mesh in meshes()) {
         let racks = [vec![0], (1..mesh.hosts.len()).collect()];
         let text = mesh.cluster("net", Shape::Hose, Some(&racks)).unwrap();
-        let cluster = Cluster::from_text("net", &text).unwrap();
+        let cluster = cluster(&text);
         prop_assert_eq!(cluster.fabric.shape(), Fabric::Hose);
         prop_assert_eq!(cluster.fabric.rack_count(), 2);
     }

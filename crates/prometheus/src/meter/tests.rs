@@ -1,6 +1,7 @@
 //! Synthetic port readings, and the resulting loads.
 
 use leeward_fabric::Cluster;
+use leeward_testing::clusters;
 use proptest::prelude::*;
 
 use super::*;
@@ -18,8 +19,7 @@ ignore: [{port: mgmt}]
 const INTERVAL: Nanos = Nanos(15 * Nanos::SECOND.0);
 
 fn cluster() -> Cluster {
-    let text = "{racks: 2, hosts_per_rack: 2, nic: 10Gbps, rack_link: 40Gbps}";
-    Cluster::from_text("test", text).expect("a valid cluster")
+    clusters::cluster("{racks: 2, hosts_per_rack: 2, nic: 10Gbps, rack_link: 40Gbps}")
 }
 
 fn meter() -> Meter {

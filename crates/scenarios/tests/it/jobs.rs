@@ -9,10 +9,9 @@ use leeward_scenarios::record::{File, Job, Record};
 use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::{Comparison, Summary};
 use leeward_scenarios::{Task, run_all};
+use leeward_testing::clusters::RACKS_4X4_WITH_DISKS;
 use proptest::prelude::*;
 
-const TREE: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n\
-    devices: [{read: 50MB/s, write: 50MB/s}]\n";
 const IN_MEMORY: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n";
 const GIGABYTE: u64 = 1_000_000_000;
 
@@ -49,7 +48,7 @@ const PHASES: &str = "workloads: [{swim: {file: jobs.tsv, phases: {mappers: 1}}}
 fn a_task_maps_then_fetches_and_only_then_writes() {
     // A map of 100 MB takes 2 s at 50 MB/s, and a gigabyte at 1 Gb/s takes 8 s.
     let jobs = job(0, 3, [100_000_000, GIGABYTE, 50_000_000]);
-    let record = run(&scenario("phases", TREE, &[("jobs.tsv", &jobs)], PHASES), "uniform");
+    let record = run(&scenario("phases", RACKS_4X4_WITH_DISKS, &[("jobs.tsv", &jobs)], PHASES), "uniform");
     let (file, job) = (&record.files[0], &record.jobs[0]);
     let fetched = file.fetches.0 as f64 * 8.0 / 1e9;
     assert_eq!(fetched, 8.0, "one mapper, on another host");
@@ -70,7 +69,7 @@ fn a_slow_shuffle_delays_writes() {
         let more =
             format!("{}workloads: [{{swim: {{file: jobs.tsv, phases: {{}}}}}}{rates}]\n", "horizon: 10min\n");
         let files = [("jobs.tsv", jobs.as_str()), ("rates.csv", slow)];
-        let record = run(&scenario("slow", TREE, &files, &more), "uniform");
+        let record = run(&scenario("slow", RACKS_4X4_WITH_DISKS, &files, &more), "uniform");
         record.files.iter().map(|file| file.write_start.unwrap()).fold(0.0, f64::max)
     };
     let (free, full) = (last_write_start(""), last_write_start(", {rates: {file: rates.csv}}"));
@@ -80,12 +79,12 @@ fn a_slow_shuffle_delays_writes() {
 #[test]
 fn tasks_that_fetch_on_a_failed_host_are_abandoned() {
     let jobs = job(0, 0, [1, 100 * GIGABYTE, 4 * GIGABYTE]);
-    let whole = scenario("given-up", TREE, &[("jobs.tsv", &jobs)], PHASES);
+    let whole = scenario("given-up", RACKS_4X4_WITH_DISKS, &[("jobs.tsv", &jobs)], PHASES);
     let whole = run(&whole, "uniform");
     let lost = whole.files.iter().position(|file| file.fetches.0 > 0).expect("most hosts fetch");
     let host = whole.files[lost].writer;
     let events = format!("{PHASES}events: [{{at: 5s, host: r{}h{}, state: down}}]\n", host.0 / 4, host.0 % 4);
-    let record = run(&scenario("given-up", TREE, &[("jobs.tsv", &jobs)], &events), "uniform");
+    let record = run(&scenario("given-up", RACKS_4X4_WITH_DISKS, &[("jobs.tsv", &jobs)], &events), "uniform");
     assert_eq!((record.files[lost].write_start, record.files[lost].finished), (None, None));
     assert_eq!(record.jobs[0].finished, None);
 }
@@ -102,7 +101,7 @@ proptest! {
         jobs.sort();
         let text: String = jobs.iter().enumerate().map(|(i, j)| job(i, j.0, [j.1, j.2, j.3])).collect();
         let more = format!("workloads: [{{swim: {{file: jobs.tsv, phases: {{}}, replicas: 1}}}}]\nhorizon: 10min\nfault_domains: 0\nseed: {seed}\n");
-        let record = run(&scenario("bounds", TREE, &[("jobs.tsv", &text)], &more), policy);
+        let record = run(&scenario("bounds", RACKS_4X4_WITH_DISKS, &[("jobs.tsv", &text)], &more), policy);
         for (index, job_record) in record.jobs.iter().enumerate() {
             let of_job = |file: &&File| file.job == Some(index as u32);
             let tasks: Vec<&File> = record.files.iter().filter(of_job).collect();
@@ -184,8 +183,10 @@ fn a_flexible_writer_is_not_limited_by_its_own_links() {
             "workloads: [{{blocks: {{file: b.csv, flexible: {flexible}}}}}, {{rates: {{file: r.csv}}}}]\nhorizon: 2min\n"
         );
         let blocks = "t_arrival_s,writer,size_bytes\n1,r0h0,50000000\n";
-        let record =
-            run(&scenario("flexible", TREE, &[("b.csv", blocks), ("r.csv", full)], &more), "uniform");
+        let record = run(
+            &scenario("flexible", RACKS_4X4_WITH_DISKS, &[("b.csv", blocks), ("r.csv", full)], &more),
+            "uniform",
+        );
         record.blocks[0].duration().unwrap()
     };
     let (fixed, flexible) = (seconds(false), seconds(true));

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use leeward_fabric::HostId;
 use leeward_fabric::input::read_yaml;
-use leeward_fabric::{Cluster, HostId};
 use leeward_scenarios::record::{Block, Read, Record};
 use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::{Comparison, ReadSummary, Summary};
 use leeward_scenarios::workload::{Inputs, Source};
 use leeward_scenarios::{Task, run_all};
+use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
 const CLUSTER: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n\
@@ -281,11 +282,9 @@ fn skewed_reads_request_the_first_file_most() {
 
 #[test]
 fn invalid_read_settings_are_rejected_with_the_expected_values() {
-    let cluster = Cluster::from_text(
-        "cluster",
+    let cluster = cluster(
         "racks: [{name: a, hosts: 2, tags: [ssd]}, {name: b, hosts: 2, tags: [b]}]\nnic: 1Gbps\noversubscription: 1\n",
     );
-    let cluster = cluster.expect("a valid cluster");
     let mut table = String::new();
     for settings in [
         "{rate: 1Gbps, size: 8MiB}",

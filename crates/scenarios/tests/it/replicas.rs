@@ -7,10 +7,9 @@ use leeward_scenarios::record::Record;
 use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_scenarios::summary::{Comparison, Summary};
 use leeward_scenarios::{Run, Task, run_all};
+use leeward_testing::clusters::RACKS_4X4_WITH_DISKS;
 use proptest::prelude::*;
 
-const CLUSTER: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n\
-    devices: [{read: 50MB/s, write: 50MB/s}]\n";
 const BLOCK: u64 = 256 << 20;
 /// Time of a full block at the rate of a disk.
 const DISK_SECONDS: f64 = BLOCK as f64 / 50e6;
@@ -25,7 +24,8 @@ fn folder(name: &str) -> PathBuf {
 /// Creates a scenario with jobs of (submission in seconds, bytes written) and additional lines in its file.
 fn scenario(name: &str, jobs: &[(u32, u64)], more: &str) -> Scenario {
     let folder = folder(name);
-    std::fs::write(folder.join("cluster.yaml"), CLUSTER).expect("the folder of the test can be written to");
+    std::fs::write(folder.join("cluster.yaml"), RACKS_4X4_WITH_DISKS)
+        .expect("the folder of the test can be written to");
     let line = |(i, (at, bytes)): (usize, &(u32, u64))| format!("job{i}\t{at}\t0\t0\t0\t{bytes}\n");
     let trace: String = jobs.iter().enumerate().map(line).collect();
     std::fs::write(folder.join("jobs.tsv"), trace).expect("the folder of the test can be written to");
@@ -227,7 +227,7 @@ fn a_stopped_run_returns_the_stopped_error() {
 #[test]
 fn bad_scenarios_name_line_and_field() {
     let folder = folder("bad");
-    std::fs::write(folder.join("cluster.yaml"), CLUSTER).unwrap();
+    std::fs::write(folder.join("cluster.yaml"), RACKS_4X4_WITH_DISKS).unwrap();
     let mut table = String::new();
     for text in [
         "",

@@ -4,9 +4,10 @@ use leeward_fabric::Cluster;
 use leeward_fabric::input::read_yaml;
 use leeward_placement::tasks::Traffic;
 use leeward_scenarios::workload::{Cell, Source, Workload};
+use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
-use crate::support::workload::{cluster, read, source};
+use crate::support::workload::{read, source};
 
 const HOUR: f64 = 3600.0;
 

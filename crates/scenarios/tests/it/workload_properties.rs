@@ -9,9 +9,10 @@ use leeward_placement::replicas::Layout;
 use leeward_scenarios::workload::{
     Background, Facebook, Factor, FileWrite, Flow, Job, Phases, RateChange, Share, Source, Workload,
 };
+use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
-use crate::support::workload::{check, cluster, read, seconds, source, tree};
+use crate::support::workload::{check, read, seconds, source, tree};
 
 const HORIZON: f64 = 1000.0;
 

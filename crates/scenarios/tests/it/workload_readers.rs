@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use leeward_fabric::input::{Files, Text};
 use leeward_scenarios::workload::Inputs;
+use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
-use crate::support::workload::{VALID, check, cluster, gzip, read, source, tree};
+use crate::support::workload::{VALID, check, gzip, read, source, tree};
 
 const HORIZON: f64 = 100.0;
 

@@ -3,6 +3,7 @@
 use leeward_fabric::input::{Spanned, read_yaml};
 use leeward_fabric::{Bytes, Endpoint, Load};
 use leeward_scenarios::workload::{Facebook, Source};
+use leeward_testing::clusters;
 use serde::Deserialize;
 
 use crate::support::workload::{read, source, tree};
@@ -66,7 +67,7 @@ fn settings_are_read_with_defaults_or_rejected_with_their_location() {
 #[test]
 fn settings_invalid_for_the_generator_are_rejected() {
     let cluster = tree(3, 2);
-    let pipe = crate::support::workload::cluster("{shape: pipe, hosts: 4, pair: 1Gbps}");
+    let pipe = clusters::cluster("{shape: pipe, hosts: 4, pair: 1Gbps}");
     let mut table = String::new();
     for (settings, cluster, horizon) in [
         ("{shares: {reads: 0.5, shuffle: 0.5, output: 0.1, other: 0.1}}", &cluster, 60.0),
@@ -176,7 +177,7 @@ fn a_job_is_split_evenly_over_as_many_writers_as_it_needs() {
 
 #[test]
 fn contradictory_settings_of_matrices_and_traces_are_rejected() {
-    let mesh = crate::support::workload::cluster("{shape: hose, hosts: 4, nic: 1Gbps}");
+    let mesh = clusters::cluster("{shape: hose, hosts: 4, nic: 1Gbps}");
     let mut table = String::new();
     for (settings, text) in [
         ("{matrix: {file: m, total: 1GB, rate: 1Gbps}}", "0,1\n1,0\n"),

@@ -3,13 +3,13 @@
 //! its effects with its declaration.
 
 use leeward_engine::{Availability, Engine, Policies};
-use leeward_fabric::{Bytes, Cluster, DomainId, HostId, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
 use leeward_placement::tasks::{AppRequest, Task};
 use leeward_placement::{Explain, replicas, tasks};
 use leeward_records::{
     Caller, Change, DecisionId, Migration, MigrationState, PlacementSpec, ReplicasSpec, WorkloadSpec,
 };
+use leeward_testing::clusters::{cluster, ledger};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -72,8 +72,7 @@ fn workload() -> Placement {
 
 /// A coordinator with the decisions of a block (0) and of a workload (1), and an advised move (0).
 fn coordinator() -> Coordinator<Channels> {
-    let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a valid cluster");
-    let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("valid settings");
+    let ledger = ledger(&cluster(CLUSTER));
     let policies = Policies {
         replicas: replicas::REGISTRY.make("uniform", "").ok(),
         tasks: tasks::REGISTRY.make("utp", "").ok(),

@@ -212,9 +212,8 @@ impl HistoryBuckets {
 #[cfg(test)]
 mod tests {
     use leeward_engine::{Engine, Policies};
-    use leeward_fabric::Cluster;
-    use leeward_ledger::{Ledger, LedgerSettings};
     use leeward_placement::Explain;
+    use leeward_testing::clusters::{cluster, ledger};
 
     use super::*;
     use crate::actor::Channels;
@@ -225,9 +224,7 @@ mod tests {
         let text = format!(
             "racks: {racks}\nhosts_per_rack: 100\nnic: 1Gbps\noversubscription: 1\ndevices: [{{read: 1GB/s, write: 1GB/s}}]\n"
         );
-        let Cluster { fabric, capacities } = Cluster::from_text("test", &text).expect("a valid cluster");
-        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default())
-            .expect("the default settings are valid");
+        let ledger = ledger(&cluster(&text));
         let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
         Coordinator::<Channels>::new(
             Engine::new(ledger, Policies::default(), 1, Explain::Off),

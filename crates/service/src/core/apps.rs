@@ -124,10 +124,10 @@ mod tests {
 
     use leeward_engine::{Engine, Policies};
     use leeward_fabric::input::Files;
-    use leeward_fabric::{Cluster, HostId, Nanos};
-    use leeward_ledger::{Ledger, LedgerSettings};
+    use leeward_fabric::{HostId, Nanos};
     use leeward_placement::tasks::{self, App};
     use leeward_placement::{Explain, Refusal, replicas};
+    use leeward_testing::clusters::{cluster, ledger};
     use serde_json::json;
 
     use super::*;
@@ -167,9 +167,7 @@ mod tests {
     }
 
     fn coordinator() -> Coordinator<Numbers> {
-        let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a valid cluster");
-        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default())
-            .expect("the default settings are valid");
+        let ledger = ledger(&cluster(CLUSTER));
         let policies = Policies {
             replicas: replicas::REGISTRY.make("uniform", "").ok(),
             tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),

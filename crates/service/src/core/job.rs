@@ -209,8 +209,8 @@ fn score_hosts(snapshot: &EngineSnapshot, Score { request, peers, hosts, .. }: &
 mod tests {
     use leeward_engine::{Engine, Policies};
     use leeward_fabric::Capacities;
-    use leeward_ledger::{Ledger, LedgerSettings};
     use leeward_placement::Explain;
+    use leeward_testing::clusters::{RACKS_2X2_WITH_SSDS, cluster, ledger};
     use serde_json::json;
 
     use super::*;
@@ -219,8 +219,6 @@ mod tests {
         PolicyLabels, WhatIfError,
     };
     use leeward_records::{PlacementSpec, WorkloadSpec};
-
-    const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, priorities: 4, devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
 
     /// Numbers as reply addresses.
     enum Numbers {}
@@ -249,9 +247,7 @@ mod tests {
 
     #[test]
     fn the_callers_of_a_job_that_panics_get_an_error_and_the_next_job_runs() {
-        let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a valid cluster");
-        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default())
-            .expect("the default settings are valid");
+        let ledger = ledger(&cluster(RACKS_2X2_WITH_SSDS));
         let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
         let engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
         let mut coordinator: Coordinator<Numbers> = Coordinator::new(engine, labels, Limits::default());

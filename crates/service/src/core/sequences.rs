@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use leeward_engine::{Availability, Engine, Policies, Rates};
 use leeward_fabric::input::Files;
-use leeward_fabric::{Bytes, Cluster, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample};
+use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{EntryId, Sample};
 use leeward_placement::tasks::{App, AppRequest, Peer, TaskId};
 use leeward_placement::{Explain, moves, replicas, tasks};
 use leeward_records::{
     Caller, DecisionId, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec,
 };
 use leeward_store::{Sqlite, Store};
+use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -133,9 +134,7 @@ struct Harness {
 }
 
 fn new_coordinator() -> Coordinator<Numbers> {
-    let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a valid cluster");
-    let ledger =
-        Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("the default settings are valid");
+    let ledger = ledger(&cluster(CLUSTER));
     let policies = Policies {
         replicas: replicas::REGISTRY.make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
         tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),

@@ -7,8 +7,8 @@ use crate::support::{
     Numbers, PlaceReplies, U32, decision_of, labels, place, place_now, place_replies, samples,
 };
 use leeward_engine::Engine;
-use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Scratch};
+use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, Scratch};
 use leeward_placement::{Explain, Refusal, replicas};
 use leeward_records::{Caller, Change, DecisionId, PlacementSpec, ReplicasSpec, WorkloadSpec};
 use leeward_service::{
@@ -16,22 +16,14 @@ use leeward_service::{
     Limits, LinkState, NetworkSnapshot, PlaceError, Placement, ReleaseError, Report, ReportPart,
     ReportSummary, Skipped,
 };
+use leeward_testing::clusters::{self, cluster, racks_of_four};
 use proptest::prelude::*;
 
 const SECOND: Nanos = Nanos::SECOND;
 
-fn cluster() -> Cluster {
-    let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
-                devices: [{read: 50MB/s, write: 50MB/s}]\n";
-    Cluster::from_text("test", text).expect("the test has a valid cluster")
-}
-
+/// A ledger of twenty hosts with a disk each.
 fn ledger() -> Ledger {
-    ledger_of(cluster())
-}
-
-fn ledger_of(Cluster { fabric, capacities }: Cluster) -> Ledger {
-    Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("the default settings are valid")
+    clusters::ledger(&cluster(&racks_of_four(5, "[{read: 50MB/s, write: 50MB/s}]")))
 }
 
 /// A coordinator with these settings of its policy for blocks, and with these limits.
@@ -535,12 +527,10 @@ fn hosts_that_are_down_draining_or_full_get_no_copies() {
 
 /// A coordinator with hosts that store 1 GiB each; all links were reported idle.
 fn small_disks() -> Coordinator<Numbers> {
-    let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
-                devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
-    let cluster = Cluster::from_text("test", text).expect("the test has a valid cluster");
+    let cluster = cluster(&racks_of_four(5, "[{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]"));
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let mut coordinator = Coordinator::new(
-        Engine::new(ledger_of(cluster), policy, 7, Explain::Top(8)),
+        Engine::new(clusters::ledger(&cluster), policy, 7, Explain::Top(8)),
         labels(),
         Limits::default(),
     );

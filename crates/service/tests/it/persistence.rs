@@ -1,13 +1,14 @@
 //! Tests of stored decisions: a restart, a follower, and eviction lose no acknowledged change.
 
+use leeward_testing::clusters::{cluster, ledger};
 use leeward_testing::postgres;
 use std::sync::Arc;
 
-use crate::support::{Numbers, cluster, decision_of, labels, place, place_replies, policies, samples};
+use crate::support::{Numbers, decision_of, labels, place, place_replies, policies, samples};
 use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cluster, Load, Nanos, ResourceId};
-use leeward_ledger::{Epoch, Ledger, LedgerSettings};
+use leeward_ledger::Epoch;
 use leeward_placement::Explain;
 use leeward_placement::tasks::{App, TaskId};
 use leeward_records::{
@@ -28,9 +29,7 @@ const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription
 const SECOND: Nanos = Nanos::SECOND;
 
 fn coordinator(cluster: &Cluster, limits: Limits) -> Coordinator<Numbers> {
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-    let engine =
-        Engine::new(ledger.expect("the default settings are valid"), policies(""), 7, Explain::Top(8));
+    let engine = Engine::new(ledger(cluster), policies(""), 7, Explain::Top(8));
     Coordinator::new(engine, labels(), limits)
 }
 

@@ -3,10 +3,9 @@
 use crate::support;
 use std::sync::Arc;
 
-use crate::support::{Numbers, PlaceReplies, U32, cluster, labels, place_replies, policies, samples};
+use crate::support::{Numbers, PlaceReplies, U32, labels, place_replies, policies, samples};
 use leeward_engine::{Engine, Policies};
-use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceKind};
-use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_fabric::{HostId, Load, Nanos, ResourceKind};
 use leeward_placement::Explain;
 use leeward_placement::tasks::{self, AppRequest, Peer, Task, Traffic};
 use leeward_records::{Caller, Change, DecisionId, DecisionRecord, PlacementSpec, WorkloadSpec};
@@ -15,23 +14,13 @@ use leeward_service::{
     NoWorkload, PlaceError, Placed, Placement, Report, Score, ScoreError, Scores, Skipped, Unavailable,
     WhatIfError, WhatIfResult,
 };
+use leeward_testing::clusters::{VOLUMES, cluster, ledger};
 use serde_json::{Value, json};
 
-const CLUSTER: &str = "\
-name: volumes
-racks: 2
-hosts_per_rack: 3
-nic: 1Gbps
-oversubscription: 1
-priorities: 8
-devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]
-";
 const SECOND: Nanos = Nanos::SECOND;
 
 fn coordinator<A: Addresses>() -> Coordinator<A> {
-    let Cluster { fabric, capacities } = cluster(CLUSTER);
-    let ledger =
-        Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("the default settings are valid");
+    let ledger = ledger(&cluster(VOLUMES));
     let policies = Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
 }

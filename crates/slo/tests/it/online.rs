@@ -3,21 +3,15 @@
 use std::collections::BTreeMap;
 
 use leeward_fabric::{Cluster, HostId, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Scratch, Transaction};
+use leeward_ledger::{Ledger, Scratch, Transaction};
 use leeward_registry::PolicySpec;
 use leeward_slo::bound::{Bounds, Method};
 use leeward_slo::file::Workloads;
 use leeward_slo::online::{ActiveWorkload, Agreement, Form, Grant, Rejected, admit, check, pack};
+use leeward_testing::clusters::{RACKS_2X3_WITH_SSDS, cluster, ledger};
 use leeward_testing::rows::{check_rows, equal};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-
-const CLUSTER: &str = "racks: 2\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 1\npriorities: 4\n\
-                       devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
-
-fn cluster(text: &str) -> Cluster {
-    Cluster::from_text("test", text).expect("the test writes a valid cluster")
-}
 
 /// A requested workload.
 #[derive(Clone, Debug)]
@@ -87,9 +81,8 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Fixture {
-        let cluster = cluster(CLUSTER);
-        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-        let ledger = ledger.expect("defaults are valid");
+        let cluster = cluster(RACKS_2X3_WITH_SSDS);
+        let ledger = ledger(&cluster);
         Fixture { cluster, ledger, active: Vec::new(), entries: BTreeMap::new() }
     }
 
@@ -410,7 +403,7 @@ fn a_new_volume_leaves_priorities_outside_its_queues_unchanged() {
 
 #[test]
 fn a_cluster_without_priorities_promises_nothing() {
-    let plain = cluster(&CLUSTER.replace("priorities: 4\n", ""));
+    let plain = cluster(&RACKS_2X3_WITH_SSDS.replace("priorities: 4\n", ""));
     let requested = Requested { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
     for agreement in [
         admit(&plain, &[], &requested.form("a", true), 0, &policy("dnc")),
@@ -467,7 +460,7 @@ fn an_invalid_request_names_its_field() {
         ("model[0].stage", json!([{ "stage": "disk", "step_s": 1.0, "states": [], "transitions": [] }])),
         ("model[0].states", json!([{ "stage": "storage", "step_s": 1.0, "states": [], "transitions": [] }])),
     ];
-    let cluster = cluster(CLUSTER);
+    let cluster = cluster(RACKS_2X3_WITH_SSDS);
     check_rows(table, |(field, value)| {
         let form = with(field.split(['.', '[']).next().unwrap_or(field), value);
         let error = match check(&form, true) {

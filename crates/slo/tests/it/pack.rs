@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::support::loads::LINK;
 use leeward_calculus::Packets;
-use leeward_fabric::Cluster;
 use leeward_slo::Workload;
 use leeward_slo::limits::{self, bounds};
 use leeward_slo::pack::{
     Client, Event, NoRoom, Obstacle, PackSettings, Packing, RejectReason, Request, Requests, Site,
 };
+use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
@@ -41,7 +41,7 @@ fn events(workloads: Vec<Arc<Workload>>, departures: &[(bool, usize)], clients: 
 fn rack() -> Site {
     let text = "racks: 1\nhosts_per_rack: 3\npriorities: 8\nnic: 800Mbps\nrack_link: 8Gbps\n\
                 devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
-    let cluster = Cluster::from_text("c.yaml", text).expect("a valid cluster");
+    let cluster = cluster(text);
     let hosts: Vec<_> =
         ["r0h0", "r0h1", "r0h2"].map(|name| cluster.fabric.host(name).expect("a host")).into();
     Site::of_fabric(cluster.fabric.clone(), &cluster.capacities, &hosts).expect("a valid site")

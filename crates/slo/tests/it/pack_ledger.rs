@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::support::loads::{bucket, demand};
 use leeward_calculus::ArrivalCurve;
-use leeward_fabric::{Cluster, HostId, Load, Nanos};
-use leeward_ledger::{CommitError, Ledger, LedgerSettings, Scratch};
+use leeward_fabric::{HostId, Load, Nanos};
+use leeward_ledger::{CommitError, Ledger, Scratch};
 use leeward_slo::pack::{
     BridgeError, PackSettings, Packing, PromisedEntries, Request, Site, transaction, update_capacities,
 };
 use leeward_slo::{Slo, Workload};
+use leeward_testing::clusters::{cluster, ledger};
 use leeward_traces::Stage;
 
 const TREE: &str = "racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 2\n\
@@ -34,8 +35,8 @@ fn workload(name: &str, latency: f64) -> Request {
 }
 
 fn ledger_and_packing(text: &str, levels: Vec<f64>) -> (Ledger, Packing) {
-    let cluster = Cluster::from_text("test", text).unwrap();
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default()).unwrap();
+    let cluster = cluster(text);
+    let ledger = ledger(&cluster);
     let site = Site::of_fabric(cluster.fabric, &cluster.capacities, &[HostId(3)]).unwrap();
     let packing = Packing::new(site, PackSettings { levels, ..PackSettings::default() }, "").unwrap();
     (ledger, packing)

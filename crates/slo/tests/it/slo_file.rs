@@ -9,6 +9,7 @@ use leeward_fabric::Cluster;
 use leeward_fabric::input::{Files, InputError, Text, read_yaml};
 use leeward_slo::bound::{Method, bounds};
 use leeward_slo::file::{Congestion, ModelRecord, Workloads};
+use leeward_testing::clusters::cluster;
 use leeward_testing::rows::{check_rows, contains};
 use leeward_traces::Stage;
 use proptest::prelude::*;
@@ -22,10 +23,6 @@ fn trace() -> String {
         format!("{}.{:02},{kind},{}\n", at / 100, at % 100, 8192 + 512 * (at % 7))
     };
     format!("seconds,kind,size\n{}", (0..400).map(line).collect::<String>())
-}
-
-fn cluster(text: &str) -> Cluster {
-    Cluster::from_text("c.yaml", text).unwrap()
 }
 
 fn files() -> Files {

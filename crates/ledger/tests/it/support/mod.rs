@@ -1,8 +1,6 @@
 //! Shared test fixtures: small clusters and plain entries.
-use leeward_fabric::{BITS_PER_BYTE, Bytes, Cluster, Fabric, Hop, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{
-    Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign, View,
-};
+use leeward_fabric::{BITS_PER_BYTE, Bytes, Fabric, Hop, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Demand, Entry, Fade, Ledger, Owner, OwnerKind, Sample, Scratch, Sign, View};
 
 pub const MBPS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -10,14 +8,6 @@ pub const SECOND: u64 = 1_000_000_000;
 /// Two pods of two racks of two hosts, each with a disk, and priorities on every link.
 pub const TREE: &str = "racks: 4\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1500Mbps\npods: 2\npod_link: 2Gbps\n\
                         priorities: 8\ndevices: [{read: 100MB/s, write: 50MB/s}]\n";
-
-pub fn cluster(text: &str) -> Cluster {
-    Cluster::from_text("test", text).expect("a right cluster")
-}
-
-pub fn ledger(cluster: &Cluster, settings: &LedgerSettings) -> Ledger {
-    Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings.clone()).expect("right settings")
-}
 
 /// The link into the first rack.
 pub fn downlink(fabric: &Fabric) -> ResourceId {

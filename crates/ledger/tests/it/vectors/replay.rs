@@ -8,6 +8,7 @@ use leeward_ledger::{
     Demand, Entry, EntryId, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign,
     Transaction, View,
 };
+use leeward_testing::clusters::{self, ledger_with};
 
 use super::format::{
     Cluster, DemandRecord, EntryRecord, FadeRecord, Ns, Numbers, Op, OwnerRecord, Settings, SignRecord, Step,
@@ -22,9 +23,7 @@ pub struct Replayed {
 
 /// Applies a vector's steps to a new ledger.
 pub fn replay(vector: &Vector) -> Replayed {
-    let cluster = build(&vector.cluster);
-    let settings = settings(&vector.settings);
-    let mut ledger = Ledger::new(cluster.fabric, &cluster.capacities, settings).expect("settings in range");
+    let mut ledger = ledger_with(&build(&vector.cluster), &settings(&vector.settings));
     let mut entries = BTreeMap::new();
     let expect =
         vector.steps.iter().map(|step| apply(&mut ledger, &mut entries, step, &vector.read)).collect();
@@ -106,7 +105,7 @@ fn build(cluster: &Cluster) -> leeward_fabric::Cluster {
         capacities[2 * hosts],
         if cluster.promises { "priorities: 8\n" } else { "" },
     );
-    let built = leeward_fabric::Cluster::from_text("vector", &text).expect("the text above is a cluster");
+    let built = clusters::cluster(&text);
     let fabric = &built.fabric;
     let links =
         |host| [fabric.egress(host), fabric.ingress(host)].map(|link| link.map(|r| r.0).unwrap_or_default());

@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use leeward_fabric::input::{InputError, Text, read_yaml};
 use leeward_fabric::{Cluster, Nanos};
 use leeward_scenarios::workload::{Loaded, Source, Workload};
+use leeward_testing::clusters::cluster;
 
 /// The cluster of Sinbad's traces: 150 racks of 20 hosts with 1 Gb/s each, 2 Gb/s into and out of a rack.
 pub fn sinbad() -> Cluster {
@@ -16,11 +17,6 @@ pub fn sinbad() -> Cluster {
 /// A tree with racks like the racks of Sinbad's cluster.
 pub fn tree(racks: usize, hosts: usize) -> Cluster {
     cluster(&format!("{{racks: {racks}, hosts_per_rack: {hosts}, nic: 1Gbps, oversubscription: 10}}"))
-}
-
-/// A cluster from its file's text.
-pub fn cluster(text: &str) -> Cluster {
-    Cluster::from_text("cluster", text).expect("a valid cluster file")
 }
 
 /// A source from its settings.

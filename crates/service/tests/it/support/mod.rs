@@ -1,9 +1,9 @@
-//! Clock, cluster and policies that the tests of the service share.
+//! Policies, reply addresses and calls that the tests of the service share.
 
 use std::sync::Arc;
 
 use leeward_engine::Policies;
-use leeward_fabric::{Cluster, Load, Nanos, ResourceId};
+use leeward_fabric::{Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::{moves, replicas, tasks};
 use leeward_records::DecisionRecord;
@@ -11,10 +11,6 @@ use leeward_service::{
     Addresses, Answer, CallError, Completion, Coordinator, DecisionLookup, PlaceError, Placed, Placement,
     PolicyLabels,
 };
-
-pub fn cluster(text: &str) -> Cluster {
-    Cluster::from_text("test", text).expect("the test has a valid cluster")
-}
 
 /// Names of the policies of these tests.
 pub fn labels() -> PolicyLabels {
