@@ -106,10 +106,11 @@ fmt: build ## Format Rust and Python
 lint: build ## Check the style and types of Rust and Python
 	@mkdir -p target && rm -f target/test-*.log
 	cargo fmt --all --check
-	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
+	@# Types of Python are checked beside Rust, because neither check uses both cores.
+	$(BIN)/mypy & \
+	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings && wait $$!
 	$(BIN)/ruff check --quiet python reproduce
 	$(BIN)/ruff format --quiet --check python reproduce
-	$(BIN)/mypy
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; \
 	else echo "skipped: licences of dependencies: cargo-deny is not installed" | tee target/test-licences.log; fi
 
@@ -156,6 +157,8 @@ target/.dashboard: $(WEB_SOURCES)
 	@touch $@
 
 .venv/.native: .venv/.python pyproject.toml reproduce/pyproject.toml $(RUST_SOURCES) target/.dashboard
-	$(BIN)/maturin develop --release --group dev
+	@# maturin first installs Python packages. Cargo compiles meanwhile, and maturin takes what Cargo has built.
+	cargo build --release --locked --package leeward-bindings & \
+	$(BIN)/maturin develop --release --group dev && wait $$!
 	$(BIN)/pip install --no-deps --no-build-isolation --editable reproduce
 	touch $@
