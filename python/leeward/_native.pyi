@@ -24,7 +24,6 @@ __all__ = [
     "check_policy",
     "check_service",
     "check_slo",
-    "circuit_schedulers",
     "draw_links",
     "draw_visits",
     "draw_workloads",
@@ -36,7 +35,6 @@ __all__ = [
     "place_replicas",
     "place_tasks",
     "plug_ins",
-    "policies",
     "probe_bottlenecks",
     "probe_calibrate",
     "probe_cross",
@@ -324,7 +322,6 @@ def read_capture(
 ) -> list[pyarrow.Table]: ...
 def read_demand(path: str) -> list[list[int]]: ...
 def check_demand(rows: Sequence[Sequence[float]]) -> list[list[int]]: ...
-def circuit_schedulers() -> list[dict[str, Any]]: ...
 def schedule_circuits(
     demand: Sequence[Sequence[float]],
     network: tuple[str, str, str, str, str],
@@ -339,7 +336,6 @@ def evaluate_circuits(
 ) -> dict[str, Any]: ...
 def read_days(path: str) -> list[tuple[int, list[tuple[int, int]]]]: ...
 def check_policy(policy: str, kind: str) -> None: ...
-def policies() -> list[dict[str, Any]]: ...
 def plug_ins() -> list[dict[str, Any]]: ...
 def place_replicas(
     cluster: Cluster,

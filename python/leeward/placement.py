@@ -14,6 +14,8 @@ from leeward.simulation import name_policy
 
 ALL = 65_535
 """Keeps every candidate."""
+POLICY_KINDS = ("replicas", "tasks", "moves", "admission")
+"""Kinds of plug-ins that are policies."""
 
 
 def place_replicas(
@@ -253,4 +255,8 @@ def _errors_name_argument() -> Iterator[None]:
 
 def policies() -> list[dict[str, Any]]:
     """Every registered policy: `kind`, `name`, `summary`, `source`, and `settings` as JSON schema."""
-    return _native.policies()
+    return [
+        {key: value for key, value in plug_in.items() if key != "aliases"}
+        for plug_in in _native.plug_ins()
+        if plug_in["kind"] in POLICY_KINDS
+    ]

@@ -75,7 +75,7 @@ mod _native {
     #[pymodule_export]
     use crate::probe_evaluation::{probe_earlier, probe_questions, probe_recognised, probe_stability};
     #[pymodule_export]
-    use crate::registries::{circuit_schedulers, plug_ins, policies};
+    use crate::registries::plug_ins;
     #[pymodule_export]
     use crate::scheduler::Scheduler;
     #[pymodule_export]

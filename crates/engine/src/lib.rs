@@ -5,10 +5,10 @@
 //! driver --request, now--> Engine::{report, place_replicas, place_app, reevaluate, ...} --result--> driver
 //! ```
 //!
-//! The engine has several drivers: a simulator, a lab, a controller. There is no trait for drivers. A driver is a loop
-//! that passes inputs with their times to the engine, carries out its outputs, and calls again at the requested time.
-//! Decisions that need no wait are return values of methods. Time never runs backwards. The engine makes and commits a
-//! best-effort decision in one call, so no two decisions use the same state of the network.
+//! The engine has several drivers: simulators, the service, a single decision. There is no trait for drivers. A driver
+//! is a loop that passes inputs with their times to the engine, carries out its outputs, and calls again at the
+//! requested time. Decisions that need no wait are return values of methods. Time never runs backwards. The engine
+//! makes and commits a best-effort decision in one call, so no two decisions use the same state of the network.
 
 mod cell;
 mod engine;

@@ -35,7 +35,7 @@ impl Engine {
     /// Takes a snapshot of ledger and hosts.
     pub fn snapshot(&self, SnapshotScope { job, without }: SnapshotScope) -> EngineSnapshot {
         EngineSnapshot {
-            ledger: self.ledger().publish(self.now(), without.as_ref()),
+            ledger: self.ledger().snapshot(self.now(), without.as_ref()),
             pool: Arc::new(self.pool().of_job(job.unwrap_or(JobId::NONE))),
             tasks: self.tasks().cloned(),
             without,

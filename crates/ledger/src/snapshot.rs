@@ -24,7 +24,7 @@ pub struct Snapshot {
 impl Ledger {
     /// A copy of the ledger for slow readers, at the last time the ledger advanced to. Views of the copy can remove the
     /// load of `own`.
-    pub fn publish(&self, now: Nanos, own: Option<&Owner>) -> Arc<Snapshot> {
+    pub fn snapshot(&self, now: Nanos, own: Option<&Owner>) -> Arc<Snapshot> {
         let mut entries: HashMap<EntryId, Box<Stored>> = HashMap::new();
         let mut owners: HashMap<Owner, Vec<EntryId>> = HashMap::new();
         if let Some((owner, ids)) = own.and_then(|own| self.owners.get_key_value(own)) {

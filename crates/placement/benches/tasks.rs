@@ -151,7 +151,7 @@ fn long_requests() {
     let mut copied: Vec<f64> = (0..20)
         .map(|_| {
             let begin = Instant::now();
-            let copy = (ledger.publish(Nanos::SECOND, None), pool.of_job(JobId(1)));
+            let copy = (ledger.snapshot(Nanos::SECOND, None), pool.of_job(JobId(1)));
             let time = begin.elapsed().as_secs_f64() * 1e3;
             drop(copy);
             time

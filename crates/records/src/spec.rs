@@ -59,18 +59,18 @@ impl PlacementSpec {
 
     /// The same request without name lists that are too long to store.
     #[must_use]
-    pub fn kept(self) -> PlacementSpec {
+    pub fn for_storage(self) -> PlacementSpec {
         match self {
             PlacementSpec::Replicas(spec) => {
                 let (exclude, exclude_dropped) = stored_names(&spec.exclude);
                 let (collocate, collocate_dropped) = stored_names(&spec.collocate);
-                let forgotten = spec.forgotten || exclude_dropped || collocate_dropped;
-                let spec = ReplicasSpec { exclude, collocate, forgotten, blocks_left: None, ..spec };
+                let truncated = spec.truncated || exclude_dropped || collocate_dropped;
+                let spec = ReplicasSpec { exclude, collocate, truncated, blocks_left: None, ..spec };
                 PlacementSpec::Replicas(spec)
             }
             PlacementSpec::Tasks(spec) => {
                 let (exclude, dropped) = stored_names(&spec.exclude);
-                PlacementSpec::Tasks(TasksSpec { exclude, forgotten: spec.forgotten || dropped, ..spec })
+                PlacementSpec::Tasks(TasksSpec { exclude, truncated: spec.truncated || dropped, ..spec })
             }
             spec => spec,
         }
@@ -149,8 +149,8 @@ pub struct TasksSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
     /// True if `exclude` had more than 32 names. Such a list is not stored.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub forgotten: bool,
+    #[serde(rename = "forgotten", default, skip_serializing_if = "is_false")]
+    pub truncated: bool,
 }
 
 /// A task of a placement.
@@ -244,7 +244,7 @@ impl TasksSpec {
             transfers: app.request.transfers.iter().map(transfer).collect(),
             tags,
             exclude: Vec::new(),
-            forgotten: false,
+            truncated: false,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Support for the tests of all crates; a dev-dependency only.
+//! Support that tests of several crates share; a dev-dependency only.
 //!
 //! * [`require`] skips a test whose environment is missing. Under CI it fails instead, so that no test is lost
 //!   unnoticed.

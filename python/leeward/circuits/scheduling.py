@@ -184,7 +184,11 @@ def schedule(
 
 def schedulers() -> list[dict[str, Any]]:
     """Every registered scheduler: `name`, `aliases`, `summary`, `source`, and `settings` as JSON schema."""
-    return _native.circuit_schedulers()
+    return [
+        {key: value for key, value in plug_in.items() if key != "kind"}
+        for plug_in in _native.plug_ins()
+        if plug_in["kind"] == "scheduler"
+    ]
 
 
 def _check_demand(demand: Any) -> Ints:

@@ -1,6 +1,6 @@
 """`leeward policies`: every registered policy."""
 
-from leeward import _native
+from leeward import placement
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 
 EXAMPLES = """\b
@@ -16,7 +16,7 @@ def policies(output: FormatOption = Format.table) -> None:
     Shows the summary, the source and the names of the settings of each policy. In options, settings follow
     the name of the policy after colons: sinbad:remote_racks=2:interval=1s.
     """
-    entries = _native.policies()
+    entries = placement.policies()
     if output is Format.json:
         print_json(entries)
         return

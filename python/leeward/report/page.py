@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from os import PathLike
 
-from leeward._native import Cluster, Run, Scenario, policies
+from leeward._native import Cluster, Run, Scenario
 from leeward._quantities import duration_text
 from leeward._texts import oversubscription_text, rates_text, speed_text
+from leeward.placement import policies
 from leeward.report import document
 from leeward.report.document import Html, Picture
 from leeward.report.rows import against, comparison_rows, glossary

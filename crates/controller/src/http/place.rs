@@ -156,7 +156,7 @@ impl PlacementBody for ReplicasBody {
             tags: self.tags,
             collocate: self.collocate,
             max_imbalance: self.max_imbalance,
-            forgotten: false,
+            truncated: false,
             blocks_left: Some(self.blocks_left),
         };
         let caller = caller(headers, self.client, self.sequence)?;

@@ -185,7 +185,7 @@ proptest! {
             apply(&mut ledger, Nanos(latest), call);
             check(&ledger, Nanos(latest), &what_if);
         }
-        let snapshot = ledger.publish(Nanos(latest), None);
+        let snapshot = ledger.snapshot(Nanos(latest), None);
         prop_assert_eq!(snapshot.epoch(), ledger.epoch());
     }
 }

@@ -387,7 +387,7 @@ fn a_snapshot_never_changes_and_names_the_requests_it_counts() {
     let add = vec![stream(&[link], 100 * MBPS)];
     let transaction = Transaction { add, client: Some((4, 17)), ..Transaction::default() };
     ledger.commit(transaction, Nanos(SECOND)).expect("made");
-    let snapshot = ledger.publish(Nanos(SECOND), None);
+    let snapshot = ledger.snapshot(Nanos(SECOND), None);
     commit(&mut ledger, stream(&[link], 100 * MBPS), SECOND);
     let mut scratch = Scratch::default();
     assert_eq!(snapshot.view(&mut scratch).residual(link), Load(1400 * MBPS as i64));

@@ -249,7 +249,7 @@ proptest! {
         view.without(&owner(id));
         let resources: Vec<_> = ledger.fabric().all_resources().collect();
         let shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
-        let (snapshot, mut scratch) = (ledger.publish(Nanos(now), Some(&owner(id))), Scratch::default());
+        let (snapshot, mut scratch) = (ledger.snapshot(Nanos(now), Some(&owner(id))), Scratch::default());
         let mut copy = snapshot.view(&mut scratch);
         copy.without(&owner(id));
         let copied = resources.iter().map(|&resource| reading(&copy, resource));

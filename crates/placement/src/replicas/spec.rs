@@ -34,8 +34,8 @@ pub struct ReplicasSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_imbalance: Option<f64>,
     /// True if `exclude` or `collocate` had more than 32 names. Such a list is not stored.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub forgotten: bool,
+    #[serde(rename = "forgotten", default, skip_serializing_if = "is_false")]
+    pub truncated: bool,
     /// Number of blocks of the file still to write, including this one; 1 if left out. The number is not stored.
     #[serde(skip)]
     pub blocks_left: Option<u64>,

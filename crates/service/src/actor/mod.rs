@@ -40,7 +40,7 @@ pub use self::operations::{
 };
 use self::run::Actor;
 pub use self::snapshots::LeaderState;
-use self::snapshots::{SharedSnapshot, SnapshotPublisher};
+use self::snapshots::{PublishedState, SnapshotPublisher};
 use self::writer::{Extent, GroupCommitWriter};
 use crate::core::{Answer, CallError, Coordinator, JobResult, NetworkSnapshot, Unavailable};
 
@@ -67,7 +67,7 @@ pub struct VersionConflict(pub ClusterVersion);
 #[derive(Clone)]
 pub struct Handle {
     inbox: mpsc::Sender<Command>,
-    published: Arc<SharedSnapshot>,
+    published: Arc<PublishedState>,
     store_kind: Kind,
 }
 

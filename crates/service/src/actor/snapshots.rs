@@ -49,8 +49,9 @@ impl LeaderState {
     }
 }
 
-/// The last snapshot and the history of the last hour.
-pub(super) struct SharedSnapshot {
+/// State that readers see without asking the actor: the last snapshot, the cluster's version, the history of the last
+/// hour, and the relation to the store.
+pub(super) struct PublishedState {
     pub snapshot: ArcSwap<NetworkSnapshot>,
     /// Version of the cluster.
     pub cluster: ArcSwap<Version>,
@@ -63,7 +64,7 @@ pub(super) struct SharedSnapshot {
     pub leader_state: watch::Sender<LeaderState>,
 }
 
-impl SharedSnapshot {
+impl PublishedState {
     /// Age of the last snapshot.
     pub fn age(&self) -> Duration {
         let made = Duration::from_millis(self.made.load(Ordering::Relaxed));
@@ -73,7 +74,7 @@ impl SharedSnapshot {
 
 /// Schedule of snapshots and the readers that wait for one; only the actor's task uses it.
 pub(super) struct SnapshotPublisher {
-    published: Arc<SharedSnapshot>,
+    published: Arc<PublishedState>,
     sums: BucketSums,
     /// Readers that wait for the next snapshot.
     readers: Vec<oneshot::Sender<Arc<NetworkSnapshot>>>,
@@ -89,13 +90,13 @@ impl SnapshotPublisher {
         clippy::disallowed_methods,
         reason = "measures durations on this machine; no decision depends on them"
     )]
-    pub fn new(snapshot: NetworkSnapshot, cluster: Version) -> (SnapshotPublisher, Arc<SharedSnapshot>) {
+    pub fn new(snapshot: NetworkSnapshot, cluster: Version) -> (SnapshotPublisher, Arc<PublishedState>) {
         let epochs = watch::Sender::new(snapshot.epoch);
         let (snapshot, cluster) = (ArcSwap::from_pointee(snapshot), ArcSwap::from_pointee(cluster));
         let leader_state =
             watch::Sender::new(LeaderState::Unavailable { problem: "the service has just started".into() });
         let (history, made, began) = (History::default(), AtomicU64::new(0), Instant::now());
-        let published = SharedSnapshot { snapshot, cluster, history, epochs, made, began, leader_state };
+        let published = PublishedState { snapshot, cluster, history, epochs, made, began, leader_state };
         let published = Arc::new(published);
         let publisher = SnapshotPublisher {
             published: published.clone(),

@@ -119,7 +119,7 @@ impl<A: Addresses> Coordinator<A> {
             PlacementSpec::Replicas(_) => &self.labels.replicas,
             _ => &self.labels.tasks,
         };
-        let details = DecisionDetails::of(&fabric, policy, spec.kept(), &decision.choice, &decision);
+        let details = DecisionDetails::of(&fabric, policy, spec.for_storage(), &decision.choice, &decision);
         self.record(id, caller, lasts, details, entries, callers);
     }
 

@@ -293,8 +293,8 @@ fn cost_estimate(
 /// True if parts of the request that the policy would use were too large to store.
 fn is_truncated(spec: &PlacementSpec) -> bool {
     match spec {
-        PlacementSpec::Replicas(spec) => spec.forgotten,
-        PlacementSpec::Tasks(spec) => spec.forgotten,
+        PlacementSpec::Replicas(spec) => spec.truncated,
+        PlacementSpec::Tasks(spec) => spec.truncated,
         PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => false,
     }
 }

@@ -312,8 +312,13 @@ fn a_record_omits_long_constraint_lists() {
     spec.exclude = vec!["r4h3".to_owned(); 100];
     let (record, _) = decision_of(place_now(&mut coordinator, at(1_100), placement));
     assert!(!record.details.hosts.contains(&"r4h3".to_owned()));
-    let kept = serde_json::to_string(&record.details.spec).expect("the record serializes");
-    assert!(kept.len() < 200, "{kept}");
+    let stored = serde_json::to_string(&record.details.spec).expect("the record serializes");
+    assert!(stored.len() < 200, "{stored}");
+    // The name of the mark in stored records and in the schema never changes.
+    assert!(stored.contains(r#""forgotten":true"#), "{stored}");
+    let schema = serde_json::to_string(&schemars::schema_for!(PlacementSpec)).expect("a schema is JSON");
+    assert_eq!(schema.matches(r#""forgotten":"#).count(), 2, "{schema}");
+    assert!(!schema.contains("truncated"), "{schema}");
 }
 
 #[test]
