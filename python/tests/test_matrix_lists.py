@@ -213,7 +213,7 @@ def test_invalid_files_are_rejected_with_the_position(text: str | bytes, error: 
     ("options", "error"),
     [
         ({"interval": "60"}, "interval: `60`: the unit is missing"),
-        ({"interval": "1 week"}, "interval: `1 week`: not a time with a unit"),
+        ({"interval": "1 week"}, "interval: `1 week`: unknown unit; expected a time with its unit"),
         ({"interval": "7h"}, "interval: `7h`: expected a time that divides a day"),
         ({"interval": "1d"}, "interval: `1d`: expected a time that divides a day"),
         ({"interval": "0s"}, "interval: `0s`: expected a time that divides a day"),
