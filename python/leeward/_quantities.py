@@ -1,25 +1,31 @@
 """Parses and formats quantities: rates, bytes, times, shares.
 
-Functions `read_...` parse. Their first parameter is the name of the argument, for errors. Functions
-`..._text` format; those that accept None format it as a dash. `leeward.export.rules` formats durations of
-PromQL.
+Functions `read_...` parse. Their first parameter is the name of the argument, for errors.
+
+Functions `..._text` format for people, with a space before the unit and without trailing zeros; None is a
+dash. `digits` is a number of significant digits, or of decimals for shares. If it is None, the text is exact.
+
+`bytes_literal` and `rate_literal` have the form of cluster files, without a space: `256MiB`, `25Gbps`. Files
+that are read back have this form. `leeward.export.rules` formats durations of PromQL.
 """
 
 import re
 from math import inf, isfinite, nan
 
 from leeward import _native
-from leeward._native import bytes_text, rate_text
+from leeward._native import bytes_text as bytes_literal
+from leeward._native import rate_text as rate_literal
 from leeward.errors import InputError
 
-__all__ = ["bytes_text", "rate_text"]
+__all__ = ["bytes_literal", "rate_literal"]
 
 NONE = "-"
 MOST_BPS = 10**15
 """Greatest rate of a link in bits per second, in cluster files and in telemetry."""
 HOUR_MS = 3_600_000
 _PORTS = re.compile(r"\s*(\d{1,4})\s*[x*]\s*(.+)", re.ASCII)
-_BYTE_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+_BYTE_UNITS = (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+_TIME_UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
 def read_rate(argument: str, text: str) -> int:
@@ -36,7 +42,7 @@ def read_rate(argument: str, text: str) -> int:
     count, each = (int(ports[1]), ports[2]) if ports else (1, text)
     total = count * _bps(argument, text, each)
     if not 0 < total <= MOST_BPS:
-        message = f"`{text[:40]}`: expected a positive rate of at most {rate_text(MOST_BPS)}"
+        message = f"`{text[:40]}`: expected a positive rate of at most {rate_literal(MOST_BPS)}"
         raise InputError(argument, None, None, None, message)
     return total
 
@@ -119,135 +125,98 @@ def read_share(argument: str, text: str, least: float = -inf, most: float = inf)
     return share
 
 
-def rounded_rate_text(bps: float | None) -> str:
-    """A measured rate with four significant digits: `6.834Gbps`."""
-    return NONE if bps is None else rate_text(int(float(f"{bps:.4g}")))
+def rate_text(bps: float | None, digits: int | None = 4) -> str:
+    """A rate: `6.834 Gbps`."""
+    if bps is None:
+        return NONE
+    return _spaced(rate_literal(int(bps if digits is None else float(f"{bps:.{digits}g}"))))
 
 
-def gigabits_text(bps: float, digits: int = 3) -> str:
-    """A rate in Gb/s with a number of significant digits: `6.83 Gb/s`."""
-    return f"{bps / 1e9:,.{digits}g} Gb/s"
+def gigabits_text(bps: float) -> str:
+    """A rate in Gb/s with three digits: `6.83 Gb/s`.
+
+    The evidence of causes of hotspots has this form, and is a column of JSON and Parquet, which stays.
+    """
+    return f"{bps / 1e9:,.3g} Gb/s"
 
 
-def size_text(value: float) -> str:
-    """A number of bytes with two decimals: `18.70kB`."""
-    for unit, size in _BYTE_UNITS:
-        if value >= size:
-            return f"{value / size:,.2f}{unit}"
-    return f"{value:.0f}B" if value == round(value) else f"{value:.2f}B"
-
-
-def file_size_text(count: int) -> str:
-    """Size of a file in MB or kB with one decimal: `18.7kB`."""
-    return f"{count / 1e6:.1f}MB" if count >= 1e6 else f"{max(count / 1e3, 0.1):.1f}kB"
+def bytes_text(count: float | None, digits: int | None = 3) -> str:
+    """A number of bytes: `18.7 kB`. The exact text has binary units where these are shorter: `256 MiB`."""
+    if count is None:
+        return NONE
+    return _spaced(bytes_literal(int(count))) if digits is None else _scaled(count, _BYTE_UNITS, digits)
 
 
 def work_text(value: float | None, unit: str) -> str:
-    """An amount of work with three digits: bytes, or seconds of service if the unit is `s`."""
-    if value is None:
-        return NONE
-    if unit == "s":
-        return time_text(value)
-    for name, size in _BYTE_UNITS:
-        if value >= size:
-            return f"{value / size:.3g} {name}" if value < 999.5 * size else f"{value / size:,.0f} {name}"
-    return f"{value:.3g} B"
+    """An amount of work: bytes, or seconds of service if the unit is `s`."""
+    return time_text(value) if unit == "s" else bytes_text(value)
 
 
 def work_rate_text(value: float | None, unit: str) -> str:
-    """Work per second with three digits: bytes per second, or the share of a device if the unit is `s`."""
+    """Work per second: bytes per second, or the share of a device if the unit is `s`."""
     if value is None:
         return NONE
-    return f"{100 * value:.3g} %" if unit == "s" else f"{work_text(value, unit)}/s"
+    return percent_text(value) if unit == "s" else f"{bytes_text(value)}/s"
 
 
-def time_text(seconds: float | None) -> str:
-    """A time with at most three digits, in a unit that fits: `2.5 ms`."""
-    if seconds is None:
-        return NONE
-    for name, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {name}"
-    return f"{seconds / 1e-9:.3g} ns" if seconds else "0 s"
-
-
-def latency_text(ns: float) -> str:
-    """A latency with three digits, in a unit that fits: `2.50 ms`."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            whole = len(f"{ns / size:.0f}")
-            return f"{ns / size:.{max(0, 3 - whole)}f} {unit}"
-    return f"{ns:.0f} ns"
-
-
-def round_trip_text(seconds: float | None) -> str:
-    """A round-trip time: whole microseconds below 1 ms, otherwise milliseconds with two decimals."""
-    if seconds is None:
-        return NONE
-    return f"{1e6 * seconds:.0f} us" if seconds < 1e-3 else f"{1e3 * seconds:.2f} ms"
-
-
-def milliseconds_text(seconds: float | None) -> str:
-    """A time in milliseconds with three decimals: `1,234.500 ms`."""
-    return NONE if seconds is None else f"{1e3 * seconds:,.3f} ms"
-
-
-def microseconds_text(seconds: float | None) -> str:
-    """A time in microseconds with one decimal: `1,234.5 us`."""
-    return NONE if seconds is None else f"{1e6 * seconds:,.1f} us"
-
-
-def day_length_text(seconds: float) -> str:
-    """Length of a circuit scheduler's day: microseconds with six digits below 0.1 s, otherwise seconds."""
-    return f"{1e6 * seconds:,.6g} us" if seconds < 0.1 else f"{seconds:,.4g} s"
-
-
-def seconds_text(value: float, beside: float = 0) -> str:
-    """A time in seconds: two decimals below 100 s, otherwise none.
+def time_text(seconds: float | None, digits: int = 3, beside: float = 0) -> str:
+    """A measured time, in a unit that fits: `2.5 ms`.
 
     Args:
-        value: The time.
-        beside: Another time in the same cell. The larger of both determines the decimals.
+        seconds: The time.
+        digits: Significant digits.
+        beside: Another time in the same cell. The larger of both determines the unit and the decimals.
     """
-    return f"{value:z.2f} s" if round(max(value, beside), 2) < 100 else f"{value:z,.0f} s"
+    return NONE if seconds is None else _scaled(seconds, _TIME_UNITS, digits, beside)
 
 
 def duration_text(seconds: float) -> str:
-    """A duration: `1 h 5 min`, `40 s`. Durations of ten minutes or more are rounded to minutes."""
+    """A length of time in units of a calendar: `1 h 5 min`, `3 d 4 h`.
+
+    For intervals, runs and ages. Lengths are rounded to minutes from ten minutes on, and to hours from two
+    days on.
+    """
+    if 0 < seconds < 1:
+        return time_text(seconds)
+    hours = round(seconds / 3600)
+    if hours >= 48:
+        return f"{hours // 24:,} d" + (f" {hours % 24} h" if hours % 24 else "")
     whole = round(seconds) if seconds < 600 else 60 * round(seconds / 60)
     parts = ((whole // 3600, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
-    return " ".join(f"{count:,} {unit}" for count, unit in parts if count) or "0 s"
+    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
 
 
-def days_text(ms: float) -> str:
-    """A duration: `3 d 4 h`. Durations of two days or more are rounded to hours."""
-    hours = round(ms / HOUR_MS)
-    if hours < 48:
-        return f"{ms:g} ms" if ms < 1000 else duration_text(ms / 1000)
-    return f"{hours // 24} d" + (f" {hours % 24} h" if hours % 24 else "")
+def percent_text(share: float | None, digits: int | None = 1, beside: float = 0) -> str:
+    """A share in percent: `12.5 %`.
 
-
-def age_text(seconds: float) -> str:
-    """An age in the largest unit that is not longer than the age, as a whole number: `3 h`."""
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
-def percent_text(share: float | None, digits: int = 1) -> str:
-    """A share in percent: `12.5 %`."""
-    return NONE if share is None else f"{100 * share:z.{digits}f} %"
-
-
-def share_text(share: float | None) -> str:
-    """A share in percent: three decimals below 0.1 %, otherwise one decimal unless it is zero."""
+    Args:
+        share: The share.
+        digits: Greatest number of decimals. If it is not zero, shares below 0.1 % have up to three.
+        beside: Another share in the same cell. The larger of both determines the decimals.
+    """
     if share is None:
         return NONE
-    value = 100 * share
-    return f"{value:z.3f} %" if 0 < value < 0.1 else f"{value:z.1f} %".replace(".0 %", " %")
+    if digits is None:
+        return f"{100 * share:.15g} %"
+    small = digits and 0 < max(abs(share), abs(beside)) < 0.001
+    return f"{_trimmed(f'{100 * share:z.{max(digits, 3) if small else digits}f}')} %"
 
 
-def exact_percent_text(percent: float) -> str:
-    """A percentile with all its digits: `99.999999 %`."""
-    return f"{percent:.15g} %"
+def _spaced(literal: str) -> str:
+    """A quantity of a file with a space before its unit."""
+    return re.sub(r"(?<=\d)(?=[A-Za-z])", " ", literal, count=1)
+
+
+def _scaled(value: float, units: tuple[tuple[str, float], ...], digits: int, beside: float = 0) -> str:
+    """A value in the largest unit that is not above it, rounded to significant digits."""
+    largest = float(f"{max(abs(value), abs(beside)):.{digits}g}")
+    unit, size = next((one for one in units if largest >= one[1]), units[-1])
+    if not largest:
+        unit, size = next(one for one in units if one[1] == 1)
+    decimals = max(0, digits - len(f"{int(largest / size)}"))
+    return f"{_trimmed(f'{value / size:z,.{decimals}f}')} {unit}"
+
+
+def _trimmed(number: str) -> str:
+    """A number without trailing zeros after its point."""
+    return number.rstrip("0").rstrip(".") if "." in number else number

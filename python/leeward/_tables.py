@@ -1,15 +1,14 @@
-"""Parquet files as batches of Arrow, for the extension module: lists of scenarios, and traces.
+"""Parquet files as batches of Arrow.
 
-Lists of transfers are read in Python, which takes the same rows as CSV.
+The extension module reads lists of scenarios and traces from them, and `leeward.matrix` lists of transfers.
 """
 
 from collections.abc import Iterator
-from io import BytesIO
 from os import PathLike
 from typing import Any
 
 import pyarrow
-from pyarrow import csv, parquet, types
+from pyarrow import parquet, types
 
 MOST_ROWS = 30_000_000
 """Greatest number of rows of a list."""
@@ -44,20 +43,6 @@ def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tup
         return names, iter(())
     schema = pyarrow.schema([(name, _batch_type(file.schema_arrow.field(name).type)) for name in present])
     return present, _read(file, schema)
-
-
-def as_csv(path: str | PathLike[str], columns: list[str]) -> bytes:
-    """The same rows as CSV with a header.
-
-    Raises:
-        ValueError: The file has more than `MOST_ROWS` rows, or is not readable as Parquet.
-    """
-    header, rows = batches(path, columns, limited=True)
-    text = BytesIO()
-    text.write((",".join(header) + "\n").encode())
-    for batch in rows:
-        csv.write_csv(batch, text, csv.WriteOptions(include_header=False))
-    return text.getvalue()
 
 
 def _read(file: Any, schema: Any) -> Iterator[Any]:

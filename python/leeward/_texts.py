@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from leeward._native import bytes_text, rate_text
+from leeward._quantities import bytes_text, rate_text
 
 
 def split_at_commas(text: str) -> list[str]:
@@ -25,7 +25,7 @@ def split_at_commas(text: str) -> list[str]:
 
 def rates_text(links: Mapping[str, Any]) -> str:
     """Capacities of links of a kind, as `Cluster.describe` returns them."""
-    return range_text(rate_text(links["least_bps"]), rate_text(links["most_bps"]))
+    return range_text(*(rate_text(links[f"{end}_bps"], None) for end in ("least", "most")))
 
 
 def oversubscription_text(links: Mapping[str, Any]) -> str:
@@ -36,7 +36,7 @@ def oversubscription_text(links: Mapping[str, Any]) -> str:
 
 def speed_text(devices: Mapping[str, Any], way: str) -> str:
     """Speed at which devices of a kind `read` or `write`."""
-    return f"{bytes_text(devices[f'{way}_bps'] // 8)}/s"
+    return f"{bytes_text(devices[f'{way}_bps'] // 8, None)}/s"
 
 
 def range_text(least: str, most: str) -> str:

@@ -270,6 +270,7 @@ def filled(
     placements = {placement["workload"]: placement for placement in record["workloads"]}
     if content.get("device") is not None:
         content["device"] = relative(content["device"])
+    # All digits, because the file is read back.
     content["margin"] = f"{100 * record['margin']:.17g}%"
     workloads = []
     for workload in content["workloads"]:
@@ -368,6 +369,7 @@ def _change_error(file: str, message: str) -> InputError:
 
 
 def _buckets(stage: dict[str, Any]) -> list[dict[str, str]]:
+    """Token buckets as in a workload file: with all digits, because the file is read back."""
     if stage["unit"] == "s":
         return [
             {"rate": f"{100 * bucket['rate']:.17g}%", "burst": f"{ceil(1e9 * bucket['burst'])}ns"}

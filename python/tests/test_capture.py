@@ -159,13 +159,13 @@ def test_the_table_and_the_json_list_discarded_packets(run: Run, capture_file: P
     assert process.returncode == 0
     assert [line.split() for line in process.stdout.splitlines()] == [
         ["FROM", "TO", "BYTES", "PACKETS", "95", "%"],
-        ["a", "b", "1.00kB", "1"],
-        ["b", "a", "60B", "1"],
-        ["all", "pairs", "1.06kB", "2"],
+        ["a", "b", "1", "kB", "1"],
+        ["b", "a", "60", "B", "1"],
+        ["all", "pairs", "1.06", "kB", "2"],
     ]
-    assert "not counted: 1 no-place, destination, 500B" in process.stderr
-    assert "not counted: 1 cut-off-record, 3B" in process.stderr
-    assert "addresses outside of the mapping: 10.7.7.7 (500B)" in process.stderr
+    assert "not counted: 1 no-place, destination, 500 B" in process.stderr
+    assert "not counted: 1 cut-off-record, 3 B" in process.stderr
+    assert "addresses outside of the mapping: 10.7.7.7 (500 B)" in process.stderr
     document = json.loads(run("matrix", "capture", "two.pcap", "--map", "hosts", "-o", "json").stdout)
     assert [row["bytes"] for row in document["cells"]] == [1000, 60]
     assert {row["reason"] for row in document["discards"]} == {"no-place", "cut-off-record"}
@@ -176,7 +176,7 @@ def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, capture_
     result = capture(capture_file, sampling=100).cells.to_pylist()
     assert [row["bytes"] for row in result] == [100_000, 6000]
     assert result[0]["stderr"] == pytest.approx((100 * 99) ** 0.5 * 1000)
-    assert "±195.0 %" in run("matrix", "capture", "two.pcap", "--sampling", "100").stdout
+    assert "±195 %" in run("matrix", "capture", "two.pcap", "--sampling", "100").stdout
 
 
 @pytest.mark.parametrize(

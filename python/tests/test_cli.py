@@ -168,14 +168,14 @@ def test_cluster_show_prints_a_plain_table_when_piped(run: Run, racks: str) -> N
     assert result.stdout == (
         "small: tree, 80 hosts, 4 racks\n"
         "\n"
-        "LINKS          COUNT          CAPACITY  OVERSUBSCRIPTION\n"
-        "host egress       80             1Gbps\n"
-        "host ingress      80             1Gbps\n"
-        "rack uplink        4  500Mbps to 2Gbps      10:1 to 40:1\n"
-        "rack downlink      4  500Mbps to 2Gbps      10:1 to 40:1\n"
+        "LINKS          COUNT            CAPACITY  OVERSUBSCRIPTION\n"
+        "host egress       80              1 Gbps\n"
+        "host ingress      80              1 Gbps\n"
+        "rack uplink        4  500 Mbps to 2 Gbps      10:1 to 40:1\n"
+        "rack downlink      4  500 Mbps to 2 Gbps      10:1 to 40:1\n"
         "\n"
-        "DEVICES  COUNT     READ    WRITE  CAPACITY\n"
-        "hdd         80  120MB/s  100MB/s       4TB\n"
+        "DEVICES  COUNT      READ     WRITE  CAPACITY\n"
+        "hdd         80  120 MB/s  100 MB/s      4 TB\n"
     )
 
 

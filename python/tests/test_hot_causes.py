@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 import leeward
-from leeward._quantities import share_text
+from leeward._quantities import percent_text
 from leeward.hotspots import Analysis, Settings, Tables, analyze
 from leeward.hotspots.causes import _uplink_findings
 from leeward.hotspots.causes.provision import provision
@@ -220,8 +220,8 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
             "100 %",
             "12",
             "12.5 %",
-            share_text(10 / 58),
-            share_text(10 / 49),
+            percent_text(10 / 58),
+            percent_text(10 / 49),
         ),
         (
             "Low-Uplink",
@@ -230,11 +230,11 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
             "50 %",
             "12",
             "12.5 %",
-            share_text(46 / 58),
-            share_text(37 / 49),
+            percent_text(46 / 58),
+            percent_text(37 / 49),
         ),
     ]
-    assert table.more[0].startswith("the guideline: 100Mbps of uplink for a terabyte of disks")
+    assert table.more[0].startswith("the guideline: 100 Mbps of uplink for a terabyte of disks")
 
 
 def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dict[str, Any]]:

@@ -150,7 +150,7 @@ def test_a_scenario_may_consist_of_trains_only(tmp_path: Path) -> None:
     limit = "{host: [0, 0], rate: 940Mbps, bucket: 16kB}"
     file.write_text(f"network: {{limits: [{limit}]}}\ntrains: [{{from: [0, 0], to: [1, 0]}}]\nhorizon: 1s\n")
     printed = command(str(file)).stdout
-    assert "r0h0 to r1h0  2,000     2,000  0.92" in printed
+    assert "r0h0 to r1h0  2,000     2,000  92" in printed
     assert "FLOWS" not in printed
     (train,) = json.loads(command(str(file), "-o", "json").stdout)["trains"]
     # The rate excludes headers, and includes the initial burst of the bucket.
@@ -283,7 +283,7 @@ def test_the_command_prints_flows_and_at_most_twenty_circuits() -> None:
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert "992 of 992 flows finished in" in lines[0]
-    assert " Gb/s; " in lines[0]
+    assert " Gbps; " in lines[0]
     assert " ".join(lines[2].split()) == "FLOWS NUMBER FINISHED ARRIVED COMPLETION MEDIAN P99"
     assert sum(line.startswith("r") and " to r" in line for line in lines) == 20
     assert "... and 36 more: -o json has all, and --out the days of each" in lines

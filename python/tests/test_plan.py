@@ -318,7 +318,7 @@ def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
     assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "1 of 3 racks over 75 % in p98; 1 ports to add"
-    assert lines[3].split()[:7] == ["r0", "uplink", "90.0", "%", "10", "+1", "x"]
+    assert lines[3].split()[:7] == ["r0", "uplink", "90", "%", "10", "+1", "x"]
     assert "not modelled: demand that grows into new capacity" in result.stderr
     record = json.loads(run(*command, "-o", "json").stdout)
     assert record["planned"][0]["links"]["r0:uplink"]["before"]["hot"] == 10

@@ -8,7 +8,6 @@ import numpy
 import pytest
 
 import leeward
-from leeward._quantities import seconds_text
 from leeward.report import comparison_rows, page, pictures, style
 from leeward.report.rows import glossary
 
@@ -58,19 +57,6 @@ def test_blocks_placed_without_telemetry_are_counted(tmp_path: Path) -> None:
     assert "placed blindly (no telemetry)" not in cells(leeward.simulate(seen, ["uniform"]))
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0.00 s"), (5.3687, "5.37 s"), (99.994, "99.99 s"), (99.999, "100 s"), (1234.5, "1,234 s")],
-)
-def test_times_have_two_decimals_under_100_s(value: float, text: str) -> None:
-    assert seconds_text(value) == text
-
-
-def test_the_half_width_of_an_interval_is_rounded_like_its_mean() -> None:
-    assert seconds_text(7.45, beside=405.2) == "7 s"
-    assert seconds_text(0.084, beside=2.7) == "0.08 s"
-
-
 def test_every_term_of_the_table_is_explained_once(tmp_path: Path) -> None:
     runs = leeward.simulate(scenario(tmp_path, [BLOCK]), ["uniform", "sinbad"])
     words = [word for word, _ in glossary(comparison_rows(runs), "uniform")]
@@ -117,8 +103,8 @@ def test_the_page_describes_the_run_and_explains_its_terms(tmp_path: Path, polic
     for words in (
         "the first 10 s are not counted",
         "16 hosts in 4 racks",
-        "rack uplink 1Gbps (oversubscription 4:1)",
-        "reads 50MB/s and writes 50MB/s",
+        "rack uplink 1 Gbps (oversubscription 4:1)",
+        "reads 50 MB/s and writes 50 MB/s",
         "HDFS's default: the writer's host",
         "a block of the block size of its file",
         "standard deviation over mean",

@@ -1,4 +1,4 @@
-"""Sources contain no phrase of the list below, and few of their comments begin with a question word."""
+"""Sources and pages avoid the phrases of the list below, and few comments begin with a question word."""
 
 import re
 from collections import Counter
@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("crates", "fuzz", "python", "reproduce", "scripts", "web/src", "web/mock", "web/e2e")
-SUFFIXES = (".rs", ".py", ".pyi", ".ts", ".svelte", ".sh", ".js", "")
+PAGES = ("README.md", "CHANGELOG.md")
+SUFFIXES = (".rs", ".py", ".pyi", ".ts", ".svelte", ".sh", ".js", ".md", "")
 LEFT_OUT = ("node_modules", "target", "__pycache__", "dist", "corpus", "seeds", "artifacts", "snapshots")
 
 UNCLEAR_PHRASES = (
@@ -36,11 +37,11 @@ MOST_PRONOUNS = 100
 
 
 def sources() -> Iterator[tuple[str, list[str]]]:
-    """Yields each source by its path from the root, with its lines."""
-    for folder in SOURCES:
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in SUFFIXES and path.is_file() and not set(LEFT_OUT) & set(path.parts):
-                yield path.relative_to(ROOT).as_posix(), path.read_text(errors="replace").splitlines()
+    """Yields each source and page by its path from the root, with its lines."""
+    paths = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*"))]
+    for path in [*paths, *(ROOT / page for page in PAGES)]:
+        if path.suffix in SUFFIXES and path.is_file() and not set(LEFT_OUT) & set(path.parts):
+            yield path.relative_to(ROOT).as_posix(), path.read_text(errors="replace").splitlines()
 
 
 def test_no_source_contains_an_unclear_phrase() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from leeward._quantities import percent_text
 from leeward.circuits.scheduling import Schedule
 
 if TYPE_CHECKING:
@@ -69,6 +70,6 @@ def _draw(axes: "Axes", schedule: Schedule, end_us: float) -> None:
         axes.set_yticks(range(schedule.racks))
     axes.set_ylabel("source rack")
     days = f"{len(schedule.days)} days" if len(schedule.days) != 1 else "1 day"
-    up, served = f"up {100 * schedule.up:.0f} % of the time", f"serves {100 * schedule.served:.1f} %"
+    up, served = f"up {percent_text(schedule.up, 0)} of the time", f"serves {percent_text(schedule.served)}"
     title = f"{schedule.scheduler}: {days}, {up}, {served}"
     axes.set_title(title, loc="left", fontsize=10)

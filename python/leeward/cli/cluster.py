@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._native import Cluster, bytes_text
+from leeward._native import Cluster
+from leeward._quantities import bytes_text
 from leeward._texts import oversubscription_text, rates_text, speed_text
 from leeward.cli import cluster_import
 from leeward.cli.options import hint_schema
@@ -83,7 +84,7 @@ def _print_description(description: dict[str, Any]) -> None:
                     f"{device['count']:,}",
                     speed_text(device, "read"),
                     speed_text(device, "write"),
-                    bytes_text(device["capacity_bytes"]) if device["capacity_bytes"] else "unlimited",
+                    bytes_text(device["capacity_bytes"], None) if device["capacity_bytes"] else "unlimited",
                 )
                 for device in description["devices"]
             ],

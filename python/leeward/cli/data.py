@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward import data
-from leeward._quantities import file_size_text
+from leeward._quantities import bytes_text
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
 
@@ -67,7 +67,7 @@ def list_sets(
                 (
                     trace_set.name,
                     trace_set.licence,
-                    file_size_text(trace_set.bytes),
+                    bytes_text(trace_set.bytes),
                     count_text(
                         trace_set, [file for file in trace_set.files if file_path(trace_set, file).is_file()]
                     ),
@@ -155,7 +155,7 @@ def print_set(trace_set: data.TraceSet) -> None:
         [
             (
                 file.name,
-                file_size_text(file.bytes),
+                bytes_text(file.bytes),
                 "yes" if file_path(trace_set, file).is_file() else "no",
                 file.sha256,
                 f"{file.repository}/{file.commit}/{file.path}" if file.path else f"by hand: {file.by_hand}",

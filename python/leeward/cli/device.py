@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward._quantities import time_text, work_text
+from leeward._quantities import bytes_text, duration_text, percent_text, read_bytes, time_text, work_rate_text
 from leeward.cli.options import name_flags, parse_path, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
@@ -138,22 +138,26 @@ def profile(
 def _remaining_text(settings: "Settings", done: float) -> str:
     from leeward._fio import jobs
 
-    return f"about {time_text(settings.seconds * len(jobs(settings)) * (1 - done))} left"
+    return f"about {duration_text(settings.seconds * len(jobs(settings)) * (1 - done))} left"
 
 
 def _print(device: dict[str, Any]) -> None:
-    from leeward._native import bytes_text
-
     rows = device["unloaded"]
     tails = {(row["kind"], row["size_bytes"], row["percentile"]): row["seconds"] for row in rows}
     percentiles = [p for p in (50.0, 99.0, 99.9) if any(key[2] == p for key in tails)]
-    headers = ["KIND", "SIZE", "REQUESTS/S", "BANDWIDTH", *(f"{p:g} % UNLOADED" for p in percentiles)]
+    headers = [
+        "KIND",
+        "SIZE",
+        "REQUESTS/S",
+        "BANDWIDTH",
+        *(f"{percent_text(p / 100, None)} UNLOADED" for p in percentiles),
+    ]
     cells = [
         [
             kind,
-            bytes_text(row["size_bytes"]),
+            bytes_text(row["size_bytes"], None),
             f"{row[f'{kind}_iops']:,.0f}",
-            f"{work_text(row['size_bytes'] * row[f'{kind}_iops'], 'bytes')}/s",
+            work_rate_text(row["size_bytes"] * row[f"{kind}_iops"], "bytes"),
             *(time_text(tails.get((kind, row["size_bytes"], p))) for p in percentiles),
         ]
         for kind in ("read", "write")
@@ -187,7 +191,4 @@ def _check_distinct(values: list[int], text: str, flag: str) -> None:
 
 
 def _bytes(text: str, flag: str) -> int:
-    from leeward._native import byte_count
-
-    with name_flags(size=flag):
-        return byte_count(text)
+    return read_bytes(flag, text)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import exact_percent_text, rounded_rate_text, time_text, work_rate_text, work_text
+from leeward._quantities import percent_text, rate_text, time_text, work_rate_text, work_text
 from leeward.cli import place, place_tasks
 from leeward.cli.controller import (
     CONTROLLER,
@@ -200,8 +200,8 @@ def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("promised", _promise_text(promise)))
     if "telemetry_age_s" in decision:
         age = decision["telemetry_age_s"]
-        age_text = "none was used" if age is None else f"{age:.1f} s old at the decision"
-        lines.append(("telemetry", age_text))
+        text = "none was used" if age is None else f"{time_text(age)} old at the decision"
+        lines.append(("telemetry", text))
     if decision.get("released"):
         lines.append(("released", decision["released"]))
     elif decision.get("expires"):
@@ -212,17 +212,17 @@ def _facts(decision: dict[str, Any]) -> list[tuple[str, str]]:
 def _bottleneck(decision: dict[str, Any]) -> str:
     """Bottleneck link, as the policy saw it."""
     if (limit := decision.get("limit")) is not None:
-        return f"{limit.get('at') or 'a copy'}, {rounded_rate_text(limit['value_bps'])} left"
+        return f"{limit.get('at') or 'a copy'}, {rate_text(limit['value_bps'])} left"
     reasons = [one.get("reason", one) for one in decision["why"]]
     winners = [one for one in reasons if one["verdict"] == "chosen" and one["limit"]]
     with_load = [one for one in winners if one.get("objectives")]
     if with_load:
         most = max(with_load, key=lambda one: one["objectives"]["balance"])
-        return f"{most['limit']}, {100 * most['objectives']['balance']:.0f} % with it"
+        return f"{most['limit']}, {percent_text(most['objectives']['balance'], 0)} with it"
     with_rate = [one for one in winners if one["value_bps"] is not None]
     if with_rate:
         least = min(with_rate, key=lambda one: one["value_bps"])
-        return f"{least['limit']}, {rounded_rate_text(least['value_bps'])} left"
+        return f"{least['limit']}, {rate_text(least['value_bps'])} left"
     return "no load was considered"
 
 
@@ -242,7 +242,7 @@ def _request_text(fields: dict[str, Any]) -> str:
 def _promise_text(promise: dict[str, Any]) -> str:
     """Objective and bound of a workload."""
     slo, bound = promise["slo"], promise["bound_s"]
-    objective = f"{exact_percent_text(slo['percentile'])} in {time_text(slo['latency_s'])}"
+    objective = f"{percent_text(slo['percentile'] / 100, None)} in {time_text(slo['latency_s'])}"
     result = "no bound" if bound is None else f"bound {time_text(bound)} by {promise['by']}"
     return f"{objective}; {result}, volume {promise['volume']}"
 

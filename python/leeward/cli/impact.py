@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward._quantities import read_share
+from leeward._quantities import read_bytes, read_share
 from leeward.cli.analysis_output import OutOption, ReportOption, check, write
 from leeward.cli.options import name_flags, parse_seed, split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
@@ -221,7 +221,6 @@ def _settings(
     resamples: int,
     seed: int,
 ) -> "Settings":
-    from leeward._native import byte_count
     from leeward.impact import Settings
 
     names = ("hot", "bucket", "least", "factors", "by", "sizes", "ratios", "resamples")
@@ -236,7 +235,7 @@ def _settings(
             factors=tuple(_number(one, "--factors") for one in split_list(factors) or ()),
             interpolate=interpolate,
             by=None if fields is None else tuple(fields),
-            sizes=tuple(byte_count(one) for one in split_list(sizes) or () if one),
+            sizes=tuple(read_bytes("size", one) for one in split_list(sizes) or () if one),
             ratios=tuple(round(1e6 * _number(one, "--ratios")) for one in split_list(ratios) or () if one),
             resamples=resamples,
             seed=seed,

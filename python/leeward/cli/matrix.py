@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward._quantities import percent_text, size_text
+from leeward._quantities import bytes_text, percent_text
 from leeward.cli import matrix_capture
 from leeward.cli.matrix_files import WRITERS, write_square
 from leeward.cli.options import name_flags, parse_path, split_list
@@ -185,8 +185,8 @@ def _print_prediction(series: "Series", result: "Prediction") -> None:
     rows = [
         (
             *(series.tasks[end] for end in series.pairs[pair]),
-            size_text(before[pair]),
-            size_text(after[pair]),
+            bytes_text(before[pair]),
+            bytes_text(after[pair]),
         )
         for pair in largest[:MOST_PAIRS]
     ]
@@ -196,11 +196,11 @@ def _print_prediction(series: "Series", result: "Prediction") -> None:
             (
                 f"{len(rest):,} more pairs",
                 "",
-                size_text(before[rest].sum()),
-                size_text(after[rest].sum()),
+                bytes_text(before[rest].sum()),
+                bytes_text(after[rest].sum()),
             )
         )
-    rows.append(("all pairs", "", size_text(before.sum()), size_text(after.sum())))
+    rows.append(("all pairs", "", bytes_text(before.sum()), bytes_text(after.sum())))
     print_table(("FROM", "TO", "LAST", "NEXT"), "<<>>", rows)
     print(f"\n{_model_text(result.model)}", file=sys.stderr)
 
@@ -250,7 +250,7 @@ def _print_score(result: "Score") -> None:
             (
                 one.predictor,
                 *(_figure(figure) for figure in (one.wrong_bytes, one.total, one.median, one.p90)),
-                _figure(one.above_combination, " points") if at else "",
+                _figure(one.above_combination, "points") if at else "",
             )
             for at, one in enumerate(result.scored)
         ],
@@ -264,9 +264,7 @@ def _print_score(result: "Score") -> None:
         print(f"{word}: {meaning}", file=sys.stderr)
 
 
-def _figure(figure: "Figure", unit: str = " %") -> str:
-    text = f"{100 * figure.value:z.1f}{unit}"
-    if figure.within is None:
-        return text
-    low, high = (f"{100 * end:z.1f}" for end in figure.within)
-    return f"{text} ({low} to {high})"
+def _figure(figure: "Figure", unit: str = "%") -> str:
+    values = (figure.value, *(figure.within or ()))
+    value, *within = (percent_text(value, beside=figure.value).removesuffix(" %") for value in values)
+    return f"{value} {unit}" + (f" ({' to '.join(within)})" if within else "")

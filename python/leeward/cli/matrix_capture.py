@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward._quantities import size_text
+from leeward._quantities import bytes_text, percent_text
 from leeward.cli.matrix_files import write_square
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -267,7 +267,7 @@ def _print(result: "Capture") -> None:
     if not rows:
         return
     texts = [
-        (row["src"], row["dst"], size_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
+        (row["src"], row["dst"], bytes_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
     ]
     for name, part in (
         (f"{len(total) - MOST_PAIRS:,} more pairs", total.slice(MOST_PAIRS)),
@@ -276,7 +276,7 @@ def _print(result: "Capture") -> None:
         if len(part):
             sums = {column: sum(part[column].to_pylist()) for column in ("bytes", "packets")}
             sums["stderr"] = sum(value**2 for value in part["stderr"].to_pylist()) ** 0.5
-            texts.append((name, "", size_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
+            texts.append((name, "", bytes_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
     print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", texts)
 
 
@@ -285,7 +285,7 @@ def _error(row: dict[str, Any]) -> str:
 
     if not row["stderr"]:
         return ""
-    return f"±{100 * CONFIDENT * row['stderr'] / row['bytes']:.1f} %"
+    return f"±{percent_text(CONFIDENT * row['stderr'] / row['bytes'])}"
 
 
 def _print_notes(result: "Capture") -> None:
@@ -300,7 +300,7 @@ def _print_notes(result: "Capture") -> None:
     for row in sources[:MOST_PAIRS]:
         noun = "packets" if row["protocol"] == "packets" else "records"
         lines.append(
-            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {noun}, {size_text(row['bytes'])}"
+            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {noun}, {bytes_text(row['bytes'])}"
         )
     if len(sources) > MOST_PAIRS:
         lines.append(f"and by {len(sources) - MOST_PAIRS:,} more")
@@ -310,13 +310,13 @@ def _print_notes(result: "Capture") -> None:
         for row in result.discards.to_pylist():
             if row["kept"] is is_counted:
                 reason = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
-                size = f", {size_text(row['bytes'])}" if row["bytes"] else ""
+                size = f", {bytes_text(row['bytes'])}" if row["bytes"] else ""
                 lines.append(
                     f"{title}: {row['count']:,} {reason}{size}: {row['meaning']} ({row['examples']})"
                 )
     if len(result.unknown):
         first = result.unknown.slice(0, MOST_UNKNOWN).to_pylist()
-        names = ", ".join(f"{row['address']} ({size_text(row['bytes'])})" for row in first)
+        names = ", ".join(f"{row['address']} ({bytes_text(row['bytes'])})" for row in first)
         more = len(result.unknown) - len(first)
         lines.append(f"addresses outside of the mapping: {names}" + (f" and {more:,} more" if more else ""))
     print(*["", *lines], sep="\n", file=sys.stderr)

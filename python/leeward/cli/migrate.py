@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from leeward._age import MAX_AGE
-from leeward._quantities import read_share
+from leeward._quantities import percent_text, read_share
 from leeward.cli.cluster import read
 from leeward.cli.options import name_flags, parse_seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -74,12 +74,11 @@ def migrate(
     if not decision["hot"]:
         print("no link of a rack is hot", file=sys.stderr)
         return
-    percent = "{:.0f} %".format
     print_table(
         ("HOT LINK", "LOAD", "AFTER"),
         "<>>",
         [
-            (link["link"], percent(100 * link["utilization"]), percent(100 * link["after"]))
+            (link["link"], percent_text(link["utilization"], 0), percent_text(link["after"], 0))
             for link in decision["hot"]
         ],
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._age import MAX_AGE
-from leeward._native import rate_text
+from leeward._quantities import rate_text
 from leeward.cli import place_tasks
 from leeward.cli.cluster import read
 from leeward.cli.options import name_flags, parse_seed, whole_number

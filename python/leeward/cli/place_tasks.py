@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward._age import MAX_AGE
-from leeward._native import bytes_text
-from leeward._quantities import seconds_text
+from leeward._quantities import bytes_text, percent_text, time_text
 from leeward.cli.cluster import read
 from leeward.cli.options import name_flags, parse_seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -187,11 +186,11 @@ def _print_completion(decision: dict[str, Any]) -> None:
     if not decision["transfers"]:
         return
     end_s = decision["completion_s"]
-    text = "never end: a link carries nothing" if end_s is None else f"end after {seconds_text(end_s)}"
+    text = "never end: a link carries nothing" if end_s is None else f"end after {time_text(end_s)}"
     if decision["proven"]:
         text += ", and no placement is faster"
     elif decision["gap"] is not None:
-        text += f"; at most {100 * decision['gap']:.1f} % less is possible"
+        text += f"; at most {percent_text(decision['gap'])} less is possible"
     print(f"\ntransfers {text}")
 
 
@@ -206,9 +205,9 @@ def _print_transfers(decision: dict[str, Any]) -> None:
             (
                 f"{one['from']} ({one['from_host']})",
                 f"{one['to']} ({one['to_host']})",
-                bytes_text(one["bytes"]),
+                bytes_text(one["bytes"], None),
                 one["limit"] or "-",
-                "-" if one["seconds"] is None else seconds_text(one["seconds"]),
+                time_text(one["seconds"]),
             )
             for one in decision["transfers"]
         ],
@@ -230,6 +229,6 @@ def print_reasons(why: list[dict[str, Any]]) -> None:
 def _reason(reason: dict[str, Any]) -> tuple[str, ...]:
     objectives = reason.get("objectives")
     in_rack = str(objectives["in_rack"]) if objectives else ""
-    load = f"{100 * objectives['balance']:.0f} %" if objectives else ""
+    load = percent_text(objectives["balance"], 0) if objectives else ""
     verdict = ": ".join(part for part in (reason["verdict"], reason["because"]) if part)
     return reason["candidate"], in_rack, load, reason["limit"] or "-", verdict

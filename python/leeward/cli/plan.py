@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward._native import rate_text
-from leeward._quantities import percent_text, read_share
+from leeward._quantities import percent_text, rate_text, read_share
 from leeward.cli.analysis_output import OutOption, check, write
 from leeward.cli.options import name_flags
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
@@ -92,7 +91,7 @@ def plan(
 
 
 def _print(result: "Plan") -> None:
-    threshold = f"{result.settings.threshold_ppm / 10_000:g} %"
+    threshold = percent_text(result.settings.threshold_ppm / 1e6, None)
     rank = f"p{result.settings.percentile:g}"
     print(
         f"{result.over:,} of {result.racks:,} racks over {threshold} in {rank};"
@@ -124,7 +123,9 @@ def _rows(rack: "PlannedRack") -> list[tuple[str, ...]]:
         measured = (link.rpartition(":")[2], percent_text(before.percentile), f"{before.hot:,}")
         first = not rows
         lost_text = f" ({rack.ports.lost} lost)" if rack.ports.lost else ""
-        ports_text = f"+{rack.ports.added} x {rate_text(rack.ports.speed_bps)}{lost_text}" if first else ""
+        ports_text = (
+            f"+{rack.ports.added} x {rate_text(rack.ports.speed_bps, None)}{lost_text}" if first else ""
+        )
         targets = [f"{name} {percent} %" for name, percent in rack.shift.to.items()]
         if rack.shift.left:
             targets.append(f"{rack.shift.left} % nowhere")
@@ -152,7 +153,7 @@ def _print_notes(result: "Plan") -> None:
         print_words(_WORDS)
     assumed_bps = sorted({rack.ports.speed_bps for rack in result.planned if rack.ports.assumed})
     if assumed_bps:
-        speeds = ", ".join(rate_text(speed) for speed in assumed_bps)
+        speeds = ", ".join(rate_text(speed, None) for speed in assumed_bps)
         print(f"speed of a port: {speeds}, assumed from capacities; --port sets it", file=sys.stderr)
     rest = result.over - len(result.planned)
     if rest:

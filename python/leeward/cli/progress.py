@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
-from leeward._quantities import duration_text
+from leeward._quantities import duration_text, percent_text
 
 QUIET_S = 2.0
 """Seconds before the first output."""
@@ -92,7 +92,8 @@ class _Lines:
         if elapsed >= self.due:
             self.due = elapsed + INTERVAL
             amount = self.amount(done / self.total)
-            share = f"{100 * done // self.total} %" + (f", {amount}" if amount else "")
+            # Rounded down: 100 % is the end.
+            share = percent_text(100 * done // self.total / 100, 0) + (f", {amount}" if amount else "")
             print(f"{self.name}: {share}, after {elapsed:.0f} s", file=self.stream, flush=True)
 
     def close(self) -> None:

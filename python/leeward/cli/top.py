@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward._quantities import age_text, read_milliseconds, rounded_rate_text
+from leeward._quantities import duration_text, percent_text, rate_text, read_milliseconds
 from leeward.cli.controller import (
     CONTROLLER,
     CaOption,
@@ -90,22 +90,22 @@ SIDES = "<<><>>>>"
 
 
 def _head(view: View) -> str:
-    time_text = view.time.partition(".")[0].rstrip("Z").replace("T", " ")
-    hot = f"{view.hot} {'link' if view.hot == 1 else 'links'} above {100 * view.hot_above:.0f} %"
-    return f"{view.cluster}, {time_text} UTC: {hot}"
+    time = view.time.partition(".")[0].rstrip("Z").replace("T", " ")
+    hot = f"{view.hot} {'link' if view.hot == 1 else 'links'} above {percent_text(view.hot_above, None)}"
+    return f"{view.cluster}, {time} UTC: {hot}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    percent = "unseen" if row.utilization is None else f"{100 * row.utilization:.0f} %"
+    percent = "unseen" if row.utilization is None else percent_text(row.utilization, 0)
     return (
         row.link,
         _bar(row.utilization),
         percent,
         _trend(row.trend),
-        "" if row.hot_s is None else age_text(row.hot_s),
-        "" if row.measured_bps is None else rounded_rate_text(row.measured_bps),
-        rounded_rate_text(row.capacity_bps),
-        rounded_rate_text(row.pending_bps) if row.pending_bps else "",
+        "" if row.hot_s is None else duration_text(row.hot_s),
+        "" if row.measured_bps is None else rate_text(row.measured_bps),
+        rate_text(row.capacity_bps),
+        rate_text(row.pending_bps) if row.pending_bps else "",
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from leeward._http import root_cause
+from leeward._quantities import bytes_text
 from leeward.client.problems import (
     NotControllerError,
     ProblemError,
@@ -195,7 +196,7 @@ class Http:
         text = response.read(MOST_BYTES + 1)
         headers = {name.lower(): value for name, value in response.headers.items()}
         if len(text) > MOST_BYTES:
-            raise NotControllerError(self.url, f"the answer is larger than {MOST_BYTES // 2**20} MiB")
+            raise NotControllerError(self.url, f"the answer is larger than {bytes_text(MOST_BYTES, None)}")
         if not text:
             return Answer(None, headers)
         try:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from leeward._quantities import percent_text
 from leeward.export.rules import CAPACITY, HOT, LOAD, RATE, UTILIZATION, Watch, duration
 from leeward.telemetry.units import UNIT_PPM
 
@@ -105,7 +106,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
         "uid": "leeward-hotspots",
         "title": "Hotspots",
         "description": (
-            f"A link is hot in an interval of {step} if its utilization is above {100 * hot:g} %."
+            f"A link is hot in an interval of {step} if its utilization is above {percent_text(hot, None)}."
             " From the recording rules of leeward export prometheus-rules."
         ),
         "tags": ["leeward", "network"],

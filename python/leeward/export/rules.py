@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from leeward._quantities import percent_text
 from leeward.errors import InputError
 from leeward.export.promql import Source, links, quote
 from leeward.hotspots.durations import CLASSES
@@ -174,7 +175,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
     """The alerts."""
     settings = watch.settings
     step, day = settings.interval_ms, 86_400_000
-    percent = f"{settings.hot_ppm / 10_000:g} %"
+    percent = percent_text(settings.hot_ppm / 1e6, None)
     lasts = (step, settings.hours_ms, settings.days_ms)
     result = []
     for (name, remedy), ms in zip(CLASSES, lasts, strict=True):
@@ -196,7 +197,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             f"{RATE} > {MANY:g}",
             settings.hours_ms - step,
             {"severity": "warning"},
-            f"More than {100 * MANY:g} % of {{{{ $labels.cross_section }}}} links are hot",
+            f"More than {percent_text(MANY, None)} of {{{{ $labels.cross_section }}}} links are hot",
             "leeward hotspots lists them, with their start and cause.",
         )
     )
@@ -207,7 +208,8 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
                 f"{CAPACITY} < {settings.fell:g} * max_over_time({CAPACITY}[{duration(day)}])",
                 0,
                 {"severity": "warning"},
-                f"{{{{ $labels.link }}}} has less than {100 * settings.fell:g} % of its earlier capacity",
+                f"{{{{ $labels.link }}}} has less than {percent_text(settings.fell, None)} of its earlier"
+                " capacity",
                 "Ports are down. Placement uses the reported capacity.",
             )
         )

@@ -176,10 +176,10 @@ def value_text(field: str, value: Any, settings: Settings) -> str | None:
     """Text for a value of a field by which latencies are split. A value of `size` or `compute` is a class."""
     if value is None or field not in ("size", "compute"):
         return None if value is None else str(value)
-    from leeward._native import bytes_text
+    from leeward._quantities import bytes_literal
 
     edges = settings.sizes if field == "size" else settings.ratios
-    labels = [bytes_text(edge) if field == "size" else f"{edge / MILLION:g}" for edge in edges]
+    labels = [bytes_literal(edge) if field == "size" else f"{edge / MILLION:g}" for edge in edges]
     labels = ["0", *labels, "1" if field == "compute" else ""]
     low, high = labels[value], labels[value + 1]
     return f"{low} to {high}" if high else f"from {low}"

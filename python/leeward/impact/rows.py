@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from leeward._quantities import NONE, latency_text
+from leeward._quantities import NONE, percent_text, time_text
 from leeward.impact.analysis import Impact
 from leeward.impact.bins import ERROR
 from leeward.impact.curves import Bucket, Curve, Estimate, Tolerance
@@ -15,7 +15,7 @@ NEVER = "never"
 def summary(impact: Impact) -> tuple[list[str], list[list[str]]]:
     """Headers and rows of the table of all kinds: each with its load-tolerances and hotspot-inflation."""
     settings = impact.settings
-    hot = f"AT {settings.hot_ppm / 10_000:g} %"
+    hot = f"AT {percent_text(settings.hot_ppm / MILLION, None)}"
     headers = [name.upper() for name in impact.by]
     parts = any(curve.part != "total" for curve in impact.curves)
     headers += ["PART"] if parts else []
@@ -26,7 +26,7 @@ def summary(impact: Impact) -> tuple[list[str], list[list[str]]]:
         row += [curve.part] if parts else []
         row.append(f"{sum(bucket.latencies for bucket in curve.buckets):,}")
         judged = curve.judged
-        row.append(latency_text(judged[0].ns["p95"]) if judged else NONE)
+        row.append(time_text(judged[0].ns["p95"] / 1e9) if judged else NONE)
         for factor in settings.factors:
             matches = [item for item in curve.tolerances if (item.of, item.factor) == ("p95", factor)]
             row.append(tolerance(impact, matches[0]) if matches else NONE)
@@ -42,7 +42,7 @@ def buckets(impact: Impact, curve: Curve) -> tuple[list[str], list[list[str]]]:
     for bucket in curve.buckets:
         row = [span(bucket), f"{bucket.latencies:,}"]
         for name in ("p95", "median"):
-            row.append(latency_text(bucket.ns[name]))
+            row.append(time_text(bucket.ns[name] / 1e9))
             row.append(inflation(bucket.inflation[name]) if bucket.enough else "too few")
         rows.append(row)
     return headers, rows
@@ -57,14 +57,14 @@ def glossary(impact: Impact) -> Iterator[tuple[str, str]]:
         f"load-tolerance: the utilization at which p95 is that many times as long ({_between(impact)})",
     )
     yield (
-        f"at {settings.hot_ppm / 10_000:g} %",
+        f"at {percent_text(settings.hot_ppm / MILLION, None)}",
         "hotspot-inflation: p95 (or median) at that utilization, divided by that of the lowest bucket",
     )
-    interval, width = f"{settings.interval_ms / 1000:g}", f"{settings.bucket_ppm / 10_000:g}"
+    interval, width = f"{settings.interval_ms / 1000:g}", percent_text(settings.bucket_ppm / MILLION, None)
     measure = "weighted-effective utilization" if impact.weights else "utilization"
     yield (
         "utilization",
-        f"greatest {measure} of an operation's links in intervals of {interval} s, in buckets of {width} %",
+        f"greatest {measure} of an operation's links in intervals of {interval} s, in buckets of {width}",
     )
     if impact.weights or any(
         bucket.high_ppm < MILLION for curve in impact.curves for bucket in curve.judged[-1:]
@@ -74,11 +74,9 @@ def glossary(impact: Impact) -> Iterator[tuple[str, str]]:
     if any(item.gap for curve in impact.curves for item in curve.tolerances):
         yield "at most", "the buckets just below, which have too few latencies, may reach it already"
     if settings.resamples:
-        yield (
-            "in brackets",
-            f"{100 * settings.confidence:g} % interval, by bootstrap over latencies taken as independent",
-        )
-    yield "percentiles", f"within {100 * ERROR:.1g} %, as they come from histograms"
+        level = percent_text(settings.confidence, None)
+        yield "in brackets", f"{level} interval, by bootstrap over latencies taken as independent"
+    yield "percentiles", f"within {percent_text(ERROR)}, as they come from histograms"
 
 
 def discard_lines(impact: Impact) -> Iterator[str]:
@@ -123,11 +121,12 @@ def sides(headers: Sequence[str], by: Sequence[str]) -> str:
 
 def _reach_text(utilization: float | None, result: Tolerance, full: bool) -> str:
     if utilization is not None:
-        return f"{100 * utilization:.4g} %"
-    return NEVER if full else f"above {result.judged_ppm / 10_000:g} %"
+        return percent_text(utilization)
+    return NEVER if full else f"above {percent_text(result.judged_ppm / MILLION, None)}"
 
 
 def _between(result: Impact) -> str:
     if result.settings.interpolate:
         return "between the middles of buckets"
-    return f"lower edge of the first such bucket of {100 * result.settings.bucket_ppm / MILLION:g} %"
+    width = percent_text(result.settings.bucket_ppm / MILLION, None)
+    return f"lower edge of the first such bucket of {width}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from pathlib import PurePath
 
-from leeward._native import Cluster, rate_text
-from leeward._quantities import read_rate
+from leeward._native import Cluster
+from leeward._quantities import rate_literal, read_rate
 from leeward.errors import InputError
 from leeward.importers.topology import Host, Topology
 
@@ -87,7 +87,7 @@ def _check_speeds(
         if value is not None:
             ratio = field.name.endswith("oversubscription")
             result[field.name] = (
-                _ratio(field.name, value) if ratio else rate_text(read_rate(field.name, value))
+                _ratio(field.name, value) if ratio else rate_literal(read_rate(field.name, value))
             )
     return result
 
@@ -141,7 +141,7 @@ def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
     if hosts[0].pod is not None:
         lines.append(f"    pod: {_quote(hosts[0].pod)}")
     if link is not None:
-        lines.append(f"    link: {rate_text(link)}")
+        lines.append(f"    link: {rate_literal(link)}")
     usual: dict[str, str] = {}
     for key in ("nic", "cpus", "memory"):
         values = [value for host in hosts if (value := _value(host, key)) is not None]
@@ -163,5 +163,5 @@ def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
 def _value(host: Host, key: str) -> str | None:
     """Value of a host for one field of the file."""
     if key == "nic":
-        return None if host.nic_bps is None else rate_text(host.nic_bps)
+        return None if host.nic_bps is None else rate_literal(host.nic_bps)
     return host.cpus if key == "cpus" else host.memory

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from leeward._quantities import bytes_text
 from leeward.errors import InputError
 from leeward.telemetry.discards import Discards
 
@@ -71,7 +72,7 @@ class Topology:
                 why = (error.strerror if isinstance(error, OSError) else None) or str(error)
                 raise InputError(file, None, None, None, why) from None
             if len(content) > MOST_BYTES:
-                raise InputError(file, None, None, None, f"larger than {MOST_BYTES // 2**20} MiB")
+                raise InputError(file, None, None, None, f"larger than {bytes_text(MOST_BYTES, None)}")
             try:
                 result.append((file, content.decode("utf-8-sig")))
             except UnicodeDecodeError as error:

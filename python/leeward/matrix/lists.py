@@ -11,10 +11,10 @@ import re
 import zlib
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from io import BytesIO, TextIOWrapper
+from io import TextIOWrapper
 from os import PathLike
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 import numpy
 
@@ -73,10 +73,10 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
             if magic == _npy.MAGIC:
                 return Series.of(_npy.read(path), interval, order, name)
             if magic.startswith(PARQUET):
-                return _list(_parquet(path), name, length, order)
+                return _parquet_list(path, name, length, order)
             head = read_head(Path(path))
             opened = gzip.GzipFile(fileobj=file) if head.compressed else file
-            return _list(cast("BinaryIO", opened), name, length, order, head.delimiter)
+            return _csv_list(cast("BinaryIO", opened), name, length, order, head.delimiter)
     except OSError as error:
         if isinstance(error, gzip.BadGzipFile):
             raise _input_error(name, f"not readable as gzip: {error}") from None
@@ -85,40 +85,133 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
         ) from None
 
 
-def _parquet(path: str | PathLike[str]) -> IO[bytes]:
-    from leeward._tables import as_csv
+class _Tasks:
+    """Tasks of a list, numbered in the order of their first transfers."""
 
-    try:
-        return BytesIO(as_csv(path, list(COLUMNS)))
-    except ValueError as error:
-        raise _input_error(str(path), str(error)) from None
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numbers: dict[str, int] = {}
+        self.number_of_text: dict[str, int] = {}
+        """Numbers by the texts of cells: `07` and `7` are one task."""
+
+    def add(self, line: int, column: str, text: str) -> None:
+        """Numbers the task of a new text; rejects an invalid name and too many tasks."""
+        task = _task(self.name, line, column, text)
+        self.number_of_text[text] = self.numbers.setdefault(task, len(self.numbers))
+        check_tasks(len(self.numbers), self.name)
 
 
-def _list(
-    opened: IO[bytes], name: str, length: int, order: tuple[str, ...] | None, delimiter: str = ","
+def _csv_list(
+    opened: IO[bytes], name: str, length: int, order: tuple[str, ...] | None, delimiter: str
 ) -> Series:
-    """A list of transfers, summed."""
-    number_of: dict[str, int] = {}
-    number_of_text: dict[str, int] = {}
+    """A list of transfers in CSV, summed."""
+    known = _Tasks(name)
     starts, sources, targets, sizes = array("q"), array("q"), array("q"), array("d")
     with TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
         for line, (time, source, target, size) in _lines(text, name, delimiter):
-            starts.append(math.floor(_number(name, line, "t_s", time, "seconds") / length))
+            starts.append(math.floor(_number(name, line, "t_s", time) / length))
             for column, tasks, task in (("src", sources, source), ("dst", targets, target)):
                 # Most lines name tasks of earlier lines.
-                if task not in number_of_text:
-                    number_of_text[task] = number_of.setdefault(
-                        _task(name, line, column, task), len(number_of)
-                    )
-                    check_tasks(len(number_of), name)
-                tasks.append(number_of_text[task])
-            sizes.append(_number(name, line, "bytes", size, "bytes"))
+                if task not in known.number_of_text:
+                    known.add(line, column, task)
+                tasks.append(known.number_of_text[task])
+            sizes.append(_number(name, line, "bytes", size))
     if not sizes:
-        raise _input_error(name, "no lines; expected at least one transfer")
-    pairs = numpy.array([sources, targets]).T
+        raise _no_lines(name)
+    ends = numpy.array([sources, targets]).T
     return sum_transfers(
-        name, length, tuple(number_of), numpy.array(starts), pairs, numpy.array(sizes), order
+        name, length, tuple(known.numbers), numpy.array(starts), ends, numpy.array(sizes), order
     )
+
+
+def _parquet_list(path: str | PathLike[str], name: str, length: int, order: tuple[str, ...] | None) -> Series:
+    """A list of transfers in Parquet, summed. Rows count from line 2, as in CSV with a header."""
+    from leeward._tables import batches
+
+    known = _Tasks(name)
+    parts: list[tuple[Ints, Ints, Floats]] = []
+    rows = 0
+    try:
+        header, tables = batches(path, list(COLUMNS), limited=True)
+        _columns(header, name)
+        for batch in tables:
+            parts.append(_batch(batch, rows + 2, known, length))
+            rows += batch.num_rows
+            if rows > MOST_LINES:
+                raise _too_many_lines(name)
+    except InputError:
+        raise
+    except UnicodeDecodeError:
+        raise _input_error(name, "not text in UTF-8") from None
+    except ValueError as error:
+        raise _input_error(name, str(error)) from None
+    if not rows:
+        raise _no_lines(name)
+    starts, ends, sizes = (numpy.concatenate(column) for column in zip(*parts, strict=True))
+    return sum_transfers(name, length, tuple(known.numbers), starts, ends, sizes, order)
+
+
+def _batch(batch: Any, line: int, known: _Tasks, length: int) -> tuple[Ints, Ints, Floats]:
+    """Interval, ends and bytes of each row of a batch with `COLUMNS`; rejects the first invalid cell.
+
+    Args:
+        batch: Record batch.
+        line: Line of its first row.
+        known: Tasks of earlier rows; takes those of this batch.
+        length: Length of an interval, in seconds.
+    """
+    time, source, target, size = batch.columns
+    times, sizes = _cells_as_numbers(time), _cells_as_numbers(size)
+    ends = [_distinct(column) for column in (source, target)]
+    # Cells are checked row by row, and from left to right.
+    invalid = [
+        (int(row), column)
+        for column, valid in ((0, abs(times) <= _LATEST_S), (3, (sizes >= 0) & (sizes <= MOST_BYTES)))
+        for row in numpy.flatnonzero(~valid)[:1]
+    ]
+    first_invalid = min(invalid, default=(batch.num_rows, 0))
+    firsts = sorted(
+        (int(row), column, text)
+        for column, (texts, _, rows) in enumerate(ends, 1)
+        for text, row in zip(texts, rows, strict=True)
+        if text not in known.number_of_text
+    )
+    for row, column, text in firsts:
+        if (row, column) < first_invalid and text not in known.number_of_text:
+            known.add(line + row, COLUMNS[column], text)
+    if invalid:
+        row, column = first_invalid
+        [text] = _texts(batch.column(column).slice(row, 1))
+        _number(known.name, line + row, COLUMNS[column], text)
+    numbers = [
+        numpy.array([known.number_of_text[text] for text in texts], dtype=numpy.int64)[text_of]
+        for texts, text_of, _ in ends
+    ]
+    return numpy.floor(times / length).astype(numpy.int64), numpy.column_stack(numbers), sizes
+
+
+def _cells_as_numbers(column: Any) -> Floats:
+    """Cells of a column of numbers or texts; those that are no numbers are NaN."""
+    if str(column.type) == "string":
+        texts, text_of, _ = _distinct(column)
+        return numpy.array([_parse(text) for text in texts], dtype=numpy.float64)[text_of]
+    numbers: Floats = column.cast("float64", safe=False).fill_null(math.nan).to_numpy()
+    return numbers
+
+
+def _distinct(column: Any) -> tuple[list[str], Ints, Ints]:
+    """Distinct texts of a column, the index of each cell's text, and the first row of each text."""
+    encoded = column.dictionary_encode(null_encoding="encode")
+    text_of = encoded.indices.to_numpy().astype(numpy.int64)
+    first = numpy.empty(len(encoded.dictionary), dtype=numpy.int64)
+    # Of several values for one place, the last one stays.
+    first[text_of[::-1]] = numpy.arange(len(text_of))[::-1]
+    return _texts(encoded.dictionary), text_of, first
+
+
+def _texts(column: Any) -> list[str]:
+    """Cells of a column as a list in CSV has them."""
+    return ["" if text is None else text.strip() for text in column.cast("string").to_pylist()]
 
 
 def sum_transfers(
@@ -217,9 +310,9 @@ def _limited_lines(text: TextIOWrapper, name: str) -> Iterator[str]:
     while line := text.readline(_LONGEST):
         number += 1
         if len(line) == _LONGEST and not line.endswith("\n"):
-            raise InputError(name, number, None, None, f"longer than {_LONGEST:,} characters")
+            raise _too_long(name, number)
         if number > MOST_LINES + 1:
-            raise _input_error(name, f"more than {MOST_LINES:,} lines")
+            raise _too_many_lines(name)
         yield line
 
 
@@ -231,28 +324,47 @@ def _columns(header: list[str], name: str) -> list[int]:
     return [header.index(column) for column in COLUMNS]
 
 
-def _number(name: str, line: int, column: str, text: str, noun: str) -> float:
-    try:
-        value = float(text) if text.isascii() and "_" not in text else math.nan
-    except ValueError:
-        value = math.nan
-    valid = is_bytes(value) if noun == "bytes" else abs(value) <= _LATEST_S
-    if not valid:
-        bounds = f"0 to {MOST_BYTES:g}" if noun == "bytes" else f"at most {_LATEST_S:g} either way"
-        raise InputError(name, line, None, column, f"`{text[:40]}`: expected {noun}, {bounds}")
+def _number(name: str, line: int, column: str, text: str) -> float:
+    value = _parse(text)
+    sizes = column == "bytes"
+    if not (is_bytes(value) if sizes else abs(value) <= _LATEST_S):
+        expected = f"bytes, 0 to {MOST_BYTES:g}" if sizes else f"seconds, at most {_LATEST_S:g} either way"
+        raise InputError(name, line, None, column, f"`{text[:40]}`: expected {expected}")
     return value
+
+
+def _parse(text: str) -> float:
+    """The number that a text holds; NaN if it holds none."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
 
 
 def _task(name: str, line: int, column: str, text: str) -> str:
     if not text or not text.isprintable():
         result = f"`{text[:40]!a}`" if text else "empty"
         raise InputError(name, line, None, column, f"{result}; expected the name or number of a task")
+    if len(text) >= _LONGEST:
+        raise _too_long(name, line)
     # `07` and `7` are one number.
     return str(int(text)) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else text
 
 
 def _why(error: OSError) -> str:
     return error.strerror or str(error)
+
+
+def _no_lines(name: str) -> InputError:
+    return _input_error(name, "no lines; expected at least one transfer")
+
+
+def _too_long(name: str, line: int) -> InputError:
+    return InputError(name, line, None, None, f"longer than {_LONGEST:,} characters")
+
+
+def _too_many_lines(name: str) -> InputError:
+    return _input_error(name, f"more than {MOST_LINES:,} lines")
 
 
 def _input_error(name: str, message: str) -> InputError:

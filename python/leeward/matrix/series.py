@@ -13,6 +13,7 @@ import numpy
 
 from leeward import _npy
 from leeward._arrays import Floats, Ints
+from leeward._quantities import read_seconds
 from leeward.errors import InputError
 
 DAY_S = 86_400
@@ -24,7 +25,6 @@ MOST_BYTES = 1e18
 """Greatest bytes of a pair in an interval."""
 LEAST_BYTES = 1e-9
 """Least number of bytes above 0; scaled matrices may be below a byte. Less would have no relative error."""
-_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": DAY_S}
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,7 @@ def seconds(interval: str) -> int:
     Raises:
         InputError: The text is not a time, or a day is not a whole number of them, at least two.
     """
-    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]*)\s*", interval, re.ASCII)
-    if not match or match[2] not in _UNITS:
-        why = "the unit is missing" if match and not match[2] else "not a time with a unit"
-        raise _input_error("interval", f"`{interval}`: {why}; expected one such as 1h or 5min")
-    length = float(match[1]) * _UNITS[match[2]]
+    length = read_seconds("interval", interval)
     if not 1 <= length <= DAY_S / 2 or DAY_S % length:
         raise _input_error(
             "interval",

@@ -16,7 +16,8 @@ import numpy
 import pyarrow
 from pyarrow import compute, csv
 
-from leeward._native import Scenario, rate_text
+from leeward._native import Scenario
+from leeward._quantities import rate_literal
 from leeward.plan.series import Loads, Numbers, Series, nearest_rank
 from leeward.plan.shift import Rack
 
@@ -133,7 +134,7 @@ def _scenario(
         values = _capacity(link, part, capacities)
         start[name] = values[0]
         for index in numpy.flatnonzero(numpy.diff(values)) + 1:
-            capacity = _rate_text(values[index])
+            capacity = _rate(values[index])
             events.append({"at": f"{float(index * interval)!r}s", "link": name, "capacity": capacity})
         load[row] = numpy.nan_to_num(moved_loads.get(name, link.load_bps)[part])
     with tempfile.TemporaryDirectory() as folder:
@@ -183,8 +184,8 @@ def _capacity(link: Series, part: slice, capacities: Mapping[str, float] | None)
     return numpy.where(numpy.isnan(measured), link.now_bps, measured)
 
 
-def _rate_text(bps: float) -> str:
-    return rate_text(max(round(bps), 1))
+def _rate(bps: float) -> str:
+    return rate_literal(max(round(bps), 1))
 
 
 def _cluster(racks: Mapping[str, Rack], start: Mapping[str, float]) -> dict[str, object]:
@@ -192,7 +193,7 @@ def _cluster(racks: Mapping[str, Rack], start: Mapping[str, float]) -> dict[str,
 
     def link(owner: str) -> dict[str, str]:
         directions = (("up", f"{owner}:uplink"), ("down", f"{owner}:downlink"))
-        return {way: _rate_text(start[name]) if name in start else _UNLIMITED for way, name in directions}
+        return {way: _rate(start[name]) if name in start else _UNLIMITED for way, name in directions}
 
     pods = list(dict.fromkeys(rack.pod for rack in racks.values() if rack.pod is not None))
     result: dict[str, object] = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from leeward._figures import BASELINE
-from leeward._quantities import NONE, seconds_text
+from leeward._quantities import NONE, percent_text, time_text
 from leeward.report.rows import Quantity, Row, against, quantities, times
 
 _Figure = Literal["mean", "difference", "ratio"]
@@ -51,4 +51,4 @@ def _cell(quantity: Quantity, row: dict[str, Any], figure: _Figure) -> str:
     if high is None:
         return text
     half = high - row[figure]
-    return f"{text} ± {seconds_text(half, row[figure]) if show is seconds_text else show(half)}"
+    return f"{text} ± {show(half, beside=row[figure]) if show in (percent_text, time_text) else show(half)}"

@@ -10,7 +10,7 @@ from typing import Literal
 
 from leeward._figures import BASELINE, flatten_comparison, flatten_summary
 from leeward._native import Run
-from leeward._quantities import NONE, percent_text, seconds_text
+from leeward._quantities import NONE, percent_text, time_text
 
 BLOCKS = "blocks written"
 BLOCK_TIME = "block write time, mean"
@@ -76,8 +76,8 @@ _APP_WORDS = {
     "Cv": _WORDS["Cv"],
 }
 
-Show = Callable[[float], str]
-"""Formats a value with its unit."""
+Show = Callable[..., str]
+"""Formats a value with its unit. Formats of times and shares take another value of the cell, `beside`."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
     if cell:
         return [
             Quantity("tasks that arrived", f"{TASKS}.count", count),
-            Quantity("wait for a host, mean", f"{TASKS}.wait_s.mean", seconds_text),
+            Quantity("wait for a host, mean", f"{TASKS}.wait_s.mean", time_text),
             Quantity("never placed", f"{TASKS}.unplaced", count, only_if_any=True),
             Quantity(HOT_RACKS, f"{TASKS}.hot_tor_share", percent_text, "difference"),
             Quantity("98th percentile of uplinks", f"{TASKS}.tor_p98", percent_text, "difference"),
@@ -133,16 +133,16 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
         ]
     result = [
         Quantity(BLOCKS, "blocks", count),
-        Quantity(BLOCK_TIME, "block_write_s.mean", seconds_text, "ratio"),
+        Quantity(BLOCK_TIME, "block_write_s.mean", time_text, "ratio"),
         Quantity(FULL, "full_block_write_s.count", count),
-        Quantity(FULL_TIME, "full_block_write_s.mean", seconds_text, "ratio"),
-        Quantity("  median", "full_block_write_s.p50", seconds_text, "ratio"),
-        Quantity("  95th percentile", "full_block_write_s.p95", seconds_text, "ratio"),
-        Quantity("  99th percentile", "full_block_write_s.p99", seconds_text, "ratio"),
+        Quantity(FULL_TIME, "full_block_write_s.mean", time_text, "ratio"),
+        Quantity("  median", "full_block_write_s.p50", time_text, "ratio"),
+        Quantity("  95th percentile", "full_block_write_s.p95", time_text, "ratio"),
+        Quantity("  99th percentile", "full_block_write_s.p99", time_text, "ratio"),
         Quantity(SMALLER, "partial_block_write_s.count", count),
-        Quantity(SMALLER_TIME, "partial_block_write_s.mean", seconds_text, "ratio"),
-        Quantity(FILE_TIME, "file_write_s.mean", seconds_text, "ratio"),
-        Quantity(JOB_TIME, "job_s.mean", seconds_text, "ratio", only_if_any=True),
+        Quantity(SMALLER_TIME, "partial_block_write_s.mean", time_text, "ratio"),
+        Quantity(FILE_TIME, "file_write_s.mean", time_text, "ratio"),
+        Quantity(JOB_TIME, "job_s.mean", time_text, "ratio", only_if_any=True),
     ]
     if len(policies) > 1:
         baseline = policies[0]
@@ -167,10 +167,10 @@ def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
     """Lines about reads of written data."""
     result = [
         Quantity("reads finished", f"{READS}.finished", count),
-        Quantity(READ_TIME, f"{READS}.time_s.mean", seconds_text, "ratio"),
-        Quantity("  median", f"{READS}.time_s.p50", seconds_text, "ratio"),
-        Quantity("  95th percentile", f"{READS}.time_s.p95", seconds_text, "ratio"),
-        Quantity("  99th percentile", f"{READS}.time_s.p99", seconds_text, "ratio"),
+        Quantity(READ_TIME, f"{READS}.time_s.mean", time_text, "ratio"),
+        Quantity("  median", f"{READS}.time_s.p50", time_text, "ratio"),
+        Quantity("  95th percentile", f"{READS}.time_s.p95", time_text, "ratio"),
+        Quantity("  99th percentile", f"{READS}.time_s.p99", time_text, "ratio"),
         Quantity(DEGRADED, f"{READS}.degraded_share", percent_text, "difference", only_if_any=True),
         Quantity("reads not finished", f"{READS}.unfinished", count, only_if_any=True),
         Quantity("reads that no host could answer", f"{READS}.lost", count, only_if_any=True),
@@ -189,11 +189,11 @@ def _app_quantities(policies: Sequence[str]) -> list[Quantity]:
         Quantity("ended", f"{APPS}.finished", count),
         Quantity("never placed", f"{APPS}.unplaced", count, only_if_any=True),
         Quantity("had to wait for hosts", f"{APPS}.waited", count, only_if_any=True),
-        Quantity("wait for hosts, mean", f"{APPS}.wait_s.mean", seconds_text, only_if_any=True),
-        Quantity(APP_TIME, f"{APPS}.completion_s.mean", seconds_text, "ratio"),
-        Quantity("run time, mean", f"{APPS}.run_s.mean", seconds_text, "ratio"),
-        Quantity("  median", f"{APPS}.run_s.p50", seconds_text, "ratio"),
-        Quantity("  95th percentile", f"{APPS}.run_s.p95", seconds_text, "ratio"),
+        Quantity("wait for hosts, mean", f"{APPS}.wait_s.mean", time_text, only_if_any=True),
+        Quantity(APP_TIME, f"{APPS}.completion_s.mean", time_text, "ratio"),
+        Quantity("run time, mean", f"{APPS}.run_s.mean", time_text, "ratio"),
+        Quantity("  median", f"{APPS}.run_s.p50", time_text, "ratio"),
+        Quantity("  95th percentile", f"{APPS}.run_s.p95", time_text, "ratio"),
     ]
     if len(policies) > 1:
         baseline = policies[0]

@@ -20,6 +20,7 @@ from urllib3 import BaseHTTPResponse, PoolManager
 from urllib3.exceptions import HTTPError
 
 from leeward._http import connections, retry_after_s, root_cause
+from leeward._quantities import bytes_text
 from leeward.errors import InputError
 
 TIMEOUT_S = 120.0
@@ -136,7 +137,7 @@ class Server:
     def _data(self, response: BaseHTTPResponse) -> Any:
         text = response.read(MOST_BYTES + 1)
         if len(text) > MOST_BYTES:
-            raise self._too_much(f"more than {MOST_BYTES / 2**20:.0f} MiB")
+            raise self._too_much(f"more than {bytes_text(MOST_BYTES, None)}")
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):

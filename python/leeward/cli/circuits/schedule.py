@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward._quantities import day_length_text, size_text
+from leeward._quantities import bytes_text, percent_text, time_text
 from leeward.cli.options import name_flags, parse_path, split_list
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.errors import InputError
@@ -122,13 +122,13 @@ def _print(result: "list[Schedule]") -> None:
             (
                 one.scheduler,
                 f"{len(one.days):,}",
-                day_length_text(one.length_s),
-                f"{100 * one.up:.1f} %",
+                time_text(one.length_s, 6),
+                percent_text(one.up),
                 f"{one.pairs:,}",
-                size_text(one.served_bytes),
-                f"{100 * one.served:.1f} %",
-                size_text(one.left_bytes),
-                day_length_text(one.packets_take_s),
+                bytes_text(one.served_bytes),
+                percent_text(one.served),
+                bytes_text(one.left_bytes),
+                time_text(one.packets_take_s, 4),
             )
             for one in result
         ],
@@ -143,11 +143,11 @@ def _print(result: "list[Schedule]") -> None:
             [
                 (
                     f"day {number}",
-                    day_length_text(day.start_s),
-                    day_length_text(day.length_s),
+                    time_text(day.start_s, 6),
+                    time_text(day.length_s, 6),
                     f"{len(day.circuits):,}",
-                    size_text(day.served_bytes),
-                    f"{100 * day.used:.1f} %",
+                    bytes_text(day.served_bytes),
+                    percent_text(day.used),
                 )
                 for number, day in enumerate(one.days[:MOST_DAYS])
             ],

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import gigabits_text, microseconds_text, milliseconds_text, size_text
+from leeward._quantities import bytes_text, percent_text, rate_text, time_text
 from leeward.cli.options import parse_path
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
@@ -118,9 +118,9 @@ def _find_foreign(out: Path) -> str | None:
 def _print(summary: dict[str, Any]) -> None:
     totals = summary["totals"]
     print(
-        f"{totals['finished']:,} of {totals['flows']:,} flows finished in {1e3 * totals['ended_s']:,.4g} ms"
-        f" at {gigabits_text(summary['throughput_bps'], 4)}; {size_text(totals['dropped_bytes'])} of"
-        f" {size_text(totals['sent_bytes'])} sent were dropped\n"
+        f"{totals['finished']:,} of {totals['flows']:,} flows finished in {time_text(totals['ended_s'], 4)}"
+        f" at {rate_text(summary['throughput_bps'])}; {bytes_text(totals['dropped_bytes'])} of"
+        f" {bytes_text(totals['sent_bytes'])} sent were dropped\n"
     )
     if summary["completion"]:
         _print_flows(summary)
@@ -144,8 +144,8 @@ def _print_flows(summary: dict[str, Any]) -> None:
                 f"class {one['class']}",
                 f"{one['flows']:,}",
                 f"{one['finished']:,}",
-                size_text(one["delivered_bytes"]),
-                *(milliseconds_text(one[name]) for name in ("median_s", "p99_s")),
+                bytes_text(one["delivered_bytes"]),
+                *(time_text(one[name], 4) for name in ("median_s", "p99_s")),
             )
             for one in summary["completion"]
         ],
@@ -164,7 +164,7 @@ def _print_trains(summary: dict[str, Any]) -> None:
                 ),
                 f"{one['sent_packets']:,}",
                 f"{one['received_packets']:,}",
-                "-" if one["rate_bps"] is None else gigabits_text(one["rate_bps"], 4),
+                rate_text(one["rate_bps"]),
             )
             for one in trains[:MOST_ROWS]
         ],
@@ -181,9 +181,9 @@ def _print_paths(summary: dict[str, Any]) -> None:
         [
             (
                 path,
-                size_text(sum(totals[f"{one}_bytes"] for one in kinds)),
+                bytes_text(sum(totals[f"{one}_bytes"] for one in kinds)),
                 f"{sum(totals[f'{one}_packets'] for one in kinds):,}",
-                *(microseconds_text(summary["latency_s"][path][share]) for share in ("0.5", "0.99")),
+                *(time_text(summary["latency_s"][path][share], 4) for share in ("0.5", "0.99")),
             )
             for path, kinds in (
                 ("packet", ("packet",)),
@@ -203,8 +203,8 @@ def _print_circuits(summary: dict[str, Any]) -> None:
             (
                 f"r{one['source']} to r{one['destination']}",
                 f"{one['days']:,}",
-                size_text(one["bytes"]),
-                f"{100 * one['utilization']:.1f} %",
+                bytes_text(one["bytes"]),
+                percent_text(one["utilization"]),
             )
             for one in circuits[:MOST_ROWS]
         ],

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import percent_text, rounded_rate_text
+from leeward._quantities import percent_text, rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import parse_seed, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -107,8 +107,8 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         f"{path['from']} > {path['to']}",
         f"{beside['from']} > {beside['to']}",
-        rounded_rate_text(one["alone_bps"]),
-        rounded_rate_text(one["beside_bps"]),
+        rate_text(one["alone_bps"]),
+        rate_text(one["beside_bps"]),
         percent_text(one["fall"], 0),
         percent_text(one["sum"], 0),
         "yes" if one["shares"] else "no",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from leeward._quantities import NONE, percent_text, size_text
+from leeward._quantities import bytes_text, percent_text
 from leeward.cli.options import split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
@@ -83,9 +83,9 @@ def calibrate(
             (
                 str(one["train"]["bursts"]),
                 str(one["train"]["packets"]),
-                size_text(one["train_bytes"]),
+                bytes_text(one["train_bytes"]),
                 percent_text(one["error"]),
-                NONE if one["deviation"] is None else percent_text(one["deviation"]),
+                percent_text(one["deviation"]),
                 str(one["paths"]),
                 "use this" if one["train"] == best else "",
             )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from leeward._quantities import rounded_rate_text
+from leeward._quantities import rate_text
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
     DestinationArgument,
@@ -54,13 +54,13 @@ def cross(
     if output is Format.json:
         print_json(result)
         return
-    print(f"one connection gets {rounded_rate_text(result['one_bps'])}", end="")
-    print("" if result["each_bps"] is None else f", each of two {rounded_rate_text(result['each_bps'])}")
+    print(f"one connection gets {rate_text(result['one_bps'])}", end="")
+    print("" if result["each_bps"] is None else f", each of two {rate_text(result['each_bps'])}")
     if result["connections"] is None:
         print("\nA second connection did not slow the first: the competing connections are unknown.")
         print("hint: --rate sets the rate of the path", file=sys.stderr)
         return
-    path_rate = f"of {rounded_rate_text(result['path_bps'])}"
+    path_rate = f"of {rate_text(result['path_bps'])}"
     print(f"{result['connections']:.2f} competing connections on a path {path_rate}", end="")
     if result["plausible"]:
         print(", {:.1f} to {:.1f} over time".format(*result["plausible"]), end="")
@@ -68,5 +68,5 @@ def cross(
     print_table(
         ("OWN CONNECTIONS", "EACH GETS"),
         ">>",
-        [(str(one["connections"]), rounded_rate_text(one["each_bps"])) for one in result["expected"]],
+        [(str(one["connections"]), rate_text(one["each_bps"])) for one in result["expected"]],
     )

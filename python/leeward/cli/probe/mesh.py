@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import percent_text, rounded_rate_text
+from leeward._quantities import percent_text, rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import choice, parse_path, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -126,7 +126,7 @@ def mesh(
                 (
                     one["from"],
                     one["to"],
-                    rounded_rate_text(one["rate_bps"]),
+                    rate_text(one["rate_bps"]),
                     percent_text(one["loss"]),
                     remarks(one),
                 )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from leeward._quantities import percent_text, round_trip_text, rounded_rate_text
+from leeward._quantities import percent_text, rate_text, time_text
 from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -75,15 +75,15 @@ def path(
         ">>>>><",
         [
             (
-                rounded_rate_text(one["rate_bps"]),
+                rate_text(one["rate_bps"]),
                 percent_text(one["spread"], 0),
                 percent_text(one["loss"]),
-                round_trip_text(one["rtt_s"]),
-                rounded_rate_text(one["sent_bps"]),
+                time_text(one["rtt_s"]),
+                rate_text(one["sent_bps"]),
                 remarks(one),
             )
             for one in result
         ],
     )
     if len(result) > 1:
-        print(f"\nmedian {rounded_rate_text(statistics.median(one['rate_bps'] for one in result))}")
+        print(f"\nmedian {rate_text(statistics.median(one['rate_bps'] for one in result))}")

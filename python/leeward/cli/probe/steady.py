@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import percent_text, rounded_rate_text, seconds_text
+from leeward._quantities import percent_text, rate_text, time_text
 from leeward.cli.options import split_list, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
@@ -70,7 +70,7 @@ def steady(
 
 def _print(result: dict[str, Any]) -> None:
     rates = [sample["rate_bps"] for sample in result["samples"]]
-    least, most = rounded_rate_text(min(rates)), rounded_rate_text(max(rates))
+    least, most = rate_text(min(rates)), rate_text(max(rates))
     print(f"{len(rates)} measurements, from {least} to {most}\n")
     if not result["lags"]:
         print("hint: no two samples are as far apart as a lag of --lags", file=sys.stderr)
@@ -80,7 +80,7 @@ def _print(result: dict[str, Any]) -> None:
         ">>>>>",
         [
             (
-                seconds_text(lag["lag_s"]),
+                time_text(lag["lag_s"]),
                 str(lag["pairs"]),
                 percent_text(lag["median"], 2),
                 percent_text(lag["mean"], 2),

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from leeward._quantities import (
-    exact_percent_text,
+    bytes_text,
+    percent_text,
     read_seconds,
     read_share,
     time_text,
@@ -189,9 +190,9 @@ def _print(statistics: dict[str, Any], curves: list[dict[str, Any]], percentile:
             ("requests a second", number(statistics["requests_per_s"])),
             ("C^2 of gaps", number(statistics["gap_c2"])),
             (f"peak over mean, {time_text(statistics['window_s'])}", number(statistics["peak_over_mean"])),
-            ("reads", work_rate_text(statistics["read_share"], "s")),
-            ("mean size", work_text(statistics["mean_size_bytes"], "bytes")),
-            ("largest size", work_text(statistics["largest_size_bytes"], "bytes")),
+            ("reads", percent_text(statistics["read_share"])),
+            ("mean size", bytes_text(statistics["mean_size_bytes"])),
+            ("largest size", bytes_text(statistics["largest_size_bytes"])),
             *_unloaded(statistics, percentile),
         ],
     )
@@ -209,7 +210,7 @@ def _print(statistics: dict[str, Any], curves: list[dict[str, Any]], percentile:
             work_text(at_mean and at_mean["burst"], unit),
             f"{work_rate_text(knee['rate'], unit)}, {work_text(knee['burst'], unit)}" if knee else "-",
             f"{len(one['buckets'])} of {one['vertices']}",
-            f"{100 * one['error']:.2g} %",
+            percent_text(one["error"]),
         ]
         if deadline is not None:
             cells.append(work_rate_text(one["effective_bandwidth"], unit))
@@ -240,7 +241,7 @@ def _unloaded(statistics: dict[str, Any], percentile: float | None) -> list[tupl
         return []
     seconds = statistics["unloaded_s"]
     text = "not in the device file" if seconds is None else time_text(seconds)
-    return [(f"latency without queueing, {exact_percent_text(percentile)}", text)]
+    return [(f"latency without queueing, {percent_text(percentile / 100, None)}", text)]
 
 
 def _draw(path: Path, curves: list[dict[str, Any]]) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import read_seconds, work_rate_text, work_text
+from leeward._quantities import percent_text, read_seconds, work_rate_text, work_text
 from leeward.cli.options import name_flags, whole_number
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import slow_notice
@@ -149,10 +149,9 @@ def _print(result: dict[str, Any]) -> None:
     )
     rows = []
     for at, state in enumerate(result["states"]):
-        share = "-" if state["share"] is None else f"{100 * state['share']:.3g} %"
         cells = [
             str(at),
-            share,
+            percent_text(state["share"]),
             number(state["requests_per_s"]),
             work_text(state["mean_work"], unit),
             work_rate_text(state["requests_per_s"] * state["mean_work"], unit),
@@ -166,5 +165,9 @@ def _print(result: dict[str, Any]) -> None:
     print_table(
         ("MISFIT", ""),
         "<>",
-        [(figure, f"{100 * result['misfit'][figure]:+.2g} %") for figure in ("requests", "work", "peak")],
+        [(figure, _signed(result["misfit"][figure])) for figure in ("requests", "work", "peak")],
     )
+
+
+def _signed(share: float) -> str:
+    return f"{'+' if share > 0 else ''}{percent_text(share)}"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leeward._quantities import read_share, time_text, work_rate_text, work_text
+from leeward._quantities import percent_text, read_share, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
 from leeward.cli.options import choice, hint_schema, name_flags, parse_path, whole_number
 from leeward.cli.output import print_json, print_table, print_words
@@ -229,12 +229,12 @@ def _print(record: dict[str, Any]) -> None:
     print_table(
         ("RESERVED", "SHARE"),
         "<>",
-        [(one["queue"], f"{100 * one['share']:.1f} %") for one in record["reserved"][:_MOST_QUEUES]],
+        [(one["queue"], percent_text(one["share"])) for one in record["reserved"][:_MOST_QUEUES]],
     )
     print_words(_WORDS)
     print(file=sys.stderr)
     print(f"servers: {record['servers_used']} of {record['servers']}", file=sys.stderr)
-    print(f"margin: {100 * record['margin']:g} % above the values in the files", file=sys.stderr)
+    print(f"margin: {percent_text(record['margin'], None)} above the values in the files", file=sys.stderr)
     if len(record["reserved"]) > _MOST_QUEUES:
         print(f"reserved: {len(record['reserved'])} links and devices; -o json lists all", file=sys.stderr)
     print_notes(record["notes"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward._quantities import exact_percent_text, time_text, work_rate_text, work_text
+from leeward._quantities import percent_text, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
 from leeward.cli.options import hint_schema
 from leeward.cli.output import print_table
@@ -75,7 +75,7 @@ def objective_text(one: dict[str, Any]) -> str:
     """An SLO in words."""
     if one["slo"] is None:
         return "best effort"
-    target = f"{exact_percent_text(one['slo']['percentile'])} in {time_text(one['slo']['latency_s'])}"
+    target = f"{percent_text(one['slo']['percentile'] / 100, None)} in {time_text(one['slo']['latency_s'])}"
     return f"best effort, asked {target}" if one["best_effort"] else target
 
 
@@ -89,11 +89,11 @@ def _limits(stage: dict[str, Any]) -> str:
 def print_settings(record: dict[str, Any]) -> None:
     """Prints on stderr the settings under which bounds hold."""
     print(file=sys.stderr)
-    margin = f"{100 * record['margin']:g} %"
+    margin = percent_text(record["margin"], None)
     print(f"margin: curves are {margin} above those of the files; models are unchanged", file=sys.stderr)
     arriving = record.get("margin_of_arriving", record["margin"])
     if arriving != record["margin"]:
-        print(f"margin: {100 * arriving:g} % for arriving workloads", file=sys.stderr)
+        print(f"margin: {percent_text(arriving, None)} for arriving workloads", file=sys.stderr)
     where = {"everywhere": "all links of a path", "hosts": "only the links of hosts, as set in the file"}
     print(f"congestion: {where[record['congestion']]}", file=sys.stderr)
     order = {

@@ -12,7 +12,7 @@ from typing import Any
 import ibis
 import pyarrow
 
-from leeward._quantities import gigabits_text
+from leeward._quantities import gigabits_text, percent_text
 from leeward.hotspots.causes import changes, split, tasks, uplinks
 from leeward.hotspots.causes.provision import CLASSES, Provision, provision
 from leeward.hotspots.causes.tasks import Tasks
@@ -128,7 +128,7 @@ def _change_text(run: dict[str, Any]) -> str:
         f"{load / most:.2f} times the earlier maximum of {gigabits_text(most)}" if most else "none earlier"
     )
     return (
-        f"capacity {gigabits_text(capacity)}, {100 * capacity / earlier:.0f} % of the earlier"
+        f"capacity {gigabits_text(capacity)}, {percent_text(capacity / earlier, 0)} of the earlier"
         f" {gigabits_text(earlier)}; load {gigabits_text(load)}, {growth}"
     )
 
@@ -142,8 +142,8 @@ def _uplink_findings(links: pyarrow.Table, fleet: Provision) -> list[dict[str, A
             "cause": "low-uplink",
             "hot": hot[rack["rack"]],
             "evidence": f"{gigabits_text(rack['disk_bps_per_tb'])} of uplink per terabyte of disks,"
-            f" {100 * rack['normalized']:.0f}"
-            f" % of the guideline of {gigabits_text(fleet.disk_bps_per_tb or 0)}",
+            f" {percent_text(rack['normalized'], 0)} of the guideline of"
+            f" {gigabits_text(fleet.disk_bps_per_tb or 0)}",
         }
         for rack in fleet.racks.to_pylist()
         if rack["class"] == CLASSES[2] and hot.get(rack["rack"])
@@ -159,13 +159,13 @@ def _split_findings(owners: pyarrow.Table) -> list[dict[str, Any]]:
             total = sum(row[name] for name in split.OWNERS)
             kbits = row["storage_kbits"] + row["compute_kbits"]
             share = (
-                f"; storage accounts for {100 * row['storage_kbits'] / kbits:.0f} % of their bits"
+                f"; storage accounts for {percent_text(row['storage_kbits'] / kbits, 0)} of their bits"
                 if kbits
                 else ""
             )
             evidence = (
                 f"{row[owner]:,} of {total:,} hot intervals of the {row['direction']}link;"
-                f" {100 * row['storage_share']:.0f} % of its capacity is provisioned for storage{share}"
+                f" {percent_text(row['storage_share'], 0)} of its capacity is provisioned for storage{share}"
             )
             cause = {"both": "storage-and-compute"}.get(owner, owner)
             result.append({"subject": row["rack"], "cause": cause, "hot": row[owner], "evidence": evidence})
@@ -183,8 +183,8 @@ def _task_findings(results: Tasks, links: pyarrow.Table, settings: Settings) -> 
             "cause": "network-intensive-tasks",
             "hot": hot[row["rack"]],
             "evidence": f"{row['intensive_tasks']:.1f} network-intensive tasks, {row['per_gbps']:.2f} per"
-            f" Gb/s of uplink ({median:.2f} on the median rack); {100 * row['traffic']:.0f} % of the rack's"
-            " traffic",
+            f" Gb/s of uplink ({median:.2f} on the median rack); {percent_text(row['traffic'], 0)} of the"
+            " rack's traffic",
         }
         for row in racks
         if hot.get(row["rack"])
@@ -194,10 +194,10 @@ def _task_findings(results: Tasks, links: pyarrow.Table, settings: Settings) -> 
     for row in results.concentrated.to_pylist():
         if row["concentrated"]:
             evidence = (
-                f"{100 * row['share']:.0f} % of its tasks on {row['kind']} racks are on the"
-                f" {row['hot_racks']} hot ones, which have {100 * row['expected']:.0f} % of the hosts;"
-                f" the job causes {100 * row['traffic']:.0f} % of their traffic; {row['idle_without']} of"
-                f" {row['idle_racks']} idle racks of that kind run none of its tasks"
+                f"{percent_text(row['share'], 0)} of its tasks on {row['kind']} racks are on the"
+                f" {row['hot_racks']} hot ones, which have {percent_text(row['expected'], 0)} of the hosts;"
+                f" the job causes {percent_text(row['traffic'], 0)} of their traffic;"
+                f" {row['idle_without']} of {row['idle_racks']} idle racks of that kind run none of its tasks"
             )
             result.append(
                 {"subject": row["job"], "cause": "concentration", "hot": None, "evidence": evidence}

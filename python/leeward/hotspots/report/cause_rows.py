@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from leeward._native import rate_text
-from leeward._quantities import NONE, share_text
+from leeward._quantities import NONE, percent_text, rate_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.causes.provision import CLASSES
 from leeward.hotspots.causes.split import OWNERS
 from leeward.hotspots.hot import TOR
-from leeward.hotspots.report.section import Section, rest, utilization
+from leeward.hotspots.report.section import Section, rest, threshold
 
 _PER_CPU = (("bps_per_cpu", 8e6), ("normalized", 1.0))
 """Columns of jobs, and the units that they are shown in."""
@@ -19,7 +18,7 @@ def causes(analysis: Analysis) -> Section | None:
     rows = analysis.causes.by_cause.to_pylist()
     if not rows:
         return None
-    settings = analysis.settings
+    fell, grew = (percent_text(share, None) for share in (analysis.settings.fell, analysis.settings.grew))
     return Section(
         "Did the capacity fall, or the load grow?",
         ("CROSS-SECTION", "CAUSE", "LINKS", "RUNS", "HOT", "SHARE"),
@@ -27,21 +26,18 @@ def causes(analysis: Analysis) -> Section | None:
         [
             (
                 *(row["cross_section"], row["cause"], f"{row['links']:,}", f"{row['runs']:,}"),
-                *(f"{row['intervals']:,}", share_text(row["share"])),
+                *(f"{row['intervals']:,}", percent_text(row["share"])),
             )
             for row in rows
         ],
         words=(
             (
                 "capacity-loss",
-                (
-                    f"capacity below {share_text(settings.fell)} and load at most {share_text(settings.grew)}"
-                    " of the earlier maxima"
-                ),
+                f"capacity below {fell} and load at most {grew} of the earlier maxima",
             ),
             (
                 "demand-growth",
-                f"capacity as before, load above {share_text(settings.grew)} of the earlier maximum",
+                f"capacity as before, load above {grew} of the earlier maximum",
             ),
             ("both", "capacity below and load above; or hot even at the earlier capacity"),
             (
@@ -97,19 +93,19 @@ def split(analysis: Analysis) -> Section | None:
     more = []
     if storage + compute:
         more.append(
-            f"{share_text(storage / (storage + compute))} of their traffic in these intervals was storage's"
+            f"{percent_text(storage / (storage + compute))} of their traffic in these intervals was storage's"
         )
     return Section(
         "Whose are the hotspots of mixed racks?",
         ("WHOSE", "HOT", "SHARE"),
         "<>>",
-        [(name, f"{count:,}", share_text(count / total)) for name, count in sums.items()],
+        [(name, f"{count:,}", percent_text(count / total)) for name, count in sums.items()],
         more,
         words=(
             (
                 "storage, compute",
                 (
-                    f"throughput above {share_text(analysis.settings.split)}"
+                    f"throughput above {percent_text(analysis.settings.split, None)}"
                     " of what is provisioned for it (figure 6)"
                 ),
             ),
@@ -172,14 +168,14 @@ def uplinks(analysis: Analysis) -> Section | None:
             )
             rows.append(
                 (
-                    *(name, f"{len(of_class):,}", share_text(min(ratios)), share_text(max(ratios))),
-                    *(f"{hot:,}", share_text(hot / total if total else None)),
-                    *(share_text(share) for share in requests.get(name, ())),
+                    *(name, f"{len(of_class):,}", percent_text(min(ratios)), percent_text(max(ratios))),
+                    *(f"{hot:,}", percent_text(hot / total if total else None)),
+                    *(percent_text(share) for share in requests.get(name, ())),
                 )
             )
-    cpu = "" if fleet.cpu_bps is None else f", {rate_text(round(fleet.cpu_bps))} for a processor"
+    cpu = "" if fleet.cpu_bps is None else f", {rate_text(fleet.cpu_bps)} for a processor"
     disks = [row["normalized"] for row in racks if row["kind"] == "disk"]
-    guideline = rate_text(round(fleet.disk_bps_per_tb or 0))
+    guideline = rate_text(fleet.disk_bps_per_tb or 0)
     more = [f"the guideline: {guideline} of uplink for a terabyte of disks{cpu}"]
     if disks:
         more.append(f"the greatest ratio of a disk rack is {max(disks) / min(disks):.2f}x the least")
@@ -199,9 +195,9 @@ def uplinks(analysis: Analysis) -> Section | None:
             ),
             (
                 "high-, medium-, low-uplink",
-                f"above, at (to {share_text(analysis.settings.matches)}) or below it",
+                f"above, at (to {percent_text(analysis.settings.matches, None)}) or below it",
             ),
-            *((("hot racks", f"at {utilization(analysis.settings.hot_ppm)} or above"),) if requests else ()),
+            *((("hot racks", f"at {threshold(analysis.settings.hot_ppm)} or above"),) if requests else ()),
         ),
     )
 
@@ -250,7 +246,7 @@ def served(analysis: Analysis) -> Section | None:
                 "not seen" if edge < 0 else f"{edge} to {edge + 5} %",
                 f"{sum(row['requests'] for row in row_of_class.values()):,}",
                 *(
-                    share_text(row_of_class[kind]["share"]) if kind in row_of_class else share_text(0.0)
+                    percent_text(row_of_class[kind]["share"]) if kind in row_of_class else percent_text(0.0)
                     for kind in classes
                 ),
             )

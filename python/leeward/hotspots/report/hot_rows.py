@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from leeward._quantities import NONE, days_text, share_text
+from leeward._quantities import NONE, duration_text, percent_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.hot import TOR
-from leeward.hotspots.report.section import Section, rest, stamp, utilization
+from leeward.hotspots.report.section import Section, rest, stamp, threshold, utilization
 from leeward.hotspots.settings import BIN_PPM
 from leeward.telemetry.units import UNIT_PPM
 
@@ -37,7 +37,7 @@ def cross_sections(analysis: Analysis) -> Section:
             ("rate", "hot link intervals over all that were seen (Hotspots, figure 3)"),
             (
                 "p50, p95, p98",
-                f"of utilization over link intervals, in bins of {utilization(BIN_PPM)}: lower edges",
+                f"of utilization over link intervals, in bins of {threshold(BIN_PPM)}: lower edges",
             ),
         ),
     )
@@ -52,7 +52,10 @@ def kinds(analysis: Analysis) -> Section | None:
         "Which racks?",
         ("KIND", "LINKS", "EVER HOT", "INTERVALS", "HOT", "RATE", "SHARE OF HOT", "P95"),
         "<" + 7 * ">",
-        [(row["kind"], *_counts(row), share_text(row["share"]), utilization(row["p95_ppm"])) for row in rows],
+        [
+            (row["kind"], *_counts(row), percent_text(row["share"]), utilization(row["p95_ppm"]))
+            for row in rows
+        ],
         words=(("share of hot", f"of all hot intervals of {TOR} links, both directions (figure 5)"),),
     )
 
@@ -68,9 +71,9 @@ def links(analysis: Analysis, top: int) -> Section | None:
         "<<>><<" + 6 * ">",
         [
             (
-                *(row["name"], row["kind"] or NONE, f"{row['hot']:,}", share_text(row["rate"])),
+                *(row["name"], row["kind"] or NONE, f"{row['hot']:,}", percent_text(row["rate"])),
                 *(stamp(row["hot_since_ms"]), stamp(row["last_hot_ms"])),
-                *(f"{row['runs']:,}", days_text(row["longest_ms"]), *_utilizations(row)),
+                *(f"{row['runs']:,}", duration_text(row["longest_ms"] / 1000), *_utilizations(row)),
             )
             for row in hot[:top]
         ],
@@ -84,7 +87,7 @@ def classes(analysis: Analysis) -> Section | None:
     rows = analysis.classes.to_pylist()
     if not rows:
         return None
-    settings = analysis.settings
+    hours, days = (duration_text(ms / 1000) for ms in (analysis.settings.hours_ms, analysis.settings.days_ms))
     return Section(
         "How long do they last, and what helps?",
         ("CROSS-SECTION", "LAST", "REMEDY", "RUNS", "SHARE", "HOT TIME", "SHARE OF TIME", "OPEN"),
@@ -93,20 +96,17 @@ def classes(analysis: Analysis) -> Section | None:
             (
                 *(row["cross_section"], row["class"], row["remedy"], f"{row['runs']:,}"),
                 *(
-                    share_text(row["share"]),
-                    days_text(row["hot_ms"]),
-                    share_text(row["hot_share"]),
+                    percent_text(row["share"]),
+                    duration_text(row["hot_ms"] / 1000),
+                    percent_text(row["hot_share"]),
                 ),
                 f"{row['open']:,}",
             )
             for row in rows
         ],
         words=(
-            ("minutes", f"less than {days_text(settings.hours_ms)}: move tasks away when it happens"),
-            (
-                "hours",
-                f"less than {days_text(settings.days_ms)}: place data and long-running jobs elsewhere",
-            ),
+            ("minutes", f"less than {hours}: move tasks away when it happens"),
+            ("hours", f"less than {days}: place data and long-running jobs elsewhere"),
             ("days", "more than that: plan capacity, or upgrade the rack (section 3.2)"),
             ("open", "begins or ends next to an interval without telemetry; may have lasted longer"),
         ),
@@ -119,7 +119,7 @@ def units(analysis: Analysis, top: int) -> Section | None:
     if not rows:
         return None
     return Section(
-        f"Are units wrong? Links above {utilization(UNIT_PPM)}",
+        f"Are units wrong? Links above {threshold(UNIT_PPM)}",
         ("LINK", "ABOVE", "OF INTERVALS", "MOST", "LIKELY FACTOR", "WHY"),
         "<>>>><",
         [
@@ -136,7 +136,7 @@ def units(analysis: Analysis, top: int) -> Section | None:
 def _counts(row: dict[str, Any]) -> Iterable[str]:
     return (
         *(f"{row[name]:,}" for name in ("links", "hot_links", "intervals", "hot")),
-        share_text(row["rate"]),
+        percent_text(row["rate"]),
     )
 
 

@@ -1,8 +1,8 @@
 """Tables of `imbalance` and `forecast`."""
 
-from leeward._quantities import NONE, days_text, share_text
+from leeward._quantities import NONE, duration_text, percent_text
 from leeward.hotspots.analysis import Analysis
-from leeward.hotspots.report.section import Section, number, rest, stamp, utilization, within
+from leeward.hotspots.report.section import Section, number, rest, stamp, threshold, utilization, within
 from leeward.telemetry.units import UNIT_PPM
 
 
@@ -17,19 +17,22 @@ def unevenness(analysis: Analysis) -> Section:
     )
     averages = [*lengths, 0]
     doubtful = sum(row["doubtful"] for row in uneven.unevenness.to_pylist())
-    more = [f"{doubtful:,} link intervals above {utilization(UNIT_PPM)} are left out"] if doubtful else []
+    more = [f"{doubtful:,} link intervals above {threshold(UNIT_PPM)} are left out"] if doubtful else []
     return Section(
         "How uneven is the load?",
         (
             *("CROSS-SECTION", "DIRECTION", "INTERVALS", "CV P50", "CV P95", "CV > 1", "P95 LINK HOT"),
-            *(f"CV OF {days_text(length).upper()}" if length else "CV OF ALL" for length in averages),
+            *(
+                f"CV OF {duration_text(length / 1000).upper()}" if length else "CV OF ALL"
+                for length in averages
+            ),
         ),
         "<<" + (5 + len(averages)) * ">",
         [
             (
                 *(row["cross_section"], row["direction"], f"{row['intervals']:,}"),
                 *(number(row["cv_p50"]), number(row["cv_p95"])),
-                *(share_text(row["above_one"]), share_text(row["busy"])),
+                *(percent_text(row["above_one"]), percent_text(row["busy"])),
                 *(
                     number(longer.get((row["cross_section"], row["direction"], length), {}).get("cv_p50"))
                     for length in averages
@@ -42,7 +45,7 @@ def unevenness(analysis: Analysis) -> Section:
             (
                 "Cv",
                 (
-                    f"standard deviation over mean of links in {days_text(uneven.interval_ms)}"
+                    f"standard deviation over mean of links in {duration_text(uneven.interval_ms / 1000)}"
                     " (Sinbad, figure 5)"
                 ),
             ),
@@ -63,10 +66,10 @@ def stability(analysis: Analysis) -> Section | None:
         ">>>>><",
         [
             (
-                *(days_text(row["horizon_ms"]), f"{row['links']:,}", f"{row['pairs']:,}"),
+                *(duration_text(row["horizon_ms"] / 1000), f"{row['links']:,}", f"{row['pairs']:,}"),
                 *(
-                    share_text(row["all"]),
-                    share_text(row["worst"]),
+                    percent_text(row["all"]),
+                    percent_text(row["worst"]),
                     row["worst_link"] or NONE,
                 ),
             )
@@ -89,9 +92,9 @@ def scores(analysis: Analysis) -> Section | None:
     ahead = analysis.forecast
     if not ahead.scores:
         return None
-    title = f"Will a hot link still be hot in {days_text(ahead.ahead_ms)}?"
+    title = f"Will a hot link still be hot in {duration_text(ahead.ahead_ms / 1000)}?"
     note = (
-        f"learnt from {ahead.learnt:,} hot intervals, {share_text(ahead.base_rate)} of which stayed hot"
+        f"learnt from {ahead.learnt:,} hot intervals, {percent_text(ahead.base_rate)} of which stayed hot"
         f"; scored on {ahead.scored:,} later ones; forecasts are by {ahead.used}"
     )
     return Section(
@@ -101,7 +104,7 @@ def scores(analysis: Analysis) -> Section | None:
         [
             (
                 *(score.predictor, f"{score.brier:.4f}", within(score.skill), within(score.over_base)),
-                *(share_text(score.precision), share_text(score.recall)),
+                *(percent_text(score.precision), percent_text(score.recall)),
             )
             for score in ahead.scores
         ],
@@ -129,12 +132,12 @@ def now(analysis: Analysis, top: int) -> Section | None:
         return None
     return Section(
         "What is hot at the end?",
-        ("LINK", "SINCE", "UTILIZATION", f"HOT IN {days_text(ahead.ahead_ms).upper()}", "AS OF"),
+        ("LINK", "SINCE", "UTILIZATION", f"HOT IN {duration_text(ahead.ahead_ms / 1000).upper()}", "AS OF"),
         "<<>>>",
         [
             (
                 *(row["name"], stamp(row["since_ms"]), utilization(row["ppm"])),
-                *(share_text(row["chance"]), f"{row['like_it']:,}"),
+                *(percent_text(row["chance"]), f"{row['like_it']:,}"),
             )
             for row in rows[:top]
         ],

@@ -2,7 +2,7 @@
 
 from os import PathLike
 
-from leeward._quantities import days_text
+from leeward._quantities import duration_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.report.rows import heading, sections
 from leeward.hotspots.report.section import Section
@@ -30,7 +30,7 @@ def _pictures(analysis: Analysis) -> list[Picture]:
     result = []
     racks = sum(1 for _ in set(analysis.heat["rack"].to_pylist()))
     if racks:
-        length = days_text(analysis.heat["length_ms"][0].as_py())
+        length = duration_text(analysis.heat["length_ms"][0].as_py() / 1000)
         cut = f" The {pictures.RACKS} hottest of {racks:,} racks." if racks > pictures.RACKS else ""
         result.append(
             (
@@ -55,7 +55,7 @@ def _pictures(analysis: Analysis) -> list[Picture]:
             )
         )
     if analysis.imbalance.cv.num_rows:
-        interval = days_text(analysis.imbalance.interval_ms)
+        interval = duration_text(analysis.imbalance.interval_ms / 1000)
         result.append(
             (
                 "How uneven links are",

@@ -4,23 +4,24 @@ The order: hotspots, places, times, durations, causes, imbalance, forecast; and 
 Each table explains its words. The terminal and the page show the same tables.
 """
 
-from leeward._quantities import days_text, share_text
+from leeward._quantities import duration_text, percent_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.report import cause_rows, hot_rows, imbalance_rows
-from leeward.hotspots.report.section import Section, stamp, utilization
+from leeward.hotspots.report.section import Section, stamp, threshold
 
 
 def heading(analysis: Analysis) -> list[str]:
     """Extent of the analysis, in two lines."""
     extent, settings = analysis.extent, analysis.settings
     first, end = extent.first_ms or 0, extent.end_ms or 0
-    share = share_text(settings.coverage)
+    share = percent_text(settings.coverage, None)
     thin = f"; {extent.thin:,} more were seen for less than {share} of their time, and are not judged"
     links = f"{extent.seen:,} of {extent.links:,} link directions seen"
-    hot = f"{extent.hot:,} of {extent.intervals:,} link intervals of {days_text(extent.interval_ms)} are hot"
+    length = duration_text(extent.interval_ms / 1000)
+    hot = f"{extent.hot:,} of {extent.intervals:,} link intervals of {length} are hot"
     return [
-        f"{days_text(end - first)} from {stamp(first)} to {stamp(end)} UTC; {links}",
-        f"{hot}: above {utilization(settings.hot_ppm)}{thin if extent.thin else ''}",
+        f"{duration_text((end - first) / 1000)} from {stamp(first)} to {stamp(end)} UTC; {links}",
+        f"{hot}: above {threshold(settings.hot_ppm)}{thin if extent.thin else ''}",
     ]
 
 

@@ -1,10 +1,10 @@
-"""A table of texts, and its formats of times and shares."""
+"""A table of texts, and its formats of times and utilizations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from leeward._quantities import NONE, share_text
+from leeward._quantities import NONE, percent_text
 
 Cells = Sequence[str]
 
@@ -45,9 +45,14 @@ def rest(count: int, noun: str) -> list[str]:
     return [f"{count:,} more {noun}"] if count > 0 else []
 
 
-def utilization(value: int | None) -> str:
-    """A utilization in millionths, as text."""
-    return NONE if value is None else share_text(value / 1e6)
+def utilization(ppm: int | None) -> str:
+    """A measured utilization in millionths, as text."""
+    return NONE if ppm is None else percent_text(ppm / 1e6)
+
+
+def threshold(ppm: int) -> str:
+    """A threshold of utilization in millionths, as text with all its digits."""
+    return percent_text(ppm / 1e6, None)
 
 
 def number(value: float | None) -> str:
