@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use leeward_calculus::{ArrivalCurve, Packets, RbCurve};
 use leeward_slo::limits::{Compactor, Limiting, Problem};
-use leeward_slo::pack::{Client, Event, PackSettings, Packing, Request, Site};
+use leeward_slo::pack::{Client, PackSettings, Packing, Request, Site};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_testing::golden;
 use leeward_traces::Stage;
@@ -66,9 +66,10 @@ fn main() {
         };
         let settings = PackSettings { fast, threads, margin: 0.0, pruning: 0.0, ..PackSettings::default() };
         let mut packing = Packing::new(site, settings, "").expect("valid settings");
-        let arrives = |workload| Event::Arrives(Request { workload: Arc::new(workload), client: None });
         let start = Instant::now();
-        packing.run(workloads.into_iter().map(arrives));
+        for workload in workloads {
+            drop(packing.place(&Request { workload: Arc::new(workload), client: None }));
+        }
         let elapsed = start.elapsed().as_secs_f64();
         let released = folder.as_ref().map_or_else(String::new, |_| format!("{servers} in {seconds}"));
         let (used, refused) = (packing.servers_used(), packing.refused().len());

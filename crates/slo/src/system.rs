@@ -1,5 +1,6 @@
 //! Queues, and the workloads that share them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
@@ -61,4 +62,52 @@ pub struct System {
     pub queues: Vec<Queue>,
     /// Promises.
     pub promises: Vec<Promise>,
+}
+
+impl System {
+    /// For each queue, the number of its group. Queues that share traffic, directly or through other queues, form a
+    /// group.
+    pub(crate) fn queue_groups(&self) -> Vec<usize> {
+        let mut sets = Sets::new(self.queues.len());
+        for route in self.promises.iter().flat_map(|promise| &promise.route) {
+            route.windows(2).for_each(|pair| sets.join(pair[0], pair[1]));
+        }
+        (0..self.queues.len()).map(|queue| sets.find(queue)).collect()
+    }
+
+    /// For each promise, the number of its group. Dependencies form groups: they are symmetric and transitive. Names
+    /// outside the system are ignored.
+    pub(crate) fn dependency_groups(&self) -> Vec<usize> {
+        let names: BTreeMap<&str, usize> =
+            self.promises.iter().enumerate().map(|(at, of)| (of.workload.name.as_str(), at)).collect();
+        let mut sets = Sets::new(self.promises.len());
+        for (at, of) in self.promises.iter().enumerate() {
+            let known = of.workload.dependencies.iter().filter_map(|name| names.get(name.as_str()));
+            known.for_each(|&other| sets.join(at, other));
+        }
+        (0..self.promises.len()).map(|at| sets.find(at)).collect()
+    }
+}
+
+/// Disjoint sets (union-find).
+struct Sets(Vec<usize>);
+
+impl Sets {
+    fn new(elements: usize) -> Sets {
+        Sets((0..elements).collect())
+    }
+
+    fn find(&mut self, element: usize) -> usize {
+        let mut root = element;
+        while self.0[root] != root {
+            self.0[root] = self.0[self.0[root]];
+            root = self.0[root];
+        }
+        root
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a] = b;
+    }
 }

@@ -6,7 +6,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::join::{best_effort, joined, queue_groups};
+use super::join::{best_effort, joined};
 use super::{Admission, AdmissionError, Arrival, Outcome};
 use crate::bound::{BoundSettings, Bounds, Method, Miss, SystemError, Unbounded, Unit, attainable};
 use crate::priorities::{LEVELS, by_slo, merge, priority_meister};
@@ -115,7 +115,7 @@ impl Bounded {
         let all = reordered || !own.workload.dependencies.is_empty() || is_dependency(system);
         // In fluid service, lower priorities cause no delay.
         let only_after = self.settings.bounds.unit == Unit::Fluid;
-        let groups = queue_groups(system);
+        let groups = system.queue_groups();
         let touched = |at: &usize| {
             all || system.promises[*at].route.iter().zip(&system.promises[*at].priorities).any(
                 |(route, &priority)| {

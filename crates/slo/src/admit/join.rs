@@ -12,7 +12,7 @@ use crate::{Promise, System};
 pub(super) const LAST: u32 = u32::MAX;
 
 /// The system with the arrival as the last promise, at the first priority, with its arrival curves as limits.
-pub(super) fn joined(system: &System, arrival: &Arrival) -> System {
+pub(crate) fn joined(system: &System, arrival: &Arrival) -> System {
     let mut system = system.clone();
     let Arrival { workload, route } = arrival.clone();
     let limits: Vec<ArrivalCurve> = workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
@@ -41,7 +41,7 @@ pub(super) fn best_effort(
         let lost = |&promise: &usize| {
             after.miss(promise, method).is_some() && before.miss(promise, method).is_none()
         };
-        let (groups, own) = (queue_groups(&with), &with.promises[others]);
+        let (groups, own) = (with.queue_groups(), &with.promises[others]);
         let reached = |promise: &usize| {
             let groups_of = |promise: &Promise| {
                 promise.route.iter().map(|route| groups[route[0]]).collect::<Vec<usize>>()
@@ -52,21 +52,4 @@ pub(super) fn best_effort(
         disturbed = (0..others).filter(reached).filter(lost).collect();
     }
     Ok(Outcome { system: with, refused, disturbed, merged: None, searched: false })
-}
-
-/// For each queue, the index of its group. Queues that share traffic, directly or through other queues, form a group.
-pub(super) fn queue_groups(system: &System) -> Vec<usize> {
-    let mut groups: Vec<usize> = (0..system.queues.len()).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for route in system.promises.iter().flat_map(|promise| &promise.route) {
-            let least = route.iter().map(|&queue| groups[queue]).min().expect("a route has a queue");
-            for &queue in route {
-                changed |= groups[queue] != least;
-                groups[queue] = least;
-            }
-        }
-    }
-    groups
 }

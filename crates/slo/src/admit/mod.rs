@@ -20,6 +20,7 @@ use std::sync::Arc;
 use leeward_registry::Registry;
 
 pub use bounded::{Bounded, BoundedSettings};
+pub(crate) use join::joined;
 pub use qjump::{QJump, QJumpSettings};
 pub use silo::{Silo, SiloSettings};
 

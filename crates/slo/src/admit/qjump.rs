@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::join::{LAST, best_effort, joined};
-use super::silo::{check_burst, paced, refuse_storage};
+use super::silo::{check_burst, paced, refuse_at_once};
 use super::{Admission, AdmissionError, Arrival, Outcome};
 use crate::System;
-use crate::bound::{BoundSettings, Bounds, Method, SystemError, attainable};
+use crate::bound::{BoundSettings, Bounds, Method, SystemError};
 
 /// Settings of `qjump++`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,8 +90,7 @@ impl Admission for QJump {
         if arrival.workload.slo.is_none() {
             return best_effort(system, &arrival, None, self.by());
         }
-        let unloaded = attainable(&arrival.workload).err().map(AdmissionError::from);
-        if let Some(refused) = refuse_storage(NAME, &arrival).or(unloaded) {
+        if let Some(refused) = refuse_at_once(NAME, &arrival) {
             return best_effort(system, &arrival, Some(refused), self.by());
         }
         let last = with.promises.len() - 1;

@@ -80,11 +80,17 @@ pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
     Err(setting_error(policy, "burst", &message))
 }
 
-/// Refusal for the first storage stage of a workload; `None` without a storage stage.
-pub(super) fn refuse_storage(policy: &'static str, arrival: &Arrival) -> Option<AdmissionError> {
+/// Refusal before any choice of rates: for a storage stage, or for an SLO below the unloaded latency.
+pub(super) fn refuse_at_once(policy: &'static str, arrival: &Arrival) -> Option<AdmissionError> {
     let workload = &arrival.workload;
-    let demand = workload.demands.iter().find(|demand| demand.stage == Stage::Storage)?;
-    Some(AdmissionError::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
+    if workload.demands.iter().any(|demand| demand.stage == Stage::Storage) {
+        return Some(AdmissionError::Stage {
+            workload: workload.name.clone(),
+            policy,
+            stage: Stage::Storage,
+        });
+    }
+    attainable(workload).err().map(AdmissionError::from)
 }
 
 /// Lowest rate at which a bucket of `burst` delays arrivals by at most `seconds`. Work beyond the bucket leaves at this
@@ -176,8 +182,7 @@ impl Admission for Silo {
         if arrival.workload.slo.is_none() {
             return best_effort(system, &arrival, None, self.by());
         }
-        let unloaded = attainable(&arrival.workload).err().map(AdmissionError::from);
-        if let Some(refused) = refuse_storage(NAME, &arrival).or(unloaded) {
+        if let Some(refused) = refuse_at_once(NAME, &arrival) {
             return best_effort(system, &arrival, Some(refused), self.by());
         }
         let refused = self.raise(&mut with)?.or_else(|| self.overflow(&with));

@@ -1,7 +1,6 @@
 //! Decomposition of a system: one part per stage of each promise, and components, the sets of queues that
 //! share traffic.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
@@ -41,27 +40,25 @@ pub(super) struct Parts<'s> {
 impl<'s> Parts<'s> {
     pub fn new(system: &'s System, settings: BoundSettings) -> Parts<'s> {
         let (mut parts, mut firsts) = (Vec::new(), vec![0]);
-        let mut sets = Sets((0..system.queues.len()).collect());
         for (promise, of) in system.promises.iter().enumerate() {
             for (at, demand) in of.workload.demands.iter().enumerate() {
                 let route = of.route[at].as_slice();
-                route.windows(2).for_each(|pair| sets.join(pair[0], pair[1]));
                 let (priority, enforced) = (of.priorities[at], &of.limits[at]);
                 parts.push(Part { promise, priority, route, demand, component: 0, enforced });
             }
             firsts.push(parts.len());
         }
+        let queue_groups = system.queue_groups();
         let mut numbers = vec![None; system.queues.len()];
         let mut components: Vec<Vec<usize>> = Vec::new();
         for (at, part) in parts.iter_mut().enumerate() {
-            part.component = *numbers[sets.find(part.route[0])].get_or_insert_with(|| {
+            part.component = *numbers[queue_groups[part.route[0]]].get_or_insert_with(|| {
                 components.push(Vec::new());
                 components.len() - 1
             });
             components[part.component].push(at);
         }
-        let groups = groups(system);
-        Parts { system, parts, components, groups, settings, firsts }
+        Parts { system, parts, components, groups: system.dependency_groups(), settings, firsts }
     }
 
     /// Indices of the parts of a promise.
@@ -156,40 +153,5 @@ impl<'s> Parts<'s> {
 
     pub fn queue(&self, queue: usize) -> String {
         self.system.queues[queue].name.clone()
-    }
-}
-
-/// Groups of promises by dependencies. Dependencies are symmetric and transitive; names outside the system
-/// are ignored.
-fn groups(system: &System) -> Vec<usize> {
-    let names: BTreeMap<&str, usize> =
-        system.promises.iter().enumerate().map(|(at, of)| (of.workload.name.as_str(), at)).collect();
-    let mut sets = Sets((0..system.promises.len()).collect());
-    for (at, of) in system.promises.iter().enumerate() {
-        for name in &of.workload.dependencies {
-            if let Some(&other) = names.get(name.as_str()) {
-                sets.join(at, other);
-            }
-        }
-    }
-    (0..system.promises.len()).map(|at| sets.find(at)).collect()
-}
-
-/// Disjoint sets (union-find).
-struct Sets(Vec<usize>);
-
-impl Sets {
-    fn find(&mut self, element: usize) -> usize {
-        let mut root = element;
-        while self.0[root] != root {
-            self.0[root] = self.0[self.0[root]];
-            root = self.0[root];
-        }
-        root
-    }
-
-    fn join(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.0[a] = b;
     }
 }

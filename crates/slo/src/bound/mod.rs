@@ -20,7 +20,7 @@ mod components;
 mod curves;
 mod error;
 mod overloads;
-mod plp;
+pub mod plp;
 mod priority_meister;
 mod settings;
 mod stochastic;

@@ -90,6 +90,14 @@ pub struct Entry {
     place: (usize, Spanned<()>),
 }
 
+impl Entry {
+    /// Enforced limits at each demand. The default is the workload's own curve.
+    pub(crate) fn enforced(&self) -> Vec<ArrivalCurve> {
+        let limits = self.workload.demands.iter().zip(&self.limits);
+        limits.map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone())).collect()
+    }
+}
+
 /// Trace of a workload, and the device file for it.
 #[derive(Clone, Debug)]
 pub struct Traced {
@@ -246,15 +254,12 @@ impl Workloads {
     /// Promise of a workload at its place. If the file gives no priorities or limits, the promise has the last priority
     /// or the workload's own curves. The promise omits stages without queues.
     fn promise(&self, entry: &Entry, routes: &mut Routes<'_>) -> Result<Promise, InputError> {
-        let demands = &entry.workload.demands;
-        let limits = demands.iter().zip(&entry.limits);
+        let last = || vec![u32::MAX; entry.workload.demands.len()];
         let promise = Promise {
             workload: entry.workload.clone(),
             route: self.route(entry, routes)?,
-            priorities: entry.priorities.clone().unwrap_or_else(|| vec![u32::MAX; demands.len()]),
-            limits: limits
-                .map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone()))
-                .collect(),
+            priorities: entry.priorities.clone().unwrap_or_else(last),
+            limits: entry.enforced(),
         };
         Ok(promise.crossing())
     }

@@ -100,9 +100,11 @@ pub struct BucketRecord {
     pub burst: f64,
 }
 
-impl From<TokenBucket> for BucketRecord {
-    fn from(bucket: TokenBucket) -> BucketRecord {
-        BucketRecord { rate: bucket.rate(), burst: bucket.burst() }
+impl BucketRecord {
+    /// Buckets of a curve.
+    pub fn of(curve: &ArrivalCurve) -> Vec<BucketRecord> {
+        let record = |bucket: &TokenBucket| BucketRecord { rate: bucket.rate(), burst: bucket.burst() };
+        curve.buckets().iter().map(record).collect()
     }
 }
 
@@ -139,7 +141,7 @@ impl ModelRecord {
     /// Adds the curve of the same trace.
     pub fn with_curve(mut self, curve: &ArrivalCurve, largest: f64) -> ModelRecord {
         self.largest = Some(largest);
-        self.buckets = Some(curve.buckets().iter().copied().map(BucketRecord::from).collect());
+        self.buckets = Some(BucketRecord::of(curve));
         self
     }
 

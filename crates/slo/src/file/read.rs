@@ -410,12 +410,6 @@ fn server(fabric: &Fabric, name: &str) -> Result<Server, String> {
         return Ok(Server { host, device: only.then_some(0) });
     }
     let unknown = || format!("`{}`: the cluster has no such host or device", excerpt(name));
-    let resource = fabric
-        .resource(name)
-        .filter(|&resource| fabric.kind(resource) == ResourceKind::Device)
-        .ok_or_else(unknown)?;
-    let host = fabric.host_of(resource).ok_or_else(unknown)?;
-    let device =
-        (0..=u16::MAX).take(fabric.devices(host).len()).find(|&at| fabric.device(host, at) == Some(resource));
-    Ok(Server { host, device })
+    let device = fabric.resource(name).filter(|&resource| fabric.kind(resource) == ResourceKind::Device);
+    device.and_then(|device| Server::of_device(fabric, device)).ok_or_else(unknown)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::{BITS_PER_BYTE, Cluster, Endpoint, Hop, HostId, ResourceId, ResourceKind};
+use leeward_fabric::{BITS_PER_BYTE, Cluster, Endpoint, Fabric, Hop, HostId, ResourceId, ResourceKind};
 use leeward_traces::Stage;
 
 use super::form::Congestion;
@@ -15,6 +15,15 @@ pub struct Server {
     pub host: HostId,
     /// Index of its device; `None` if unknown and no stage needs it.
     pub device: Option<u16>,
+}
+
+impl Server {
+    /// Server of a device; `None` for a resource that belongs to no host.
+    pub(crate) fn of_device(fabric: &Fabric, device: ResourceId) -> Option<Server> {
+        let host = fabric.host_of(device)?;
+        let mut devices = (0..=u16::MAX).take(fabric.devices(host).len());
+        Some(Server { host, device: devices.find(|&at| fabric.device(host, at) == Some(device)) })
+    }
 }
 
 /// Queues for resources of a cluster, created on first use by a path.

@@ -76,24 +76,6 @@ impl Compactor {
         let message = format!("{}: expected a share from 0 to 0.5", format_number(settings.slack));
         Err(setting_error("compactor", "slack", &message))
     }
-
-    /// The violated SLOs and capacities, from a second program with soft rows. The program minimises the sum
-    /// of violations, each as a share of its SLO or capacity. `None` if all are kept.
-    ///
-    /// # Errors
-    /// [`NoLimits`] for a workload whose SLO no limits can keep, or a failure of the solver.
-    pub fn binding(&self, problem: &Problem<'_>) -> Result<Option<Binding>, NoLimits> {
-        possible(problem)?;
-        let program = Compaction::new(problem, self.settings.queues, self.settings.slack, true);
-        if program.is_impossible() {
-            return Err(NoLimits::Together);
-        }
-        let solution = program.solve().map_err(|error| failed(problem, &error))?;
-        let over = program.excess(solution.as_ref()).into_iter().filter(|(_, by)| *by > 1e-9);
-        let mut excess: Vec<Excess> = over.map(|(constraint, by)| Excess { constraint, by }).collect();
-        excess.sort_by(|a, b| b.by.total_cmp(&a.by));
-        Ok((!excess.is_empty()).then_some(Binding { excess }))
-    }
 }
 
 impl Limiting for Compactor {
@@ -112,8 +94,19 @@ impl Limiting for Compactor {
         true
     }
 
+    /// The violated SLOs and capacities, from a second program with soft rows. The program minimises the sum
+    /// of violations, each as a share of its SLO or capacity. `None` if all are kept.
     fn binding(&self, problem: &Problem<'_>) -> Result<Option<Binding>, NoLimits> {
-        Compactor::binding(self, problem)
+        possible(problem)?;
+        let program = Compaction::new(problem, self.settings.queues, self.settings.slack, true);
+        if program.is_impossible() {
+            return Err(NoLimits::Together);
+        }
+        let solution = program.solve().map_err(|error| failed(problem, &error))?;
+        let over = program.excess(solution.as_ref()).into_iter().filter(|(_, by)| *by > 1e-9);
+        let mut excess: Vec<Excess> = over.map(|(constraint, by)| Excess { constraint, by }).collect();
+        excess.sort_by(|a, b| b.by.total_cmp(&a.by));
+        Ok((!excess.is_empty()).then_some(Binding { excess }))
     }
 }
 

@@ -5,11 +5,11 @@ use leeward_registry::PolicySpec;
 
 use super::forms::{Read, read};
 use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
-use crate::admit::{AdmissionError, Arrival};
+use crate::System;
+use crate::admit::{AdmissionError, joined};
 use crate::bound::Bounds;
 use crate::file::{AdmissionPolicy, PlacedSystem, Workloads};
 use crate::priorities::{by_slo, merge};
-use crate::{Promise, System};
 
 /// Admits a workload beside the active ones, as `leeward slo admit` does. `id` is the ledger owner id of the workload.
 /// The form names the workload's server.
@@ -69,9 +69,8 @@ fn slowest_stage(
         return None;
     };
     let mut with = system.clone();
-    for Arrival { workload, route } in arriving.arrivals(cluster, &mut with).ok()? {
-        let limits = workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
-        with.promises.push(Promise { priorities: vec![0; route.len()], limits, workload, route });
+    for arrival in arriving.arrivals(cluster, &mut with).ok()? {
+        with = joined(&with, &arrival);
     }
     by_slo(&mut with);
     merge(&mut with, by.levels.unwrap_or(u32::MAX));

@@ -163,7 +163,7 @@ impl GrantBuilder<'_> {
                 stage: demand.stage.name().to_owned(),
                 queues: queues.iter().map(|&queue| system.queues[queue].name.clone()).collect(),
                 priority: at.map_or(0, |at| promise.priorities[at]),
-                limits: limit.buckets().iter().copied().map(BucketRecord::from).collect(),
+                limits: BucketRecord::of(limit),
                 own_curve: *limit == demand.arrivals,
                 bound_s: bound.map(|bound| at.map_or(0.0, |at| bound.stages[at])),
             }

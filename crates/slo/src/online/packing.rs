@@ -124,15 +124,13 @@ impl PackingInput<'_> {
         let packing = Packing::new(site, settings, &self.way.settings);
         let mut packing = packing.map_err(|error| Rejected::Policy(error.to_string()))?;
         let resident = |(at, entry): (usize, &WorkloadEntry)| {
-            let limits = entry.workload.demands.iter().zip(&entry.limits);
-            let limits = limits.map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone()));
             let server = entry.server?;
             Some(Resident {
                 workload: shorten_slo(&entry.workload, classes),
                 client: clients.binary_search(&entry.client).ok()?,
                 server: self.server(&packing, server.host)?,
                 device: usize::from(server.device.unwrap_or(0)),
-                limits: limits.collect(),
+                limits: entry.enforced(),
                 target: slack(at),
             })
         };
@@ -219,11 +217,6 @@ fn round_up(number: f64) -> f64 {
 
 /// Server and device of a placed volume.
 fn server(cluster: &Cluster, packing: &Packing, name: &str) -> Option<Server> {
-    let fabric = &cluster.fabric;
-    let resource = ResourceId(u32::try_from(packing.device_of(name)?).ok()?);
-    let host = fabric.host_of(resource)?;
-    let device = (0..=u16::MAX)
-        .take(fabric.devices(host).len())
-        .find(|&device| fabric.device(host, device) == Some(resource));
-    Some(Server { host, device })
+    let device = ResourceId(u32::try_from(packing.device_of(name)?).ok()?);
+    Server::of_device(&cluster.fabric, device)
 }

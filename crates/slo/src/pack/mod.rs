@@ -24,11 +24,11 @@ mod search;
 mod settings;
 mod site;
 
-pub use ledger::{BridgeError, PromisedEntries, entries, transaction, update_capacities};
+pub use ledger::{BridgeError, PromisedEntries, entries, transaction};
 pub use packing::{Packing, Resident};
-pub use plan::{Event, Plan, Request};
+pub use plan::{Plan, Request};
 pub use report::{
-    Limit, NoRoom, Obstacle, PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport,
+    NoRoom, Obstacle, PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport,
 };
 pub use rounds::{Classes, ROUNDS, levels, with_slos};
 pub use settings::{PackSettings, Requests};

@@ -7,10 +7,11 @@ use leeward_calculus::ArrivalCurve;
 use leeward_fabric::input::{InputError, format_number};
 use leeward_traces::Stage;
 
+use super::super::file::BucketRecord;
 use super::super::limits::{self, Limiting, with_margin};
 use super::super::system::{Promise, System};
 use super::super::workload::{Slo, Workload};
-use super::report::{Limit, PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport};
+use super::report::{PlacedReport, RefusedReport, RejectReason, Rejection, Report, StageReport};
 use super::settings::PackSettings;
 use super::site::{Server, Site};
 
@@ -114,11 +115,6 @@ impl Packing {
     /// The site.
     pub fn site(&self) -> &Site {
         &self.site
-    }
-
-    /// The settings.
-    pub fn settings(&self) -> &PackSettings {
-        &self.settings
     }
 
     /// Adds workloads with existing promises, in order, on their servers and with their enforced limits. Such workloads
@@ -240,7 +236,7 @@ impl Packing {
         System { queues: self.site.queues().to_vec(), promises: promises.collect() }
     }
 
-    /// Recomputes all delays after a change of capacities. A promise without a bound blocks all changes to traffic that
+    /// Recomputes all delays. A promise without a bound blocks all changes to traffic that
     /// shares queues with it.
     pub(super) fn recompute_delays(&mut self) {
         let system = self.system();
@@ -259,7 +255,7 @@ impl Packing {
     /// The serializable report, with recomputed bounds.
     pub fn report(&self) -> Report {
         let system = self.system();
-        // A capacity from the ledger may be invalid.
+        // A queue of a cluster may have no capacity.
         let bounds = match limits::bounds(&system, self.settings.packets()) {
             Ok(bounds) => bounds.into_iter().map(Result::ok).collect(),
             Err(_) => vec![None; system.promises.len()],
@@ -270,9 +266,7 @@ impl Packing {
                 let stages = (0..placed.route.len()).map(|at| StageReport {
                     stage: placed.workload.demands[at].stage.name().to_owned(),
                     queues: placed.route[at].iter().map(|&queue| system.queues[queue].name.clone()).collect(),
-                    limits: (placed.limits[at].buckets().iter())
-                        .map(|bucket| Limit { rate: bucket.rate(), burst: bucket.burst() })
-                        .collect(),
+                    limits: BucketRecord::of(&placed.limits[at]),
                     bound_s: bound.as_ref().map(|bound| bound.stages[at]),
                 });
                 PlacedReport {

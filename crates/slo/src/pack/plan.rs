@@ -22,15 +22,6 @@ pub struct Request {
     pub client: Option<usize>,
 }
 
-/// An event of a packing.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// A workload arrives.
-    Arrives(Request),
-    /// A workload departs, by name.
-    Departs(String),
-}
-
 /// A place for a workload with the changes it causes. The packing is unchanged until [`Packing::apply`].
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -107,16 +98,6 @@ impl Packing {
             Err(refused) => {
                 self.refused.push(refused.clone());
                 Err(refused)
-            }
-        }
-    }
-
-    /// Runs all events in order. Departures of unknown workloads are ignored.
-    pub fn run(&mut self, events: impl IntoIterator<Item = Event>) {
-        for event in events {
-            match event {
-                Event::Arrives(request) => drop(self.place(&request)),
-                Event::Departs(name) => drop(self.remove(&name)),
             }
         }
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use leeward_traces::Stage;
 use serde::{Deserialize, Serialize};
 
+use super::super::file::BucketRecord;
 use super::super::format::time;
 
 /// A workload without a place.
@@ -156,19 +157,10 @@ pub struct StageReport {
     /// Names of the queues it crosses, in order.
     pub queues: Vec<String>,
     /// Enforced token buckets, all at once.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<BucketRecord>,
     /// Upper bound on the latency at this stage in seconds: delay by limits, queueing, service, and the profiled tail.
     /// Null as for the workload.
     pub bound_s: Option<f64>,
-}
-
-/// An enforced token bucket.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Limit {
-    /// Work per second: bytes, or seconds of service.
-    pub rate: f64,
-    /// Burst, in work.
-    pub burst: f64,
 }
 
 /// A refused workload.

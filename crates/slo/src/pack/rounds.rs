@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use leeward_fabric::Fabric;
 use leeward_fabric::input::InputError;
-use leeward_fabric::{Discipline, Fabric};
 
 use super::super::{Promise, Slo, System};
+use super::ledger::classes;
 
 /// Share of each SLO that is reserved for rounding limits to whole bytes and nanoseconds.
 const ROUNDING: f64 = 1e-4;
@@ -93,16 +94,8 @@ fn shortened(latency: f64, reserve: f64) -> f64 {
 pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
     let mut fewest = u8::MAX;
     for resource in fabric.all_resources() {
-        match fabric.discipline(resource) {
-            Discipline::StrictPriority { classes } => fewest = fewest.min(classes.saturating_sub(1)),
-            Discipline::Fifo => {
-                let name = fabric.resource_name(resource);
-                let message = format!(
-                    "the queue of `{name}` is first in, first out: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
-                );
-                return Err(InputError::new(fabric.name(), message));
-            }
-        }
+        let classes = classes(fabric, resource).map_err(|error| InputError::new(fabric.name(), error))?;
+        fewest = fewest.min(classes.saturating_sub(1));
     }
     if fewest == 0 {
         let message = "the only class is for best effort: expected at least 2 `priorities`";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::support::loads::{LINK, bucket, curve, demand};
 use leeward_calculus::{ArrivalCurve, Packets, stage_delay};
 use leeward_slo::limits::{
-    self, Compactor, Constraint, NoLimits, Problem, SystemError, Unmet, Unsettled, bounds, settle,
+    self, Compactor, Constraint, Limiting, NoLimits, Problem, SystemError, Unmet, Unsettled, bounds, settle,
     with_margin,
 };
 use leeward_slo::{Promise, Queue, Slo, System, Workload};

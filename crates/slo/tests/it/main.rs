@@ -10,6 +10,7 @@ mod slo_admission;
 mod slo_bounds;
 mod slo_file;
 mod slo_golden;
+mod slo_plp;
 mod slo_priorities;
 mod slo_replay;
 mod support;

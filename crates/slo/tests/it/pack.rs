@@ -8,7 +8,7 @@ use leeward_calculus::Packets;
 use leeward_slo::Workload;
 use leeward_slo::limits::{self, bounds};
 use leeward_slo::pack::{
-    Client, Event, NoRoom, Obstacle, PackSettings, Packing, RejectReason, Request, Requests, Site,
+    Client, NoRoom, Obstacle, PackSettings, Packing, RejectReason, Request, Requests, Site,
 };
 use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
@@ -23,6 +23,23 @@ fn site() -> Site {
 
 fn packing(settings: PackSettings) -> Packing {
     Packing::new(site(), settings, "").expect("valid settings")
+}
+
+/// An event of a packing.
+enum Event {
+    Arrives(Request),
+    /// A workload departs, by name.
+    Departs(String),
+}
+
+impl Event {
+    /// Applies the event. Refused workloads and departures of refused workloads have no effect.
+    fn apply(&self, packing: &mut Packing) {
+        match self {
+            Event::Arrives(request) => drop(packing.place(request)),
+            Event::Departs(name) => drop(packing.remove(name)),
+        }
+    }
 }
 
 fn events(workloads: Vec<Arc<Workload>>, departures: &[(bool, usize)], clients: bool) -> Vec<Event> {
@@ -60,7 +77,7 @@ proptest! {
             if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
         let settings = PackSettings { requests, limits: way.to_owned(), ..PackSettings::default() };
         let mut packing = Packing::new(rack(), settings, "").expect("valid settings");
-        packing.run(events(workloads, &[], true));
+        events(workloads, &[], true).iter().for_each(|event| event.apply(&mut packing));
         let system = packing.system();
         for (promise, bound) in system.promises.iter().zip(bounds(&system, packets).unwrap()) {
             let (seconds, slo) = (bound.unwrap().seconds(), promise.workload.slo.unwrap().latency);
@@ -84,7 +101,7 @@ proptest! {
         let settings = PackSettings { fast, requests, limits: way.to_owned(), ..PackSettings::default() };
         let mut packing = packing(settings);
         for event in events(workloads, &departures, clients) {
-            packing.run([event]);
+            event.apply(&mut packing);
             let system = packing.system();
             for (promise, bound) in system.promises.iter().zip(bounds(&system, packets).unwrap()) {
                 let (seconds, slo) = (bound.unwrap().seconds(), promise.workload.slo.unwrap().latency);
@@ -106,7 +123,8 @@ proptest! {
     ) {
         let run = |threads| {
             let mut packing = packing(PackSettings { threads, fast, ..PackSettings::default() });
-            packing.run(events(workloads.clone(), &departures, false));
+            let events = events(workloads.clone(), &departures, false);
+            events.iter().for_each(|event| event.apply(&mut packing));
             packing.report()
         };
         prop_assert_eq!(run(1), run(threads));

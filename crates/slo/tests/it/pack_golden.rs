@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::support::reference::text;
 use leeward_slo::Workload;
-use leeward_slo::pack::{Event, PackSettings, Packing, Request};
+use leeward_slo::pack::{PackSettings, Packing, Request};
 use leeward_testing::golden;
 use leeward_testing::golden::array;
 use serde_json::Value;
@@ -18,15 +18,18 @@ fn packing(topology: &Value, fast: bool) -> Packing {
     Packing::new(reference::site(topology), settings, "").expect("valid settings")
 }
 
-fn arrives(workload: Workload) -> Event {
-    Event::Arrives(Request { workload: Arc::new(workload), client: None })
+/// Places a workload. The packing records a refusal.
+fn place(packing: &mut Packing, workload: Workload) {
+    drop(packing.place(&Request { workload: Arc::new(workload), client: None }));
 }
 
 /// All workloads of a topology, one after another.
 fn pack(folder: &Path, file: &str, fast: bool) -> Packing {
     let topology = reference::topology(&folder.join(file));
     let mut packing = packing(&topology, fast);
-    packing.run(reference::workloads(folder, &topology).into_iter().map(arrives));
+    for workload in reference::workloads(folder, &topology) {
+        place(&mut packing, workload);
+    }
     packing
 }
 
@@ -64,10 +67,10 @@ fn the_arrival_and_departure_example_needs_no_more_servers() {
         let count = counts.entry(client).or_default();
         if action == "addClient" {
             *count += 1;
-            packing.run([arrives(workloads[client].clone())]);
+            place(&mut packing, workloads[client].clone());
         } else {
             *count -= 1;
-            packing.run([Event::Departs(workloads[client].name.clone())]);
+            packing.remove(&workloads[client].name);
         }
         assert!(*count <= 1, "the example has each workload once at a time");
     }

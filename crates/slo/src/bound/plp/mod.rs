@@ -4,8 +4,8 @@
 //!
 //! With the other methods, cross traffic that shares a part of the path may pass before the workload at any time. These
 //! methods therefore count some bursts twice, or in the worst order. `plp` analyses one priority alone. Each queue
-//! offers it the service that higher priorities leave, minus the loss by whole packets. [`program`] uses the fact that
-//! requests leave a queue in their order of arrival.
+//! offers it the service that higher priorities leave, minus the loss by whole packets. [`longest_delay`] uses the fact
+//! that requests leave a queue in their order of arrival.
 //!
 //! The paper has one class of flows and trees of servers. This module has strict priorities: at each queue, the
 //! arrivals of higher priorities, computed by [`InOrder`], reduce the service first. The program contains only the
@@ -16,8 +16,6 @@
 //! One queue needs no program: the bound is the largest horizontal distance, as for [`super::Method::Dnc`].
 
 mod program;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 
@@ -28,7 +26,7 @@ use leeward_traces::Stage;
 use super::components::Parts;
 use super::curves::{self, Fault};
 use super::{BoundSettings, Unbounded};
-use program::{Delays, longest};
+pub use program::{Delays, longest_delay};
 
 /// Component as a network in which each priority keeps its order.
 #[derive(Debug)]
@@ -118,7 +116,7 @@ impl<'s> Component<'s> {
         let delays = Delays { servers, crossings: tandem.separated_flow() };
         let least = delays.crossings[0].map_or(total, |separated| total.min(separated));
         let longest =
-            longest(&tandem, Some(&delays), settings.buckets, total).map_err(BoundFailure::Solver)?;
+            longest_delay(&tandem, Some(&delays), settings.buckets, total).map_err(BoundFailure::Solver)?;
         // The solver may exceed the known delays by its tolerance.
         Ok(longest.min(least))
     }

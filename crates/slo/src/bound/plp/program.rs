@@ -34,16 +34,19 @@ use leeward_solver::{Limits, Program, SolverError, Variable};
 const MOST_ROWS: usize = 50_000;
 
 /// Delays from other analyses, in seconds.
-pub(super) struct Delays {
+pub struct Delays {
     /// Delay at each server.
     pub servers: Vec<f64>,
     /// Delay of each crossing over all of its servers.
     pub crossings: Vec<Option<f64>>,
 }
 
-/// Longest delay of the first crossing, in seconds. Times in the program are in units of `unit` seconds, which is above
-/// 0.
-pub(super) fn longest(
+/// Longest delay of the first crossing, in seconds. The program prunes curves to at most `buckets` buckets. Its times
+/// are in units of `unit` seconds, which is above 0.
+///
+/// # Errors
+/// [`SolverError`] if the program has no optimum, or if the solver fails.
+pub fn longest_delay(
     tandem: &Tandem,
     delays: Option<&Delays>,
     buckets: usize,

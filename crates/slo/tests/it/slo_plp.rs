@@ -1,13 +1,12 @@
-//! Results for tandems, compared with values computed by hand and by the program of the paper's author
+//! PLP of tandems, compared with values computed by hand and by the program of the paper's author
 //! (`golden/qos/peers_panco_tandem.json`).
 
 use leeward_calculus::{ArrivalCurve, Crossing, RateLatency, Server, ServiceCurve, Tandem, TokenBucket};
+use leeward_slo::bound::plp::{Delays, longest_delay};
 use leeward_solver::SolverError;
 use leeward_testing::golden::{self, array as each, number};
 use proptest::prelude::*;
 use serde_json::Value;
-
-use super::program::{Delays, longest};
 
 fn server(rate: f64, latency: f64, link: Option<TokenBucket>) -> Server {
     let service: ServiceCurve = RateLatency::new(rate, latency).unwrap().into();
@@ -24,8 +23,8 @@ fn analyses(tandem: &Tandem) -> [f64; 4] {
     let servers = tandem.total_flow().unwrap();
     let crossings = tandem.separated_flow();
     let (total, separated) = (servers.iter().sum::<f64>(), crossings[0].unwrap());
-    let plain = longest(tandem, None, 32, total).unwrap();
-    let tighter = longest(tandem, Some(&Delays { servers, crossings }), 32, total).unwrap();
+    let plain = longest_delay(tandem, None, 32, total).unwrap();
+    let tighter = longest_delay(tandem, Some(&Delays { servers, crossings }), 32, total).unwrap();
     [total, separated, plain, tighter]
 }
 
@@ -119,11 +118,11 @@ proptest! {
         let alone = tandem.servers.iter().map(|server| server.ends.latency()).sum::<f64>();
         prop_assert!(at_most(alone, tighter), "{} {}", alone, tighter);
         // More buckets and the limits of links only lower the bound.
-        let fewer = longest(&tandem, None, 1, total).unwrap();
+        let fewer = longest_delay(&tandem, None, 1, total).unwrap();
         let mut free = tandem.clone();
         free.crossings.iter_mut().for_each(|of| of.link = None);
         free.servers.iter_mut().for_each(|of| of.link = None);
-        let free = longest(&free, None, 32, total).unwrap();
+        let free = longest_delay(&free, None, 32, total).unwrap();
         prop_assert!(at_most(plain, fewer) && at_most(plain, free), "{} {} {}", plain, fewer, free);
         if tandem.servers.len() == 1 {
             prop_assert!((tighter - total).abs() <= 1e-6 * total, "{} {}", tighter, total);
@@ -139,9 +138,9 @@ fn a_solver_failure_is_an_error() {
         links: Vec::new(),
         crossings: vec![crossing(2.0, 1.0, 0, 1)],
     };
-    assert_eq!(longest(&tandem, None, 32, 1.0), Err(SolverError::Unbounded));
+    assert_eq!(longest_delay(&tandem, None, 32, 1.0), Err(SolverError::Unbounded));
     // A negative delay contradicts the order of moments.
     let delays = Delays { servers: vec![-1.0, 1.0], crossings: vec![None] };
-    assert_eq!(longest(&tandem, Some(&delays), 32, 1.0), Err(SolverError::Infeasible));
-    assert!(matches!(longest(&tandem, None, 32, f64::NAN), Err(SolverError::Failed(_))));
+    assert_eq!(longest_delay(&tandem, Some(&delays), 32, 1.0), Err(SolverError::Infeasible));
+    assert!(matches!(longest_delay(&tandem, None, 32, f64::NAN), Err(SolverError::Failed(_))));
 }
