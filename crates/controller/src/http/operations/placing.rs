@@ -6,9 +6,15 @@ use axum::routing::{delete, get, post};
 use super::{ID, KEY};
 use crate::access::Role;
 use crate::http::pages::Page;
-use crate::http::table::Content::Json;
+use crate::http::table::Content::{self, Json};
 use crate::http::table::{Operation, Subject, of, path, query};
 use crate::http::{decisions, pages, place, policies, reports, score, workloads};
+
+/// Answers to a request that places.
+const DECIDED: &[(u16, &str, Content)] = &[
+    (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
+    (201, "The decision.", Json(of::<decisions::Decision>)),
+];
 
 pub(super) const SUBJECT: Subject = Subject {
     name: "placing",
@@ -35,10 +41,7 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Place the replicas of a block.",
             parameters: &[KEY],
             body: Some(of::<place::ReplicasBody>),
-            answers: &[
-                (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
-                (201, "The decision.", Json(of::<decisions::Decision>)),
-            ],
+            answers: DECIDED,
             handler: || post(place::place::<place::ReplicasBody>),
         },
         Operation {
@@ -48,10 +51,7 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Place tasks.",
             parameters: &[KEY],
             body: Some(of::<place::TasksBody>),
-            answers: &[
-                (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
-                (201, "The decision.", Json(of::<decisions::Decision>)),
-            ],
+            answers: DECIDED,
             handler: || post(place::place::<place::TasksBody>),
         },
         Operation {
@@ -61,10 +61,7 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Place the volume of a workload on a server, and guarantee the workload's SLO.",
             parameters: &[KEY],
             body: Some(of::<place::WorkloadBody>),
-            answers: &[
-                (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
-                (201, "The decision.", Json(of::<decisions::Decision>)),
-            ],
+            answers: DECIDED,
             handler: || post(place::place::<place::VolumesBody>),
         },
         Operation {
@@ -84,10 +81,7 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Admit a workload whose volume exists, and guarantee its SLO, or reject it.",
             parameters: &[KEY],
             body: Some(of::<place::WorkloadBody>),
-            answers: &[
-                (200, "The decision of an earlier identical request.", Json(of::<decisions::Decision>)),
-                (201, "The decision.", Json(of::<decisions::Decision>)),
-            ],
+            answers: DECIDED,
             handler: || post(place::place::<place::WorkloadBody>),
         },
         Operation {
