@@ -1,4 +1,5 @@
-"""A manifest disables the tests or doctests of a library exactly if it has none: cargo then builds less."""
+"""Crates stay small, and a manifest disables the tests or doctests of a library exactly if it has none: cargo then
+builds less."""
 
 import re
 import tomllib
@@ -9,6 +10,8 @@ import pytest
 CRATES = sorted(path.parent for path in (Path(__file__).resolve().parents[2] / "crates").glob("*/Cargo.toml"))
 UNIT_TEST = re.compile(r"^\s*#\[test\]|^\s*proptest! \{", re.MULTILINE)
 FENCE = re.compile(r"//[/!] ```([a-z_,]*)")
+# Most lines of a crate's sources. A crate with more lines has more than one concern, and takes long to build.
+MOST_LINES = 10_000
 NOT_RUN = ("text", "ignore", "json", "yaml", "toml", "sh", "console")
 
 
@@ -21,3 +24,9 @@ def test_manifests_disable_exactly_the_missing_tests_and_doctests(crate: Path) -
     has_examples = any(kind not in NOT_RUN for source in sources for kind in FENCE.findall(source)[::2])
     assert library.get("test", True) == has_tests
     assert library.get("doctest", True) == has_examples
+
+
+def test_no_crate_has_too_many_lines() -> None:
+    sources = {crate.name: (crate / "src").rglob("*.rs") for crate in CRATES}
+    lines = {name: sum(path.read_text().count("\n") for path in paths) for name, paths in sources.items()}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
